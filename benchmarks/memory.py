@@ -1,6 +1,7 @@
 """`python -m benchmarks.memory`. In: the examples. Out: Markdown; ours and XLA's memory of each.
 
-The last table is of a program that runs: what it is said to need, and what its process then took.
+The last two tables are of programs that run, each in a process of its own: the reported memory and
+the growth of the process.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import olympus
 import olympus.numpy as jnp
@@ -19,6 +21,7 @@ from olympus_cli.spec.project import load_project
 
 MIB = 2**20
 SIDE = 4096  # a matrix of float32[SIDE, SIDE] has 64 MiB: more than any pool of the runtime keeps
+ROWS = 2048  # of the matrices of the programs with products
 BACKENDS = (olympus.Target("cpu"), olympus.Target("gpu", "h200"))
 
 
@@ -38,6 +41,74 @@ def rows(backend: olympus.Target) -> Iterator[str]:
 
 def _mib(size: int | None) -> str:
     return "-" if size is None else f"{size / MIB:.3f}"
+
+
+def _chain(length: int) -> Callable[..., Any]:
+    def function(x: olympus.Array) -> olympus.Array:
+        y = x
+        for _ in range(length):
+            y = jnp.tanh(y @ x)
+        return y.sum()
+
+    return function
+
+
+def _attention(q: olympus.Array, k: olympus.Array, v: olympus.Array) -> olympus.Array:
+    scores = jnp.einsum("hqd,hkd->hqk", q, k)
+    return olympus.nn.softmax(scores) @ v
+
+
+def _independent(x: olympus.Array, y: olympus.Array) -> list[olympus.Array]:
+    return [(x @ x).sum(), (y @ y).sum(), (jnp.tanh(x) @ y).sum(), (jnp.sin(y) @ x).sum()]
+
+
+def _loss(weights: list[olympus.Array], x: olympus.Array) -> olympus.Array:
+    for weight in weights:
+        x = jnp.maximum(x @ weight, 0)
+    return (x**2).sum()
+
+
+def _step(weights: list[olympus.Array], x: olympus.Array) -> list[olympus.Array]:
+    return [w - 1e-3 * g for w, g in zip(weights, olympus.grad(_loss)(weights, x), strict=True)]
+
+
+def _array(*shape: int) -> olympus.ShapeDtypeStruct:
+    return olympus.ShapeDtypeStruct(shape, "float32")
+
+
+#: programs with matrix products, which kernels of the CPU fuse, and their arguments
+PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "product and sum": (lambda x: (x @ x).sum(), (_array(ROWS, ROWS),)),
+    "chain of 2 products": (_chain(2), (_array(ROWS, ROWS),)),
+    "chain of 8 products": (_chain(8), (_array(ROWS, ROWS),)),
+    "4 independent products": (_independent, (_array(ROWS, ROWS),) * 2),
+    "attention of 8 heads": (_attention, (_array(8, ROWS, 64),) * 3),
+    "loss of an MLP": (_loss, ([_array(ROWS, ROWS)] * 3, _array(2 * ROWS, ROWS))),
+    "training step of an MLP": (_step, ([_array(ROWS, ROWS)] * 3, _array(2 * ROWS, ROWS))),
+}
+
+
+def product_growth(name: str) -> tuple[float, float, float, float]:
+    """The peak, the allocations, their upper bound, and the growth of this process by a run.
+
+    All are in MiB, the arguments left out.
+    """
+    import numpy as np
+
+    function, shapes = PRODUCTS[name]
+    small = jnp.asarray(np.zeros((8, 8), np.float32))
+    olympus.jit(_chain(1)).lower(small).compile()(small)  # what the first call of all needs
+    made = olympus.jit(function).lower(*shapes).compile()
+    arguments = olympus.tree.map(lambda s: jnp.asarray(np.zeros(s.shape, s.dtype)), shapes)
+    memory = made.memory()
+    before = _most()
+    olympus.block_until_ready(made(*arguments))
+    assert memory.peak is not None
+    assert memory.allocated is not None
+    assert memory.allocated_bound is not None
+    held = memory.arguments or 0
+    planned = (memory.peak - held) / MIB, (memory.allocated - held) / MIB
+    return *planned, (memory.allocated_bound - held) / MIB, (_most() - before) / MIB
 
 
 def growth(width: int) -> tuple[float, float, float]:
@@ -73,6 +144,10 @@ def _most() -> int:
 
 def main() -> int:
     """Print the tables."""
+    if len(sys.argv) == 2 and sys.argv[1] in PRODUCTS:
+        name = sys.argv[1]
+        print("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |".format(name, *product_growth(name)))
+        return 0
     if len(sys.argv) == 2:
         print("| {} | {:.1f} | {:.1f} | {:.1f} |".format(sys.argv[1], *growth(int(sys.argv[1]))))
         return 0
@@ -84,9 +159,18 @@ def main() -> int:
             print(row, flush=True)
     print("\n| matrices | peak | allocated | growth of the process |\n| --- | --- | --- | --- |")
     for width in (2, 4, 8):
-        command = [sys.executable, "-m", "benchmarks.memory", str(width)]
-        subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
+        _in_a_process(str(width))
+    columns = "program", "peak", "allocated", "allocated at most", "growth of the process"
+    print(f"\n| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|")
+    for name in PRODUCTS:
+        _in_a_process(name)
     return 0
+
+
+def _in_a_process(row: str) -> None:
+    """Print a row that a process of its own measures."""
+    command = [sys.executable, "-m", "benchmarks.memory", row]
+    subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from olympus_cli import console
 from olympus_cli.frontends.python import load_target, shapes_of
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import Command, backend_options, common_options, entry_options
-from olympus_cli.program.trial import ORDERS, Found, parameters, try_out
+from olympus_cli.program.trial import ORDERS, Found, default_order, parameters, try_out
+from olympus_cli.reports.text import between_text
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.candidates import (
     Candidate,
@@ -92,12 +93,13 @@ def _axis_size(name: str, text: str) -> int:
 @click.option(
     "--by",
     type=click.Choice(tuple(ORDERS)),
-    default="memory",
-    show_default=True,
-    help="Order by the peak memory of a device, the bytes of collectives, or the time.",
+    help="Order by the peak memory of a device, the bytes of collectives, or the time. "
+    "If absent: time where every candidate fits the device's memory, else memory.",
 )
 @common_options
-def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: bool) -> None:
+def command(
+    request: Request, mesh: Mapping[str, int] | None, by: str | None, as_json: bool
+) -> None:
     """No device is needed: the program is compiled for each candidate and never run.
 
     The candidates split the four largest arrays and the largest of each argument, and none.
@@ -109,7 +111,6 @@ def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: 
     """
     spec, pairs = _target(request, mesh)
     tried: list[tuple[Candidate, Found]] = []
-    order = partial(_order, by)
     with console.progress(f"shardings of {spec.name}") as bar:
 
         def try_all(candidates: Sequence[Candidate]) -> None:
@@ -123,9 +124,11 @@ def command(request: Request, mesh: Mapping[str, int] | None, by: str, as_json: 
                 f"no axis of the mesh divides a dimension of an argument of {spec.name}"
             )
         try_all(first)
+        order = partial(_order, by or default_order([found for _, found in tried]))
         ranked = [each for each, found in sorted(tried[1:], key=order) if found.error is None]
         try_all(combined(ranked, spec))
-    tried.sort(key=order)
+    by = by or default_order([found for _, found in tried])
+    tried.sort(key=partial(_order, by))
     if tried[0][1].error is not None:
         raise CompileError(f"no candidate compiles: {tried[0][1].error}")
     _show(spec, tried, by, as_json)
@@ -236,13 +239,13 @@ def _show(
             del row["spec"]
         backend = backend_text(spec.backends[0])
         document = {"target": spec.name, "entry": spec.entry, "backend": backend}
-        console.print_json({**document, "mesh": dict(spec.mesh), "candidates": rows})
+        console.print_json({**document, "mesh": dict(spec.mesh), "by": by, "candidates": rows})
         return
     table = [
         (
             rank,
             str(each),
-            byte_size(found.peak),
+            between_text(found.peak, found.workspace_bound),
             ("at least " if found.at_least else "") + byte_size(found.collective_bytes),
             found.error or ("at least " if found.at_least else "") + duration(found.seconds),
             {True: "yes", False: "no", None: ""}[found.fits],
@@ -255,4 +258,4 @@ def _show(
     told = "" if is_split else f"# splitting an argument brings nothing by {_MEASURES[by]}\n"
     best = toml_text(found.spec or spec)
     title = f"# for each of {spec.num_devices} devices; the best, for olympus.toml:"
-    console.data(f"\n{told}{title}\n{best}")
+    console.data(f"\nordered by {_MEASURES[by]}\n{told}{title}\n{best}")

@@ -33,6 +33,7 @@ _FIGURES = (
     ("constants", "bytes", ("memory", "constants")),
     ("peak memory", "bytes", ("memory", "peak")),
     ("allocated memory", "bytes", ("memory", "allocated")),
+    ("bound on memory of kernels", "bytes", ("memory", "workspace_bound")),
     ("estimated time", "seconds", ("estimate", "seconds")),
     ("flops of each device", "count", ("each_device", "flops")),
     ("bytes of each device", "bytes", ("each_device", "bytes")),

@@ -12,6 +12,7 @@ from functools import partial
 
 from olympus_cli.gates.figures import Figures
 from olympus_cli.reports.figures import CollectiveReport, RowReport
+from olympus_cli.reports.text import between_text
 from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.units import byte_size, count
@@ -29,7 +30,8 @@ class BudgetMetric:
 
     `figure` gives None where it is not known, `why` says then what is not, and `hidden` are the
     places of that.  `parts` are amounts of the figure with their places; with `by_operations` they
-    are those of operations, as it has no places.
+    are those of operations, as it has no places.  `least` is a lower bound where the figure is an
+    upper bound, and None elsewhere.
     """
 
     figure: Callable[[Figures], float | None]
@@ -37,6 +39,7 @@ class BudgetMetric:
     why: Callable[[Figures], str] = lambda _figures: "the compiler does not tell it"
     hidden: Callable[[Figures], Sequence[Part]] = lambda _figures: ()
     by_operations: bool = False
+    least: Callable[[Figures], float | None] = lambda _figures: None
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,23 @@ def _matmul(figures: Figures) -> float | None:
     return None if products is None else sum(products.values())
 
 
-def _memory(field: str) -> BudgetMetric:
+def _memory(field: str, has_kernels: bool = True) -> BudgetMetric:
+    """A figure of the memory; `has_kernels` if memory that kernels allocate is a part of it."""
+
+    def planned(figures: Figures) -> int | None:
+        assert figures.compiled is not None
+        found: int | None = getattr(figures.compiled.memory, field)
+        return found
+
     def figure(figures: Figures) -> float | None:
         assert figures.compiled is not None
-        found: float | None = getattr(figures.compiled.memory, field)
-        return found
+        size = planned(figures)
+        return figures.compiled.memory.bound(size) if has_kernels else size
+
+    def least(figures: Figures) -> float | None:
+        assert figures.compiled is not None
+        is_bound = has_kernels and figures.compiled.memory.workspace_bound
+        return planned(figures) if is_bound else None
 
     def parts(figures: Figures) -> Parts:
         assert figures.compiled is not None
@@ -124,7 +139,7 @@ def _memory(field: str) -> BudgetMetric:
             if kinds is None or each.kind in kinds
         ]
 
-    return BudgetMetric(figure, parts)
+    return BudgetMetric(figure, parts, least=least)
 
 
 def _collective_bytes(figures: Figures) -> float | None:
@@ -213,7 +228,7 @@ METRICS: Mapping[str, BudgetMetric] = {
     "bytes": _count("bytes"),
     "operations": _count("operations"),
     "peak-memory": _memory("peak"),
-    "argument-memory": _memory("arguments"),
+    "argument-memory": _memory("arguments", has_kernels=False),
     "temporary-memory": _memory("temporaries"),
     "collective-bytes": BudgetMetric(_collective_bytes, _bytes_by_line, _looping, _loops),
     "collectives": BudgetMetric(_collective_calls, _calls_by_line, _looping, _loops),
@@ -263,6 +278,7 @@ def judge(
 def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float | None) -> Verdict:
     metric, shown = METRICS[key], LIMITED[key].quantity.shown
     figure, most = metric.figure(figures), limit.of(saved)
+    least = metric.least(figures)
     base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
     if figure is None:
         told = f"{key} is not known: {metric.why(figures)}"
@@ -271,15 +287,27 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
         told = (
             f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
         )
-        return base(shown(figure), limit.text, told)
+        return base(_bounded(shown(figure), least), limit.text, told)
     relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
     allowed = f"{shown(most)} ({relative})" if relative else limit.text
+    text = _bounded(shown(figure), least)
     if figure <= most:
-        return base(shown(figure), allowed)
-    told = f"{key} is {shown(figure)}, {_over(figure, most)} the limit of {allowed}"
+        return base(text, allowed)
+    told = f"{key} is {text}, {_over(figure, most)} the limit of {allowed}"
+    if least is not None:
+        told += f"; the compiler plans {shown(least)}, and {_KERNELS}"
     parts = metric.parts(figures)
     lines = _largest(parts, _operations if metric.by_operations else shown)
-    return base(shown(figure), allowed, told, lines)
+    return base(text, allowed, told, lines)
+
+
+#: Why a figure of the memory is a bound.
+_KERNELS = "the rest is a bound on the memory that kernels allocate by themselves"
+
+
+def _bounded(text: str, least: float | None) -> str:
+    """The text of a figure that is an upper bound if it has a lower one."""
+    return text if least is None else f"at most {text}"
 
 
 def _over(figure: float, most: float) -> str:
@@ -305,19 +333,23 @@ def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[Part, ...]:
 
 def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> Verdict:
     assert figures.compiled is not None
-    needed = figures.compiled.memory.needed
+    found = figures.compiled.memory
+    needed = found.bound(found.needed)
     if needed is None or memory is None:
         told = f"whether it fits {device} is not known: the compiler does not tell its memory"
         return Verdict(target, figures.backend, "fits", "unknown", device, told)
     limit = f"{device} ({byte_size(memory)})"
+    text = between_text(found.needed, found.workspace_bound)
     if needed <= memory:
-        return Verdict(target, figures.backend, "fits", byte_size(needed), limit)
+        return Verdict(target, figures.backend, "fits", text, limit)
     lines = _largest(
         [(each.bytes, each.line or each.name) for each in figures.compiled.memory.largest],
         byte_size,
     )
-    told = f"it needs {byte_size(needed)}, and {device} has {byte_size(memory)}"
-    return Verdict(target, figures.backend, "fits", byte_size(needed), limit, told, lines)
+    told = f"it needs {text}, and {device} has {byte_size(memory)}"
+    if found.workspace_bound:
+        told += f"; {_KERNELS}"
+    return Verdict(target, figures.backend, "fits", text, limit, told, lines)
 
 
 def _forbidden(target: str, name: str, figures: Figures) -> Verdict:

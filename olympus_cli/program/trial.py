@@ -13,13 +13,14 @@ from olympus.errors import CompileError
 from olympus.sharding import NamedSharding
 from olympus_cli.frontends.python import Traceable, load_target
 from olympus_cli.isolated.call import Say, call
+from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.candidates import Candidate, Path, arrays, placed_target
 from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.replaced import results_like
 
-__all__ = ["ORDERS", "Found", "parameters", "try_out"]
+__all__ = ["ORDERS", "Found", "default_order", "parameters", "try_out"]
 
 #: What is compared first, second and third, by the name of an order.
 ORDERS = {
@@ -34,11 +35,13 @@ class Found:
     """What one candidate needs on each device: bytes and seconds, or why it is not known.
 
     `spec` is the target as it was compiled, with the shardings of results that replace arguments.
+    `workspace_bound` is an upper bound of the memory that kernels allocate beside `peak`.
     With `at_least` it is not known how often a loop runs, which counts as run once: the bytes of
     collectives and the time are lower bounds.
     """
 
     peak: int | None = None
+    workspace_bound: int = 0
     collective_bytes: int | None = None
     seconds: float | None = None
     fits: bool | None = None
@@ -50,6 +53,14 @@ class Found:
         """What candidates are ordered by, the best first; what is not known comes last."""
         known = (getattr(self, name) for name in ORDERS[by])
         return (self.fits is False, *(math.inf if each is None else each for each in known))
+
+
+def default_order(found: Sequence[Found]) -> str:
+    """The name of the order if none is given: the time, or the memory where it is too little.
+
+    Memory counts where a candidate does not fit its device.  A CPU's memory is not a limit.
+    """
+    return "memory" if any(each.fits is False for each in found) else "time"
 
 
 def parameters(program: Traceable) -> list[str]:
@@ -88,14 +99,17 @@ def _compiled(say: Say, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[st
             program = _program(say, placed_target(spec, Candidate(said), results_like(pairs, said)))
     compiled = program.units[0].compiled
     memory, device = compiled.memory(), olympus.stages.device_model(compiled.target)
-    needed = memory.peak if memory.allocated is None else memory.allocated
     fits = None
-    if device is not None and needed is not None:
-        fits = olympus.analysis.fits(needed, device).is_enough
+    if device is not None:
+        is_planned = memory.allocated is not None
+        least = memory.allocated if is_planned else memory.peak
+        most = memory.allocated_bound if is_planned else memory.peak_bound
+        fits = fits_between(least, most, device)
     collectives = compiled.collectives(trips=spec.trips)
     estimate = compiled.estimate(trips=spec.trips)
     return {
         "peak": memory.peak,
+        "workspace_bound": memory.workspace_bound,
         "collective_bytes": sum(each.bytes * each.calls for each in collectives),
         "seconds": estimate.seconds,
         "fits": fits,

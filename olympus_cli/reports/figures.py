@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import olympus
+from olympus_cli.program.fitting import fits_between
 from olympus_cli.reports.strict import typed
 from olympus_cli.units import array_type, byte_size
 
@@ -150,7 +151,12 @@ class BufferReport:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What one call needs: `peak` is the most that is live at once, `largest` what is then."""
+    """What one call needs: `peak` is the most that is live at once, `largest` what is then.
+
+    `workspace_bound` is an upper bound of the memory that kernels allocate in addition: with it,
+    `temporaries`, `peak` and `allocated` are lower bounds, and those ending in `_bound` are upper
+    bounds.
+    """
 
     arguments: int | None
     results: int | None
@@ -161,11 +167,16 @@ class MemoryReport:
     peak: int | None
     allocated: int | None
     largest: tuple[BufferReport, ...]
+    workspace_bound: int = field(default=0, kw_only=True)
 
     @property
     def needed(self) -> int | None:
         """What a device must have: all that the runtime allocates, or else the peak."""
         return self.peak if self.allocated is None else self.allocated
+
+    def bound(self, size: int | None) -> int | None:
+        """An upper bound of a figure of this memory together with the kernels' own memory."""
+        return None if size is None else size + self.workspace_bound
 
 
 @dataclass(frozen=True)
@@ -279,13 +290,15 @@ class TotalReport:
     constants: int | None
     peak: int | None
     allocated: int | None
+    workspace_bound: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True)
 class CompiledFigures:
     """What is told of a compiled program; of one of several `devices`, for each of them.
 
-    `fits` tells whether it needs the memory of its device at most; None where either is not known.
+    `fits` tells whether it needs the memory of its device at most; None where either is not known,
+    or where the memory of the device is between the bounds of the need.
     `collectives` are the slowest, equal ones of one line as one, and `axes` the sums of all by the
     axes of the mesh.  `each_device`, what each does, and `total`, what all do and need, are there
     for several devices alone.
@@ -433,8 +446,8 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
     estimate = _estimate_report(compiled.estimate(trips=trips), root)
     device = olympus.stages.device_model(compiled.target)
     fits = None
-    if device is not None and memory.needed is not None:
-        fits = olympus.analysis.fits(memory.needed, device).is_enough
+    if device is not None:
+        fits = fits_between(memory.needed, memory.bound(memory.needed), device)
     alone = CompiledFigures(memory, estimate, fits, devices=compiled.num_devices)
     return alone if alone.devices == 1 else _of_several(alone, compiled, root, trips)
 

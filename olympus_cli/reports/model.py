@@ -36,7 +36,7 @@ _MEMORY = {
     "peak": "peak_memory_in_bytes",  # as XLA counts it: on the CPU without scratch space
 }
 
-SCHEMA_VERSION = 7  # raised with every change that an old reader would misread
+SCHEMA_VERSION = 8  # raised with every change that an old reader would misread
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from olympus_cli.units import array_type, byte_size, count, duration
 __all__ = [
     "SUMMARY",
     "axes_text",
+    "between_text",
     "collective_lines",
     "estimate_notes",
     "figure_lines",
@@ -288,19 +289,38 @@ def _memory_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
         "code": memory.code,
     }
     parts = ", ".join(f"{name} {byte_size(size)}" for name, size in named.items() if size)
+    own = memory.workspace_bound
     if memory.peak is not None:
-        yield "peak memory", _in_all(memory.peak, total.peak if total else None)
+        yield (
+            "peak memory",
+            _in_all(memory.peak, own, total.peak if total else None, compiled.devices),
+        )
+    if own:
+        yield "kernels", f"allocate at most {byte_size(own)} of the peak by themselves, a bound"
     if parts:
         size = memory.allocated
         all_need = total.allocated if total else None
-        whole = "" if size is None else f"{_in_all(size, all_need)}: "
+        whole = "" if size is None else f"{_in_all(size, own, all_need, compiled.devices)}: "
         yield "allocated", whole + parts + (" on each device" if total else "")
 
 
-def _in_all(each: int, total: int | None) -> str:
+def between_text(size: int | None, workspace_bound: int) -> str:
+    """A size, or its bounds where kernels allocate up to so many more bytes by themselves.
+
+    >>> between_text(1024, 0), between_text(1024, 1024)
+    ('1.00 KiB', 'at least 1.00 KiB, at most 2.00 KiB')
+    """
+    if size is None or not workspace_bound:
+        return byte_size(size)
+    return f"at least {byte_size(size)}, at most {byte_size(size + workspace_bound)}"
+
+
+def _in_all(each: int, own: int, total: int | None, devices: int) -> str:
     """What each device needs and, of several, what all do."""
-    all_need = "" if total is None else f" on each device, {byte_size(total)} on all"
-    return byte_size(each) + all_need
+    if total is None:
+        return between_text(each, own)
+    all_need = between_text(total, own * devices)
+    return f"{between_text(each, own)} on each device, {all_need} on all"
 
 
 def _compiled(backend: BackendReport) -> Iterator[str]:

@@ -16,10 +16,12 @@ from typing import Literal, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from olympus_core.analysis.cpu_peaks import this_cpu
 from olympus_core.analysis.lines import Lines
 from olympus_core.analysis.liveness import Liveness, Value
 from olympus_core.analysis.places import read_name
 from olympus_core.analysis.reuse import reuse_operands
+from olympus_core.analysis.workspace import Workspaces
 from olympus_core.errors import BackendError, UsageError
 from olympus_core.xla.buffer_assignment import BufferAssignment, Place
 from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
@@ -37,6 +39,8 @@ class Moment(NamedTuple):
     `position` counts the steps from 0.  The body of a loop stands before the loop, once; the
     branches of a conditional stand before it.  `operation` is the path of scopes and the operation
     that the instruction came from, or its HLO opcode; `line` is "path/file.py:41", or None.
+    `bytes` are counted; `workspace_bound` is an upper bound of the bytes that the instruction's
+    kernel allocates in addition.
     """
 
     position: int
@@ -44,6 +48,7 @@ class Moment(NamedTuple):
     operation: str
     line: str | None
     bytes: int
+    workspace_bound: int = 0
 
 
 class LiveBuffer(NamedTuple):
@@ -74,6 +79,7 @@ class MemoryTotal(NamedTuple):
     code: int | None
     peak: int | None
     allocated: int | None
+    workspace_bound: int | None
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,11 @@ class Memory:
     `allocated` is what the runtime reserves: arguments + results + temporaries + constants -
     aliased.  `peak` is the greatest sum of what is live at once while the program runs: it is at
     most `allocated`, which has gaps and memory that waits for its use.
+
+    On a CPU, kernels with matrix products allocate memory that the compiler does not plan.
+    `workspace_bound` is an upper bound of it, in bytes, and 0 without such kernels.  It is in no
+    other field: with it, `temporaries`, `allocated` and `peak` are lower bounds, and
+    `temporaries_bound`, `allocated_bound` and `peak_bound` are upper bounds.
 
     Example:
       >>> memory = olympus.jit(f).lower(x).compile().memory()
@@ -109,6 +120,29 @@ class Memory:
     allocated: int | None
     _told: _Told | None = field(default=None, repr=False)
     devices: int = 1
+    workspace_bound: int = 0
+
+    @property
+    def temporaries_bound(self) -> int | None:
+        """An upper bound of the bytes of `temporaries` and of the kernels' own memory."""
+        return self._with_workspace(self.temporaries)
+
+    @property
+    def peak_bound(self) -> int | None:
+        """An upper bound of the bytes that are live at once, the kernels' own memory included.
+
+        >>> memory.peak, memory.workspace_bound, memory.peak_bound
+        (1048580, 7340032, 8388612)
+        """
+        return self._with_workspace(self.peak)
+
+    @property
+    def allocated_bound(self) -> int | None:
+        """An upper bound of the bytes that the runtime and the kernels allocate."""
+        return self._with_workspace(self.allocated)
+
+    def _with_workspace(self, size: int | None) -> int | None:
+        return None if size is None else size + self.workspace_bound
 
     @property
     def total(self) -> MemoryTotal:
@@ -176,13 +210,15 @@ def memory_of(
         constants = sum(value.bytes for value in live.values if value.is_constant)
     else:
         constants = assignment.constants
+    workspaces = None if assignment is None else Workspaces(module, this_cpu().threads)
     spots = _spots(live, assignment)
     bytes_at = _bytes_at(len(live.steps), spots)
     return replace(
         _summed(told, constants),
         peak=int(bytes_at.max()),
-        _told=_Told(live, spots, bytes_at, argument_names),
+        _told=_Told(live, spots, bytes_at, argument_names, workspaces),
         devices=devices,
+        workspace_bound=0 if workspaces is None else workspaces.most(),
     )
 
 
@@ -334,8 +370,10 @@ class _Told:
         spots: Sequence[_Spot],
         bytes_at: _Bytes,
         argument_names: Sequence[str],
+        workspaces: Workspaces | None,
     ) -> None:
         self._live, self._spots, self._bytes_at = live, spots, bytes_at
+        self._workspaces = workspaces
         self._lines = Lines(live.module)
         self._names = _Names(live, argument_names, self._lines)
 
@@ -358,7 +396,10 @@ class _Told:
                 operations[key] = _operation(instruction)
             line = self._lines.line(instruction, frame.computation)
             size = int(self._bytes_at[position])
-            found.append(Moment(position, instruction.name, operations[key], line, size))
+            own = 0
+            if self._workspaces is not None:
+                own = self._workspaces.of(instruction, frame.computation)
+            found.append(Moment(position, instruction.name, operations[key], line, size, own))
         return tuple(found)
 
     def largest(self, n: int | None = None) -> tuple[LiveBuffer, ...]:

@@ -362,3 +362,23 @@ def test_relative_limits() -> None:
     assert limit.of(None) is None
     with pytest.raises(SpecError):
         parse_limit("+1.5 % of it", QUANTITIES["bytes"])
+
+
+def test_a_limit_of_memory_is_compared_with_the_upper_bound(work: Path, invoke: Invoke) -> None:
+    """What kernels allocate by themselves is not planned by the compiler."""
+    (work / "chain.py").write_text(
+        "import olympus.numpy as jnp\n"
+        "def chain(x):\n    return jnp.tanh(jnp.tanh(x @ x) @ x).sum()\n"
+    )
+    target = '[target.chain]\nentry = "chain:chain"\nargs = ["f32[512,512]"]\n'
+    (work / "olympus.toml").write_text(
+        target + '[target.chain.budget]\npeak-memory = "2 MiB"\ntemporary-memory = "1 GiB"\n'
+        'argument-memory = "1 MiB"\n'
+    )
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "peak-memory is at most 9.00 MiB" in result.stderr
+    assert "the compiler plans 1.00 MiB" in result.stderr
+    assert "temporary-memory" not in result.stderr
+    shown = invoke("cost", "chain", "--compile").stdout
+    assert "peak memory     at least 1.00 MiB, at most 9.00 MiB" in shown

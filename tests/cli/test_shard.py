@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from olympus_cli.program.trial import Found, default_order
 from olympus_cli.spec.candidates import Candidate, combined, named, singles, toml_text, whole
 from olympus_cli.spec.model import ShapeSpec
 from olympus_cli.spec.project import load_project
@@ -53,7 +54,7 @@ def work(folder: Path) -> Path:
 
 
 def test_candidates_are_ranked_and_the_best_can_be_pasted(work: Path, invoke: Invoke) -> None:
-    result = invoke("shard", "forward", "--mesh", "data=2", "--json")
+    result = invoke("shard", "forward", "--mesh", "data=2", "--by", "memory", "--json")
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
     rows = document["candidates"]
@@ -220,3 +221,65 @@ def test_toml_says_what_it_was_read_from(work: Path) -> None:
     (work / "olympus.toml").write_text(f'[target.f]\nentry = "dense:forward"\n{toml_text(spec)}')
     again = load_project(work).targets["f"]
     assert (again.mesh, again.args) == (spec.mesh, spec.args)
+
+
+SMOOTHER = """\
+import olympus.numpy as jnp
+from olympus import lax
+
+
+def init():
+    return {"F": jnp.eye(4), "Q": 0.01 * jnp.eye(4), "H": jnp.eye(2, 4), "R": 0.1 * jnp.eye(2)}
+
+
+def smooth(model, ys):
+    F, Q, H, R = model["F"], model["Q"], model["H"], model["R"]
+
+    def forward(carry, y):
+        m, P = carry
+        ahead, spread = F @ m, F @ P @ F.T + Q
+        S = H @ spread @ H.T + R
+        K = jnp.linalg.solve(S, H @ spread).T
+        new = ahead + K @ (y - H @ ahead), spread - K @ S @ K.T
+        return new, (*new, ahead, spread)
+
+    def backward(carry, each):
+        later, covariance = carry
+        m, P, ahead, spread = each
+        G = jnp.linalg.solve(spread, F @ P).T
+        new = m + G @ (later - ahead), P + G @ (covariance - spread) @ G.T
+        return new, new
+
+    last, (ms, Ps, aheads, spreads) = lax.scan(forward, (jnp.zeros(4), jnp.eye(4)), ys)
+    each = ms[:-1], Ps[:-1], aheads[1:], spreads[1:]
+    return lax.scan(backward, last, each, reverse=True)[1]
+"""
+
+SMOOTHER_TOML = """\
+[target.kf]
+entry = "kalman:smooth"
+matrix = { steps = [64] }
+
+[target.kf.args]
+model = { from = "kalman:init" }
+ys = "f32[{steps},2]"
+"""
+
+
+def test_the_order_is_by_time_where_every_candidate_fits(folder: Path, invoke: Invoke) -> None:
+    """Splitting a 4x4 matrix of a Kalman smoother saves no memory that matters."""
+    (folder / "kalman.py").write_text(SMOOTHER)
+    (folder / "olympus.toml").write_text(SMOOTHER_TOML)
+    result = invoke("shard", "kf", "--mesh", "data=4", "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["by"] == "time"
+    seconds = [row["seconds"] for row in document["candidates"]]
+    assert seconds == sorted(seconds)
+    assert "model" not in document["candidates"][0]["split"]
+
+
+def test_the_order_is_by_memory_where_a_candidate_does_not_fit() -> None:
+    fitting, large = Found(peak=1, seconds=2.0, fits=True), Found(peak=9, seconds=1.0, fits=False)
+    assert default_order([fitting, replace(fitting, fits=None)]) == "time"
+    assert default_order([fitting, large]) == "memory"
