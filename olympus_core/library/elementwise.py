@@ -4,7 +4,7 @@ A row says, for each kind of dtype (see `dtypes.kind`), what is applied once the
 promoted.  These functions are most of what a program calls while it is traced, so what needs no
 promotion (operands of one type, or an array and a Python scalar that fits it) skips it.  What does
 converts, broadcasts and computes in one program where it is called eagerly, also in a derivative or
-a `vmap`, as it does under `jit`: XLA then computes a bool times an infinity as a choice, and gives 0
+a `vmap`, as it does under `jit`: XLA then computes a bool times an infinity as a choice, which is 0
 where the bool is False.
 """
 
