@@ -12,6 +12,7 @@ from olympus_core import dtypes
 from olympus_core.avals import get_aval
 from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from olympus_core.library.composite import composite
+from olympus_core.library.lax.slicing import host_indices
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.reductions.sums import max as max_of
@@ -116,7 +117,7 @@ def _checked(name: str, data: Any, segment_ids: Any) -> tuple[Any, Any]:
             f"{name} needs a vector of segment_ids, one for each row of data, and got "
             f"{aval.long_name()} for {rows.long_name()}"
         )
-    return data, ids
+    return data, host_indices(ids)
 
 
 def _count(name: str, ids: Any, num_segments: int | None) -> int:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, shape_of
+from olympus_core import dtypes, mlir
+from olympus_core.avals import ShapedArray, get_aval, shape_of
 from olympus_core.dtypes import DType
 from olympus_core.primitive import Batched, SingleResult, op
-from olympus_core.primitives.elementwise.base import check_kinds, zero_like
+from olympus_core.primitives.elementwise.base import check_kinds, constant, zeros_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ne_p
 from olympus_core.primitives.reduction import (
     Reduction,
@@ -117,19 +117,25 @@ def _product_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
 
 
 def _extremum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """The tangent of the last element so far that is the extremum."""
+    """The tangent of the last element so far that is the extremum; 0 where a NaN came before."""
     shape = shape_of(x)
     last = np.int32(shape[axis] - 1 if reverse else 0)
     positions = op.iota(shape=shape, dimension=axis, dtype=last.dtype)
     records = op.select_n(op.eq(x, out), last, positions)
     latest = op.cummin if reverse else op.cummax
-    return along(t, latest(records, axis=axis, reverse=reverse), axis)
+    found = along(t, latest(records, axis=axis, reverse=reverse), axis)
+    return op.select_n(op.ne(out, out), found, zeros_like(found))
 
 
 def _log_sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """The mean of the tangents so far, weighted by exp(x)."""
+    """The mean of the tangents so far, weighted by exp(x).
+
+    Where the sum is infinite, each infinite element so far has the weight 1, others 0.
+    """
     before = shifted(out, axis, -1 if reverse else 1, -np.inf)
-    out = op.select_n(op.is_finite(out), zero_like(out), out)
+    out = op.select_n(op.eq(out, constant(out, -np.inf)), out, zeros_like(out))
+    greatest = constant(out, dtypes.finfo(get_aval(out).dtype).max)
+    before, out, x = (op.min(v, greatest) for v in (before, out, x))
     kept, weight = op.exp(op.sub(before, out)), op.exp(op.sub(x, out))
     return _recurrence(kept, op.mul(t, weight), axis, reverse)
 
@@ -143,7 +149,8 @@ def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     length, step = shape_of(a)[axis], 1
     while step < length:
         by = -step if reverse else step
-        b = op.add(op.mul(shifted(b, axis, by, 0), a), b)
+        part = op.mul(b, shifted(a, axis, -by, 0))  # a product with a 0 shifted in may be NaN
+        b = op.add(shifted(part, axis, by, 0), b)
         step *= 2
         if step < length:
             a = op.mul(shifted(a, axis, by, 1), a)

@@ -132,6 +132,20 @@ def test_integers(name: str) -> None:
     check_pairs(name, INTS, [2])
 
 
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_divisors_of_the_least_integer_are_numpys(name: str, dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    some = [limits.min, limits.min + 1, 0, 1, 4, 6, 12, limits.max - 1, limits.max]
+    x, y = np.meshgrid(np.array(some, dtype), np.array(some, dtype))
+    with ox.enable_x64(dtype == "int64"):
+        for run in (getattr(ox.numpy, name), ox.jit(getattr(ox.numpy, name))):
+            found = run(ox.numpy.asarray(x), ox.numpy.asarray(y))
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, getattr(np, name)(x, y))
+    assert ox.numpy.gcd(np.int8(-128), np.int8(6)) == 2
+
+
 @pytest.mark.parametrize("name", FLOAT_BINARY)
 def test_floats(name: str) -> None:
     check_pairs(name, ["int8", "int32", "float16", "float32"], SCALARS[1:3])

@@ -21,7 +21,7 @@ from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
 from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.primitives import joining, slicing
-from olympus_core.primitives.elementwise.arithmetic import add_p
+from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p
 from olympus_core.primitives.elementwise.logic import lt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.tracer import Array
@@ -193,7 +193,10 @@ def index_dtype(indices: Sequence[Any]) -> dtypes.DType:
 
 
 def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> Any:
-    """An index in `dtype`, `length` added where it is negative; static ones stay static."""
+    """An index in `dtype`, `length` added where it is negative; static ones stay static.
+
+    An index out of range of `dtype` is out of bounds of the axis in `dtype` too.
+    """
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
         found = int(index) + (length if wrap and index < 0 else 0)
         if dtypes.kind(dtype) in "iu":
@@ -205,11 +208,42 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
     if dtypes.kind(have) not in "iu":
         return index  # the primitive refuses it, in words
     if have != dtype:
-        index = convert(index, dtype)
+        index = _narrowed(index, dtype)
     if not wrap or dtypes.kind(dtype) == "u":
         return index
     zero, size = dtype.type(0), dtype.type(length)
     return select_n_p.bind(lt_p.bind(index, zero), index, add_p.bind(index, size))
+
+
+def host_indices(x: Any) -> Any:
+    """`x`, or a NumPy array of integers in its dtype on a device.
+
+    An index out of range of that dtype stays out of bounds of any axis.
+    """
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "iu":
+        return x
+    return narrowed_on_host(x, dtypes.canonicalize(x.dtype))
+
+
+def narrowed_on_host(x: np.ndarray[Any, Any], dtype: dtypes.DType) -> np.ndarray[Any, Any]:
+    """A NumPy array of integers in `dtype`; values out of its range become the nearest limit."""
+    if x.dtype == dtype:
+        return x
+    source, target = dtypes.iinfo(x.dtype), dtypes.iinfo(dtype)
+    low, high = max(source.min, target.min), min(source.max, target.max)
+    narrow: np.ndarray[Any, Any] = np.clip(x, low, high).astype(dtype)
+    return narrow
+
+
+def _narrowed(index: Any, dtype: dtypes.DType) -> Any:
+    """An integer array in `dtype`, with values out of its range replaced by the nearest limit."""
+    have = get_aval(index).dtype
+    source, target = dtypes.iinfo(have), dtypes.iinfo(dtype)
+    if source.max > target.max:
+        index = min_p.bind(index, have.type(target.max))
+    if source.min < target.min:
+        index = max_p.bind(index, have.type(target.min))
+    return convert(index, dtype)
 
 
 @structural()

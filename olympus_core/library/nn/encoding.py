@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 from olympus_core import dtypes
 from olympus_core.avals import get_aval
@@ -11,6 +12,7 @@ from olympus_core.library.axes import Axis, list_axis, one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.shape import broadcasted_iota
+from olympus_core.library.lax.slicing import host_indices
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import maximum, subtract
 from olympus_core.library.numpy.reductions.statistics import mean as mean_of
@@ -24,7 +26,12 @@ from olympus_core.tracer import Array
 __all__ = ["one_hot", "standardize"]
 
 
-@composite(static_argnames=("num_classes", "dtype", "axis"))
+def _has_classes(dtype: dtypes.DType, count: int) -> bool:
+    """Whether `count` classes have different numbers in a dtype, or it is a float dtype."""
+    kind = dtypes.kind(dtype)
+    return kind != "b" and (kind not in "iu" or count - 1 <= dtypes.iinfo(dtype).max)
+
+
 def one_hot(
     x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
 ) -> Array:
@@ -37,13 +44,18 @@ def one_hot(
     Array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
     """
-    x = asarray(x)
-    if dtypes.kind(get_aval(x).dtype) == "b":
+    return _one_hot(host_indices(x), num_classes=num_classes, dtype=dtype, axis=axis)
+
+
+@composite(static_argnames=("num_classes", "dtype", "axis"))
+def _one_hot(x: Any, *, num_classes: int, dtype: DTypeLike | None, axis: int) -> Array:
+    x, count = asarray(x), operator.index(num_classes)
+    if not _has_classes(get_aval(x).dtype, count):
         x = convert(x, dtypes.default_dtype("i"))
     aval = get_aval(x)
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     axis = one_axis("one_hot", aval.ndim + 1, axis)
-    shape = (*aval.shape[:axis], operator.index(num_classes), *aval.shape[axis:])
+    shape = (*aval.shape[:axis], count, *aval.shape[axis:])
     kept = tuple([i for i in range(len(shape)) if i != axis])
     spread = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept)
     is_class = eq_p.bind(spread, broadcasted_iota(aval.dtype, shape, axis))

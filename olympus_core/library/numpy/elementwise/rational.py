@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_core import dtypes
 from olympus_core.avals import get_aval, shape_of
 from olympus_core.errors import DTypeError
@@ -15,7 +17,7 @@ from olympus_core.library.numpy.elementwise.logic import equal, not_equal
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.operands import choose, promote_numeric
-from olympus_core.library.promotion import broadcast_shapes, check_arrays, varying_alike
+from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, varying_alike
 from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
 from olympus_core.tracer import Array
@@ -38,25 +40,50 @@ def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of each pair of integers, by Euclid's algorithm.
 
+    A result that the dtype lacks, the magnitude of its least integer, wraps around to that
+    integer, as NumPy's does: `gcd(int8(-128), int8(0))` is -128.
+
     Raises DTypeError for what is not integer.
 
     >>> gcd(12, 18)
     Array(6, dtype=int32, weak_type=True)
     """
-    x, y = varying_alike(tuple(map(abs_, _integers("gcd", x1, x2))))
+    x, y = _integers("gcd", x1, x2)
+    result: Array = convert(_divisor(_magnitude(x), _magnitude(y)), *_type_of(x, y))
+    return result
+
+
+def _type_of(x: Any, y: Any) -> tuple[dtypes.DType, bool]:
+    """The dtype of promoted operands, and whether both are weak."""
+    a, b = get_aval(x), get_aval(y)
+    return a.dtype, a.weak_type and b.weak_type
+
+
+def _magnitude(x: Any) -> Any:
+    """The absolute value in the unsigned dtype, which has that of the least integer too."""
+    dtype = get_aval(x).dtype
+    if dtypes.kind(dtype) == "u":
+        return x
+    return convert(abs_(x), np.dtype(f"u{dtype.name}"))
+
+
+def _divisor(x: Any, y: Any) -> Any:
+    """The greatest common divisor of unsigned integers."""
+    x, y = varying_alike((x, y))
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         a, b = pair
         rest = choose("gcd", equal(b, 0), 0, rem_p.bind(a, b))
         return choose("gcd", equal(b, 0), a, b), rest
 
-    result: Array = while_loop(lambda pair: any_(not_equal(pair[1], 0)), step, (x, y))[0]
-    return result
+    return while_loop(lambda pair: any_(not_equal(pair[1], 0)), step, (x, y))[0]
 
 
 @composite()
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of each pair of integers; 0 where one is 0.
+
+    A result out of range of the dtype wraps around, as NumPy's does.
 
     Raises DTypeError for what is not integer.
 
@@ -64,7 +91,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     Array(12, dtype=int32, weak_type=True)
     """
     x, y = _integers("lcm", x1, x2)
-    x, y = abs_(x), abs_(y)
-    divisor = gcd(x, y)
+    a, b = _magnitude(x), _magnitude(y)
+    divisor = _divisor(a, b)
     safe = choose("lcm", equal(divisor, 0), 1, divisor)
-    return mul_p.bind(x, div_p.bind(y, safe))
+    return convert(mul_p.bind(a, div_p.bind(b, safe)), *_type_of(x, y))

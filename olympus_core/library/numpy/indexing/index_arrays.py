@@ -155,13 +155,18 @@ def ravel_multi_index(
             raise DTypeError(
                 f"ravel_multi_index needs integers, and got {get_aval(index).long_name()}"
             )
-    # in the wide dtype from the start: a narrow one may not hold the lengths
-    wide = [asarray(i) if isinstance(i, int) else asarray(i).astype(wanted) for i in multi_index]
+    wide = [i if isinstance(i, int) else _widened(asarray(i), wanted) for i in multi_index]
     pairs = [(_bounded(i, n, mode), n) for i, n in zip(wide, dims, strict=True)]
     result = zeros((), wanted)
     for index, n in pairs if order == "C" else reversed(pairs):
         result = result * n + asarray(index).astype(wanted)
     return result
+
+
+def _widened(index: Array, dtype: dtypes.DType) -> Array:
+    """The index in `dtype`, as a narrower one may lack the lengths; or in its own wider one."""
+    wider = dtypes.iinfo(index.dtype).max > dtypes.iinfo(dtype).max
+    return index if wider else index.astype(dtype)
 
 
 def _bounded(index: Any, length: int, mode: str) -> Any:

@@ -20,7 +20,7 @@ from olympus_core.array import to_numpy
 from olympus_core.avals import Shape, get_aval
 from olympus_core.errors import DTypeError, IndexingError, NonConcreteBooleanIndexError, ShapeError
 from olympus_core.library.lax.shape import broadcast_in_dim, iota
-from olympus_core.library.lax.slicing import concatenate, wrapped
+from olympus_core.library.lax.slicing import concatenate, host_indices, narrowed_on_host, wrapped
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.typing import IndexLike
@@ -114,7 +114,7 @@ def _classify(i: Any, position: int) -> Any:
             f"an index has an integer or boolean dtype, and not {get_aval(i).long_name()}, "
             f"at position {position}"
         )
-    return int(i) if isinstance(i, np.ndarray) and not i.shape else i
+    return int(i) if isinstance(i, np.ndarray) and not i.shape else host_indices(i)
 
 
 def _mask(i: Any) -> Any:
@@ -392,5 +392,5 @@ def _values(source: Any, length: int, dtype: dtypes.DType, wrap: bool) -> Any:
         return add_p.bind(scaled, dtype.type(source.start)) if source.start else scaled
     if isinstance(source, np.ndarray):
         low = source + (source < 0) * length if wrap and source.dtype.kind == "i" else source
-        return low.astype(dtype)
+        return narrowed_on_host(low, dtype)
     return wrapped(source, length, dtype, wrap)

@@ -13,7 +13,7 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import broadcasted_iota, full, reshape
-from olympus_core.library.lax.slicing import wrapped
+from olympus_core.library.lax.slicing import host_indices, wrapped
 from olympus_core.library.numpy.elementwise.arithmetic import remainder
 from olympus_core.library.numpy.indexing.at import IndexUpdateRef
 from olympus_core.library.numpy.indexing.reading import getitem, read
@@ -124,7 +124,7 @@ def take_along_axis(
         )
     return _along_axis(
         arr,
-        indices,
+        host_indices(indices),
         axis=canonical_axis(axis, rank),
         mode=GatherScatterMode.from_any(mode),
         fill_value=fill_value,
