@@ -45,7 +45,8 @@ __all__ = ["command"]
 
 _LOOKED_AT = 20  # runs among which the one before, on the same machine, is looked for
 _WIDE = 100  # columns of a plot where the terminal has more
-_PLOTS = (".svg", ".html")
+_PAGE = ".html"
+_PLOTS = (".svg", _PAGE)
 _NOTHING = "the history has no such figures"
 
 
@@ -144,6 +145,10 @@ def command(
         _tell(_exported(kept, exports, form), outputs)
         return
     if not metrics:
+        if picture is not None:
+            with console.progress("reading the history"):
+                whole = history_of(path, names, (), moment, limit)
+            _draw(whole if every else whole.without_builds(), picture)
         points = chosen_points(path, names, (), _LOOKED_AT)
         _tell(_latest(latest_figures(str(path), points, moment, every=every)), outputs)
         return
@@ -173,11 +178,14 @@ def _check_options(
         return
     if exports is not None or imports is not None:
         raise UsageError("--plot draws what is shown, and --export and --import show nothing")
-    if not metrics:
-        raise UsageError("--plot needs --metric M, the figure to draw")
     if picture.suffix not in _PLOTS:
         raise UsageError(
             f"{shown(picture)} does not say a format", hint=f"--plot writes {' and '.join(_PLOTS)}"
+        )
+    if not metrics and picture.suffix != _PAGE:
+        raise UsageError(
+            "--plot FILE.svg needs --metric M, the figure to draw",
+            hint=f"--plot FILE{_PAGE} writes all figures",
         )
 
 
@@ -219,7 +227,7 @@ def _exported(points: list[Point], target: Path, form: Format | None) -> GateRep
 
 
 def _draw(history: History, picture: Path) -> None:
-    if picture.suffix == ".html":
+    if picture.suffix == _PAGE:
         write_file(picture, render_page(history))
         return
     if len(history.lines) != 1:
@@ -244,11 +252,16 @@ def _report(history: History) -> GateReport:
         cases=(),
         tables=tuple((line.title, *_filled(RUNS, run_rows(line))) for line in history.lines),
         document=history.to_data(),
-        notes=tuple(
-            "\n".join(change_lines(line, reasons))
-            for line, reasons in zip(history.lines, history.reasons, strict=True)
-        ),
+        notes=tuple(filter(None, _changes(history))),
     )
+
+
+def _changes(history: History) -> list[str]:
+    """The text on the changes of each line; empty where it has none."""
+    return [
+        "\n".join(change_lines(line, reasons))
+        for line, reasons in zip(history.lines, history.reasons, strict=True)
+    ]
 
 
 def _filled(
@@ -272,7 +285,7 @@ def _show(history: History, outputs: Outputs) -> None:
 def _print(history: History, report: GateReport, outputs: Outputs) -> None:
     only_ascii = not console.can_write("\u28ff")
     width = min(console.width(), _WIDE)
-    for number, (line, note) in enumerate(zip(history.lines, report.notes, strict=True)):
+    for number, (line, note) in enumerate(zip(history.lines, _changes(history), strict=True)):
         if number:
             console.data("")
         outputs.show(*report.tables[: number + 1])

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-__all__ = ["UNITS", "Figure", "Point", "Run", "Spread", "StoredProgram", "utc_text"]
+__all__ = ["MOST_LETTERS", "UNITS", "Figure", "Point", "Run", "Spread", "StoredProgram", "utc_text"]
 
 #: The units that a figure may have; a "count" is of anything.
 UNITS = ("s", "B", "FLOP", "count", "FLOP/s", "B/s", "1/s")
+
+#: The letters that a name, a time or another text of a figure or a run has at most.
+MOST_LETTERS = 1000
 
 
 def utc_text(time: datetime) -> str:
@@ -20,7 +23,7 @@ def utc_text(time: datetime) -> str:
     >>> utc_text(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
     '2026-01-31T12:00:00.000000Z'
     """
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,14 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The commit in short, with a "+" for what was not committed; the day without a commit."""
+        """The place in a plot or of a change: the commit in short, or else the day."""
+        return self.time[:10] if self.commit is None else self.short_commit
+
+    @property
+    def short_commit(self) -> str:
+        """The commit in short, with a "+" for what was not committed; "-" without a commit."""
         if self.commit is None:
-            return self.time[:10]
+            return "-"
         return self.commit[:8] + ("+" if self.dirty else "")
 
 

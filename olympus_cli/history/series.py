@@ -98,6 +98,15 @@ class History:
     lines: tuple[Line, ...]
     reasons: tuple[tuple[Mapping[str, Any], ...], ...]
 
+    def without_builds(self) -> History:
+        """The history without the figures of builds themselves, `build-...`."""
+        kept = [
+            (line, reasons)
+            for line, reasons in zip(self.lines, self.reasons, strict=True)
+            if not line.metric.startswith(_OF_BUILDS)
+        ]
+        return History(self.file, tuple(a for a, _ in kept), tuple(b for _, b in kept))
+
     def to_data(self) -> dict[str, Any]:
         """JSON-like data with every number that the text, the plot and the page show."""
         told = zip(self.lines, self.reasons, strict=True)
@@ -125,7 +134,7 @@ def run_data(line: Line, change: Changepoint) -> dict[str, Any]:
 
 
 def _run_data(run: Run) -> dict[str, Any]:
-    return {"label": run.label, **asdict(run)}
+    return {"label": run.label, "short_commit": run.short_commit, **asdict(run)}
 
 
 def _point_data(point: Point) -> dict[str, Any]:

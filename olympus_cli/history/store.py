@@ -21,7 +21,8 @@ from typing import Any
 from urllib.parse import quote
 
 from olympus.errors import ArtifactError, OlympusError, UsageError
-from olympus_cli.history.model import Figure, Point, Run, Spread, StoredProgram
+from olympus_cli.history.exchange.records import checked, read_time
+from olympus_cli.history.model import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
 from olympus_cli.places import shown
 from olympus_cli.reports.strict import typed
@@ -36,6 +37,21 @@ _MOST_LOOKED_AT = 50  # programs among which one is looked for
 _NO_LIMIT = 2**31
 _MOST_PROGRAMS = 64 * 2**20  # bytes of all programs in a file: the oldest go
 
+_SHOWN = 50  # letters of a name that is too long
+_MOST_JSON = 100_000  # letters of the versions of a run
+
+#: The most letters of each text that is read, by table and column.
+_LETTERS = {
+    "run": {
+        **dict.fromkeys(("time", "command", "commit_id", "commit_time", "branch"), MOST_LETTERS),
+        **dict.fromkeys(("host", "source"), MOST_LETTERS),
+        "versions": _MOST_JSON,
+    },
+    "figure": dict.fromkeys(
+        ("target", "backend", "metric", "unit", "program", "fingerprint", "spread"), MOST_LETTERS
+    ),
+}
+
 _FIGURE = "target, backend, metric, unit, value, low, high, count, program, fingerprint, spread"
 _RUN = "time, command, commit_id, commit_time, dirty, branch, host, versions, source"
 
@@ -49,8 +65,10 @@ def append(
 
     Raises:
         ArtifactError: the file is damaged, not a history, or of a newer olympus.
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or a figure cannot be kept in it.
     """
+    for run, its_figures in found:
+        _check_added(run, its_figures)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -96,6 +114,7 @@ def read_points(
         ) WHERE place <= ? ORDER BY {moment}, time, run"""
     with _opened(path, write=False) as connection:
         _check(connection, path, empty_is_good=False)
+        _check_lengths(connection, path)
         rows = connection.execute(query, (*names, limit or _NO_LIMIT))
         try:
             return [_point(row) for row in rows]
@@ -121,6 +140,7 @@ def program_digests(path: Path, target: str, backend: str) -> list[str]:
     """
     with _opened(path, write=False) as connection:
         _check(connection, path, empty_is_good=False)
+        _check_lengths(connection, path)
         rows = connection.execute(
             """SELECT DISTINCT program.digest FROM figure
             JOIN program ON program.digest = figure.program
@@ -230,11 +250,35 @@ def _check(connection: sqlite3.Connection, path: Path, *, empty_is_good: bool) -
         raise ArtifactError(f"{shown(path)} does not have the tables of a history of olympus")
 
 
+def _check_lengths(connection: sqlite3.Connection, path: Path) -> None:
+    """Check, before they are read, that no text is longer than those that are added.
+
+    Raises:
+        ArtifactError: a text is longer.
+    """
+    for table, columns in _LETTERS.items():
+        lengths = ", ".join(f"max(length({column}))" for column in columns)
+        found = connection.execute(f"SELECT {lengths} FROM {table}").fetchone()
+        for (column, most), length in zip(columns.items(), found, strict=True):
+            if (length or 0) > most:
+                why = f"a {table} has a {column} of {length} letters, and {most} is the most"
+                raise _damaged(path, why)
+
+
 def _damaged(path: Path, why: object) -> ArtifactError:
     return ArtifactError(
         f"the history {shown(path)} is damaged: {why}",
         hint="move it away, and the next build begins a new one",
     )
+
+
+def _check_added(run: Run, figures: Sequence[Figure]) -> None:
+    """Raise UsageError for a figure that could not be read again."""
+    try:
+        for figure in figures:
+            checked(Point(run, figure), f"target {figure.target[:_SHOWN]!r}")
+    except ValueError as error:
+        raise UsageError(f"a figure cannot be kept in the history: {error}") from error
 
 
 def _run_number(connection: sqlite3.Connection, run: Run) -> tuple[int, int]:
@@ -319,5 +363,8 @@ def _point(row: Sequence[Any]) -> Point:
         **dict(zip(names, facts, strict=False)),
         spread=None if spread is None else typed(json.loads(spread), Spread, "spread"),
     )
-    checked: Point = typed(asdict(Point(run, figure)), Point)
-    return checked
+    point: Point = typed(asdict(Point(run, figure)), Point)
+    for text in (point.run.time, point.run.commit_time):
+        if text is not None and read_time(text, "a run") != text:
+            raise ValueError(f"a run has the time {text!r}, which is not in UTC to the microsecond")
+    return point

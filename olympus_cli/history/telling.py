@@ -33,7 +33,7 @@ def latest_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
             quantity(each["value"], each["unit"]),
             "" if each["before"] is None else quantity(each["before"], each["unit"]),
             "" if each["ratio"] == 1 else change(each["ratio"]),
-            each["run"]["label"],
+            each["run"]["short_commit"],
             _moment(each["run"]["time"]),
         )
         for each in document["figures"]
@@ -49,7 +49,7 @@ def run_rows(line: Line) -> list[tuple[str, ...]]:
         word = "" if number is None else f"{number}: {_change(line.changes[number - 1], line.unit)}"
         rows.append(
             (
-                point.run.label,
+                point.run.short_commit,
                 _moment(point.run.time),
                 point.run.command,
                 quantity(point.figure.value, line.unit),

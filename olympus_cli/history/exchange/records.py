@@ -7,12 +7,10 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from olympus_cli.history.model import UNITS, Figure, Point, Run, Spread, utc_text
+from olympus_cli.history.model import MOST_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
 from olympus_cli.reports.strict import typed
 
 __all__ = ["checked", "made", "point_data", "point_of", "read_time", "spread_of"]
-
-_LONGEST = 1000  # letters of a name
 
 
 def point_data(point: Point) -> dict[str, Any]:
@@ -48,8 +46,8 @@ def checked(point: Point, where: str) -> Point:
     for part in (figure, run):
         for field in fields(part):
             value = getattr(part, field.name)
-            if isinstance(value, str) and len(value) > _LONGEST:
-                raise ValueError(f"{where} has a {field.name} of more than {_LONGEST} letters")
+            if isinstance(value, str) and len(value) > MOST_LETTERS:
+                raise ValueError(f"{where} has a {field.name} of more than {MOST_LETTERS} letters")
     if figure.count == 0 or (figure.count or 0) > 2**62:
         raise ValueError(f"{where} has a count of {figure.count}")
     commit_time = None if run.commit_time is None else read_time(run.commit_time, where)

@@ -8,13 +8,15 @@ import sqlite3
 import subprocess
 import sys
 import zlib
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus_cli.history import schema, store
-from olympus_cli.history.model import StoredProgram
+from olympus_cli.history.model import StoredProgram, utc_text
 from olympus_cli.history.store import append, read_points, read_programs
 from tests.cli.conftest import Invoke
 from tests.cli.history.made import flops, history, run
@@ -97,6 +99,22 @@ WRONG = {
     "torn": (torn, "is damaged"),
     "a wrong type": (lambda path: changed(path, "UPDATE figure SET value = 'x'"), "is damaged"),
     "no versions": (lambda path: changed(path, "UPDATE run SET versions = '{'"), "is damaged"),
+    "no time": (
+        lambda path: changed(path, "UPDATE run SET time = 'zzz'"),
+        "is damaged: a run has the time 'zzz'",
+    ),
+    "no time of a commit": (
+        lambda path: changed(path, "UPDATE run SET commit_time = '2026-01-01'"),
+        "is damaged: a run has the time '2026-01-01', which is not in UTC to the microsecond",
+    ),
+    **{
+        f"a long {column}": (
+            partial(changed, statement=f"UPDATE {table} SET {column} = hex(zeroblob(1000000))"),
+            f"is damaged: a {table} has a {column} of 2000000 letters, and {most} is the most",
+        )
+        for table, columns in store._LETTERS.items()
+        for column, most in columns.items()
+    },
     "no text": (
         lambda path: changed(path, "UPDATE run SET command = CAST(x'ff' AS TEXT)"),
         "is damaged",
@@ -221,3 +239,14 @@ def test_a_stored_program_that_was_changed_is_damage(tmp_path: Path, content: by
 def test_errors_of_the_store_are_those_of_olympus() -> None:
     for error in (sqlite3.DatabaseError("x"), sqlite3.OperationalError("x")):
         assert isinstance(store._told(error, Path("h"), write=False), OlympusError)
+
+
+def test_a_figure_that_could_not_be_read_again_is_not_added(work: Path) -> None:
+    long = flops(1, target="x" * 1001)
+    with pytest.raises(UsageError, match=r"cannot be kept in the history: .* of more than 1000"):
+        append(history(work), [(run(1), [flops(1)]), (run(2), [long])])
+    assert not history(work).exists()
+
+
+def test_times_before_the_year_1000_have_four_digits() -> None:
+    assert utc_text(datetime(999, 1, 2, tzinfo=UTC)) == "0999-01-02T00:00:00.000000Z"

@@ -164,7 +164,10 @@ def test_since_and_limit(work: Path, invoke: Invoke) -> None:
         (["g"], "the history has no target 'g'\nhint: it has f"),
         (["--since", "perhaps"], "--since perhaps: it is not a date, and git has no such revision"),
         (["--since", "--all"], "--since --all: it is not a date, and git has no such revision"),
-        (["--plot", "a.svg"], "--plot needs --metric"),
+        (
+            ["--plot", "a.svg"],
+            "--plot FILE.svg needs --metric M, the figure to draw",
+        ),
         (["--plot", "a.png", "--metric", "flops"], "does not say a format"),
         (["--plot", "a.svg", "--metric", "flops", "--metric", "m"], "an SVG holds one plot"),
         (["--format", "csv"], "--format is of --export"),
@@ -231,3 +234,39 @@ def test_every_number_that_is_shown_is_in_the_document(work: Path, invoke: Invok
         "00000000", "2026-01-02", "12:00", "bench", "2.50", "s", "2.25", "s", "..", "2.75", "s",
         "20",
     ]  # fmt: skip
+
+
+def test_a_run_without_a_commit(work: Path, invoke: Invoke) -> None:
+    first = run(1, commit=None, commit_time=None)
+    append(history(work), [(first, [flops(1)]), (run(2), [flops(1)])])
+    rows = invoke("history", "--metric", "flops").stdout.splitlines()[2:4]
+    assert [row.split()[:2] for row in rows] == [["-", "2026-01-01"], ["00000000", "2026-01-02"]]
+    append(history(work), [(run(3, commit=None, commit_time=None), [flops(1)])])
+    (row,) = invoke("history").stdout.splitlines()[1:2]
+    assert row.split()[-3:] == ["-", "2026-01-03", "12:00"]
+
+
+@pytest.mark.parametrize("form", ["github", "markdown"])
+def test_a_line_without_a_change_has_no_note(work: Path, invoke: Invoke, form: str) -> None:
+    append(history(work), [(run(1), [flops(1), steady(1.0)]), (run(2), [flops(2), steady(1.0)])])
+    both = ("--metric", "flops", "--metric", "steady_call")
+    result = invoke("history", *both, "--output", form)
+    assert result.exit_code == 0
+    word = "::notice title=olympus history::" if form == "github" else "- note: "
+    notes = [line for line in result.stdout.splitlines() if line.startswith(word)]
+    assert len(notes) == 1
+    assert notes[0].removeprefix(word).startswith("1  00000000  1 FLOP -")
+    assert "note: \n" not in result.stderr
+
+
+def test_a_page_of_all_figures(work: Path, invoke: Invoke) -> None:
+    figures = [steady(1.0), flops(2, metric="build-time", unit="s", count=1)]
+    append(history(work), [(run(day), [flops(day), *figures]) for day in (1, 2)])
+    result = invoke("history", "--plot", "a.html")
+    assert (result.exit_code, "wrote a.html" in result.stderr) == (0, True)
+    assert "steady_call" in result.stdout
+    page = (work / "a.html").read_text()
+    assert (page.count("<section"), "build-time" in page) == (2, False)
+    assert "1 FLOP -&gt; 2 FLOP" in page
+    assert invoke("history", "--all", "--plot", "a.html").exit_code == 0
+    assert (work / "a.html").read_text().count("<section") == 3
