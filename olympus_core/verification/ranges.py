@@ -261,13 +261,12 @@ class _Judge:
         self, draw: Draw, name: str, got: Array, value: Value, inputs: Sequence[Array]
     ) -> RangeFault:
         """The fault of a result that float64 has well inside the range."""
-        ordinary = draw.size <= ORDINARY and draw.size >= 1
-        if np.isfinite(value.array).all():  # operation by operation it is right
+        if np.isfinite(value.array).all():  # rounding moved it to the edge of a domain, perhaps
             program: Olympuspr = self.traced.olympuspr
             blamed = first_wrong(program, inputs, self.run)
-            return RangeFault(draw, name, got, value.wide, blamed, ordinary)
-        cause = value.undone or value.origin
-        return RangeFault(draw, name, got, value.wide, cause, ordinary and value.undone is not None)
+            return RangeFault(draw, name, got, value.wide, blamed, False)
+        fails = value.undone is not None and 1 <= draw.size <= ORDINARY
+        return RangeFault(draw, name, got, value.wide, value.undone or value.origin, fails)
 
 
 def _is_inside(value: Value) -> bool:

@@ -386,7 +386,7 @@ def test_progress_without_a_terminal(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = invoke("verify", "forward")
-    assert result.stderr.splitlines() == ["verifying forward"]
+    assert result.stderr.splitlines()[0] == "verifying forward"
     monkeypatch.setattr("olympus_cli.verifying.progress._APART", 0.0)
     result = invoke("verify", "--runs", "2")
     lines = [line for line in result.stderr.splitlines() if line.startswith("verifying forward")]
