@@ -30,6 +30,7 @@ LAYERS = [
     "mesh",
     "sharding",
     "stage",
+    "notebook",
     "mlir",
     "xla",
     "analysis",
