@@ -262,6 +262,14 @@ class Compiled(Stage):
         """The number of devices that the program runs on."""
         return 1
 
+    def _repr_html_(self) -> str:
+        """The arrays, the memory, the cost and the optimized program, for a notebook."""
+        from olympus_core.notebook import stage_html, target_text  # few programs are shown
+
+        facts = [("target", target_text(self.target)), ("devices", self.num_devices)]
+        cost = None if self._lowered is None else self.cost
+        return stage_html(self, facts, [("optimized HLO", self.as_text)], cost, self.memory)
+
     def as_text(self) -> str:
         """The optimized HLO."""
         return self.executable.hlo_text()

@@ -42,6 +42,13 @@ class Traced(Stage):
         """The program, `olympuspr`."""
         return self.olympuspr
 
+    def _repr_html_(self) -> str:
+        """The arrays and the program, for a notebook."""
+        from olympus_core.notebook import stage_html  # few programs are shown
+
+        facts = [("equations", f"{len(self.olympuspr.eqns):,}")]
+        return stage_html(self, facts, [("Olympuspr", lambda: str(self.olympuspr))])
+
     def lower(
         self,
         target: xla.Target | None = None,
@@ -142,6 +149,13 @@ class Lowered(Stage):
         self.module = self._made.module
         self._cost: Cost | None = None
         self._bytecode: bytes | None = None
+
+    def _repr_html_(self) -> str:
+        """The arrays, the cost and the program, for a notebook."""
+        from olympus_core.notebook import stage_html, target_text  # few programs are shown
+
+        facts = [("target", target_text(self.target)), ("devices", self.num_devices)]
+        return stage_html(self, facts, [("StableHLO", self.as_text)], self.cost)
 
     @property
     def num_devices(self) -> int:

@@ -130,6 +130,12 @@ class Cost:
             return self
         return _cost(self._rows, frozenset(), (), self.io_bytes, self.loops)
 
+    def _repr_html_(self) -> str:
+        """The figures and the dearest lines, for a notebook."""
+        from olympus_core.notebook import cost_html  # few programs are shown
+
+        return cost_html(self)
+
     @property
     def intensity(self) -> float | None:
         """Flops per byte; None where one of them is not known, or no byte is moved."""

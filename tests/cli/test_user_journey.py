@@ -233,7 +233,14 @@ def test_the_commands_that_init_names_work(begun: Path) -> None:
     comments = [line for line in (begun / "olympus.toml").read_text().splitlines() if "#" in line]
     text = " ".join(line.partition("#")[2].strip() for line in comments)
     named = re.findall(r"`olympus ([^`]*)`", text)
-    assert {line.split()[0] for line in named} == {"build", "trace", "lower", "run", "doctor"}
+    assert {line.split()[0] for line in named} == {
+        "build",
+        "trace",
+        "lower",
+        "run",
+        "check",
+        "doctor",
+    }
     for line in named:
         done = olympus(begun, *line.split())
         assert done.returncode == 0, done.stderr

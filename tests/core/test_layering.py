@@ -31,6 +31,7 @@ LAYERS = [
     "mesh",
     "sharding",
     "stage",
+    "notebook",
     "mlir",
     "xla",
     "analysis",
