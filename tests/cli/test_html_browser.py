@@ -480,7 +480,7 @@ def test_the_labels_of_a_roofline_cover_no_dot(show: Any) -> None:
 
 def test_equal_kernels_are_one_row_that_opens(show: Any) -> None:
     page = show(with_kernels(*copies(12), *copies(1, line="model.py:24")), **PHONE)
-    table = page.locator("table.kernels")
+    table = page.locator("table.kernels.sortable")
     rows = table.locator("tbody tr:visible")
     assert rows.count() == 2
     assert "ynn_fusion" in rows.first.inner_text() and "ynn_fusion.0" not in rows.first.inner_text()
