@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment
 
 from olympus_cli.comparison.figures import figure_text
-from olympus_cli.comparison.text import cost_cells, grouped, summary
+from olympus_cli.comparison.text import change_text, cost_cells, grouped, summary
 from olympus_cli.reports.changes import plain_types, short_name
+from olympus_cli.reports.groups import groups
+from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.reports.shardings import spoken_name, spoken_value
-from olympus_cli.reports.templating import page_environment
 
 __all__ = ["render_page"]
 
@@ -33,7 +34,11 @@ def render_page(document: Mapping[str, Any]) -> str:
         .render(
             document=document,
             sides=document["sides"],
-            groups=grouped(changes[:_MOST]),
+            groups=[
+                (heading, groups(found, change_text))
+                for heading, found in grouped(changes[:_MOST]).items()
+            ],
+            shell=shell(),
             summary=summary(changes),
             omitted=max(0, len(changes) - _MOST),
             costs=[(*cost_cells(each), each["text"]) for each in document["lines"][:_MOST_LINES]],
@@ -43,9 +48,16 @@ def render_page(document: Mapping[str, Any]) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
 
 
+def _inside(changes: Sequence[Mapping[str, Any]]) -> int:
+    """The operations of changes together, with those inside them; 0 where that is one of each."""
+    spots = [each["after"] or each["before"] or {"operations": 1} for each in changes]
+    found = sum(spot["operations"] for spot in spots)
+    return found if found > len(changes) else 0
+
+
 @cache
 def _environment() -> Environment:
-    made = page_environment("olympus_cli.comparison")
-    made.filters.update(short=short_name, plain=plain_types, spoken=spoken_name)
+    made = shell_environment("olympus_cli.comparison")
+    made.filters.update(short=short_name, plain=plain_types, spoken=spoken_name, inside=_inside)
     made.globals.update(spoken_value=spoken_value)
     return made

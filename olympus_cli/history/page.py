@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from markupsafe import Markup
 
-from olympus_cli.history.series import History
-from olympus_cli.history.telling import RUNS, change_lines, line_svg, run_rows
-from olympus_cli.reports.templating import page_environment
+from olympus_cli.history.series import History, Line
+from olympus_cli.history.telling import RUNS, Reason, change_lines, line_svg, run_rows, verdict
+from olympus_cli.reports.html.shell import shell, shell_environment
+from olympus_cli.units import quantity
 
 __all__ = ["render_page"]
 
@@ -14,14 +18,21 @@ __all__ = ["render_page"]
 def render_page(history: History) -> str:
     """The text of the file, which loads nothing; the same history gives the same text."""
     lines = [
-        {
-            "title": line.title,
-            "plot": Markup(line_svg(line)),  # every text in it is escaped
-            "changes": "\n".join(change_lines(line, reasons, None)),
-            "rows": run_rows(line),
-        }
-        for line, reasons in zip(history.lines, history.reasons, strict=True)
+        _shown(line, reasons) for line, reasons in zip(history.lines, history.reasons, strict=True)
     ]
-    template = page_environment("olympus_cli.history").get_template("history.html")
-    text = template.render(file=history.file, lines=lines, columns=RUNS)
+    template = shell_environment("olympus_cli.history").get_template("history.html")
+    text = template.render(file=history.file, lines=lines, columns=RUNS, shell=shell())
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+
+
+def _shown(line: Line, reasons: Sequence[Reason]) -> dict[str, Any]:
+    last = line.points[-1]
+    values = [point.figure.value for point in line.points]
+    return {
+        "title": line.title,
+        "latest": {"value": quantity(last.figure.value, line.unit), "commit": last.run.label},
+        "verdict": verdict(line),
+        "plot": Markup(line_svg(line)),  # every text in it is escaped
+        "changes": "\n".join(change_lines(line, reasons, None)),
+        "rows": list(zip(run_rows(line), values, strict=True)),
+    }

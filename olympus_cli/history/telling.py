@@ -12,7 +12,17 @@ from olympus_cli.history.series import Line
 from olympus_cli.reports.plot import Plot, PlotMark, Series
 from olympus_cli.units import change, quantity
 
-__all__ = ["LATEST", "RUNS", "change_lines", "latest_rows", "line_svg", "line_text", "run_rows"]
+__all__ = [
+    "LATEST",
+    "RUNS",
+    "Reason",
+    "change_lines",
+    "latest_rows",
+    "line_svg",
+    "line_text",
+    "run_rows",
+    "verdict",
+]
 
 LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit", "time")
 RUNS = ("commit", "time", "by", "figure", "interval", "samples", "change")
@@ -59,6 +69,17 @@ def run_rows(line: Line) -> list[tuple[str, ...]]:
             )
         )
     return rows
+
+
+def verdict(line: Line) -> str:
+    """The last change of the level of a line, and its commit.
+
+    Example: `verdict(line)` is "+30.0% at 1f2e3d4c".
+    """
+    if not line.changes:
+        return "no change of the level"
+    last = line.changes[-1]
+    return f"{_change(last, line.unit)} at {line.points[last.index].run.label}"
 
 
 def _moment(time: str) -> str:
@@ -133,6 +154,7 @@ def _plotted(line: Line) -> Plot:
     """A line over the number of the run."""
     figures = [point.figure for point in line.points]
     labels = [point.run.label for point in line.points]
+    verdicts = {each.index: f", {_change(each, line.unit)}" for each in line.changes}
 
     def label(number: float) -> str:
         is_run = number == int(number) and 1 <= number <= len(labels)
@@ -144,7 +166,10 @@ def _plotted(line: Line) -> Plot:
         [each.value for each in figures],
         [each.low for each in figures],
         [each.high for each in figures],
-        [f"{p.run.label}, {_moment(p.run.time)}" for p in line.points],
+        [
+            f"{p.run.label}, {_moment(p.run.time)}{verdicts.get(index, '')}"
+            for index, p in enumerate(line.points)
+        ],
     )
     return Plot(
         [series],

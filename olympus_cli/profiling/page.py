@@ -1,8 +1,8 @@
-"""A profile as a page: a flame graph and the tables, in one file without scripts."""
+"""A profile as a page: a flame graph and the tables, in one file that loads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
 from olympus_cli.profiling.table import notes, summary
 from olympus_cli.reports.bars import percent, source_text
 from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
-from olympus_cli.reports.html.shell import asset
-from olympus_cli.reports.templating import page_environment
+from olympus_cli.reports.groups import groups, plain_name
+from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.units import duration
 
 __all__ = ["render_profile", "time_frames", "time_graph"]
@@ -38,13 +38,23 @@ def render_profile(report: ProfileReport, root: Path) -> str:
             notes=[*notes(report)],
             graph=time_graph(report.kernels),
             rows=report.rows[:_MOST],
-            kernels=report.kernels[:_MOST],
+            kernels=_groups(report.kernels[:_MOST]),
             omitted=max(0, len(report.kernels) - _MOST),
-            style=Markup(asset("report.css")),
+            shell=shell(),
             source=lambda key: source_text(key, root),
         )
     )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+
+
+def _groups(kernels: Sequence[ProfiledKernel]) -> list[list[ProfiledKernel]]:
+    """The kernels of one name, operation, line, scope and pass together, the slowest first."""
+
+    def key(each: ProfiledKernel) -> Hashable:
+        line = each.line, each.scope, each.backward
+        return plain_name(each.name), each.operation, line, each.bound, each.is_overhead
+
+    return sorted(groups(kernels, key), key=lambda group: -sum(each.seconds for each in group))
 
 
 def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
@@ -72,7 +82,8 @@ def _part(kernel: ProfiledKernel) -> FlamePart:
     else:
         scopes = filter(None, kernel.scope.split("/", _DEEPEST))
         line = kernel.line or "(unknown)"
-        frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", kernel.name))
+        name = plain_name(kernel.name)
+        frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", name))
     return FlamePart(frames, kernel.seconds, backward, kernel.estimated_seconds)
 
 
@@ -89,6 +100,6 @@ def _text(shown: Placed, is_whole: bool) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = page_environment("olympus_cli.profiling")
-    made.filters.update(time=duration, percent=percent)
+    made = shell_environment("olympus_cli.profiling")
+    made.filters.update(time=duration, percent=percent, plain_name=plain_name)
     return made

@@ -36,8 +36,10 @@ __all__ = [
     "RowReport",
     "TotalReport",
     "UnknownReport",
+    "buffer_reports",
     "compiled_figures",
     "cost_report",
+    "kernel_reports",
     "relative_line",
     "row_reports",
     "uncounted",
@@ -403,37 +405,46 @@ def _memory_report(memory: Memory, root: Path) -> MemoryReport:
     sizes = [name for name in MemoryReport.__dataclass_fields__ if name != "largest"]
     return MemoryReport(
         **{name: getattr(memory, name) for name in sizes},
-        largest=tuple(
-            BufferReport(
-                each.bytes,
-                each.dtype,
-                tuple(each.shape),
-                each.operation,
-                relative_line(each.line, root),
-                each.kind,
-                each.name,
-            )
-            for each in memory.largest(_MOST_BUFFERS)
-        ),
+        largest=buffer_reports(memory, root, _MOST_BUFFERS),
+    )
+
+
+def buffer_reports(memory: Memory, root: Path, most: int) -> tuple[BufferReport, ...]:
+    """The `most` largest buffers that are live at the peak, with lines relative to `root`."""
+    return tuple(
+        BufferReport(
+            each.bytes,
+            each.dtype,
+            tuple(each.shape),
+            each.operation,
+            relative_line(each.line, root),
+            each.kind,
+            each.name,
+        )
+        for each in memory.largest(most)
+    )
+
+
+def kernel_reports(estimate: Estimate, root: Path) -> tuple[KernelReport, ...]:
+    """All kernels of an estimate, the slowest first, with lines relative to `root`."""
+    fields = [name for name in KernelReport.__dataclass_fields__ if name != "line"]
+    slowest = sorted(estimate.kernels, key=lambda kernel: -kernel.seconds)
+    return tuple(
+        KernelReport(
+            line=relative_line(each.line, root), **{name: getattr(each, name) for name in fields}
+        )
+        for each in slowest
     )
 
 
 def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
     """What is told of an estimate."""
-    fields = [name for name in KernelReport.__dataclass_fields__ if name != "line"]
-    slowest = sorted(estimate.kernels, key=lambda kernel: -kernel.seconds)[:_MOST_KERNELS]
     return EstimateReport(
         estimate.device,
         estimate.seconds,
         tuple(estimate.assumptions),
         _told_in(root, estimate.unknown),
-        tuple(
-            KernelReport(
-                line=relative_line(each.line, root),
-                **{name: getattr(each, name) for name in fields},
-            )
-            for each in slowest
-        ),
+        kernel_reports(estimate, root)[:_MOST_KERNELS],
     )
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from olympus_cli.reports.figures import BufferReport, KernelReport
 
-__all__ = ["buffer_groups", "groups", "kernel_groups", "plain_name"]
+__all__ = ["buffer_groups", "buffer_text", "groups", "kernel_groups", "plain_name"]
 
 _R = TypeVar("_R")
 _NUMBER = re.compile(r"\.\d+$")
@@ -38,6 +38,17 @@ def kernel_groups(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
     return sorted(found, key=lambda group: -sum(kernel.seconds for kernel in group))
 
 
+def buffer_text(group: Sequence[BufferReport]) -> str:
+    """The name of an argument, or the operation that made a buffer; of several, without numbers.
+
+    >>> buffer_text([weights_of_layer_0, weights_of_layer_1])
+    "params['layers'][*]['w']"
+    """
+    first = group[0]
+    text = first.name if first.kind == "argument" else first.operation or first.name
+    return _NUMBERS.sub("*", text) if len(group) > 1 and first.kind == "argument" else text
+
+
 def buffer_groups(buffers: Sequence[BufferReport]) -> list[list[BufferReport]]:
     """The buffers of one type, kind, operation and line together, the largest group first.
 
@@ -45,7 +56,6 @@ def buffer_groups(buffers: Sequence[BufferReport]) -> list[list[BufferReport]]:
     """
 
     def key(buffer: BufferReport) -> Hashable:
-        what = buffer.operation or _NUMBERS.sub("", buffer.name)
-        return buffer.dtype, buffer.shape, buffer.kind, what, buffer.line
+        return buffer.dtype, buffer.shape, buffer.kind, buffer_text([buffer] * 2), buffer.line
 
     return sorted(groups(buffers, key), key=lambda group: -sum(b.bytes for b in group))

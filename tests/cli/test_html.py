@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import olympus
-from olympus_cli.reports.figures import CostReport, Counts, RowReport, UnknownReport
+from olympus_cli.reports.figures import BufferReport, CostReport, Counts, RowReport, UnknownReport
+from olympus_cli.reports.groups import buffer_groups, buffer_text
 from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.gather import roof_of, roof_of_cpu
@@ -450,3 +451,23 @@ def test_the_calls_of_a_program_are_a_flame_graph() -> None:
     shown = render_html(replace(what, backends=(replace(what.backends[0], stacks=tuple(stacks)),)))
     assert 'id="b0-calls"' in shown
     assert 'id="b0-calls"' not in render_html(what)
+
+
+def test_equal_buffers_are_one_row_with_their_sum() -> None:
+    def buffer(name: str, kind: str, operation: str = "") -> BufferReport:
+        return BufferReport(64, "int8", (8, 8), operation, None, kind, name)
+
+    buffers = [
+        *(buffer(f"p[{i}]['w']", "argument", "parameter") for i in range(3)),
+        buffer("p[0]['v']", "argument", "parameter"),
+        *(buffer(f"fusion.{i}", "temporary", "tanh") for i in range(2)),
+    ]
+    found = buffer_groups(buffers)
+    assert [len(group) for group in found] == [3, 2, 1]
+    assert [*map(buffer_text, found)] == ["p[*]['w']", "tanh", "p[0]['v']"]
+    what = page()
+    shown = render_html(
+        replace(what, backends=(replace(what.backends[0], buffers=tuple(buffers)),))
+    )
+    assert '<data value="192" title="192">192 B</data>' in shown
+    assert shown.count('aria-label="3 buffers"') == 1

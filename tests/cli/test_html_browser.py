@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterator
@@ -12,12 +13,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from olympus_cli.comparison.html import render_page as render_comparison_page
+from olympus_cli.history.model import Point
+from olympus_cli.history.page import render_page as render_history
+from olympus_cli.history.series import History, lines_of
 from olympus_cli.profiling.page import render_profile
 from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
+from olympus_cli.reports.figures import KernelReport
 from olympus_cli.reports.html.listing import Listing, Mark
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.json import render_json
-from tests.cli.pages import meshed, page_with
+from tests.cli.history.made import run, steady
+from tests.cli.pages import MODEL, meshed, page_with
 from tests.cli.pages import page as page_of
 from tests.cli.test_html import HOSTILE
 from tests.marks import CHROMIUM, needs_chromium
@@ -410,3 +417,240 @@ def test_a_flame_graph_is_drawn_in_every_width_and_theme(
     assert shown.said == []
     assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
     shown.context.close()
+
+
+PHONE = {"viewport": {"width": 400, "height": 860}}
+
+
+def boxes(page: Page, selector: str) -> list[dict[str, float]]:
+    """The rectangles of the elements that are shown."""
+    found: list[dict[str, float]] = page.evaluate(
+        """selector => [...document.querySelectorAll(selector)]
+          .filter((e) => e.checkVisibility())
+          .map((e) => e.getBoundingClientRect())
+          .map(({ left, top, right, bottom }) => ({ left, top, right, bottom }))""",
+        selector,
+    )
+    return found
+
+
+def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+    return (
+        one["left"] < other["right"]
+        and other["left"] < one["right"]
+        and one["top"] < other["bottom"]
+        and other["top"] < one["bottom"]
+    )
+
+
+def with_kernels(*kernels: KernelReport) -> Any:
+    """The page with other kernels in its estimate."""
+    what = page_of()
+    first = what.backends[0]
+    estimate = first.report.estimate
+    assert estimate is not None
+    changed = replace(estimate, kernels=kernels, seconds=sum(k.seconds for k in kernels))
+    return replace(what, backends=(replace(first, report=replace(first.report, estimate=changed)),))
+
+
+def copies(count: int, name: str = "ynn_fusion", line: str = "model.py:16") -> list[KernelReport]:
+    return [
+        KernelReport(f"{name}.{i}", "step/dot", line, 2048, 3072, "float32", 5, "compute", 4e-6)
+        for i in range(count)
+    ]
+
+
+def test_the_labels_of_a_roofline_cover_no_dot(show: Any) -> None:
+    spread = [
+        KernelReport(f"k.{i}.{j}", "dot", None, 2**i, 2**12, "float32", 1, "memory", 2.0**-j)
+        for i in range(4, 24, 2)
+        for j in range(8, 32, 4)
+    ]
+    for kernels in (copies(3), spread):
+        for width in (400, 1280):
+            page = show(with_kernels(*kernels), viewport={"width": width, "height": 800})
+            page.locator(".chart.roofline .dot").first.wait_for()
+            dots, labels = boxes(page, ".dot"), boxes(page, ".limit")
+            assert len(dots) == len(kernels)
+            unplaced = page.locator(".limits").inner_text().count("flop/s")
+            assert len(labels) + unplaced == 2
+            assert not any(overlap(label, dot) for label in labels for dot in dots)
+            assert not any(overlap(*pair) for pair in itertools.combinations(labels, 2))
+
+
+def test_equal_kernels_are_one_row_that_opens(show: Any) -> None:
+    page = show(with_kernels(*copies(12), *copies(1, line="model.py:24")), **PHONE)
+    table = page.locator("table.kernels.sortable")
+    rows = table.locator("tbody tr:visible")
+    assert rows.count() == 2
+    assert "ynn_fusion" in rows.first.inner_text() and "ynn_fusion.0" not in rows.first.inner_text()
+    values = rows.first.locator("data").evaluate_all("all => all.map((e) => Number(e.value))")
+    assert values == [12 * 5 * 2048, 12 * 5 * 3072, pytest.approx(12 * 4e-6)]
+    button = page.get_by_role("button", name="12 kernels")
+    assert button.get_attribute("aria-expanded") == "false"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert rows.count() == 14
+    assert "ynn_fusion.11" in rows.nth(12).inner_text()
+    button.click()
+    assert rows.count() == 2
+
+
+def test_source_is_read_on_a_phone_without_scrolling(show: Any) -> None:
+    long = MODEL.replace("y = c", "y = " + " + ".join(["carried"] * 20)).replace(
+        "return np.tanh(x @ w)", "return np.tanh(x @ w)  # " + "a comment that is long " * 8
+    )
+    page = show(replace(page_of(), sources={"model.py": long}), **PHONE)
+    code = page.locator(".code").first
+    assert code.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert (
+        page.locator(".line", has_text="a comment that").locator("code").bounding_box()["height"]
+        > 3 * page.locator(".line", has_text="def loss").locator("code").bounding_box()["height"]
+    )
+    # no column of a table is cut or scrolls, but for what is scrolled on purpose
+    cut = page.evaluate(
+        "[...document.querySelectorAll('table.cards td')].filter((e) => e.checkVisibility())"
+        ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+    )
+    assert cut == 0
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
+    """`opened(text, **options)`: the text of a page in the browser, silent to the end."""
+    shown: list[tuple[Shown, Path]] = []
+
+    def open_text(text: str, **options: Any) -> Page:
+        file = tmp_path / f"page-{len(shown)}.html"
+        file.write_text(text, encoding="utf-8")
+        shown.append((Shown(browser, file, **options), file))
+        return shown[-1][0].page
+
+    yield open_text
+    for each, file in shown:
+        assert each.said == []
+        assert {url for url in each.asked if not url.startswith("data:")} == {file.as_uri()}
+        each.context.close()
+
+
+def other_pages(folder: Path) -> dict[str, str]:
+    """A profile, a comparison and a history as pages."""
+    kernels = tuple(
+        ProfiledKernel(
+            f"ynn_fusion.{i}", "dot", "model.py:7", "", False, 1, 0.1, 0.08, 0.05, "memory", False
+        )
+        for i in range(12)
+    )
+    profile = ProfileReport(
+        *("step", "m:step", "cpu", "line", 1, 10.0, 9.0, 9.0, 0.9, 5.0), (), kernels, ()
+    )
+    return {
+        "profile": render_profile(profile, folder),
+        "comparison": render_comparison_page(comparison_of_equals()),
+        "history": render_history(history_of_steps()),
+    }
+
+
+def comparison_of_equals() -> dict[str, Any]:
+    """A comparison in which one change is at twelve layers."""
+    spot = {
+        "name": "stablehlo.tanh",
+        "types": ["tensor<8x16xf32>"],
+        "scope": "",
+        "operations": 2,
+        "file": "layers/decoder.py",
+        "line": 36,
+        "text": "return np.tanh(x @ w) " * 4,
+    }
+    change = {
+        "of": "operation",
+        "kind": "added",
+        "where": "main",
+        "before": None,
+        "after": spot,
+        "details": [],
+    }
+    sides = [
+        {"label": label, "operations": n, "fingerprint": label * 8}
+        for label, n in (("old/step", 10), ("new/step", 34))
+    ]
+    return {
+        "sides": sides,
+        "changes": [change] * 12,
+        "lines": [],
+        "figures": [],
+        "options": [],
+        "versions": [],
+        "notes": [],
+    }
+
+
+def history_of_steps() -> History:
+    """A history whose level changes once, of more runs than are read at a glance."""
+    levels = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 1.3, 1.31, 1.29, 1.3, 1.3, 1.32]
+    runs = [replace(run(day), commit=f"{day:x}" * 40) for day, _ in enumerate(levels, 1)]
+    points = [Point(each, steady(level)) for each, level in zip(runs, levels, strict=True)]
+    (line,) = lines_of(points)
+    reason = {"program": "same", "versions": [], "difference": None}
+    return History("/project/build/history.sqlite", (line,), ((reason,) * len(line.changes),))
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_fits_and_can_be_read(
+    opened: Any, tmp_path: Path, theme: str, width: int
+) -> None:
+    for name, text in other_pages(tmp_path).items():
+        page = opened(text, color_scheme=theme, viewport={"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+        assert [each for each in contrast(page) if each[1] < 4.5] == [], name
+        assert not overlap(*boxes(page, "#theme, h1")), name
+        assert page.locator("nav.sections a").count() >= 1, name
+        for link in page.locator("nav.sections a").all():
+            target = link.get_attribute("href")
+            assert target is not None and page.locator(target).count() == 1, name
+        page.locator("#theme").click()
+        assert page.locator("html").get_attribute("data-theme") == "light", name
+
+
+def test_equal_rows_of_other_pages_open(opened: Any, tmp_path: Path) -> None:
+    pages = other_pages(tmp_path)
+    for name, what in (("profile", "12 kernels"), ("comparison", "12 changes")):
+        page = opened(pages[name], **PHONE)
+        members = page.locator("tr.member:visible")
+        assert members.count() == 0, name
+        page.get_by_role("button", name=what).click()
+        assert members.count() == 12, name
+        page.emulate_media(media="print")
+        assert members.count() == 0, name
+    page = opened(pages["comparison"], **PHONE)
+    assert "24 operations together" in page.locator("main").inner_text()
+
+
+def test_the_runs_of_a_history_are_searched_and_sorted(opened: Any, tmp_path: Path) -> None:
+    page = opened(other_pages(tmp_path)["history"])
+    rows = page.locator("table.sortable tbody:visible")
+    assert rows.count() == 14
+    page.get_by_role("button", name="figure").click()
+    values = page.locator("td[data-value]").evaluate_all("all => all.map((e) => +e.dataset.value)")
+    assert values == sorted(values)
+    page.get_by_role("button", name="figure").click()
+    assert page.locator("td[data-value]").first.get_attribute("data-value") == "1.32"
+    page.get_by_label("Search the runs").fill("+30")
+    assert rows.count() == 1
+    assert page.locator(".matches").inner_text() == "1 of 14"
+    assert "+30" in page.locator("dl.pairs").inner_text()
+    titles = page.locator("circle title").all_text_contents()
+    assert any("+30" in each and "1.30 s" in each and "9999" in each for each in titles)
+
+
+def test_other_pages_have_their_rows_without_scripts(browser: Browser, tmp_path: Path) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        for name, text in other_pages(tmp_path).items():
+            file = tmp_path / f"{name}.html"
+            file.write_text(text, encoding="utf-8")
+            page.goto(file.as_uri())
+            assert not page.locator("#theme").is_visible()
+            assert page.locator("tr.member").count() == page.locator("tr.member:visible").count()
+            assert page.locator("tbody tr:visible").count() >= 2

@@ -13,6 +13,12 @@ import olympus
 from olympus.errors import BackendError
 from olympus.files import read_regular
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.figures import (
+    BufferReport,
+    KernelReport,
+    buffer_reports,
+    kernel_reports,
+)
 from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
 from olympus_cli.reports.html.page import BackendPage, MeasuredTime, Page, Roof
 from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["gather", "roof_of", "roof_of_cpu"]
 
 _NOTHING: Mapping[str, MeasuredTime] = MappingProxyType({})
+_MOST_BUFFERS = 1000  # that are added up; the rest are small
 _MOST_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program
 
 
@@ -48,6 +55,8 @@ def gather(
                 _backend(each, units[each.label], directory),
                 measured=measured.get(each.label),
                 stacks=_stacks(program, units[each.label]),
+                kernels=_kernels(program, each, units[each.label]),
+                buffers=_buffers(program, units[each.label]),
             )
             for each in report.backends
         ),
@@ -74,6 +83,18 @@ def _backend(report: BackendReport, unit: Unit, directory: Path) -> BackendPage:
 def _stacks(program: Program, unit: Unit) -> tuple[StackReport, ...]:
     spec = program.spec
     return stack_reports(unit.lowered.cost(spec.trips, stacks=True), spec.root)
+
+
+def _kernels(program: Program, report: BackendReport, unit: Unit) -> tuple[KernelReport, ...]:
+    """All kernels, for the sums of those that are alike; the report has the slowest alone."""
+    if report.estimate is None:
+        return ()
+    spec = program.spec
+    return kernel_reports(unit.compiled.estimate(trips=spec.trips), spec.root)
+
+
+def _buffers(program: Program, unit: Unit) -> tuple[BufferReport, ...]:
+    return buffer_reports(unit.compiled.memory(), program.spec.root, _MOST_BUFFERS)
 
 
 def _timeline(unit: Unit) -> tuple[Moment, ...]:

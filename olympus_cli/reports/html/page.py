@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from olympus_cli.reports.figures import BufferReport, KernelReport
 from olympus_cli.reports.html.listing import Listing
 from olympus_cli.reports.model import BackendReport, Report
 from olympus_cli.reports.stacks import StackReport
@@ -47,7 +48,8 @@ class BackendPage:
 
     `timeline` is what is live over the schedule, empty where that is not known; `roof` is None for
     a device whose rates are not known, `measured` where nothing was.  `stacks` is the cost by the
-    calls of the user's functions.
+    calls of the user's functions.  `kernels` and `buffers` are all that are estimated and that are
+    live at the peak; where they are empty, the report's are shown.
     """
 
     report: BackendReport
@@ -57,6 +59,8 @@ class BackendPage:
     optimized: Listing
     measured: MeasuredTime | None = None
     stacks: tuple[StackReport, ...] = ()
+    kernels: tuple[KernelReport, ...] = ()
+    buffers: tuple[BufferReport, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 
 from jinja2 import Environment
 
-from olympus_cli.reports.groups import buffer_groups, kernel_groups, plain_name
+from olympus_cli.reports.groups import buffer_groups, buffer_text, kernel_groups, plain_name
 from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
 from olympus_cli.reports.html.listing import Listing
@@ -82,8 +82,8 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
         "roof": backend.roof,
         "measured": backend.measured,
         "calls": call_graph(backend.stacks),
-        "kernels": kernel_groups(estimate.kernels) if estimate else [],
-        "buffers": buffer_groups(report.memory.largest),
+        "kernels": kernel_groups(backend.kernels or estimate.kernels) if estimate else [],
+        "buffers": buffer_groups(backend.buffers or report.memory.largest),
         "files": files,
         "places": {file.path: file.number for file in files},
         "charts": _packed({"roofline": roofline, "memory": memory}),
@@ -127,6 +127,7 @@ def _environment() -> Environment:
     made.keep_trailing_newline = True
     made.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
     made.filters.update(axes=axes_text, plain_name=plain_name, sum_product=_sum_product)
+    made.filters.update(buffer_text=buffer_text)
     made.tests["fold"] = lambda part: isinstance(part, Fold)
     made.globals.update(array_type=array_type, line_id=line_id)
     return made

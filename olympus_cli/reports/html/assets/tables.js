@@ -17,6 +17,8 @@ function sortBy(table, header, column) {
   header.setAttribute("aria-sort", up ? "ascending" : "descending");
   const sorted = [...table.tBodies].map((body) => [cellValue(body.rows[0], column), body]);
   sorted.sort(([a], [b]) => (up ? order(a, b) : order(b, a)));
+  const more = table.nextElementSibling; // the rows that come first may have been left out
+  if (more?.matches(".show-more")) more.click();
   table.append(...sorted.map(([, body]) => body));
 }
 
