@@ -7,6 +7,8 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 import click
 import pytest
@@ -18,12 +20,16 @@ Invoke = Callable[..., Result]
 
 LONG = "n" * 300
 DIGITS = "9" * 400
-_SECONDS = 60  # a command that waits for a pipe, or reads a device without end, is ended then
+_SECONDS = 240  # a command that waits for a pipe, or reads a device without end, is ended then
+
+
+def _end(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise TimeoutError
 
 
 @pytest.fixture(autouse=True)
 def _ends() -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    before = signal.signal(signal.SIGALRM, _end)
     signal.alarm(_SECONDS)
     yield
     signal.alarm(0)
