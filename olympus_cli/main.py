@@ -19,7 +19,7 @@ import click
 from olympus_cli import interrupts, shortage, streams
 from olympus_cli.choices import GIVEN
 from olympus_cli.loading import unhindered
-from olympus_cli.options import is_verbose, verbose_option
+from olympus_cli.options import STDOUT, is_verbose, verbose_option
 from olympus_cli.signals import Terminated
 
 __all__ = ["COMMANDS", "cli", "main"]
@@ -179,7 +179,8 @@ def _lacks_document(words: list[str]) -> bool:
     options = words[: words.index("--")] if "--" in words else words
     forms = [word.removeprefix("--output=") for word in options if word.startswith("--output=")]
     forms += [form for option, form in itertools.pairwise(options) if option == "--output"]
-    printed = {form.removesuffix("=-") for form in forms if "=" not in form or form[-2:] == "=-"}
+    parts = [form.partition("=") for form in forms]
+    printed = {form for form, _, file in parts if file in ("", *STDOUT)}
     asked = printed == {"json"} or ("--json" in options and printed <= {"json"})
     return asked and not streams.DATA.get("written")
 
