@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
-from olympus_cli.streams import talk
+from olympus_cli.streams import DATA, talk
 from olympus_cli.tables import fitted
 from olympus_cli.visible import no_commands, one_line, visible
 
@@ -93,12 +93,14 @@ def commands(text: str) -> None:
 
 
 def _write(text: str) -> None:
+    DATA["written"] = True
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
 
 
 def raw(content: bytes) -> None:
     """Write bytes to stdout."""
+    DATA["written"] = True
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
+import itertools
 import os
 import sys
 from typing import Any
@@ -18,7 +19,7 @@ import click
 from olympus_cli import interrupts, shortage, streams
 from olympus_cli.choices import GIVEN
 from olympus_cli.loading import unhindered
-from olympus_cli.options import is_verbose, verbose_option
+from olympus_cli.options import STDOUT, is_verbose, verbose_option
 from olympus_cli.signals import Terminated
 
 __all__ = ["COMMANDS", "cli", "main"]
@@ -92,37 +93,41 @@ class Commands(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line and leave with its exit code, whatever becomes of the streams."""
+        streams.DATA.clear()
+        given = extra.get("args", args[0] if args else None)
+        words = sys.argv[1:] if given is None else list(given)
         try:
-            code = super().main(*args, **{**extra, "standalone_mode": False}) or 0
-        except click.exceptions.NoArgsIsHelpError as error:
-            code = error.exit_code
-            with streams.talk():
-                error.show()
-        except click.ClickException as error:
-            from olympus_cli.usage import usage_error
-
-            code = _report(usage_error(error), verbose=False)
+            code = self._code(words, args, extra)
         except streams.Unwritable as error:
             code = _unwritable(error)
         sys.exit(code)
 
+    def _code(self, words: list[str], args: tuple[Any, ...], extra: dict[str, Any]) -> int:
+        try:
+            return super().main(*args, **{**extra, "standalone_mode": False}) or 0
+        except click.exceptions.NoArgsIsHelpError as error:
+            with streams.talk():
+                error.show()
+            return error.exit_code
+        except click.ClickException as error:
+            from olympus_cli.usage import usage_error
+
+            return _report(usage_error(error), words, verbose=False)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; any error but click's own is printed, and becomes the exit code."""
+        words = ctx.meta[GIVEN]
         try:
             _working_directory()
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, streams.Unwritable):
             raise
         except Terminated:
-            with streams.talk():
-                click.echo("terminated", err=True)
-            ctx.exit(_TERMINATED)
+            ctx.exit(_ended("Terminated", "terminated", _TERMINATED, words))
         except (KeyboardInterrupt, click.Abort):
-            with streams.talk():
-                click.echo(interrupts.MESSAGE, err=True)
-            ctx.exit(interrupts.EXIT_CODE)
+            ctx.exit(_ended("Interrupted", interrupts.MESSAGE, interrupts.EXIT_CODE, words))
         except BaseException as error:  # also a class of the program's own
-            ctx.exit(_report(error, is_verbose()))
+            ctx.exit(_report(error, words, is_verbose()))
 
 
 def _unwritable(error: streams.Unwritable) -> int:
@@ -131,17 +136,53 @@ def _unwritable(error: streams.Unwritable) -> int:
         return _BROKEN_PIPE
     from olympus.errors import UsageError
 
-    return _report(UsageError(f"stdout cannot be written: {error}"), verbose=False)
+    return _report(UsageError(f"stdout cannot be written: {error}"), [], verbose=False)
 
 
-def _report(error: BaseException, verbose: bool) -> int:
-    """Print `error`, and give its exit code."""
+def _report(error: BaseException, words: list[str], verbose: bool) -> int:
+    """Print `error`, as a document too if `words` ask for JSON, and return its exit code."""
     from olympus_cli import console
 
     if (told := shortage.words(error)) is not None:
         console.plain_error(told, shortage.HINT)
+        _document("CompileError", told, shortage.EXIT_CODE, words, shortage.HINT)
         return shortage.EXIT_CODE
-    return console.report(error, verbose)
+    code = console.report(error, verbose)
+    if _lacks_document(words):
+        from olympus_cli.reports.failures import error_document
+
+        console.print_json(error_document(error))
+    return code
+
+
+def _ended(kind: str, message: str, code: int, words: list[str]) -> int:
+    """Print that the user or the system has ended the command; the exit code."""
+    with streams.talk():
+        click.echo(message, err=True)
+    _document(kind, message, code, words)
+    return code
+
+
+def _document(
+    kind: str, message: str, code: int, words: list[str], hint: str | None = None
+) -> None:
+    """Write the document of an end that no class of errors is for, if `words` ask for JSON."""
+    if _lacks_document(words):
+        from olympus_cli import console
+
+        error = {"kind": kind, "message": message, "hint": hint, "location": None}
+        console.print_json({"error": {**error, "exit_code": code}})
+
+
+def _lacks_document(words: list[str]) -> bool:
+    """Whether the command line asks for JSON on stdout, and nothing has been written there."""
+    options = words[: words.index("--")] if "--" in words else words
+    forms = [word.removeprefix("--output=") for word in options if word.startswith("--output=")]
+    forms += [form for option, form in itertools.pairwise(options) if option == "--output"]
+    parts = [form.partition("=") for form in forms]
+    printed = {form for form, _, file in parts if file in ("", *STDOUT)}
+    asked = printed == {"json"} or ("--json" in options and printed <= {"json"})
+    return asked and not streams.DATA.get("written")
 
 
 def _working_directory() -> None:

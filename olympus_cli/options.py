@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pathlib
 
 __all__ = [
+    "STDOUT",
     "Command",
     "FilePath",
     "FolderPath",
@@ -74,8 +75,8 @@ class Command(click.Command):
         super().format_options(ctx, formatter)
 
 
-# Names of stdout.  As a path, /dev/stdout is stderr's file in a command: see `streams.data_alone`.
-_STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+#: Names of stdout.  As a path, /dev/stdout is stderr's file in a command: see `streams.data_alone`.
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 class FilePath(click.Path):
@@ -121,7 +122,7 @@ class _OutputPath(WritablePath):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path that the text says, or `"-"`."""
-        return "-" if value in _STDOUT else super().convert(value, param, ctx)
+        return "-" if value in STDOUT else super().convert(value, param, ctx)
 
 
 def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
@@ -246,7 +247,7 @@ def _form(text: str) -> tuple[str, pathlib.Path | None]:
         raise click.BadParameter(f"{form!r} is not a form of a report; {hint}")
     if equals and not file:
         raise click.BadParameter(f"{text!r} names no file")
-    return form, None if file in ("", *_STDOUT) else FilePath().convert(file, None, None)
+    return form, None if file in ("", *STDOUT) else FilePath().convert(file, None, None)
 
 
 def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["Unwritable", "complete", "data_alone", "talk"]
+__all__ = ["DATA", "Unwritable", "complete", "data_alone", "talk"]
 
 _NAMES = {"stdin": "r", "stdout": "w", "stderr": "w"}
+
+
+#: What is known of the data on stdout: the key "written" is there once the command wrote any.
+DATA: dict[str, bool] = {}
 
 
 class Unwritable(Exception):

@@ -48,6 +48,7 @@ __all__ = [
     "op1",
     "parsed",
     "portable",
+    "readable",
     "tensor_type",
     "without_locations",
 ]
@@ -334,11 +335,12 @@ def entry_of(content: bytes) -> Entry:
       ArtifactError: when the bytes are not such an artifact, or have no function `main`.
     """
     module = _deserialized(content)  # its operations live as long as it does
-    main = _main(module)
-    attributes = list(main.arg_attrs) if main.type.inputs else []
-    donated = [i for i, each in enumerate(attributes) if any(name in each for name in _DONATED)]
-    types = tuple(main.type.inputs), tuple(main.type.results)
-    return Entry(*types, frozenset(donated), _num_devices(module), _meshes(module))
+    with readable("the program"):
+        main = _main(module)
+        attributes = list(main.arg_attrs) if main.type.inputs else []
+        donated = [i for i, each in enumerate(attributes) if any(name in each for name in _DONATED)]
+        types = tuple(main.type.inputs), tuple(main.type.results)
+        return Entry(*types, frozenset(donated), _num_devices(module), _meshes(module))
 
 
 def _num_devices(module: ir.Module) -> int:
@@ -378,7 +380,7 @@ def parsed(content: bytes | str, name: str = "the program") -> ir.Module:
 def _read(read: Callable[[], ir.Module], name: str) -> ir.Module:
     """What `read` gives, verified; ArtifactError with what MLIR says where it fails."""
     context()  # which loads the bindings
-    with _diagnostics() as said:
+    with _diagnostics() as said, readable(name):
         try:
             module = read()
             if not module.operation.verify():
@@ -390,12 +392,32 @@ def _read(read: Callable[[], ir.Module], name: str) -> ir.Module:
 
 
 @contextlib.contextmanager
+def readable(name: str) -> Iterator[None]:
+    """A context that reads names and texts of a foreign module, which `name` is for messages.
+
+    Raises:
+      ArtifactError: when one of them is not UTF-8, of which the bindings make a RuntimeError.
+    """
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise ArtifactError(f"{name} has a text that is not UTF-8") from None
+    except RuntimeError as exc:
+        if "conversion error" not in str(exc):
+            raise
+        raise ArtifactError(f"{name} has a text that is not UTF-8") from None
+
+
+@contextlib.contextmanager
 def _diagnostics() -> Iterator[list[str]]:
     """What MLIR says within the context; it is not printed."""
     said = list[str]()
 
     def keep(diagnostic: Any) -> bool:
-        said.append(str(diagnostic))
+        try:
+            said.append(str(diagnostic))
+        except (RuntimeError, UnicodeDecodeError):  # it quotes bytes of the program
+            said.append("a text in it is not UTF-8")
         return True  # so that it is not printed
 
     handler = context().attach_diagnostic_handler(keep)

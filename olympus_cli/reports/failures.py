@@ -7,9 +7,11 @@ from typing import Any
 
 from olympus.errors import GateError, OlympusError
 from olympus_cli import console
+from olympus_cli.faults.blame import as_told
 from olympus_cli.faults.failure import Failure
+from olympus_cli.reports.gates import source_line
 
-__all__ = ["failure_data", "named", "raise_all"]
+__all__ = ["error_document", "failure_data", "named", "raise_all"]
 
 
 def failure_data(failure: Failure) -> dict[str, Any]:
@@ -21,6 +23,17 @@ def failure_data(failure: Failure) -> dict[str, Any]:
         "location": failure.location,
         "exit_code": failure.error().exit_code,
     }
+
+
+def error_document(error: BaseException) -> dict[str, Any]:
+    """The JSON document of a command that failed: the key `error`.
+
+    >>> error_document(UsageError("no shapes", hint="add --shapes"))["error"]["exit_code"]
+    2
+    """
+    told = as_told(error)
+    data = failure_data(Failure.of(error))
+    return {"error": {**data, "location": data["location"] or source_line(told)}}
 
 
 def named(target: str, error: OlympusError) -> OlympusError:

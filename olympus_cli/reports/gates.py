@@ -128,9 +128,6 @@ def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
     The place is the user's line that the error has, or the one that its message begins with, as
     those about olympus.toml do.
     """
-    location = error.location if isinstance(error, TraceError) else None
-    leading = _LEADING.match(str(error))
-    place = location or (leading[1] if leading else "")
     return Case(
         target,
         gate,
@@ -138,5 +135,12 @@ def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
         "failed" if isinstance(error, GateError) else "error",
         f"{error}"
         + (f"\nhint: {error.hint}" if error.hint and error.hint not in str(error) else ""),
-        place_in(Path(), place),
+        place_in(Path(), source_line(error) or ""),
     )
+
+
+def source_line(error: OlympusError) -> str | None:
+    """The "file:line" of an error: the user's line, or that of olympus.toml in its message."""
+    leading = _LEADING.match(str(error))
+    location = error.location if isinstance(error, TraceError) else None
+    return location or (leading[1] if leading else None)

@@ -15,10 +15,9 @@ from types import TracebackType
 from olympus.errors import OlympusError, UsageError
 from olympus_cli import console
 from olympus_cli.faults.blame import as_told
-from olympus_cli.faults.failure import Failure
 from olympus_cli.output import check_writable, write_file
 from olympus_cli.places import shown
-from olympus_cli.reports.failures import failure_data
+from olympus_cli.reports.failures import error_document
 from olympus_cli.reports.formats.github import render_github
 from olympus_cli.reports.formats.gitlab import render_gitlab
 from olympus_cli.reports.formats.markdown import render_markdown
@@ -132,8 +131,10 @@ class Outputs(AbstractContextManager["Outputs"]):
     def _write_failure(self, error: Exception) -> None:
         """Write a report whose only case is the command's own failure."""
         case = case_of_error("olympus", self._command, as_told(error))
-        failed = [{"target": None, "error": failure_data(Failure.of(error))}]
-        self.write(GateReport(self._command, (case,), (), {"targets": [], "failed": failed}))
+        document = error_document(error)
+        failed = [{"target": None, **document}]
+        document = {"targets": [], "failed": failed, **document}
+        self.write(GateReport(self._command, (case,), (), document))
 
 
 def _check(asked: Sequence[tuple[str, Path | None]]) -> None:

@@ -166,7 +166,7 @@ def graph_of(
       ArtifactError: when it has no function, calls one that it does not have, functions call each
         other in a circle, or regions are nested too deeply.
     """
-    with collection.paused():
+    with collection.paused(), mlir.readable("the program"):
         return _Reader(mlir.normalized(module), places, file).graph()
 
 

@@ -165,3 +165,43 @@ except errors.OlympusError as error:
     altered(bundle)
     refused = python(source, bundle.parent, **no_runtime)
     assert refused.startswith("ArtifactError mlp.olympus cannot be used")
+
+
+def uses(bundle: artifact.Bundle) -> dict[str, Callable[[], object]]:
+    """What is read of a bundle after it was loaded."""
+    return {
+        "olympuspr": lambda: bundle.olympuspr,
+        "stablehlo": lambda: bundle.stablehlo(),
+        "sources": lambda: bundle.sources(),
+        "compiled": lambda: bundle.compiled(),
+        "not recompiled": lambda: bundle.compiled(recompile=False),
+    }
+
+
+#: Names in the program that its reader quotes, or that are read as texts.
+NAMES = (b"add_v1", b"builtin", b"func_v1", b"main", b"module", b"public", b"tanh_v2", b"vhlo")
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_with_a_text_that_is_not_utf8(bundle: Path, name: bytes, native: bool) -> None:
+    member = "program.stablehlo.bc"
+    content = members_of(bundle)[member]
+    assert name in content
+    replace_member(bundle, member, content.replace(name, b"\xff" + name[1:]))
+    loaded = artifact.load(bundle, native=native)
+    with pytest.raises(ArtifactError, match="cannot be used: the program "):
+        loaded.compiled()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}", b"[1, 2]", b"ML\xefR"])
+@pytest.mark.parametrize("member", ["program.olympuspr", "program.stablehlo.bc"])
+def test_a_member_of_other_content_raises_errors_of_ours(
+    bundle: Path, member: str, content: bytes
+) -> None:
+    replace_member(bundle, member, content)
+    for use in uses(artifact.load(bundle, native=False)).values():
+        try:
+            use()
+        except ArtifactError as error:
+            assert str(error)

@@ -1,0 +1,140 @@
+"""With --json, stdout has one JSON document, also where a command fails or is ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from olympus.errors import InternalError
+from olympus_cli import interrupts, main, shortage
+from olympus_cli.commands import lower
+from olympus_cli.signals import Terminated
+
+Invoke = Callable[..., Result]
+
+KEYS = {"kind", "message", "hint", "location", "exit_code"}
+FAILS = ("program.py:fails", "--shapes", "f32[2]")
+STAGES = ("trace", "lower", "cost", "compile", "report", "run")
+ENTRY_COMMANDS = (*STAGES, "shard", "verify", "bench")
+#: Arguments with which each command reads olympus.toml.
+PROJECT = {
+    **dict.fromkeys((*ENTRY_COMMANDS, "build", "check", "diff", "profile"), ("nosuch",)),
+    "history": (),
+}
+#: Arguments with which each command reads a file that is missing.
+MISSING = {
+    **dict.fromkeys((*STAGES, "profile"), ("nosuch.py:f", "--shapes", "f32[2]")),
+    "run": ("nosuch.olympus",),
+    "sign": ("nosuch.olympus", "--key", "nosuch.pem"),
+    "diff": ("nosuch.olympus", "other.olympus"),
+    "history": ("--import", "nosuch.csv"),
+    "devices": ("--device-config", "nosuch.toml"),
+    "build": ("--project", "nosuch"),
+    "check": ("--project", "nosuch"),
+}
+
+
+def error_of(result: Result) -> dict[str, Any]:
+    """The error in the only document on stdout, which agrees with the exit code and stderr."""
+    error = json.loads(result.stdout)["error"]
+    assert error.keys() == KEYS
+    assert error["exit_code"] == result.exit_code != 0
+    assert error["message"] in result.stderr
+    assert isinstance(error, dict)
+    return error
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text("def fails(x):\n    raise ValueError('the width is odd')\n")
+    (folder / "olympus.toml").write_text('[target.f]\nentri = "program.py:fails"\n')
+    return folder
+
+
+@pytest.mark.parametrize("command", main.COMMANDS)
+def test_a_usage_error(work: Path, invoke: Invoke, command: str) -> None:
+    error = error_of(invoke(command, "--json", "--nosuch"))
+    assert (error["kind"], error["exit_code"]) == ("UsageError", 2)
+    assert error["message"] == f"olympus {command} has no option '--nosuch'"
+    assert error["hint"]
+    plain = invoke(command, "--nosuch")
+    assert (plain.exit_code, plain.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("args", [("nosuch", "--json"), ("--json", "build"), ("--json",)])
+def test_a_usage_error_before_the_command(work: Path, invoke: Invoke, args: Any) -> None:
+    assert error_of(invoke(*args))["kind"] == "UsageError"
+
+
+@pytest.mark.parametrize("command", PROJECT)
+def test_a_spec_error(work: Path, invoke: Invoke, command: str) -> None:
+    error = error_of(invoke(command, *PROJECT[command], "--json"))
+    assert (error["kind"], error["exit_code"]) == ("SpecError", 2)
+    assert error["location"] == "olympus.toml:2"
+    assert "did you mean entry?" in error["hint"]
+
+
+@pytest.mark.parametrize("command", MISSING)
+def test_a_missing_file(work: Path, invoke: Invoke, command: str) -> None:
+    (work / "olympus.toml").write_text("")
+    error = error_of(invoke(command, *MISSING[command], "--json"))
+    assert error["exit_code"] in (2, 5)
+    assert "nosuch" in error["message"]
+
+
+@pytest.mark.parametrize("command", STAGES)
+def test_a_trace_error(work: Path, invoke: Invoke, command: str) -> None:
+    (work / "olympus.toml").write_text("")
+    error = error_of(invoke(command, *FAILS, "--json"))
+    assert (error["kind"], error["exit_code"]) == ("TraceError", 3)
+    assert error["location"] == f"{work}/program.py:2"
+    assert "the width is odd" in error["message"]
+
+
+@pytest.mark.parametrize("form", [("--output", "json"), ("--output=json",)])
+def test_another_word_for_json(work: Path, invoke: Invoke, form: tuple[str, ...]) -> None:
+    assert error_of(invoke("build", *form))["kind"] == "SpecError"
+    assert error_of(invoke("build", *form, "--nosuch"))["kind"] == "UsageError"
+
+
+def test_words_after_a_double_dash_are_no_options(work: Path, invoke: Invoke) -> None:
+    result = invoke("trace", "--", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("end", "kind", "code"),
+    [
+        (KeyboardInterrupt(), "Interrupted", interrupts.EXIT_CODE),
+        (Terminated(), "Terminated", 143),
+        (MemoryError(), "CompileError", shortage.EXIT_CODE),
+        (InternalError("a rule is broken"), "InternalError", 70),
+    ],
+    ids=["Ctrl-C", "SIGTERM", "no memory", "a defect"],
+)
+def test_an_end_of_another_kind(
+    work: Path,
+    invoke: Invoke,
+    monkeypatch: pytest.MonkeyPatch,
+    end: BaseException,
+    kind: str,
+    code: int,
+) -> None:
+    def ends(*_args: object, **_options: object) -> None:
+        raise end
+
+    monkeypatch.setattr(lower, "call", ends)
+    error = error_of(invoke("lower", *FAILS, "--json"))
+    assert (error["kind"], error["exit_code"]) == (kind, code)
+
+
+def test_a_document_that_was_written_stays_the_only_one(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text('[target.f]\nentry = "program.py:fails"\nargs = ["f32[]"]\n')
+    document = json.loads(invoke("build", "--json").stdout)
+    assert document["targets"][0]["error"]["exit_code"] == 3
+    assert "error" not in document
