@@ -11,9 +11,11 @@ from olympus_core.analysis.cost import CostStack as CostStack
 from olympus_core.analysis.cost import Kind as Kind
 from olympus_core.analysis.cost import Unknown as Unknown
 from olympus_core.analysis.cost import cost_of_module as cost_of_module
+from olympus_core.analysis.cpu_peaks import Calibrated as Calibrated
 from olympus_core.analysis.cpu_peaks import Cpu as Cpu
 from olympus_core.analysis.cpu_peaks import CpuPeaks as CpuPeaks
 from olympus_core.analysis.cpu_peaks import Kept as Kept
+from olympus_core.analysis.cpu_peaks import cache_file as cache_file
 from olympus_core.analysis.cpu_peaks import keep_peaks as keep_peaks
 from olympus_core.analysis.cpu_peaks import kept_peaks as kept_peaks
 from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks

@@ -1,14 +1,15 @@
 """Measuring the peaks of this machine's CPU, by programs compiled as any other.
 
-Each figure is of the quarter point of the times of repeated calls, with the arguments at hand and
-the first call left out: what else the machine does can only add to a time.  It takes some seconds.
+Each time is the quarter point of the times of repeated calls, with the arguments at hand and the
+first call left out, and the shortest of several rounds: what else the machine does can only add to
+a time.  It takes some seconds.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from olympus_core.library.lax.elementwise import tanh
 
 __all__ = ["calibrate"]
 
-_SECONDS = 0.7  # that each program is called for
+_ROUNDS = 3  # of all programs, seconds apart: a short load spoils one of them
+_SECONDS = 0.25  # that each program is called for in a round
 _CALLS = (5, 2000)  # the least and the most
 _PRODUCT = 1024  # rows: large products are as fast as they get, and take milliseconds
 _MIDDLE = 2**20  # elements: too many for one thread alone, few enough for caches
@@ -42,29 +44,51 @@ def calibrate(say: Callable[[str], None] = lambda _name: None) -> CpuPeaks:
       >>> calibrate().product_float32 > 1e6
       True
     """
+    rounds = [_round(say) for _ in range(_ROUNDS)]
+    return _peaks({name: min(times[name] for times in rounds) for name in rounds[0]})
+
+
+def _round(say: Callable[[str], None]) -> dict[str, float]:
+    """The seconds of a call of each program, by the figure that it is for."""
     say("products")
-    products = _product("float32"), _product("float64")
+    times = {"float32": _product("float32"), "float64": _product("float64")}
     say("arithmetic")
-    vector = 2 * _MULTIPLY_ADDS * _MIDDLE / _seconds(_polynomial, np.full(_MIDDLE, 0.1, _F32))
-    functions = _FUNCTIONS * _MIDDLE / _seconds(_repeated_tanh, np.full(_MIDDLE, 0.1, _F32))
+    times["vector"] = _seconds(_polynomial, np.full(_MIDDLE, 0.1, _F32))
+    times["functions"] = _seconds(_repeated_tanh, np.full(_MIDDLE, 0.1, _F32))
     say("memory")
-    read = 4 * _LARGE / _seconds(lambda x: x.sum(), np.ones(_LARGE, _F32))
-    in_place = _seconds(_increment, np.ones(_LARGE, _F32), donated=True)
-    new = _seconds(_increment, np.ones(_LARGE, _F32))
+    times["read"] = _seconds(lambda x: x.sum(), np.ones(_LARGE, _F32))
+    times["in place"] = _seconds(_increment, np.ones(_LARGE, _F32), donated=True)
+    times["new"] = _seconds(_increment, np.ones(_LARGE, _F32))
     say("calls")
-    call = _seconds(_increment, np.ones(8, _F32))
-    short, long = (_seconds(_chain(n), np.zeros((4, 4), _F32)) for n in (_CHAIN, 2 * _CHAIN))
-    copy = 8 * _LARGE / in_place
+    times["call"] = _seconds(_increment, np.ones(8, _F32))
+    for name, length in (("chain", _CHAIN), ("long chain", 2 * _CHAIN)):
+        times[name] = _seconds(_chain(length), np.zeros((4, 4), _F32))
+    return times
+
+
+def _peaks(times: Mapping[str, float]) -> CpuPeaks:
+    copy = 8 * _LARGE / times["in place"]
     # where new memory costs nothing, it is written as fast as any
-    fresh = 4 * _LARGE / max(new - in_place, 4 * _LARGE / (4 * copy))
-    launch = max(long - short, call / 10) / _CHAIN  # a slip of the clock must not make it negative
-    return CpuPeaks(*products, vector, functions, read, copy, fresh, call, launch)
+    new = max(times["new"] - times["in place"], 4 * _LARGE / (4 * copy))
+    # a slip of the clock must not make it negative
+    launch = max(times["long chain"] - times["chain"], times["call"] / 10) / _CHAIN
+    return CpuPeaks(
+        product_float32=2 * _PRODUCT**3 / times["float32"],
+        product_float64=2 * _PRODUCT**3 / times["float64"],
+        vector=2 * _MULTIPLY_ADDS * _MIDDLE / times["vector"],
+        transcendentals=_FUNCTIONS * _MIDDLE / times["functions"],
+        read=4 * _LARGE / times["read"],
+        copy=copy,
+        fresh=4 * _LARGE / new,
+        call=times["call"],
+        launch=launch,
+    )
 
 
 def _product(dtype: str) -> float:
     with enable_x64(dtype == "float64"):
         x = np.ones((_PRODUCT, _PRODUCT), dtype)
-        return float(2 * _PRODUCT**3 / _seconds(lambda a, b: a @ b, x, x))
+        return _seconds(lambda a, b: a @ b, x, x)
 
 
 def _polynomial(x: Any) -> Any:

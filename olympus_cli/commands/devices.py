@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +23,13 @@ from olympus_cli.reports.devices import (
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.resolve import project_of
 
+if TYPE_CHECKING:
+    from olympus.analysis import CpuPeaks
+
 __all__ = ["command"]
+
+_RATES = ("product_float32", "product_float64", "vector", "transcendentals", "read", "copy")
+_MUCH_WORSE = 0.8  # of the rates that are kept
 
 
 @click.command("devices", cls=Command)
@@ -32,12 +39,18 @@ __all__ = ["command"]
     is_flag=True,
     help="Measure what this machine's CPU can do, and keep it for estimates.",
 )
+@click.option(
+    "--force",
+    is_flag=True,
+    help="With --calibrate, replace a better calibration also on a busy machine.",
+)
 @device_config_option
 @project_option
 @common_options
 def command(
     name: str | None,
     calibrate: bool,
+    force: bool,
     device_config: Path | None,
     project: str | None,
     as_json: bool,
@@ -53,8 +66,10 @@ def command(
     if calibrate:
         if name not in (None, "cpu"):
             raise UsageError(f"--calibrate measures this machine's CPU, and not {name!r}")
-        _calibrate(as_json)
+        _calibrate(force, as_json)
         return
+    if force:
+        raise UsageError("--force is an option of --calibrate", hint="olympus devices --calibrate")
     own = _own(device_config, project)
     if name is None:
         _list(own, as_json)
@@ -106,25 +121,51 @@ def _cpu(as_json: bool) -> None:
     if as_json:
         console.print_json(cpu_data(cpu, kept))
         return
-    console.table(("figure", "value"), cpu_rows(cpu, kept.peaks))
+    console.table(("figure", "value"), cpu_rows(cpu, kept))
     if kept.trouble:
         console.say(f"warning: {kept.trouble}")
     if kept.peaks is None:
         console.say("nothing is measured: olympus devices --calibrate does")
 
 
-def _calibrate(as_json: bool) -> None:
-    """Measure, keep and show."""
+def _calibrate(force: bool, as_json: bool) -> None:
+    """Measure, keep the figures unless better ones are kept, and show what is kept."""
     from olympus import analysis
+    from olympus_cli.bench import conditions
 
-    if trouble := analysis.kept_peaks().trouble:
-        console.say(f"warning: {trouble}; it is replaced")
+    earlier = analysis.kept_peaks()
+    if earlier.trouble:
+        console.say(f"warning: {earlier.trouble}; it is replaced")
+    before, now = conditions.conditions(), analysis.Calibrated.now()
     with console.progress("measuring this machine's CPU") as bar:
         peaks = analysis.calibrate(lambda what: bar.describe(f"measuring: {what}"))
-    path = analysis.keep_peaks(peaks)
+    busy = conditions.trouble(before, conditions.conditions())
+    for sentence in busy:
+        console.say(f"warning: {sentence}")
+    found = analysis.Kept(peaks, None, now)
+    is_replaced = force or not busy or not _is_much_worse(peaks, earlier.peaks)
+    if is_replaced:
+        path = analysis.keep_peaks(peaks, now)
+    else:
+        kept_in = analysis.cache_file()
+        assert kept_in is not None  # the earlier calibration was read from it
+        found, path = earlier, kept_in
+        console.say(
+            f"warning: the earlier calibration is kept, which is better: {earlier.origin}; "
+            "--force replaces it"
+        )
     cpu = analysis.this_cpu()
     if as_json:
-        console.print_json({**cpu_data(cpu, analysis.Kept(peaks)), "file": shown(path)})
+        document = {**cpu_data(cpu, found), "file": shown(path), "is_replaced": is_replaced}
+        console.print_json({**document, "warnings": busy})
     else:
-        console.table(("figure", "value"), cpu_rows(cpu, peaks))
+        console.table(("figure", "value"), cpu_rows(cpu, found))
         console.data(f"kept in {shown(path)}")
+
+
+def _is_much_worse(new: CpuPeaks, kept: CpuPeaks | None) -> bool:
+    """Whether the geometric mean of the rates is far below that of the kept ones."""
+    if kept is None:
+        return False
+    ratios: list[float] = [getattr(new, name) / getattr(kept, name) for name in _RATES]
+    return math.prod(ratios) ** (1 / len(ratios)) < _MUCH_WORSE

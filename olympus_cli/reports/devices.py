@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from olympus import DeviceModel
-from olympus.analysis import Cpu, CpuPeaks, Kept
+from olympus.analysis import Cpu, Kept
 from olympus_cli.spec.devices import Devices
 
 __all__ = ["COLUMNS", "cpu_data", "cpu_rows", "device_data", "device_row", "device_rows"]
@@ -62,14 +62,15 @@ def device_data(device: DeviceModel, own: Devices) -> dict[str, Any]:
     return {**data, "is_own": device.name in own}
 
 
-def cpu_rows(cpu: Cpu, peaks: CpuPeaks | None) -> list[tuple[str, str]]:
-    """This machine's CPU, and its peaks where they were measured."""
-    rows = [("CPU", cpu.model), ("threads", str(cpu.threads))]
+def cpu_rows(cpu: Cpu, kept: Kept) -> list[tuple[str, str]]:
+    """This machine's CPU, and its peaks with their origin where they were measured."""
+    rows, peaks = [("CPU", cpu.model), ("threads", str(cpu.threads))], kept.peaks
     if peaks is None:
         return rows
     giga = 1e9
     return [
         *rows,
+        ("calibrated", kept.origin or _UNKNOWN),
         ("products in float32", f"{peaks.product_float32 / giga:.4g} GFLOP/s"),
         ("products in float64", f"{peaks.product_float64 / giga:.4g} GFLOP/s"),
         ("arithmetic in float32", f"{peaks.vector / giga:.4g} GFLOP/s"),
@@ -83,9 +84,13 @@ def cpu_rows(cpu: Cpu, peaks: CpuPeaks | None) -> list[tuple[str, str]]:
 
 
 def cpu_data(cpu: Cpu, kept: Kept) -> dict[str, Any]:
-    """The same as JSON; `peaks` is null where nothing was measured."""
+    """The same as JSON; `peaks` is null where nothing was measured.
+
+    `calibrated` has the time and the load of it, and is null where they are not known.
+    """
     peaks = asdict(kept.peaks) if kept.peaks else None
-    return {**cpu._asdict(), "peaks": peaks, "trouble": kept.trouble}
+    calibrated = kept.calibrated._asdict() if kept.calibrated else None
+    return {**cpu._asdict(), "peaks": peaks, "calibrated": calibrated, "trouble": kept.trouble}
 
 
 def _gib(size: int) -> str:

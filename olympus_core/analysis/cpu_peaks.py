@@ -13,6 +13,8 @@ import json
 import math
 import os
 import platform
+import re
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from olympus_core.regular_files import read_regular
 
 __all__ = [
     "GENERIC",
+    "Calibrated",
     "Cpu",
     "CpuPeaks",
     "Kept",
@@ -34,7 +37,8 @@ __all__ = [
 ]
 
 _MOST_BYTES = 2**20  # of a file
-_VERSION = 1  # raised with every change of what a figure means
+_VERSION = 2  # raised with every change of the file; of version 1 all but its origin is known
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
 
 class Cpu(NamedTuple):
@@ -93,11 +97,46 @@ GENERIC = CpuPeaks(
 )
 
 
+class Calibrated(NamedTuple):
+    """When peaks were measured, such as "2026-11-23 19:10 UTC", and the load before it.
+
+    `load` is the mean number of processes in the last minute that ran or wanted to run; None where
+    the system does not report it.
+    """
+
+    time: str
+    load: float | None
+
+    def __str__(self) -> str:
+        load = "an unknown load" if self.load is None else f"a load of {self.load:.3g}"
+        return f"{self.time} at {load}"
+
+    @staticmethod
+    def now() -> Calibrated:
+        """This moment and the load of the machine."""
+        load = None
+        with suppress(OSError, AttributeError):
+            load = os.getloadavg()[0]
+        return Calibrated(time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), load)
+
+
 class Kept(NamedTuple):
-    """The peaks that are kept for this CPU, or None, and then perhaps why they cannot be used."""
+    """The peaks that are kept for this CPU, or None, and then perhaps why they cannot be used.
+
+    `calibrated` is when and at which load they were measured; None for a file of an earlier
+    version, which does not have it.
+    """
 
     peaks: CpuPeaks | None
     trouble: str | None = None
+    calibrated: Calibrated | None = None
+
+    @property
+    def origin(self) -> str | None:
+        """When and at which load the peaks were measured, in words; None without peaks."""
+        if self.peaks is None:
+            return None
+        return str(self.calibrated or "an unknown time and load, by an earlier version of olympus")
 
 
 @functools.cache
@@ -145,7 +184,7 @@ def kept_peaks() -> Kept:
     except OSError as error:
         return Kept(None, f"{path} cannot be read: {error.strerror}")
     try:
-        return Kept(_parsed(json.loads(text)))
+        return _parsed(json.loads(text))
     except (ArtifactError, ValueError, RecursionError) as error:
         return Kept(None, f"{path} is damaged: {str(error) or 'it is nested too deeply'}")
 
@@ -155,10 +194,10 @@ def known_peaks() -> CpuPeaks:
     return kept_peaks().peaks or GENERIC
 
 
-def _parsed(data: object) -> CpuPeaks:
+def _parsed(data: object) -> Kept:
     """The peaks of a document; ArtifactError for any other."""
-    if not isinstance(data, dict) or data.get("schema_version") != _VERSION:
-        raise ArtifactError(f"it is not of version {_VERSION}")
+    if not isinstance(data, dict) or data.get("schema_version") not in (1, _VERSION):
+        raise ArtifactError(f"it is not of version {_VERSION} or 1")
     cpu, peaks = data.get("cpu"), data.get("peaks")
     if cpu != this_cpu()._asdict():
         raise ArtifactError("it is of another CPU")
@@ -168,11 +207,26 @@ def _parsed(data: object) -> CpuPeaks:
     for name, value in peaks.items():
         if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
             raise ArtifactError(f"{name} must be a number above 0, and is {value!r:.80}")
-    return CpuPeaks(**peaks)
+    calibrated = None if data["schema_version"] == 1 else _calibrated(data.get("calibrated"))
+    return Kept(CpuPeaks(**peaks), None, calibrated)
 
 
-def keep_peaks(peaks: CpuPeaks) -> Path:
+def _calibrated(data: object) -> Calibrated:
+    if not isinstance(data, dict) or data.keys() != {"time", "load"}:
+        raise ArtifactError("it does not have the time and the load of the calibration")
+    moment, load = data["time"], data["load"]
+    if not isinstance(moment, str) or not _TIME.fullmatch(moment):
+        raise ArtifactError(f"the time of the calibration is {moment!r:.80}")
+    is_load = isinstance(load, float) and math.isfinite(load) and load >= 0
+    if load is not None and not is_load:
+        raise ArtifactError(f"the load must be a number of at least 0, and is {load!r:.80}")
+    return Calibrated(moment, load)
+
+
+def keep_peaks(peaks: CpuPeaks, calibrated: Calibrated | None = None) -> Path:
     """Keep the peaks of this CPU in the place of those that are kept; the path of the file.
+
+    `calibrated` is when and at which load they were measured: now, unless given.
 
     Raises:
       UsageError: when there is no place for it, or the file cannot be written.
@@ -185,7 +239,12 @@ def keep_peaks(peaks: CpuPeaks) -> Path:
         )
     import tempfile  # whose own imports are many, and peaks are kept seldom
 
-    data = {"schema_version": _VERSION, "cpu": this_cpu()._asdict(), "peaks": asdict(peaks)}
+    data = {
+        "schema_version": _VERSION,
+        "cpu": this_cpu()._asdict(),
+        "calibrated": (calibrated or Calibrated.now())._asdict(),
+        "peaks": asdict(peaks),
+    }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(

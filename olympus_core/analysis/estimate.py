@@ -125,7 +125,7 @@ def roofline(cost: Cost, device: DeviceModel | CpuPeaks) -> Roofline:
       'memory'
     """
     if isinstance(device, CpuPeaks):
-        cpu = CpuMachine(device, this_cpu().threads, is_measured=True)
+        cpu = CpuMachine(device, this_cpu().threads, origin=None)
         name, rate, bandwidth, product = (
             cpu.name,
             device.product_float32,
@@ -262,7 +262,7 @@ def machine_of(
         found = kept_peaks()
         note = found.trouble and f"The peaks that were kept cannot be used: {found.trouble}."
         threads = this_cpu().threads
-        return CpuMachine(found.peaks or GENERIC, threads, found.peaks is not None, note, count)
+        return CpuMachine(found.peaks or GENERIC, threads, found.origin, note, count)
     model = device_model(target if device in (None, target.device) else Target("gpu", device))
     if model is None:
         raise UsageError(

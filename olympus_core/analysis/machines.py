@@ -256,7 +256,7 @@ class CpuMachine:
         self,
         peaks: CpuPeaks,
         threads: int,
-        is_measured: bool,
+        origin: str | None,
         note: str | None = None,
         count: int = 1,
     ) -> None:
@@ -264,7 +264,7 @@ class CpuMachine:
         self._count = count
         self._threads = max(1.0, threads / count)  # of a device
         self._turns = max(1.0, count / threads)
-        self._is_measured = is_measured
+        self._origin = origin
         self._note = note
 
     def overheads(self, new: int) -> dict[str, float]:
@@ -312,8 +312,9 @@ class CpuMachine:
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed of the device, as sentences."""
         how = (
-            "The peaks of this CPU are those that olympus devices --calibrate measured."
-            if self._is_measured
+            "The peaks of this CPU are those that olympus devices --calibrate measured: "
+            f"{self._origin}."
+            if self._origin
             else "The peaks of this CPU were not measured, and usual ones are taken: olympus "
             "devices --calibrate measures them."
         )

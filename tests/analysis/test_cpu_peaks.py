@@ -14,6 +14,7 @@ from olympus_core import calibration
 from olympus_core.analysis import cpu_peaks
 from olympus_core.analysis.cpu_peaks import (
     GENERIC,
+    Calibrated,
     Cpu,
     Kept,
     cache_file,
@@ -33,7 +34,7 @@ def test_what_is_kept_is_found(cache: Path) -> None:
     assert kept_peaks() == Kept(None, None)
     path = keep_peaks(GENERIC)
     assert path == cache_file() and path.parent == cache / "olympus"
-    assert kept_peaks() == Kept(GENERIC, None)
+    assert kept_peaks()[:2] == (GENERIC, None)
     other = dataclasses.replace(GENERIC, call=1e-5)
     keep_peaks(other)
     assert kept_peaks().peaks == other
@@ -67,6 +68,9 @@ DAMAGED = {
     "true": {"read": True},
     "nan": {"read": float("nan")},
     "infinite": {"copy": float("inf")},
+    "no calibration": {"calibrated": None},
+    "a wrong time": {"calibrated": {"time": "now", "load": 1.0}},
+    "a wrong load": {"calibrated": {"time": "2026-11-23 19:10 UTC", "load": -1.0}},
 }
 
 
@@ -113,7 +117,7 @@ def test_calibration_measures_every_peak(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(calibration, name, value)
     said: list[str] = []
     peaks = calibration.calibrate(said.append)
-    assert said == ["products", "arithmetic", "memory", "calls"]
+    assert said == ["products", "arithmetic", "memory", "calls"] * 3
     for field in dataclasses.fields(peaks):
         value = getattr(peaks, field.name)
         assert isinstance(value, float) and 0 < value < 1e15, field.name
@@ -125,3 +129,34 @@ def test_an_estimate_takes_the_kept_peaks_or_usual_ones(cache: Path) -> None:
     mine = dataclasses.replace(GENERIC, vector=1e9)
     keep_peaks(mine)
     assert known_peaks() == mine
+
+
+def test_the_time_and_the_load_of_a_calibration_are_kept(cache: Path) -> None:
+    made = Calibrated("2026-11-23 19:10 UTC", 9.03)
+    keep_peaks(GENERIC, made)
+    assert kept_peaks() == Kept(GENERIC, None, made)
+    assert kept_peaks().origin == "2026-11-23 19:10 UTC at a load of 9.03"
+    keep_peaks(GENERIC, made._replace(load=None))
+    assert kept_peaks().origin == "2026-11-23 19:10 UTC at an unknown load"
+
+
+def test_a_file_of_the_first_version_is_read(cache: Path) -> None:
+    path = keep_peaks(GENERIC)
+    data = json.loads(path.read_text())
+    del data["calibrated"]
+    path.write_text(json.dumps({**data, "schema_version": 1}))
+    assert kept_peaks() == Kept(GENERIC, None, None)
+    assert "unknown time and load, by an earlier version" in str(kept_peaks().origin)
+
+
+def test_the_shortest_time_of_the_rounds_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    factors = iter([4.0, 1.0, 2.0])
+    names = ("float32", "float64", "vector", "functions", "read", "in place", "new", "call")
+    usual = {**dict.fromkeys(names, 0.01), "new": 0.02, "chain": 0.1, "long chain": 0.2}
+
+    def measured(_say: object) -> dict[str, float]:
+        factor = next(factors)
+        return {name: seconds * factor for name, seconds in usual.items()}
+
+    monkeypatch.setattr(calibration, "_round", measured)
+    assert calibration.calibrate() == calibration._peaks(usual)

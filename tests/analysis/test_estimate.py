@@ -120,18 +120,19 @@ def test_kernels_of_few_elements_run_in_one_thread():
     (run,) = Kernels(
         compiled(lambda x: np.tanh(x), shape(64)).executable.hlo_module()
     ).runs(lambda kernel: 1.0)  # fmt: skip
-    one, four = (CpuMachine(GENERIC, n, True).limits(run.kernel) for n in (1, 4))
+    one, four = (CpuMachine(GENERIC, n, None).limits(run.kernel) for n in (1, 4))
     assert four.compute == pytest.approx(4 * one.compute)
     large = run.kernel._replace(read=2**20)
-    one, four = (CpuMachine(GENERIC, n, True).limits(large) for n in (1, 4))
+    one, four = (CpuMachine(GENERIC, n, None).limits(large) for n in (1, 4))
     assert four.compute == one.compute
 
 
 def test_what_is_assumed_of_a_cpu():
     said = " ".join(compiled(lambda x: x + 1, shape(8)).estimate().assumptions)
     assert "were not measured, and usual ones are taken: olympus devices --calibrate" in said
-    measured = CpuMachine(GENERIC, 1, True, "A note.").assumptions()
-    assert "--calibrate measured" in measured[0] and measured[1] == "A note."
+    measured = CpuMachine(GENERIC, 1, "a day at a load of 9", "A note.").assumptions()
+    assert measured[0].endswith("olympus devices --calibrate measured: a day at a load of 9.")
+    assert measured[1] == "A note."
 
 
 def test_devices_of_the_cpu_share_its_peaks():
@@ -140,7 +141,7 @@ def test_devices_of_the_cpu_share_its_peaks():
     ).runs(lambda kernel: 1.0)  # fmt: skip
 
     def limits(count, kernel):
-        return CpuMachine(GENERIC, 4, True, count=count).limits(kernel)
+        return CpuMachine(GENERIC, 4, None, count=count).limits(kernel)
 
     one, two, eight = (limits(count, run.kernel) for count in (1, 2, 8))
     assert (two.compute, two.memory) == pytest.approx((2 * one.compute, 2 * one.memory))

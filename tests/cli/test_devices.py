@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,15 @@ import pytest
 from click.testing import Result
 
 import olympus
-from olympus import artifact
+from olympus import analysis, artifact
 from olympus.analysis import kept_peaks
+from olympus_cli.bench import conditions
 from olympus_cli.builder.key import content_key
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.project import load_project
 from olympus_cli.spec.resolve import Request
 from olympus_core import calibration
+from olympus_core.analysis.cpu_peaks import GENERIC
 from tests.marks import needs_gpu_compiler
 
 Invoke = Callable[..., Result]
@@ -114,6 +117,34 @@ def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
     assert Path(again["file"]).is_file()
     wrong = invoke("devices", "h200", "--calibrate")
     assert wrong.exit_code == 2 and "measures this machine's CPU, and not 'h200'" in wrong.stderr
+
+
+def test_a_better_calibration_is_kept_where_the_machine_is_busy(
+    folder: Path, cache: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, quiet = GENERIC, {"load": 0.0, "threads": 2.0}
+    worse = replace(good, read=good.read / 3, product_float32=good.product_float32 / 3)
+    busy, measured = {**quiet, "load": 9.0}, [good]
+    monkeypatch.setattr(analysis, "calibrate", lambda _say: measured[-1])
+    monkeypatch.setattr(conditions, "conditions", lambda: quiet)
+    assert invoke("devices", "--calibrate").exit_code == 0
+    origin = kept_peaks().origin
+    measured.append(worse)
+    monkeypatch.setattr(conditions, "conditions", lambda: busy)
+    told = invoke("devices", "--calibrate")
+    assert told.exit_code == 0
+    assert "the machine is busy: a load of 9 with 2 processors" in told.stderr
+    assert f"the earlier calibration is kept, which is better: {origin}" in told.stderr
+    assert kept_peaks().peaks == good
+    assert f"calibrated                    {origin}" in told.stdout
+    assert data(invoke("devices", "--calibrate", "--json"))["is_replaced"] is False
+    forced = data(invoke("devices", "--calibrate", "--force", "--json"))
+    assert forced["is_replaced"] and kept_peaks().peaks == worse
+    assert forced["calibrated"].keys() == {"time", "load"}
+    measured.append(good)  # as good as it gets on a busy machine
+    assert data(invoke("devices", "--calibrate", "--json"))["is_replaced"] is True
+    alone = invoke("devices", "--force")
+    assert alone.exit_code == 2 and "--force is an option of --calibrate" in alone.stderr
 
 
 def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
