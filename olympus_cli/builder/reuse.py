@@ -19,7 +19,7 @@ from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record
 from olympus_cli.builder.store import locate, locked
-from olympus_cli.builder.update import bring_up_to_date, has_moved
+from olympus_cli.builder.update import bring_up_to_date, is_outdated
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX
@@ -78,7 +78,7 @@ class TargetFolder:
             place.check_owner(program.spec.root)
             task = Task(program.spec, place, labels)
             found = _fresh(program, task, say)
-            if found is None or has_moved(program, place.final):
+            if found is None or is_outdated(program, found.report, place.final):
                 found = _renewed(program, task, say) or found
         except UsageError:
             return None

@@ -25,9 +25,11 @@ from olympus_cli.program.stages import Program
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
 
-__all__ = ["Update", "bring_up_to_date", "has_moved"]
+__all__ = ["Update", "bring_up_to_date", "is_outdated"]
 
 _MOVED = "its source lines were renewed"
+_CALIBRATED = "its estimates were renewed: this CPU was calibrated"
+_QUIET = (_MOVED, _CALIBRATED)  # the user did not ask for more than what is there
 _NO_PAGE = f"it has no {PAGE}"
 _MEASURED = "it was measured again"
 
@@ -91,10 +93,18 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
     return reasons_text(reasons)
 
 
-def has_moved(program: Program, directory: Path) -> bool:
-    """Whether source lines differ from those of the program's outputs in `directory`."""
+def is_outdated(program: Program, report: Report, directory: Path) -> bool:
+    """Whether fresh outputs in `directory` have other source lines or an older calibration."""
     moves = _moves(program, directory)
-    return moves is not None and moves.are_needed
+    has_moved = moves is not None and moves.are_needed
+    return has_moved or not _has_calibration(report)
+
+
+def _has_calibration(report: Report) -> bool:
+    """Whether the estimates for the CPU are from the peaks that are kept for this CPU now."""
+    estimates = [each.estimate for each in report.backends if each.name == "cpu"]
+    sentence = olympus.analysis.kept_peaks().assumption
+    return all(each is None or sentence in each.assumptions for each in estimates)
 
 
 def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update:
@@ -105,14 +115,14 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
         return replace(fresh, status="stale", reason=_NO_PAGE) if lacks_page else fresh
     whole = _with_all_backends(program, record)
     moves = None if whole is None else _moves(whole, task.place.final)
-    reason = _reason_to_refresh(moves, task, lacks_page)
+    reason = _reason_to_refresh(moves, record, task)
     if reason is None:
         return fresh
     if whole is not None and moves is not None:
         try:
             directory, project = task.place.stage(), task.place.path_to(task.spec.root)
         except UsageError:
-            if reason == _MOVED:  # a folder that is in use, or read only: its lines stay
+            if reason in _QUIET:  # a folder that is in use, or read only: it stays as it is
                 return fresh
             raise
         how = directory, project, say, task.page, task.profile
@@ -120,7 +130,7 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
             whole = whole.lowered_for(record.keys, stacks=True)
         try:
             report = refresh(whole, record, moves, task.place.final, *how)
-            status: Status = "fresh" if reason == _MOVED else "built"  # nothing, or a page, is new
+            status: Status = "fresh" if reason in _QUIET else "built"
             return Update(status, reason, report, None, staged=True)
         except OSError as error:
             raise _unwritable(error) from error
@@ -130,12 +140,16 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
     return Update("built", reason, _built(program, keys, task, say), None, staged=True)
 
 
-def _reason_to_refresh(moves: Moves | None, task: Task, lacks_page: bool) -> str | None:
+def _reason_to_refresh(moves: Moves | None, record: Record, task: Task) -> str | None:
     if task.profile:
         return _MEASURED
-    if lacks_page:
+    if task.page and not record.has_page:
         return _NO_PAGE
-    return _MOVED if moves is not None and moves.are_needed else None
+    if moves is None or record.report is None:
+        return None
+    if moves.are_needed:
+        return _MOVED
+    return None if _has_calibration(record.report) else _CALIBRATED
 
 
 def _with_all_backends(program: Program, record: Record) -> Program | None:

@@ -33,6 +33,7 @@ __all__ = [
     "keep_peaks",
     "kept_peaks",
     "known_peaks",
+    "peaks_assumption",
     "this_cpu",
 ]
 
@@ -137,6 +138,21 @@ class Kept(NamedTuple):
         if self.peaks is None:
             return None
         return str(self.calibrated or "an unknown time and load, by an earlier version of olympus")
+
+    @property
+    def assumption(self) -> str:
+        """The sentence on these peaks among the assumptions of an estimate for this CPU."""
+        return peaks_assumption(self.origin)
+
+
+def peaks_assumption(origin: str | None) -> str:
+    """The sentence on the peaks of this CPU, which were measured at `origin` or not at all."""
+    if origin is None:
+        return (
+            "The peaks of this CPU were not measured, and usual ones are taken: olympus devices "
+            "--calibrate measures them."
+        )
+    return f"The peaks of this CPU are those that olympus devices --calibrate measured: {origin}."
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from olympus_core.analysis.cpu_peaks import CpuPeaks
+from olympus_core.analysis.cpu_peaks import CpuPeaks, peaks_assumption
 from olympus_core.analysis.kernels import Kernel, Sort, Transfer
 from olympus_core.xla.device_models import DeviceModel
 from olympus_core.xla.targets import Topology
@@ -311,15 +311,8 @@ class CpuMachine:
 
     def assumptions(self) -> tuple[str, ...]:
         """What is assumed of the device, as sentences."""
-        how = (
-            "The peaks of this CPU are those that olympus devices --calibrate measured: "
-            f"{self._origin}."
-            if self._origin
-            else "The peaks of this CPU were not measured, and usual ones are taken: olympus "
-            "devices --calibrate measures them."
-        )
         return (
-            how,
+            peaks_assumption(self._origin),
             *([self._note] if self._note else []),
             f"Convolutions reach {self.CONVOLUTIONS:.0%} of the rate of a large matrix product.",
             "A sort of n elements takes n log2 n comparisons in one thread, "

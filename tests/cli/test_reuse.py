@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 import olympus
-from olympus.analysis import SourceMap
+from olympus.analysis import SourceMap, keep_peaks, known_peaks
 from olympus_cli.history.store import read_programs
 from tests.marks import needs_gpu_compiler
 
@@ -324,3 +324,29 @@ def test_the_history_has_the_renewed_lines(moved: Path, invoke: Invoke) -> None:
     assert sources is not None
     assert {place.line for place in SourceMap.parse(sources).places} - {0} == {19, 20}
     assert json.loads(invoke("history", "--json").stdout) == before  # no run was added
+
+
+def test_estimates_are_renewed_after_a_calibration(
+    built: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    (built / "no-compiler").unlink()
+    invoke("build", "dense", "--force")
+    (built / "no-compiler").touch()
+    report = built / "build/dense/report.json"
+    assert "were not measured" in report.read_text()
+    keep_peaks(known_peaks())
+    assert "this CPU was calibrated" in invoke("build", "dense").stdout
+    assert "were not measured" not in report.read_text()
+    assert "calibrated" not in invoke("build", "dense").stdout
+
+
+def test_a_page_that_is_renewed_keeps_its_stacks(built: Path, invoke: Invoke) -> None:
+    invoke("build", "dense", "--html")
+    before = (built / "build/dense/report.html").read_text()
+    text = (built / "program.py").read_text()
+    (built / "program.py").write_text("# a comment\n# and another\n" + text)
+    invoke("run", "dense")
+    after = (built / "build/dense/report.html").read_text()
+    assert before.count("dense (") == after.count("dense (")
+    assert after.count("dense (program.py:20)") == before.count("dense (program.py:18)") > 0
