@@ -21,7 +21,10 @@ from tests.documents import (
 )
 
 #: Documents whose Python blocks another test runs.
-TESTED_ELSEWHERE = {"docs/artifact.md": "tests/artifact/test_bundle_docs.py"}
+TESTED_ELSEWHERE = {
+    "docs/artifact.md": "tests/artifact/test_bundle_docs.py",
+    "docs/projects.md": "tests/cli/test_statics.py",
+}
 
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()

@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 
 from olympus_cli.frontends.statics import static_text
+from tests.documents import ROOT, blocks
 
 Invoke = Callable[..., Result]
 
@@ -203,11 +204,10 @@ def test_the_text_of_a_static_is_the_same_in_each_process() -> None:
         "from olympus_cli.frontends.statics import static_text\n"
         "print(static_text(((frozenset('abcdefgh'),), 1)))"
     )
-    root = str(Path(__file__).parents[2])
     texts = {
         subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": root, "PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
         ).stdout
@@ -215,3 +215,20 @@ def test_the_text_of_a_static_is_the_same_in_each_process() -> None:
     }
     assert len(texts) == 1
     assert static_text(("x",)) == "('x',)" and static_text(1.5) == "1.5"
+
+
+def test_the_example_of_the_document_works(work: Path, invoke: Invoke) -> None:
+    document = ROOT / "docs" / "projects.md"
+    (program,) = [b.text for b in blocks(document) if b.language == "python"]
+    (table,) = [b.text for b in blocks(document) if "sizes = [3, 3]" in b.text]
+    assert "\ndef step(params, x, config: Config): ...\n" in program
+    (work / "documented.py").write_text(
+        "import enum\nfrom dataclasses import dataclass\n\n"
+        "class Act(enum.Enum):\n    RELU = 1\n\n"
+        "@dataclass(frozen=True)\nclass Head:\n    classes: int\n\n"
+        + program.replace(": ...\n", ":\n    return x * config.width + config.head.classes\n")
+    )
+    head = '[target.train]\nentry = "documented:step"\nargs = { params = "f32[]", x = "f32[2]" }\n'
+    (work / "olympus.toml").write_text(head + table)
+    result = invoke("build", "train")
+    assert result.exit_code == 0, result.stderr
