@@ -188,8 +188,8 @@ def user_frame(depth: int = 1, end: CodeType | None = None) -> FrameType | None:
 def _caller(frame: FrameType) -> Caller | None:
     """The innermost of the user's frames above a frame, up to the function that is traced.
 
-    None unless `include_full_tracebacks_in_locations` is on: the walk takes a tenth of the time
-    of tracing.
+    None unless `include_full_tracebacks_in_locations` is on: with the walk, tracing takes about a
+    third longer.
     """
     if not state.include_full_tracebacks_in_locations:
         return None
