@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 OURS = """
@@ -64,3 +68,16 @@ def test_a_users_log_level_is_kept(python):
     got = python(source + "; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])", TF_CPP_MIN_LOG_LEVEL="0")
     assert got.stdout == "0\n"
     assert "pjrt" in got.stderr
+
+
+def test_jax_is_silent_beside_the_compiler_for_gpus() -> None:
+    """The variable that docs/gpu.md names silences JAX's plugin, which lacks a part."""
+    environment = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import jax; print(jax.numpy.ones(3).sum())"],
+        env={**environment, "JAX_LOGGING_LEVEL": "CRITICAL"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("3.0\n", "")
