@@ -82,6 +82,7 @@ class TargetSpec:
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
+    written_args: object = None  # as in olympus.toml, with the keys of the matrix in braces
 
     @property
     def num_devices(self) -> int:
