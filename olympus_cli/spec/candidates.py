@@ -8,12 +8,15 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
 import numpy as np
 
+from olympus_cli.spec.matrix import Values, fill
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, sharding_text
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.shapes import parse_arg
 
 __all__ = [
     "Candidate",
@@ -182,17 +185,79 @@ def placed_target(
 
 
 def toml_text(spec: TargetSpec) -> str:
-    """The mesh, arguments and `out-sharding` of a target, as its table in olympus.toml has them."""
+    """The mesh, arguments and `out-sharding` of a target, as its table in olympus.toml has them.
+
+    Shapes and `from` are as they are written there, where the target was read from it.
+    """
     axes = ", ".join(f"{name} = {size}" for name, size in spec.mesh.items())
     lines = [f"mesh = {{ {axes} }}"]
+    written = spec.written_args
     if spec.args:
         lines.append("args = [")
-        lines += [f"  {_toml(arg)}," for arg in spec.args]
+        lines += [
+            f"  {_as_written(arg, _part(written, i), spec.matrix)},"
+            for i, arg in enumerate(spec.args)
+        ]
         lines.append("]")
-    lines += [f"args.{_quoted(name)} = {_toml(arg)}" for name, arg in spec.kwargs.items()]
+    lines += [
+        f"args.{_quoted(name)} = {_as_written(arg, _part(written, name), spec.matrix)}"
+        for name, arg in spec.kwargs.items()
+    ]
     if spec.out_sharding is not None:
         lines.append(f"out-sharding = {_out(spec.out_sharding)}")
     return "\n".join(lines)
+
+
+def _part(written: object, key: str | int) -> object:
+    """An item of what is written in olympus.toml; None where there is none."""
+    if isinstance(written, list) and isinstance(key, int) and key < len(written):
+        return written[key]
+    return written.get(key) if isinstance(written, dict) else None
+
+
+def _as_written(arg: ArgSpec, written: object, values: Values) -> str:
+    """An argument as TOML, its shapes and its `from` as they are written."""
+    if isinstance(arg, ShapeSpec):
+        return _shape(arg, written, values)
+    if _is_from(written):
+        return _from(arg, written)
+    if isinstance(arg, dict):
+        parts = (
+            f"{_quoted(key)} = {_as_written(each, _part(written, key), values)}"
+            for key, each in arg.items()
+        )
+        return f"{{ {', '.join(parts)} }}"
+    if isinstance(arg, list):
+        parts = (_as_written(each, _part(written, i), values) for i, each in enumerate(arg))
+        return f"[{', '.join(parts)}]"
+    return _toml(arg)
+
+
+def _is_from(written: object) -> TypeGuard[dict[str, object]]:
+    """Whether it is `{ from = "module:f" }`, with `with` and `sharding` at most."""
+    if not isinstance(written, dict) or not written.keys() <= {"from", "with", "sharding"}:
+        return False
+    return isinstance(written.get("from"), str)
+
+
+def _shape(arg: ShapeSpec, written: object, values: Values) -> str:
+    text = written.get("shape") if isinstance(written, dict) else written
+    filled = fill(text, values)
+    plain = replace(arg, sharding=None)
+    if not isinstance(text, str) or not isinstance(filled, str) or parse_arg(filled) != plain:
+        text = str(plain)
+    if arg.sharding is None:
+        return json.dumps(text)
+    return f"{{ shape = {json.dumps(text)}, sharding = {sharding_text(arg.sharding)} }}"
+
+
+def _from(arg: ArgSpec, written: Mapping[str, object]) -> str:
+    """An argument from a function, written out only where its arrays are split differently."""
+    shardings = {shape.sharding for _, shape in _leaves((), arg)}
+    if len(shardings) > 1 or any(shardings):
+        return _toml(arg)
+    kept = {key: value for key, value in written.items() if key != "sharding"}
+    return _toml({**kept, "sharding": []} if shardings == {()} else kept)
 
 
 def _out(said: OutSharding) -> str:

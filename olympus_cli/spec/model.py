@@ -93,6 +93,7 @@ class TargetSpec:
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
     checkout: Checkout | None = None  # of the revision that its program is of
+    written_args: object = None  # as in olympus.toml, with the keys of the matrix in braces
     #: where `olympus build` keeps its outputs; None for an entry, and for a target with options
     #: that make another program of it
     outputs: OutputFolder | None = None

@@ -209,6 +209,7 @@ def _target(
         trips=trips_of(section),
         mesh=mesh,
         out_sharding=out_sharding_of(section, mesh),
+        written_args=section.data.get("args"),
     )
 
 

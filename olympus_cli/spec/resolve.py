@@ -72,7 +72,12 @@ class Request:
         if self.shapes is not None:
             args, kwargs = parse_shapes(self.shapes)
             kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
-            target = replace(target, args=tuple(args) or target.args, kwargs={**kept, **kwargs})
+            target = replace(
+                target,
+                args=tuple(args) or target.args,
+                kwargs={**kept, **kwargs},
+                written_args=None,
+            )
         given = parse_statics(self.statics)
         target = replace(target, static={**target.static, **given})
         if (self.backend, self.device, self.topology) != (None, None, None):

@@ -277,6 +277,21 @@ def test_the_order_is_by_time_where_every_candidate_fits(folder: Path, invoke: I
     seconds = [row["seconds"] for row in document["candidates"]]
     assert seconds == sorted(seconds)
     assert "model" not in document["candidates"][0]["split"]
+    rows = {row["split"]: row["toml"].splitlines() for row in document["candidates"]}
+    assert rows['ys ["data"]'] == [
+        "mesh = { data = 4 }",
+        'args.model = { from = "kalman:init" }',
+        'args.ys = { shape = "f32[{steps},2]", sharding = ["data"] }',
+    ]
+    assert rows["nothing split"][1:] == [
+        'args.model = { from = "kalman:init", sharding = [] }',
+        'args.ys = { shape = "f32[{steps},2]", sharding = [] }',
+    ]
+    assert rows['model.F ["data"]'][2] == 'args.ys = "f32[{steps},2]"'
+    for lines in rows.values():
+        text = SMOOTHER_TOML.partition("\n\n")[0] + "\n" + "\n".join(lines)
+        (folder / "olympus.toml").write_text(text)
+        assert load_project(folder).targets["kf@steps=64"].mesh == {"data": 4}
 
 
 def test_the_order_is_by_memory_where_a_candidate_does_not_fit() -> None:
