@@ -23,6 +23,7 @@ from olympus_cli.builder.update import bring_up_to_date, is_outdated
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.program.inputs import check_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.model import Report
@@ -155,6 +156,7 @@ def ready_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable:
 
     Raises:
         BackendError: no device of its backends is here; nothing is imported then.
+        MemoryError: its arguments need more memory than is available; nothing is compiled then.
         OlympusError: what the stages raise.
     """
     program = lowered_to_run(spec, say)
@@ -171,6 +173,8 @@ def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
     say("import")
     program = Program(load_target(spec), say)
     program.trace()
+    if spec.labels[label].backend == "cpu":
+        check_memory(program.arguments)
     program.lower([label])
     return program
 

@@ -35,6 +35,7 @@ from olympus_cli.units import array_type, byte_size
 __all__ = [
     "DEFAULT_INT_RANGE",
     "InputOptions",
+    "check_memory",
     "file_inputs",
     "npz_bytes",
     "parse_int_range",
@@ -101,7 +102,7 @@ def seeded_inputs(
     (3,)
     """
     chosen = _chosen(specs or {}, leaves)
-    _check_memory(leaves)
+    check_memory(leaves)
     whole = _whole_arguments(specs or {}, chosen, leaves, target)
     return [
         whole[leaf.name]
@@ -147,7 +148,7 @@ def _match(source: Path, names: Sequence[str], arrays: Mapping[str, Array]) -> N
         raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 
-def _check_memory(leaves: Sequence[Leaf]) -> None:
+def check_memory(leaves: Sequence[Leaf]) -> None:
     """Raise MemoryError if the arrays of all leaves need more memory than is available."""
     total, available = sum(leaf.bytes for leaf in leaves), available_memory()
     if available is None or total <= available:
