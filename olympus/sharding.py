@@ -11,4 +11,5 @@ from olympus_core.sharding import Sharding as Sharding
 from olympus_core.sharding import SingleDeviceSharding as SingleDeviceSharding
 from olympus_core.xla import MOST_DEVICES as MOST_DEVICES
 from olympus_core.xla import expect_devices as expect_devices
+from olympus_core.xla import more_devices as more_devices
 from olympus_core.xla import topology_devices as topology_devices

@@ -15,7 +15,7 @@ import numpy as np
 import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
-from olympus.sharding import expect_devices
+from olympus.sharding import expect_devices, more_devices
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program
@@ -110,16 +110,12 @@ def _missing(backend: olympus.Target, spec: TargetSpec) -> BackendError | None:
     try:
         there = len(olympus.devices(backend.backend))
     except BackendError as error:
-        return BackendError(
-            f"{spec.name} cannot run on {backend_text(backend)}: {error}",
-            hint="--backend cpu runs it on the CPU; "
-            f"olympus compile {spec.name} compiles it without the device",
-        )
+        what = f"{spec.name} cannot run on {backend_text(backend)}: {error}"
+        return BackendError(what, hint=error.hint)
     if there >= needed:
         return None
+    number = "is 1" if there == 1 else f"are {there}"
     return BackendError(
-        f"{spec.name} needs {needed} devices of {backend.backend}, and this machine has {there}",
-        hint="OLYMPUS_NUM_CPU_DEVICES is the number of devices that the CPU is taken for"
-        if backend.backend == "cpu"
-        else None,
+        f"'{spec.name}' is a program of {needed} devices, and there {number}",
+        hint=more_devices(needed) if backend.backend == "cpu" else None,
     )

@@ -23,6 +23,8 @@ PROJECTS = {
     "gp": {"hessian", "newton", "predict"},
     "resnet": {"train_step", "predict"},
     "unet": {"forward", "train_step"},
+    "kalman": {"smooth"},
+    "diffusion": {"train_step"},
 }
 
 
@@ -110,6 +112,37 @@ def test_the_decoder_gives_the_same_tokens_step_by_step() -> None:
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
     keys = outputs[0][1]
     assert np.any(keys[:, 2]) and not np.any(keys[:, 3:])
+
+
+def test_the_smoother_gives_the_same_states() -> None:
+    y = np.cumsum(RNG.standard_normal((30, 2)), axis=0).astype(np.float32)
+    outputs = []
+    for name in FRAMEWORKS:
+        program = load_source(EXAMPLES / "kalman" / "kalman.py", name)
+        outputs.append(arrays(program.smooth(program.model(), y), name))
+    ours, theirs = outputs
+    for path, leaf in ours.items():
+        np.testing.assert_allclose(leaf, theirs[path], rtol=1e-4, atol=1e-4, err_msg=path)
+    means, covariances = ours["[0]"], ours["[1]"]
+    assert np.abs(means[:, :2] - y).mean() < np.abs(y).mean() / 4  # it follows the observations
+    assert (np.linalg.eigvalsh(covariances) > 0).all()
+
+
+def test_the_diffusion_model_learns_as_under_jax() -> None:
+    images, noise = (RNG.standard_normal((2, 16, 16, 3), np.float32) for _ in range(2))
+    time = np.array([0.2, 0.7], np.float32)
+    losses = []
+    for name in FRAMEWORKS:
+        program = load_source(EXAMPLES / "diffusion" / "diffusion.py", name)
+        step = {"olympus": olympus, "jax": jax}[name].jit(program.train_step)
+        state, found = program.init_state(), []
+        for _ in range(4):
+            state, value = step(state, images, noise, time)
+            found.append(float(value))
+        assert int(state["step"]) == 4
+        losses.append(found)
+    np.testing.assert_allclose(*losses, rtol=1e-3)
+    assert losses[0][-1] < losses[0][0]
 
 
 def test_gpt2_small_lowers_from_shapes_alone() -> None:
