@@ -17,30 +17,36 @@ from typing import Any
 
 import olympus
 from olympus.artifact import COMPILERS, Host, Node
-from olympus.stages import device_config
+from olympus.files import read_regular
+from olympus.stages import device_config, device_model
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.versions import installed_version
 
 __all__ = [
     "DIGESTS",
+    "FIGURES",
     "PROGRAM",
     "STRUCTURE",
     "content_key",
     "content_keys",
     "content_parts",
+    "device_figures",
     "stored_types",
 ]
 
 # What changes the compiler's result without being in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
+_MOST_FLAGS = 2**20  # bytes of a file with flags
 
 #: The name of the part of a key that is the digest of the StableHLO.
 PROGRAM = "program"
 #: The names of the other parts that are digests.
 STRUCTURE = "structure of the arguments or results"
 _DEVICE, _INSPECTIONS = "description of the device", "inspections of the program"
-DIGESTS = (STRUCTURE, _DEVICE, _INSPECTIONS)
+#: The name of the part that estimates depend on, and the executable does not.
+FIGURES = "figures of the device"
+DIGESTS = (STRUCTURE, _DEVICE, _INSPECTIONS, FIGURES)
 
 
 def content_keys(program: Program) -> dict[str, str]:
@@ -86,9 +92,28 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
         "olympus": olympus.__version__,
         "compilers": {name: installed_version(name) for name in COMPILERS[kind]},
         "host": asdict(Host.here()),  # an executable fits where its processor can do as much
-        "environment": {name: os.environ.get(name) for name in _ENVIRONMENT},
+        "environment": {name: _variable(name) for name in _ENVIRONMENT},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _variable(name: str) -> str | None:
+    """The value of an environment variable; of a file with flags, its name and its digest."""
+    value = os.environ.get(name)
+    if value is None or not value.strip() or value.lstrip().startswith("-"):
+        return value
+    try:
+        content = read_regular(value.strip(), _MOST_FLAGS)
+    except OSError:  # the compiler reports it
+        return value
+    return f"{value} ({hashlib.sha256(content).hexdigest()})"
+
+
+def device_figures(backend: olympus.Target) -> str:
+    """The digest of what an estimate assumes of the device of a backend; it is in no key."""
+    if backend.backend == "cpu":
+        return _digest(repr((olympus.analysis.kept_peaks(), olympus.analysis.this_cpu())))
+    return _digest(repr(device_model(backend)))
 
 
 def content_parts(program: Program) -> dict[str, dict[str, str]]:
@@ -104,7 +129,7 @@ def content_parts(program: Program) -> dict[str, dict[str, str]]:
         "optimize": spec.optimize,
         **{f"compiler option {k}": str(v) for k, v in spec.compiler_options.items()},
         **{f"trips of {place}": str(count) for place, count in spec.trips.items()},
-        **{name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        **{name: text for name in _ENVIRONMENT if (text := _variable(name)) is not None},
         "package olympus": olympus.__version__,
         **_host_parts(),
     }
@@ -123,6 +148,7 @@ def _unit_parts(unit: Unit) -> dict[str, str]:
         PROGRAM: _digest(unit.stablehlo),
         "backend": backend_text(unit.backend),
         _DEVICE: _digest(device_config(unit.backend) or ""),
+        FIGURES: device_figures(unit.backend),
         **{f"package {name}": version for name, version in versions.items() if version},
         _INSPECTIONS: _digest("".join(_beside_the_program(unit))),
     }

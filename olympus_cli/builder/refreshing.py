@@ -22,6 +22,7 @@ from olympus_cli.builder.outputs import backend_warnings, block_report, finish, 
 from olympus_cli.builder.record import Record
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.figures import compiled_figures, cost_report
 from olympus_cli.reports.model import BackendReport, Report
@@ -46,6 +47,11 @@ class Moves:
     def are_needed(self) -> bool:
         """Whether a line, a name scope or the text of a line differs."""
         return any(each.is_needed for each in self.relocations.values())
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether each line of the earlier build is one line now, and the name scopes are equal."""
+        return all(each.is_exact for each in self.relocations.values())
 
 
 def moves_of(program: Program, directory: Path) -> Moves:
@@ -93,31 +99,38 @@ def refresh(
         ArtifactError: a file of the earlier build is damaged.
         OSError: a file cannot be read or written.
     """
-    assert record.report is not None
     say("refresh")
+    try:
+        report = _report(program, record, moves, before, directory, runs=profile)
+        wants_page = page or record.has_page
+        return finish(program, report, directory, project, say, page=wants_page, profile=profile)
+    finally:
+        for unit in program.units:  # these cannot run
+            unit.compiled = None
+
+
+def _report(
+    program: Program, record: Record, moves: Moves, before: Path, directory: Path, *, runs: bool
+) -> Report:
+    """Write all files but the report in its forms; the report on them."""
+    assert record.report is not None
     reports = {each.label: each for each in record.report.backends}
     with Files(directory) as files:
         write_lowered(program, files)
         backends = []
         for unit in program.units:
-            _load(unit, moves.relocations[unit.label], before, files, runs=profile)
+            _load(unit, moves.relocations[unit.label], before, files, runs=runs)
             backends.append(_refreshed(unit, reports[unit.label], program))
         bundle = program.spec.name + SUFFIX
         _write_bundle(program, moves, before / bundle, directory / bundle)
         files.add(bundle)
         outputs = files.listed()
-    report = replace(
+    return replace(
         record.report,
         backends=tuple(backends),
         outputs=outputs,
         warnings=tuple(dict.fromkeys((*program.warnings, *backend_warnings(backends)))),
     )
-    wants_page = page or record.has_page
-    try:
-        return finish(program, report, directory, project, say, page=wants_page, profile=profile)
-    finally:
-        for unit in program.units:  # these cannot run
-            unit.compiled = None
 
 
 def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, runs: bool) -> None:
@@ -139,12 +152,23 @@ def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, run
 
 
 def _refreshed(unit: Unit, before: BackendReport, program: Program) -> BackendReport:
-    """The report of one backend with new lines; sizes and times are those of the compilation."""
+    """The report of one backend with new lines; times are those of the compilation.
+
+    Of a program for a GPU, sizes are too: its text does not have all of them.
+    """
     spec = program.spec
     figures = compiled_figures(unit.compiled, spec.root, spec.trips)
+    memory = replace(before.memory, largest=figures.memory.largest)
+    if unit.kind == "cpu":
+        memory = figures.memory
+    device = olympus.stages.device_model(unit.backend)
+    fits = before.fits
+    if device is not None and memory.needed is not None:
+        fits = fits_between(memory.needed, memory.bound(memory.needed), device)
     return replace(
         before,
-        memory=replace(before.memory, largest=figures.memory.largest),
+        memory=memory,
+        fits=fits,
         estimate=figures.estimate,
         collectives=figures.collectives,
         axes=figures.axes,

@@ -8,16 +8,18 @@ a folder of its own, such as an entry, is compiled and not kept.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from olympus.errors import ArtifactError, UsageError
+from olympus.errors import ArtifactError, CompileError, OlympusError, UsageError
 from olympus.files import read_regular
 from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record
+from olympus_cli.builder.refreshing import moves_of
 from olympus_cli.builder.store import locate, locked
 from olympus_cli.builder.update import bring_up_to_date, is_outdated
 from olympus_cli.frontends.python import load_target
@@ -26,6 +28,7 @@ from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.inputs import check_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.json import REPORT
 from olympus_cli.reports.model import Report
 from olympus_cli.spec.model import TargetSpec
 
@@ -33,6 +36,7 @@ __all__ = [
     "Build",
     "Store",
     "TargetFolder",
+    "clearing",
     "give_executables",
     "lowered_to_run",
     "ready_to_run",
@@ -45,10 +49,15 @@ _MOST_BYTES = 2**40  # of an executable
 
 @dataclass(frozen=True)
 class Build:
-    """The outputs of a program in a folder, with the report on them."""
+    """The outputs of a program in a folder, with the report on them.
+
+    If not `is_current`, source lines, or what the estimates assume of the device, have changed
+    since: the executables are right, the figures may be not.
+    """
 
     folder: Path
     report: Report
+    is_current: bool = True
 
 
 class Store(Protocol):
@@ -74,47 +83,78 @@ class TargetFolder:
         if outputs is None:
             return None
         labels = tuple(unit.label for unit in program.units)
-        try:
+        found = None
+        with suppress(UsageError):
             place = locate(outputs.path.parent, outputs.path.name, program.spec.name + SUFFIX)
             place.check_owner(program.spec.root)
             task = Task(program.spec, place, labels)
-            found = _fresh(program, task, say)
-            if found is None or is_outdated(program, found.report, place.final):
-                found = _renewed(program, task, say) or found
-        except UsageError:
-            return None
+            found = _usable(program, place.final)
+            if found is None:
+                found = _built(program, task, say)
+            elif not found.is_current:
+                found = _refreshed(program, task, say) or found
         return found
 
 
-def _fresh(program: Program, task: Task, say: Say) -> Build | None:
-    """The build in the folder if it has the key of the program; nothing is written."""
-    found = bring_up_to_date(program, replace(task, frozen=True), say)
-    return None if found.report is None else Build(task.place.final, found.report)
+def _usable(program: Program, folder: Path) -> Build | None:
+    """The build in the folder if it has the key of the program, and its executables are intact.
+
+    A bundle that was signed in place, or another file that no command needs, may differ.
+    """
+    record = read_record(folder)
+    keys = content_keys(program)
+    if record is None or record.report is None or not keys.items() <= record.keys.items():
+        return None
+    needed = {REPORT, *(f"{label}/{name}" for label in keys for name in _NEEDED)}
+    if not needed.isdisjoint(record.damaged):
+        return None
+    return Build(folder, record.report, not is_outdated(program, folder))
 
 
-def _renewed(program: Program, task: Task, say: Say) -> Build | None:
-    """The build in the folder after it was compiled, or its source lines were renewed.
+_NEEDED = ("executable.bin", "optimized.hlo.txt")
+
+
+def _built(program: Program, task: Task, say: Say) -> Build | None:
+    """The build in the folder after it was compiled; None if others there would be lost.
 
     Raises:
         UsageError: the folder cannot be written.
     """
     folder = task.place.final
     with locked(folder.parent, lambda _root: say("wait for another build")):
-        if not _may_write(program, read_record(folder)):
-            return None
-        found = bring_up_to_date(program, task, say)
-        if found.staged:
-            task.place.commit()
-    return None if found.report is None else Build(folder, found.report)
+        found = _usable(program, folder)  # which another build may have made meanwhile
+        if found is not None or not _may_write(program, read_record(folder)):
+            return found
+        return _brought_up_to_date(program, task, say)
+
+
+def _refreshed(program: Program, task: Task, say: Say) -> Build | None:
+    """The build in the folder with the lines of now; None if another build is at work there."""
+    folder = task.place.final
+    try:
+        with locked(folder.parent, time_limit=0):
+            record = read_record(folder)
+            if record is None or record.damaged or record.trouble:  # it would be compiled
+                return None
+            return _brought_up_to_date(program, task, say)
+    except (CompileError, UsageError):  # it is locked, or cannot be written
+        return None
+
+
+def _brought_up_to_date(program: Program, task: Task, say: Say) -> Build | None:
+    found = bring_up_to_date(program, task, say)
+    if found.staged:
+        task.place.commit()
+    return None if found.report is None else Build(task.place.final, found.report)
 
 
 def _may_write(program: Program, record: Record | None) -> bool:
     """Whether new outputs for these backends replace none for others that are up to date."""
-    if record is None:
-        return True
-    own = content_keys(program)
-    others = (record.keys.keys() - own.keys()) & program.spec.all_labels.keys()
-    if not others or own.items() <= record.keys.items():  # only its lines or its page are new
+    own = {unit.label for unit in program.units}
+    others = (
+        set() if record is None else (record.keys.keys() - own) & program.spec.all_labels.keys()
+    )
+    if record is None or not others:
         return True
     keys = content_keys(program.lowered_for(others))
     return all(record.keys[label] != key for label, key in keys.items())
@@ -126,13 +166,15 @@ _TARGET_FOLDER = TargetFolder()
 def up_to_date(program: Program, say: Say, store: Store = _TARGET_FOLDER) -> Build | None:
     """Return the build of a lowered program, which is compiled and kept if it is not up to date.
 
-    None for a program that `store` does not keep.  Units that no compiler is here for are left out.
+    None for a program that `store` does not keep up to date.  Units that no compiler is here for
+    are left out.
 
     Raises:
         OlympusError: what `Program.compile` raises.
     """
     program.leave_out_absent()
-    return store.up_to_date(program, say)
+    found = store.up_to_date(program, say)
+    return found if found is not None and found.is_current else None
 
 
 def give_executables(program: Program, say: Say, store: Store = _TARGET_FOLDER) -> None:
@@ -145,7 +187,7 @@ def give_executables(program: Program, say: Say, store: Store = _TARGET_FOLDER) 
     waiting = [unit for unit in program.units if unit.compiled is None]
     if not waiting:  # they were compiled just now
         return
-    if found is None or not _load(found, waiting, say):
+    if found is None or not _load(found, program, waiting, say):
         program.compile()
 
 
@@ -179,12 +221,16 @@ def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
     return program
 
 
-def _load(build: Build, units: Sequence[Unit], say: Say) -> bool:
+def _load(build: Build, program: Program, units: Sequence[Unit], say: Say) -> bool:
     """Whether the executables of a build could be loaded: it may be replaced meanwhile."""
     try:
+        moves = moves_of(program, build.folder)
         for unit in units:
             say(f"load for {unit.label}")
-            unit.compiled = unit.lowered.load(_executable(build, unit.label))
+            content = _executable(build, unit.label)
+            if unit.kind == "cpu":  # the folder may have been built elsewhere, or before a comment
+                content = moves.relocations[unit.label].in_executable(content)
+            unit.compiled = unit.lowered.load(content)
     except (OSError, ArtifactError):
         return False
     return True
@@ -198,3 +244,18 @@ def _executable(build: Build, label: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != known.get(name):
         raise ArtifactError(f"{name} is not the one that was built")
     return content
+
+
+@contextmanager
+def clearing(spec: TargetSpec) -> Iterator[None]:
+    """A context for work in another process that may build: if it fails, nothing partial stays.
+
+    Files that a process was writing when it was ended are removed, unless a build is at work there.
+    """
+    try:
+        yield
+    except BaseException:
+        if spec.outputs is not None:
+            with suppress(OlympusError), locked(spec.outputs.path.parent, make=False, time_limit=0):
+                pass  # the lock removes it
+        raise

@@ -11,7 +11,8 @@ from threading import Thread
 
 import olympus
 from olympus.errors import ArtifactError, BackendError, OlympusError, UsageError
-from olympus_cli.builder.key import content_keys
+from olympus_cli.builder.key import FIGURES, content_keys, device_figures
+from olympus_cli.builder.manifest import Manifest
 from olympus_cli.builder.outcome import Status
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.plan import Task
@@ -28,8 +29,9 @@ from olympus_cli.reports.model import Report
 __all__ = ["Update", "bring_up_to_date", "is_outdated"]
 
 _MOVED = "its source lines were renewed"
-_CALIBRATED = "its estimates were renewed: this CPU was calibrated"
-_QUIET = (_MOVED, _CALIBRATED)  # the user did not ask for more than what is there
+_SPLIT = "operations of one source line, or of one name scope, are at several now"
+_FIGURES = "its estimates were renewed: the figures of a device have changed"
+_QUIET = (_MOVED, _FIGURES)  # the user did not ask for more than what is there
 _NO_PAGE = f"it has no {PAGE}"
 _MEASURED = "it was measured again"
 
@@ -93,18 +95,26 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
     return reasons_text(reasons)
 
 
-def is_outdated(program: Program, report: Report, directory: Path) -> bool:
-    """Whether fresh outputs in `directory` have other source lines or an older calibration."""
+def is_outdated(program: Program, directory: Path) -> bool:
+    """Whether fresh outputs in `directory` have other source lines, or estimates for other devices.
+
+    The peaks of the CPU change with a calibration, the figures of a device with its table.
+    """
     moves = _moves(program, directory)
     has_moved = moves is not None and moves.are_needed
-    return has_moved or not _has_calibration(report)
+    return has_moved or not _has_figures(program, directory)
 
 
-def _has_calibration(report: Report) -> bool:
-    """Whether the estimates for the CPU are from the peaks that are kept for this CPU now."""
-    estimates = [each.estimate for each in report.backends if each.name == "cpu"]
-    sentence = olympus.analysis.kept_peaks().assumption
-    return all(each is None or sentence in each.assumptions for each in estimates)
+def _has_figures(program: Program, directory: Path) -> bool:
+    """Whether the estimates are from the figures of the devices that are known now."""
+    try:
+        parts = Manifest.read(directory).parts
+    except ArtifactError:
+        return False
+    return all(
+        parts.get(unit.label, {}).get(FIGURES) == device_figures(unit.backend)
+        for unit in program.units
+    )
 
 
 def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update:
@@ -115,10 +125,10 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
         return replace(fresh, status="stale", reason=_NO_PAGE) if lacks_page else fresh
     whole = _with_all_backends(program, record)
     moves = None if whole is None else _moves(whole, task.place.final)
-    reason = _reason_to_refresh(moves, record, task)
+    reason = _reason_to_refresh(program, moves, record, task)
     if reason is None:
         return fresh
-    if whole is not None and moves is not None:
+    if whole is not None and moves is not None and moves.are_exact:
         try:
             directory, project = task.place.stage(), task.place.path_to(task.spec.root)
         except UsageError:
@@ -140,16 +150,18 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
     return Update("built", reason, _built(program, keys, task, say), None, staged=True)
 
 
-def _reason_to_refresh(moves: Moves | None, record: Record, task: Task) -> str | None:
+def _reason_to_refresh(
+    program: Program, moves: Moves | None, record: Record, task: Task
+) -> str | None:
     if task.profile:
         return _MEASURED
     if task.page and not record.has_page:
         return _NO_PAGE
-    if moves is None or record.report is None:
+    if moves is None:
         return None
     if moves.are_needed:
-        return _MOVED
-    return None if _has_calibration(record.report) else _CALIBRATED
+        return _MOVED if moves.are_exact else _SPLIT
+    return None if _has_figures(program, task.place.final) else _FIGURES
 
 
 def _with_all_backends(program: Program, record: Record) -> Program | None:

@@ -32,13 +32,15 @@ class Relocation:
     """A map from the source lines of an earlier build to the lines of now.
 
     `root` is the project's folder, from which relative paths are resolved.  `lines` has the lines
-    that moved; a line of the earlier build whose operations are now on several lines maps to the
-    line of most of them.  `is_needed` is False if places, scopes and texts are all equal.
+    that moved.  `is_needed` is False if places, scopes and texts are all equal.  `is_exact` is
+    False if operations of one line are now on several lines, or a name scope differs: then the
+    lines that the compiler wrote have no single line of now.
     """
 
     root: str
     lines: Mapping[Line, Line]
     is_needed: bool
+    is_exact: bool = True
     _files: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @staticmethod
@@ -61,10 +63,12 @@ class Relocation:
                 votes[before.file, before.line][now.file, now.line] += 1
                 files[before.file][now.file] += 1
         chosen = {line: counts.most_common(1)[0][0] for line, counts in votes.items()}
+        same_scopes = all(a.scope == b.scope for a, b in zip(old.places, new.places, strict=True))
         return Relocation(
             os.path.abspath(root),
             {line: now for line, now in chosen.items() if line != now},
             (old.places, dict(old.texts)) != (new.places, dict(new.texts)),
+            same_scopes and all(len(counts) == 1 for counts in votes.values()),
             {file: counts.most_common(1)[0][0] for file, counts in files.items()},
         )
 

@@ -229,10 +229,13 @@ def narrowed_on_host(x: np.ndarray[Any, Any], dtype: dtypes.DType) -> np.ndarray
     """A NumPy array of integers in `dtype`; values out of its range become the nearest limit."""
     if x.dtype == dtype:
         return x
+    narrow: np.ndarray[Any, Any] = x.astype(dtype)
+    if x.dtype.kind == np.dtype(dtype).kind and (narrow == x).all():  # as nearly all indices
+        return narrow
     source, target = dtypes.iinfo(x.dtype), dtypes.iinfo(dtype)
     low, high = max(source.min, target.min), min(source.max, target.max)
-    narrow: np.ndarray[Any, Any] = np.clip(x, low, high).astype(dtype)
-    return narrow
+    clipped: np.ndarray[Any, Any] = np.clip(x, low, high).astype(dtype)
+    return clipped
 
 
 def _narrowed(index: Any, dtype: dtypes.DType) -> Any:
