@@ -247,7 +247,7 @@ def _executable(build: Build, label: str) -> bytes:
 
 
 @contextmanager
-def clearing(spec: TargetSpec) -> Iterator[None]:
+def clearing(spec: TargetSpec | None) -> Iterator[None]:
     """A context for work in another process that may build: if it fails, nothing partial stays.
 
     Files that a process was writing when it was ended are removed, unless a build is at work there.
@@ -255,7 +255,7 @@ def clearing(spec: TargetSpec) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if spec.outputs is not None:
+        if spec is not None and spec.outputs is not None:
             with suppress(OlympusError), locked(spec.outputs.path.parent, make=False, time_limit=0):
                 pass  # the lock removes it
         raise

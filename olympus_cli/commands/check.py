@@ -6,6 +6,7 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli import console
+from olympus_cli.builder.reuse import clearing
 from olympus_cli.gates.checking import Checked, perform
 from olympus_cli.gates.report import HAS_RULES, UNJUDGED, broken_message, checked_report
 from olympus_cli.gates.saved import Saved, read_saved, write_program, write_saved
@@ -80,7 +81,7 @@ def _fail_unjudged(trials: Trials, opened: Project, targets: list[str]) -> None:
 
 def _checked(spec: TargetSpec, update: bool) -> Checked:
     saved = Saved(spec.name, {}) if update else read_saved(spec.root, spec.name)
-    with console.progress(f"checking {spec.name}"):
+    with clearing(spec), console.progress(f"checking {spec.name}"):
         checked = Checked.from_data(call(perform, spec, saved.figures, update, does="checks"))
     if update:
         paths = [

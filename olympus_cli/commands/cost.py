@@ -11,7 +11,7 @@ import click
 from olympus.analysis import Kind, Roofline, roofline
 from olympus.stages import device_model
 from olympus_cli import console
-from olympus_cli.builder.reuse import up_to_date
+from olympus_cli.builder.reuse import clearing, up_to_date
 from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
@@ -88,7 +88,8 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
       olympus cost forward --compile --json
     """
     spec = request.spec()
-    document = call(_costed, spec, KINDS.get(by, _STACK), compiles, does="counts")
+    with clearing(spec):
+        document = call(_costed, spec, KINDS.get(by, _STACK), compiles, does="counts")
     for warning in document["warnings"]:
         console.say(f"warning: {warning}")
     if as_json:

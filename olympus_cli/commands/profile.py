@@ -14,7 +14,7 @@ import olympus
 from olympus.analysis import ProfileKind
 from olympus.errors import ArtifactError, BackendError, CompileError, UsageError
 from olympus_cli import console
-from olympus_cli.builder.reuse import ready_to_run
+from olympus_cli.builder.reuse import clearing, ready_to_run
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
@@ -118,7 +118,9 @@ def command(
     bundle = bundle_loader(request, allowed)
     work = _work(request, inputs, bundle)
     packed = None if trace is None else trace.suffix == _PACKED
-    report, timeline = _isolated(request.text, bundle is not None, work, KINDS[by], runs, packed)
+    with clearing(work.inputs.target):
+        how = work, KINDS[by], runs, packed
+        report, timeline = _isolated(request.text, bundle is not None, *how)
     if page is not None:
         write_file(page, render_profile(report, work.root))
     if trace is not None:

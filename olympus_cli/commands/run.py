@@ -13,7 +13,7 @@ import numpy as np
 
 from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli import console
-from olympus_cli.builder.reuse import ready_to_run
+from olympus_cli.builder.reuse import clearing, ready_to_run
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import Say, call
 from olympus_cli.options import (
@@ -66,11 +66,11 @@ def command(
         raise UsageError("`-o -` and --json both write to stdout: give one of them")
     check_flags()
     bundle = bundle_loader(request, allowed)
-    load = bundle
+    load, spec = bundle, None
     if load is None:
         spec = request.spec()
         load, inputs = partial(ready_to_run, spec), inputs.of(spec)
-    with console.progress(f"compiling {request.text}") as bar:
+    with clearing(spec), console.progress(f"compiling {request.text}") as bar:
         summaries, content = call(
             _run,
             load,

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from olympus.errors import UsageError
+from olympus_cli.builder.reuse import clearing
 from olympus_cli.gates.trials import Trials
 from olympus_cli.input_options import bundle_options, input_options
 from olympus_cli.isolated.call import OnStage, call
@@ -132,7 +133,8 @@ def _verified(
     """What verification of one target finds; it runs, as each reference does, in isolation."""
     results = {each.name: results_of(each, spec, inputs) for each in others}
     names = [*against, "golden"] if update and "golden" not in against else list(against)
-    found: dict[str, Any] = call(
-        verify_target, spec, inputs, names, results, update, does="verifies", on_stage=describe
-    )
+    with clearing(spec):
+        found: dict[str, Any] = call(
+            verify_target, spec, inputs, names, results, update, does="verifies", on_stage=describe
+        )
     return found

@@ -10,6 +10,7 @@ import pytest
 
 from olympus.errors import GateError, OlympusError
 from olympus_cli import console
+from olympus_cli.builder.reuse import clearing
 from olympus_cli.gates.checking import Checked, perform
 from olympus_cli.gates.report import HAS_RULES, broken_message
 from olympus_cli.gates.saved import read_saved
@@ -84,7 +85,8 @@ class _CheckItem(_TargetItem):
     def runtest(self) -> None:
         """Hold the target against its budget and its golden program."""
         saved = read_saved(self.spec.root, self.spec.name)
-        work = call(perform, self.spec, saved.figures, False, does="checks", quiet=True)
+        with clearing(self.spec):
+            work = call(perform, self.spec, saved.figures, False, does="checks", quiet=True)
         if told := broken_message(Checked.from_data(work)):
             raise GateError(told)
 
@@ -93,6 +95,7 @@ class _VerifyItem(_TargetItem):
     def runtest(self) -> None:
         """Compare the target's results with those of its operations one by one."""
         given: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
-        document = call(verify_target, self.spec, *given, does="verifies", quiet=True)
+        with clearing(self.spec):
+            document = call(verify_target, self.spec, *given, does="verifies", quiet=True)
         if not document["passed"]:
             raise GateError(message(document))

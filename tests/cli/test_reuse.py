@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from click.testing import Result
 
 import olympus
 from olympus.analysis import SourceMap, keep_peaks, known_peaks
+from olympus_cli.builder.store import locked
 from olympus_cli.history.store import read_programs
 from tests.marks import needs_gpu_compiler
 
@@ -180,6 +182,7 @@ def lines_in(text: str) -> set[str]:
     return set(re.findall(r"program\.py:\d+", text))
 
 
+TWO = 'backends = ["cpu", "gpu:h200"]\n[target.dense.budget]'
 OLD, NEW = {"program.py:17", "program.py:18"}, {"program.py:19", "program.py:20"}
 
 
@@ -336,9 +339,9 @@ def test_estimates_are_renewed_after_a_calibration(
     report = built / "build/dense/report.json"
     assert "were not measured" in report.read_text()
     keep_peaks(known_peaks())
-    assert "this CPU was calibrated" in invoke("build", "dense").stdout
+    assert "figures of a device have changed" in invoke("build", "dense").stdout
     assert "were not measured" not in report.read_text()
-    assert "calibrated" not in invoke("build", "dense").stdout
+    assert "changed" not in invoke("build", "dense").stdout
 
 
 def test_a_page_that_is_renewed_keeps_its_stacks(built: Path, invoke: Invoke) -> None:
@@ -349,3 +352,100 @@ def test_a_page_that_is_renewed_keeps_its_stacks(built: Path, invoke: Invoke) ->
     invoke("run", "dense")
     after = (built / "build/dense/report.html").read_text()
     assert after.count("dense program.py:20") == before.count("dense program.py:18") > 0
+
+
+def test_an_estimate_follows_the_figures_of_a_device(work: Path, invoke: Invoke) -> None:
+    device = '[device.mine]\nlike = "h200"\ntflops = {{ float32 = {} }}\n'
+    toml = TOML.replace("[target.dense.budget]", TWO).replace('"cpu", "gpu:h200"', '"gpu:mine"')
+
+    def seconds() -> float:
+        told = json.loads(invoke("cost", "dense", "--compile", "--json").stdout)
+        found: float = told["compiled"]["estimate"]["seconds"]
+        return found
+
+    (work / "olympus.toml").write_text(toml + device.format(60.0))
+    before = seconds()
+    (work / "no-compiler").touch()
+    (work / "olympus.toml").write_text(toml + device.format(0.00006))
+    assert seconds() > 2 * before
+
+
+def test_lines_that_are_split_are_compiled_again(built: Path, invoke: Invoke) -> None:
+    (built / "no-compiler").unlink()
+    text = (built / "program.py").read_text()
+    split = text.replace("y = np.tanh(x @ w)", "y = np.tanh(\n            x @ w\n        )")
+    (built / "program.py").write_text(split)
+    assert "operations of one source line" in invoke("build", "dense").stdout
+    hlo = (built / "build/dense/cpu/optimized.hlo.txt").read_text()
+    assert {*re.findall(r"file_name_id=\d+ .* line=(\d+)", hlo)} == {"17", "18", "20"}
+
+
+def test_a_scope_with_another_name_is_compiled_again(built: Path, invoke: Invoke) -> None:
+    (built / "no-compiler").unlink()
+    text = (built / "program.py").read_text()
+    (built / "program.py").write_text(text.replace('named_scope("layer")', 'named_scope("other")'))
+    invoke("build", "dense")
+    hlo = (built / "build/dense/cpu/optimized.hlo.txt").read_text()
+    assert "/other/" in hlo and "/layer/" not in hlo
+
+
+def test_a_changed_file_that_is_not_needed_stays(built: Path, invoke: Invoke) -> None:
+    """Such as a bundle that was signed in place."""
+    bundle = built / "build/dense/dense.olympus"
+    bundle.write_bytes(b"signed")
+    for words in USES[:6]:
+        invoke(*words)
+    assert bundle.read_bytes() == b"signed"
+
+
+@needs_gpu_compiler
+def test_a_damaged_file_does_not_cost_another_backend(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(TOML.replace("[target.dense.budget]", TWO))
+    invoke("build", "dense")
+    before = (work / "build/dense/gpu/executable.bin").read_bytes()
+    for name in ("summary.txt", "cpu/executable.bin"):
+        (work / "build/dense" / name).write_bytes(b"damaged")
+        invoke("run", "dense")
+        assert (work / "build/dense/gpu/executable.bin").read_bytes() == before
+
+
+def test_a_lock_does_not_delay_a_fresh_program(moved: Path, invoke: Invoke) -> None:
+    with locked(moved / "build"):
+        for words in (("run", "dense"), ("profile", "dense", "--runs", "1")):
+            told = invoke(*words).stdout
+            assert lines_in(told) <= NEW
+    assert lines_in((moved / "build/dense/report.json").read_text()) == OLD
+
+
+def test_a_copy_of_a_project_has_its_own_lines(
+    built: Path, invoke: Invoke, tmp_path_factory: Any
+) -> None:
+    other = tmp_path_factory.mktemp("other") / "project"
+    shutil.copytree(built, other)
+    told = invoke("profile", "dense", "--project", str(other), "--runs", "1").stdout
+    assert lines_in(told) and str(built) not in told
+
+
+def test_a_file_with_flags_is_part_of_the_key(
+    built: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (built / "no-compiler").unlink()
+    flags = built / "flags.txt"
+    flags.write_text("--xla_cpu_prefer_vector_width=256")
+    monkeypatch.setenv("XLA_FLAGS", str(flags))
+    invoke("build", "dense")
+    flags.write_text("--xla_cpu_prefer_vector_width=128")
+    assert "XLA_FLAGS" in invoke("build", "dense").stdout
+    assert invoke("build", "dense").stdout.startswith("fresh")
+
+
+def test_an_interrupted_command_leaves_nothing_partial(work: Path, invoke: Invoke) -> None:
+    invoke("build", "dense")
+    partial = work / "build/.olympus-new-dense"
+    (work / "program.py").write_text(
+        PROGRAM.replace("def dense(x, w):", "def dense(x, w):\n    partial.mkdir()\n    os.abort()")
+        + f"\nimport os\npartial = pathlib.Path({str(partial)!r})\n"
+    )
+    for words in USES[:5]:
+        invoke(*words, code=4)
+        assert not partial.exists(), words
