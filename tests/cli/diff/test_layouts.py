@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -315,3 +316,31 @@ def test_an_installed_copy_is_refused(folder: Path) -> None:
     assert (code, out) == (2, "")
     assert "module 'pk' of the project is imported from" in err
     assert "pip install -e" in err
+
+
+@pytest.mark.parametrize("layout", ["src", "."])
+def test_a_copy_outside_the_repository_is_refused(folder: Path, layout: str) -> None:
+    work, copy = folder / "work", folder / "copy"
+    (work / "app").mkdir(parents=True)
+    _package(work, layout)
+    (work / "olympus.toml").rename(work / "app" / "olympus.toml")
+    _committed(work)
+    shutil.copytree(work / layout / "pk", copy / "pk")
+    _deeper(work)
+    effort = ("--rounds", "1", "--time-limit", "0.2")
+    for command in (("diff", "git:HEAD"), ("bench", "a", "--baseline", "git:HEAD", *effort)):
+        code, out, err = _olympus(work / "app", {"PYTHONPATH": str(copy)}, *command)
+        assert (code, out) == (2, ""), err
+        assert f"module 'pk' of the project is imported from {copy}/pk/__init__.py" in err
+        assert f"PYTHONPATH={work / layout} imports it from the repository" in err
+
+
+def test_an_entry_that_the_repository_does_not_have_is_imported(folder: Path) -> None:
+    work, copy = folder / "work", folder / "copy"
+    work.mkdir()
+    _package(work, "src")
+    copy.mkdir()
+    (work / "src" / "pk").rename(copy / "pk")
+    _committed(work)
+    code, out, err = _olympus(work, {"PYTHONPATH": str(copy)}, "diff", "git:HEAD")
+    assert (code, out, err) == (0, "", "")
