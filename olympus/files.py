@@ -2,5 +2,6 @@
 
 from olympus_core.regular_files import check_output as check_output
 from olympus_core.regular_files import open_regular as open_regular
+from olympus_core.regular_files import path_text as path_text
 from olympus_core.regular_files import read_regular as read_regular
 from olympus_core.regular_files import source_line as source_line

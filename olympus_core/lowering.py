@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +28,7 @@ from olympus_core.fingerprint import fingerprint
 from olympus_core.kept import write_parts
 from olympus_core.mesh import AnyMesh
 from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
+from olympus_core.regular_files import path_text
 from olympus_core.sharding import PartitionSpec
 from olympus_core.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.simplify import simplify
@@ -138,7 +138,7 @@ def _file_location_at(position: source.Position | None) -> ir.Location:
     if position is None:
         return mlir.ir.Location.unknown(mlir.context())
     # the name of a file may be no text, and MLIR's strings are
-    name = os.fsencode(position.file).decode("utf-8", "backslashreplace")
+    name = path_text(position.file)
     return mlir.ir.Location.file(name, position.line, position.column, mlir.context())
 
 

@@ -15,10 +15,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 
-__all__ = ["check_output", "open_regular", "read_regular", "source_line", "stream_number"]
+__all__ = [
+    "check_output",
+    "open_regular",
+    "path_text",
+    "read_regular",
+    "source_line",
+    "stream_number",
+]
 
 _BLOCK = 2**16  # bytes
 _Path = str | os.PathLike[str]
+_ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")  # of a byte that is not UTF-8
 
 #: Streams of this process by name: a redirected one is a regular file, which others write to too.
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
@@ -89,14 +97,31 @@ def _no_name(error: ValueError) -> OSError:
     return _refused(errno.EINVAL, f"no file can have this name: {error}")
 
 
+def path_text(path: _Path) -> str:
+    """A path as UTF-8 text, as the locations of a program have it.
+
+    Bytes that are not UTF-8 are written as escapes, such as `\\xf6`.
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _path_of_text(text: str) -> str:
+    """The path that `path_text` wrote, where it has escapes."""
+    data = _ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(text))
+    return os.fsdecode(data)
+
+
 def source_line(file: str, line: int) -> str:
     """The text of a line of a source file, stripped; empty if it is not known.
 
+    `file` is its path, or that as `path_text` writes it.
     A program names its source files itself: one that is a device, which has lines without end, or
     a pipe is not read.
     """
     if file not in linecache.cache and os.sep in file and not os.path.isfile(file):
-        return ""
+        file = _path_of_text(file)
+        if not os.path.isfile(file):
+            return ""
     try:
         return linecache.getline(file, line).strip()
     except ValueError:  # no file can have this name

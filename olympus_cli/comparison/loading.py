@@ -13,7 +13,7 @@ from typing import Any
 from olympus import artifact
 from olympus.analysis import SourceMap
 from olympus.errors import ArtifactError, UsageError
-from olympus.files import read_regular
+from olympus.files import path_text, read_regular
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
 from olympus_cli.comparison.sides import (
     STABLEHLO,
@@ -27,11 +27,12 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.isolated.call import Say
 from olympus_cli.places import shown
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.figures import cost_report
+from olympus_cli.reports.figures import CostReport, cost_report
 from olympus_cli.reports.json import has_report, read_report
 from olympus_cli.reports.model import Report
 from olympus_cli.reports.strict import OlderSchema
 from olympus_cli.spec.backends import backend_text, named_backend
+from olympus_cli.spec.checkout import Checkout
 from olympus_cli.versions import tool_versions
 
 __all__ = ["read_side"]
@@ -84,7 +85,7 @@ def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
     sources = SourceMap.of(unit.lowered.module, spec.root)
     cost = cost_report(unit.lowered.cost(spec.trips), spec.root)
     if side.revision is not None:
-        sources = _without_folder(sources, side.revision.tree)
+        sources, cost = _in_repository(sources, cost, side.revision)
     return {
         "kind": "revision" if side.revision else "target",
         "program": unit.lowered.bytecode(),
@@ -100,13 +101,22 @@ def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
     }
 
 
-def _without_folder(sources: SourceMap, folder: Path) -> SourceMap:
-    """The map with paths inside a folder told from there."""
-    inside = f"{folder}{os.sep}"
-    return replace(
-        sources,
-        places=tuple(p._replace(file=p.file.removeprefix(inside)) for p in sources.places),
-        texts={(f.removeprefix(inside), line): text for (f, line), text in sources.texts.items()},
+def _in_repository(
+    sources: SourceMap, cost: CostReport, of: Checkout
+) -> tuple[SourceMap, CostReport]:
+    """The lines of a revision, with the files of its checkout as those of the repository."""
+    tree, top = (f"{path_text(each)}{os.sep}" for each in (of.tree, of.top))
+
+    def moved(line: str) -> str:
+        return top + line.removeprefix(tree) if line.startswith(tree) else line
+
+    places = tuple(each._replace(file=moved(each.file)) for each in sources.places)
+    texts = {(moved(file), line): text for (file, line), text in sources.texts.items()}
+    unknown = (replace(each, line=each.line and moved(each.line)) for each in cost.unknown)
+    lines = (replace(row, key=moved(row.key)) for row in cost.lines)
+    return (
+        replace(sources, places=places, texts=texts),
+        replace(cost, unknown=tuple(unknown), lines=tuple(lines)),
     )
 
 

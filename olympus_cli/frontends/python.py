@@ -25,7 +25,7 @@ from olympus_cli.frontends.placing import (
     placed,
     results_placed,
 )
-from olympus_cli.frontends.relocating import check_imports
+from olympus_cli.frontends.relocating import check_entry, check_imports
 from olympus_cli.frontends.statics import with_statics
 from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
@@ -112,6 +112,7 @@ class Traceable:
         """
         if self.spec.checkout is not None:
             check_imports(self.spec.checkout)
+            check_entry(self.spec.checkout, self.spec.entry, self.spec.root)
 
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:

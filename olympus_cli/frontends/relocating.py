@@ -28,9 +28,10 @@ from olympus_cli.spec.checkout import Checkout
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = ["check_imports", "relocate", "relocated"]
+__all__ = ["check_entry", "check_imports", "relocate", "relocated"]
 
 _OURS = frozenset({"olympus", "olympus_core", "olympus_cli", "__main__", "__mp_main__"})
+_SOURCES = "src"  # the usual folder of a project's packages
 _INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of an environment
 
 
@@ -140,6 +141,49 @@ def check_imports(checkout: Checkout) -> None:
                     "of the project, not from the files of the revision",
                     hint=f"pip install -e {checkout.top} installs the project without a copy",
                 )
+
+
+def check_entry(checkout: Checkout, entry: str, root: Path) -> None:
+    """Check that the module of an entry is from the checkout, if the revision has a file for it.
+
+    The other imported modules of its package are checked too.  `root` is the project's folder in
+    the checkout: a file for a module is in it, in a folder above, or in the `src` of one of these.
+
+    Raises:
+        UsageError: such a module is from a file outside the checkout.
+    """
+    place = entry.rpartition(":")[0]
+    if place.endswith(".py") or "/" in place:
+        return
+    package = place.partition(".")[0]
+    for name, places in _modules():
+        if name.partition(".")[0] != package or not places or _is_in(checkout.tree, places[0]):
+            continue
+        folder = _folder_of(checkout.tree, name, root)
+        if folder is not None:
+            here = checkout.top / folder.relative_to(checkout.tree)
+            raise UsageError(
+                f"module {name!r} of the project is imported from {places[0]}, not from the "
+                "files of the revision",
+                hint=f"PYTHONPATH={shown(here)} imports it from the repository",
+            )
+
+
+def _is_in(tree: Path, place: str) -> bool:
+    """Whether a file is in a folder by its name, or as the goal of symbolic links."""
+    return any(Path(each).is_relative_to(tree) for each in (place, os.path.realpath(place)))
+
+
+def _folder_of(tree: Path, name: str, root: Path) -> Path | None:
+    """The folder of a checkout from which a module can be imported; None if it has no file."""
+    for above in (root, *root.parents):
+        if not above.is_relative_to(tree):
+            break
+        for folder in (above, above / _SOURCES):
+            stem = folder.joinpath(*name.split("."))
+            if stem.with_name(f"{stem.name}.py").is_file() or (stem / "__init__.py").is_file():
+                return folder
+    return None
 
 
 def _installed() -> list[_Redirection]:

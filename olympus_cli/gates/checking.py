@@ -10,11 +10,12 @@ from typing import Any
 
 import olympus
 from olympus.analysis import SourceMap, graph_of
+from olympus_cli.builder.retracing import change_between_traces, difference_of_traces
 from olympus_cli.builder.reuse import up_to_date
 from olympus_cli.frontends.python import load_target
 from olympus_cli.gates.budget import Verdict, figures_of, judge
 from olympus_cli.gates.figures import Figures
-from olympus_cli.gates.golden import judge_golden
+from olympus_cli.gates.golden import judge_golden, unstable
 from olympus_cli.gates.saved import read_program
 from olympus_cli.gates.written import written_at
 from olympus_cli.isolated.call import Say
@@ -87,21 +88,34 @@ def perform(
         found[unit.label] = figures_of(figures)
         known = found[unit.label] if update else saved.get(unit.label, {})
         verdicts += judge(spec.name, spec.budget, figures, known, memory)
+        if spec.golden and update:
+            programs[unit.label] = unit.stablehlo
         if spec.golden:
-            if update:
-                programs[unit.label] = unit.stablehlo
-            saved_program = (
-                unit.stablehlo.encode()
-                if update
-                else read_program(spec.root, spec.name, unit.label)
-            )
-            verdicts.append(
-                judge_golden(spec.name, unit.label, unit.lowered.module, saved_program, spec.root)
-            )
+            verdicts.append(_golden_verdict(program, unit, update))
     warnings = tuple(program.warnings)
     texts = {unit.label: unit.stablehlo for unit in program.units}
     sources = {unit.label: _sources(unit, spec.root) for unit in program.units}
     return asdict(Checked(spec.name, tuple(verdicts), found, programs, warnings, texts, sources))
+
+
+def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
+    """The verdict on a golden program, with a second trace if it differs from the saved one.
+
+    With `update`, its own program is the saved one, and `program` gets a warning if a second trace
+    differs.
+    """
+    spec, module = program.spec, unit.lowered.module
+    if update:
+        warning = difference_of_traces(program, unit.label, "it never equals its golden program")
+        program.warnings += [warning] if warning else []
+        text = unit.stablehlo.encode()
+        return judge_golden(spec.name, unit.label, module, text, spec.root)
+    saved = read_program(spec.root, spec.name, unit.label)
+    verdict = judge_golden(spec.name, unit.label, module, saved, spec.root)
+    if not verdict.is_broken:
+        return verdict
+    change = change_between_traces(program, unit.label)
+    return unstable(verdict, change, spec.root) if change is not None else verdict
 
 
 def _sources(unit: Unit, root: Path) -> str:

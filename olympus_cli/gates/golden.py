@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from olympus.analysis import Difference, compare, graph_of, read_module
+from olympus.analysis import Change, Difference, compare, graph_of, read_module
 from olympus.errors import ArtifactError
 from olympus_cli.gates.budget import Part, Verdict
 from olympus_cli.gates.saved import program_path
 from olympus_cli.places import shown
-from olympus_cli.reports.changes import change_lines
+from olympus_cli.reports.changes import change_lines, change_place, change_words
 from olympus_cli.units import counted
 
-__all__ = ["judge_golden"]
+__all__ = ["judge_golden", "unstable"]
 
 _MOST = 3  # changes that a verdict names
 _DIGITS = 12  # of a fingerprint
@@ -52,6 +53,21 @@ def judge_golden(
     why = f"the program is not the golden one: {counted(len(found.changes), 'change')}"
     parts = tuple(_parts(found, root, shlex.join(words)))
     return Verdict(target, backend, "golden", after, before, why, parts)
+
+
+def unstable(verdict: Verdict, change: Change, root: Path) -> Verdict:
+    """A broken verdict for a program that differs on every trace; `change` is between two traces.
+
+    Saving such a program again does not help.
+    """
+    return replace(
+        verdict,
+        why="the program differs on every trace, so that it never equals its golden program",
+        lines=(
+            Part(change_place(change, root), change_words(change)),
+            Part("", "pass the value that varies as an argument, or make it constant"),
+        ),
+    )
 
 
 def _parts(found: Difference, root: Path, more: str) -> Iterator[Part]:

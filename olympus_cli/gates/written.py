@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from olympus.analysis import Graph
+from olympus.files import path_text
 
 __all__ = ["written_at"]
 
@@ -24,7 +25,9 @@ def written_at(graph: Graph, name: str, root: Path) -> list[tuple[float, str]]:
     """
     meant = {dialect + name for dialect in _DIALECTS}
     found = Counter(place for operation, place in _spots(graph) if operation in meant)
-    return [(times, place.removeprefix(f"{root}{os.sep}")) for place, times in found.items()]
+    return [
+        (times, place.removeprefix(f"{path_text(root)}{os.sep}")) for place, times in found.items()
+    ]
 
 
 def _spots(graph: Graph) -> Iterator[tuple[str, str]]:

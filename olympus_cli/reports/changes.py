@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from olympus.analysis import Change, Detail
+from olympus.files import path_text
 from olympus_cli.reports.shardings import spoken_name, spoken_value
 
 __all__ = ["change_lines", "change_place", "change_words", "plain_types", "short_name"]
@@ -58,7 +59,7 @@ def change_place(change: Change, root: Path) -> str:
     It is that of the second program, or of the first for an operation that was removed.
     """
     spot = change.after or change.before
-    return str(spot.place).removeprefix(f"{root}{os.sep}") if spot else ""
+    return str(spot.place).removeprefix(f"{path_text(root)}{os.sep}") if spot else ""
 
 
 def change_words(change: Change) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import olympus
+from olympus.files import path_text
 from olympus_cli.program.fitting import fits_between
 from olympus_cli.reports.strict import typed
 from olympus_cli.units import array_type, byte_size
@@ -346,7 +347,7 @@ def relative_line(line: str | None, root: Path) -> str | None:
     >>> relative_line("/home/me/model.py:12", Path("/home/me"))
     'model.py:12'
     """
-    return line and line.removeprefix(f"{root}{os.sep}")
+    return line and line.removeprefix(f"{path_text(root)}{os.sep}")
 
 
 def _relative(lines: Iterable[str], root: Path) -> tuple[str, ...]:

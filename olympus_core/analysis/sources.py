@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.analysis.places import Place, Places, walk
 from olympus_core.errors import ArtifactError
-from olympus_core.regular_files import source_line
+from olympus_core.regular_files import path_text, source_line
 
 if TYPE_CHECKING:
     from olympus_core.mlir import ir
@@ -49,7 +49,7 @@ class SourceMap:
           >>> SourceMap.of(lowered.module, "/home/me/project").places[0]
           Place(file='', line=0, scope='', backward=False)
         """
-        inside = os.path.join(os.path.abspath(root), "")
+        inside = os.path.join(path_text(os.path.abspath(root)), "")
         found, kept = [], dict[tuple[str, int], str]()
         where, names, known = Places(), hashlib.sha256(), dict[Place, Place]()
         for each in walk(module.operation):

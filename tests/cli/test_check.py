@@ -199,6 +199,28 @@ def test_a_golden_program(work: Path, invoke: Invoke) -> None:
     ]
 
 
+def test_a_golden_program_that_differs_on_every_trace(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(f"{DENSE}golden = true\n")
+    random = PROGRAM.replace("np.tanh(y)", "np.tanh(y) * random.random()")
+    (work / "program.py").write_text(f"import random\n{random}")
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "the program differs on every trace" in result.stderr
+    assert "--update" not in result.stderr
+    result = invoke("check", "--update")
+    assert result.exit_code == 0
+    assert "program.py:8: the program differs on every trace, so that it never" in result.stderr
+    result = invoke("check")
+    assert result.exit_code == 1
+    lines = result.stderr.splitlines()
+    assert lines[0] == (
+        "error: target 'dense' on cpu: the program differs on every trace, so that it never equals "
+        "its golden program"
+    )
+    assert lines[1].startswith("  program.py:8  multiply: operand 1: constant 0.")
+    assert lines[2] == "  pass the value that varies as an argument, or make it constant"
+
+
 @pytest.mark.parametrize("text", ["", "module {", "what?"])
 def test_a_golden_program_that_is_damaged_is_told(work: Path, invoke: Invoke, text: str) -> None:
     (work / "olympus.toml").write_text(f"{DENSE}golden = true\n")

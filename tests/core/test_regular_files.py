@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from olympus.files import check_output, open_regular, read_regular, source_line
+from olympus.files import check_output, open_regular, path_text, read_regular, source_line
 
 
 @pytest.fixture
@@ -87,3 +87,11 @@ def test_a_source_file_that_is_a_device_is_not_read(folder: Path) -> None:
     linecache.cache["<cell 1>"] = (2, None, ["x = 1\n"], "<cell 1>")
     assert source_line("<cell 1>", 1) == "x = 1"
     del linecache.cache["<cell 1>"]
+
+
+def test_the_lines_of_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"w\xf6rk.py")
+    file.write_text("x = 1\n")
+    assert path_text(file) == f"{tmp_path}/w\\xf6rk.py"
+    assert source_line(str(file), 1) == source_line(path_text(file), 1) == "x = 1"
+    assert source_line(f"{tmp_path}/w\\xf7rk.py", 1) == ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -315,3 +317,67 @@ def test_an_installed_copy_is_refused(folder: Path) -> None:
     assert (code, out) == (2, "")
     assert "module 'pk' of the project is imported from" in err
     assert "pip install -e" in err
+
+
+@pytest.mark.parametrize("layout", ["src", "."])
+def test_a_copy_outside_the_repository_is_refused(folder: Path, layout: str) -> None:
+    work, copy = folder / "work", folder / "copy"
+    (work / "app").mkdir(parents=True)
+    _package(work, layout)
+    (work / "olympus.toml").rename(work / "app" / "olympus.toml")
+    _committed(work)
+    shutil.copytree(work / layout / "pk", copy / "pk")
+    _deeper(work)
+    effort = ("--rounds", "1", "--time-limit", "0.2")
+    for command in (("diff", "git:HEAD"), ("bench", "a", "--baseline", "git:HEAD", *effort)):
+        code, out, err = _olympus(work / "app", {"PYTHONPATH": str(copy)}, *command)
+        assert (code, out) == (2, ""), err
+        assert f"module 'pk' of the project is imported from {copy}/pk/__init__.py" in err
+        assert f"PYTHONPATH={work / layout} imports it from the repository" in err
+
+
+def test_an_entry_that_the_repository_does_not_have_is_imported(folder: Path) -> None:
+    work, copy = folder / "work", folder / "copy"
+    work.mkdir()
+    _package(work, "src")
+    copy.mkdir()
+    (work / "src" / "pk").rename(copy / "pk")
+    _committed(work)
+    code, out, err = _olympus(work, {"PYTHONPATH": str(copy)}, "diff", "git:HEAD")
+    assert (code, out, err) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", ["work", b"w\xf6rk"])
+def test_lines_of_a_library_beside_the_project(folder: Path, name: str | bytes) -> None:
+    work = folder / os.fsdecode(name)
+    (work / "app").mkdir(parents=True)
+    _package(work, "lib")
+    (work / "olympus.toml").unlink()
+    (work / "app" / "olympus.toml").write_text(TOML.replace("pk.net", "app"))
+    app = "import pk.net\n\n\ndef forward(x):\n    y = x * 2.0\n    return pk.net.forward(y)\n"
+    (work / "app" / "app.py").write_text(app)
+    _committed(work)
+    _deeper(work)
+    net = work / "lib" / "pk" / "net.py"
+    net.write_text("# A comment.\n" + net.read_text())
+    (work / "app" / "app.py").write_text(app.replace("2.0", "2.0 + x"))
+    environment = {"PYTHONPATH": "../lib", "PYTHONUTF8": "1"}
+    code, out, err = _olympus(work / "app", environment, "diff", "git:HEAD", "a", "--json")
+    assert (code, err) == (1, "")
+    assert "olympus-diff-" not in out
+    found = json.loads(out)
+    library = f"{os.fsencode(work).decode('utf-8', 'backslashreplace')}/lib/pk/net.py"
+    lines = {
+        (each["before"]["line"], each["after"]["line"], each["text"]) for each in found["lines"]
+    }
+    assert ("app.py:5", "app.py:5", "y = x * 2.0 + x") in lines
+    assert {(before, after) for before, after, _ in lines} == {
+        ("app.py:5", "app.py:5"),
+        (f"{library}:7", f"{library}:8"),
+    }
+    files = {spot["file"] for each in found["changes"] for spot in _spots(each)}
+    assert files == {"app.py", library}
+
+
+def _spots(change: dict[str, Any]) -> list[dict[str, Any]]:
+    return [change[key] for key in ("before", "after") if change[key] is not None]
