@@ -133,11 +133,18 @@ def check_output(path: _Path) -> None:
     elif mode is not None and not stat.S_ISREG(mode):
         raise _refused(errno.EINVAL, "it is not a regular file")
     elif not os.path.isdir(folder):
-        raise _refused(errno.ENOENT, f"there is no folder {os.path.relpath(folder)}")
+        raise _refused(errno.ENOENT, f"there is no folder {_named_folder(path)}")
     else:
         writable = os.access(folder, os.W_OK | os.X_OK)
     if not writable:
         raise _refused(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _named_folder(path: _Path) -> str:
+    """The folder of `path` as written; for a link, the folder of its target."""
+    text = os.fspath(path)
+    folder = os.path.dirname(os.path.realpath(text) if os.path.islink(text) else text)
+    return os.fsdecode(folder) or os.curdir
 
 
 def _mode(path: _Path) -> int | None:

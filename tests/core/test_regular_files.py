@@ -68,7 +68,9 @@ def test_where_a_file_can_be_written(folder: Path, path: str) -> None:
     [
         ("pipe", "it is not a regular file"),
         (".", "it is a folder"),
-        ("none/file", "there is no folder none"),
+        ("none/file", "there is no folder none$"),
+        ("/none/file", "there is no folder /none$"),
+        ("../none/file", r"there is no folder \.\./none$"),
         ("file/file", "Not a directory"),
         ("loop", "Too many levels of symbolic links"),
         ("x" * 300, "File name too long"),
