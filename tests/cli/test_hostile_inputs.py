@@ -300,6 +300,24 @@ def test_files_of_the_project_that_are_pipes(work: Path, invoke: Invoke) -> None
         assert f"{name} cannot be read: it is not a regular file" in result.stderr
 
 
+def test_programs_and_projects_that_are_pipes(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("piped.py")
+    result = invoke("lower", "piped.py:f", "--shapes", "f32[2]")
+    assert result.exit_code == 2
+    assert "piped.py cannot be imported: it is not a regular file" in result.stderr
+    (folder / "inner").mkdir()
+    os.mkfifo("olympus.toml")
+    for path in (".", "inner"):
+        monkeypatch.chdir(folder / path)
+        for given in (("check",), ("history",), ("lower", "add"), ("lower", "math:sin")):
+            for option in ((), ("--project", folder / "olympus.toml"), ("--project", folder)):
+                result = invoke(*given, *map(str, option))
+                assert result.exit_code == 2
+                assert "olympus.toml cannot be read: it is not a regular file" in result.stderr
+
+
 def test_the_users_own_files_that_are_pipes(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
