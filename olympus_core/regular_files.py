@@ -141,10 +141,14 @@ def check_output(path: _Path) -> None:
 
 
 def _named_folder(path: _Path) -> str:
-    """The folder of `path` as written; for a link, the folder of its target."""
+    """The folder of `path` for messages: relative in the working directory, else as written.
+
+    For a link, it is the folder of its target.
+    """
     text = os.fspath(path)
     folder = os.path.dirname(os.path.realpath(text) if os.path.islink(text) else text)
-    return os.fsdecode(folder) or os.curdir
+    relative = os.fsdecode(os.path.relpath(folder or os.curdir))
+    return os.fsdecode(folder) if relative.startswith(os.pardir) else relative
 
 
 def _mode(path: _Path) -> int | None:

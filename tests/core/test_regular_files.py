@@ -82,6 +82,11 @@ def test_where_no_file_can_be_written(folder: Path, path: str, reason: str) -> N
         check_output(path)
 
 
+def test_a_missing_folder_in_the_working_directory_is_relative(folder: Path) -> None:
+    with pytest.raises(OSError, match=r"there is no folder none$"):
+        check_output(folder / "none/file")
+
+
 def test_a_source_file_that_is_a_device_is_not_read(folder: Path) -> None:
     for path in ("/dev/zero", f"{folder}/pipe", "/none.py", "a\0b"):
         assert source_line(path, 1) == ""
