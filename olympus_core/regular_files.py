@@ -158,11 +158,22 @@ def check_output(path: _Path) -> None:
     elif mode is not None and not stat.S_ISREG(mode):
         raise _refused(errno.EINVAL, "it is not a regular file")
     elif not os.path.isdir(folder):
-        raise _refused(errno.ENOENT, f"there is no folder {os.path.relpath(folder)}")
+        raise _refused(errno.ENOENT, f"there is no folder {_named_folder(path)}")
     else:
         writable = os.access(folder, os.W_OK | os.X_OK)
     if not writable:
         raise _refused(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _named_folder(path: _Path) -> str:
+    """The folder of `path` for messages: relative in the working directory, else as written.
+
+    For a link, it is the folder of its target.
+    """
+    text = os.fspath(path)
+    folder = os.path.dirname(os.path.realpath(text) if os.path.islink(text) else text)
+    relative = os.fsdecode(os.path.relpath(folder or os.curdir))
+    return os.fsdecode(folder) if relative.startswith(os.pardir) else relative
 
 
 def _mode(path: _Path) -> int | None:

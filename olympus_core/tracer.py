@@ -402,6 +402,7 @@ _CONTROL_FLOW = (
 _SHAPES = "shapes and Python indices must be known while tracing: make the argument static"
 _NUMPY = "use the function of the same name in olympus.numpy, which takes traced arrays"
 _ITEM = "return the array from the traced function, and convert the result"
+_TEXT = "return the array from the traced function, and format the result"
 
 
 class Tracer(Array):
@@ -452,6 +453,11 @@ class Tracer(Array):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         self._concrete("the NumPy value", _NUMPY, TracerArrayConversionError)
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        self._concrete(f"the text in the format {spec!r}", _TEXT)
 
     def __copy__(self) -> Tracer:
         return self  # arrays are immutable, and what follows this one must follow the copy

@@ -31,7 +31,7 @@ from olympus_cli.spec.resolve import Request, expanded
 from olympus_cli.verifying.progress import Lines
 from olympus_cli.verifying.references import Reference, parse_reference, results_of
 from olympus_cli.verifying.report import verified_report, verified_table
-from olympus_cli.verifying.show import message, not_judged
+from olympus_cli.verifying.show import message, not_judged, not_judged_hint
 from olympus_cli.verifying.work import verify_target
 
 __all__ = ["command"]
@@ -114,10 +114,7 @@ def _judge(found: dict[str, Any], trials: Trials) -> None:
         UsageError: nothing of it was judged.
     """
     if reason := not_judged(found):
-        raise UsageError(
-            f"{found['target']} is not judged: {reason}",
-            hint="return what is to be verified from the function",
-        )
+        raise UsageError(f"{found['target']} is not judged: {reason}", hint=not_judged_hint(found))
     if not found["passed"]:
         trials.says_no(message(found))
 

@@ -233,8 +233,14 @@ def _from_file(
     path = resolved(root / place)
     if checkout is not None:
         path = checkout.moved(path) or path
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise EntryError(f"{shown(path)} cannot be imported: it is not a regular file")
     if not os.path.isfile(path):  # which has no objection to a name that is too long
-        near = [str(p.relative_to(root)) for p in root.glob("*.py")] if root.is_dir() else []
+        near = (
+            [str(p.relative_to(root)) for p in root.glob("*.py") if p.is_file()]
+            if root.is_dir()
+            else []
+        )
         if os.path.isfile(f"{path}.py"):
             near = [f"{place}.py"]
         raise EntryError(

@@ -100,11 +100,26 @@ def _made(
         return _member(value, kind, None) if is_name else value
     place = _Place(value)
     if value.entry is None:
+        _check_reference(value.value, place)
         result = _converted(value.value, kind, place)
     else:
         result = _from_entry(value.entry, place, spec)
     _check(result, place)
     return result
+
+
+def _check_reference(value: Any, place: _Place) -> None:
+    """Raise SpecError for a table with the key `from` that is not `{ from = "module:NAME" }`.
+
+    A field of a dataclass or named tuple cannot have this name, which is a keyword of Python.
+    """
+    if not isinstance(value, dict) or "from" not in value:
+        return
+    hint = 'write { from = "module:NAME" } or { from = "path/file.py:NAME" }'
+    for key in value:
+        if key != "from":
+            place.at(key).fail("is beside the key 'from', which takes no other key", hint)
+    place.at("from").fail(f'must be a text "module:NAME"; got {value["from"]!r:.80}', hint)
 
 
 def _from_entry(entry: str, place: _Place, spec: TargetSpec) -> object:

@@ -219,13 +219,39 @@ def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
             f"the input {leaf.name} is {array_type(leaf.dtype, shape)}, and takes a {form}"
         )
 
+    part = np.empty(0, dtype).real.dtype
+
     def values(count: int) -> Array:
-        if spec.range is not None:
-            return rng.uniform(*spec.range, count)
-        mean, deviation = spec.normal or (0.0, FLOAT_SCALE)
-        return np.asarray(mean + deviation * rng.standard_normal(count))
+        with np.errstate(all="ignore"):
+            found = _floats(spec, rng, count).astype(part)
+        if not np.isfinite(found).all():
+            raise _overflow(leaf, spec)
+        return found
 
     return _filled(leaf, values)
+
+
+def _floats(spec: InputSpec, rng: np.random.Generator, count: int) -> Array:
+    """Numbers of the distribution in float64, which are infinite if float64 is too narrow."""
+    if spec.range is not None:
+        low, high = map(float, spec.range)
+        if math.isinf(high - low):
+            return np.full(count, np.inf)
+        return rng.uniform(low, high, count)
+    mean, deviation = spec.normal or (0.0, FLOAT_SCALE)
+    return np.asarray(float(mean) + float(deviation) * rng.standard_normal(count))
+
+
+def _overflow(leaf: Leaf, spec: InputSpec) -> UsageError:
+    """The error for a declared distribution with numbers that are not finite in the dtype."""
+    name, pair = ("range", spec.range) if spec.range is not None else ("normal", spec.normal)
+    low, high = pair or (0.0, FLOAT_SCALE)
+    largest = ml_dtypes.finfo(np.empty(0, leaf.numpy_dtype).real.dtype).max
+    return UsageError(
+        f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, and numbers of its "
+        f"declared input {{ {name} = [{low:g}, {high:g}] }} are not finite in {leaf.dtype}",
+        hint=f"the largest number of the dtype is {float(largest):.6g}: declare smaller numbers",
+    )
 
 
 def _integers(leaf: Leaf, int_range: tuple[int, int], rng: np.random.Generator) -> Array:

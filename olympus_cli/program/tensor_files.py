@@ -1,7 +1,7 @@
 """Arrays of .safetensors files, in which a tensor's name is a path such as `params.0.w`.
 
 The files may be anybody's: the package `safetensors` checks the header against the size of the
-file, and names, shapes and dtypes are compared with the program's before a tensor is read.
+file, and names, shapes and dtypes are compared with the program's before an array is made.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats 
 import numpy as np
 
 from olympus.errors import BackendError, UsageError
+from olympus.files import read_regular
+from olympus_cli.available_memory import available_memory
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.units import array_type
@@ -27,6 +29,7 @@ Array = np.ndarray[Any, Any]
 SUFFIX = ".safetensors"
 _INSTALL = "pip install 'olympus[safetensors]'"
 _MOST_NAMES = 6  # in a message
+_MOST_BYTES = 2**40  # of a file
 _PART = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\]]*)\]|\.?([^\[.]+)""")
 #: The dtypes of the format, by its names; F4 and the 6-bit floats are packed, and NumPy has none.
 _DTYPES = {
@@ -83,23 +86,19 @@ def safetensors_arrays(
     """
     library = _library()
     try:
-        with library.safe_open(path, framework="np") as file:
-            found = {
-                name: (slice_.get_dtype(), tuple(slice_.get_shape()))
-                for name in file.keys()  # noqa: SIM118  (it is no dict)
-                for slice_ in [file.get_slice(name)]
-            }
-        names = _names_of(path, leaves, list(found), key)
-        for leaf in leaves:
-            _compare(path, leaf, *found[names[leaf.name]])
-        tensors = dict(library.deserialize(path.read_bytes()))
-    except UsageError:
-        raise
+        tensors = dict(library.deserialize(read_regular(path, _most_bytes())))
     except OSError as error:
         raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a class of the package's own
         raise UsageError(f"{shown(path)} is not a .safetensors file: {error}") from error
+    names = _names_of(path, leaves, list(tensors), key)
     return {leaf.name: _array(path, leaf, tensors[names[leaf.name]]) for leaf in leaves}
+
+
+def _most_bytes() -> int:
+    """The size limit of a file, in bytes: the whole file is read into memory."""
+    available = available_memory()
+    return _MOST_BYTES if available is None else min(available, _MOST_BYTES)
 
 
 def _library() -> Any:
@@ -152,7 +151,7 @@ def _compare(path: Path, leaf: Leaf, dtype: str, shape: tuple[int, ...]) -> None
 
 
 def _array(path: Path, leaf: Leaf, tensor: Mapping[str, Any]) -> Array:
-    _compare(path, leaf, tensor["dtype"], tuple(tensor["shape"]))  # the file may have changed
+    _compare(path, leaf, tensor["dtype"], tuple(tensor["shape"]))
     content = np.frombuffer(tensor["data"], np.uint8)
     if tensor["dtype"] == "BOOL" and np.any(content > 1):
         raise UsageError(f"{shown(path)} has a byte for {leaf.name} that is no bool")

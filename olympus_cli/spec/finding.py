@@ -7,13 +7,21 @@ from pathlib import Path
 
 from olympus_cli.places import resolved
 
-__all__ = ["FILE", "find_project"]
+__all__ = ["FILE", "find_project", "is_named"]
 
 FILE = "olympus.toml"
 
 
 def find_project(start: Path) -> Path | None:
-    """The nearest `olympus.toml` in `start` or a folder above it."""
+    """The nearest `olympus.toml` in `start` or a folder above it.
+
+    It may be a pipe or a device, which `load_project` refuses.
+    """
     folder = resolved(start)
     places = (place / FILE for place in (folder, *folder.parents))
-    return next((file for file in places if os.path.isfile(file)), None)
+    return next((file for file in places if is_named(file)), None)
+
+
+def is_named(path: Path) -> bool:
+    """Whether `path` exists and is not a folder: a file, a pipe, a device or a socket."""
+    return os.path.exists(path) and not os.path.isdir(path)

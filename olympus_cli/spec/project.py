@@ -23,7 +23,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.benching import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
-from olympus_cli.spec.finding import FILE, find_project
+from olympus_cli.spec.finding import FILE, find_project, is_named
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -74,7 +74,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
         SpecError: no such file, a syntax error, an unknown key, a value of the wrong type or form.
     """
     file = path / FILE if os.path.isdir(path) else path
-    if not os.path.isfile(file):  # which is False also of a name that no file can have
+    if not is_named(file):  # which is False also of a name that no file can have
         raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)

@@ -13,6 +13,7 @@ from olympus.errors import UsageError
 from olympus_cli.places import resolved, shown
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
+from olympus_cli.spec.finding import is_named
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
 from olympus_cli.spec.shapes import parse_shapes
@@ -157,19 +158,17 @@ def project_of(
         found = find_project(root)
     else:
         found = Path(project) / FILE if os.path.isdir(project) else Path(project)
-    return load_project(found, own) if found and os.path.isfile(found) else None
+    return load_project(found, own) if found and is_named(found) else None
 
 
 def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
     path = Path(project) if project is not None else Path.cwd()
-    root = resolved(path.parent if os.path.isfile(path) else path)
+    root = resolved(path.parent if is_named(path) else path)
     if not os.path.isdir(root):
         raise UsageError(f"--project {project}: there is no such folder")
     name = text.rpartition(":")[2]
-    file = path if os.path.isfile(path) else find_project(root) if project is None else root / FILE
-    folders, devices = (
-        beside_targets(file) if file is not None and os.path.isfile(file) else ((), {})
-    )
+    file = path if is_named(path) else find_project(root) if project is None else root / FILE
+    folders, devices = beside_targets(file) if file is not None and is_named(file) else ((), {})
     spec = TargetSpec(
         name, text, (), {}, {}, (), (parse_backend("cpu"),), root, python_path=folders
     )

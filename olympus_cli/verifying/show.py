@@ -10,6 +10,7 @@ __all__ = [
     "finding_message",
     "message",
     "not_judged",
+    "not_judged_hint",
     "other_inputs_notes",
     "result_message",
     "rows",
@@ -58,6 +59,8 @@ def rows(document: Mapping[str, Any], failures_only: bool = False) -> list[tuple
 def _verdict(check: Mapping[str, Any]) -> str:
     if not check["passed"]:
         return str(check["why"])
+    if check["infinite"]:
+        return "not judged: no element is finite"
     return "ok" if check["size"] else "not judged: it has no elements"
 
 
@@ -67,7 +70,16 @@ def not_judged(document: Mapping[str, Any]) -> str | None:
         return None
     if not document["checks"]:
         return "the program returns no results"
+    if infinite := [each["result"] for each in document["checks"] if each["infinite"]]:
+        return f"no element of {infinite[0]} is finite"
     return "the results of the program have no elements"
+
+
+def not_judged_hint(document: Mapping[str, Any]) -> str:
+    """The hint for a target that is not judged."""
+    if any(each["infinite"] for each in document["checks"]):
+        return 'give smaller inputs, or write tolerance.allow = ["inf"] if infinity is right'
+    return "return what is to be verified from the function"
 
 
 def unchecked(document: Mapping[str, Any]) -> list[str]:

@@ -58,11 +58,12 @@ def verify_target(
         references["golden"] = read_golden(golden, arrays, ready.results)
     names = [name for name in against if name != "golden" or not update]
     found, other = _compared(say, program, ready, inputs, arrays, results, names, references)
-    if update and found.passed and found.compared:
+    allow = spec.tolerance.allow
+    if update and found.passed and _is_judged(found, allow):
         write_golden(golden, arrays, ready.results, results)
     backend = backend_text(program.units[0].backend)
     facts = {"target": spec.name, "entry": spec.entry, "backend": backend, "seed": inputs.seed}
-    return {**facts, **_data(found), "other_inputs": other and _other_data(other)}
+    return {**facts, **_data(found, allow), "other_inputs": other and _other_data(other)}
 
 
 def _compared(
@@ -136,12 +137,30 @@ def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
     }
 
 
-def _data(found: Verification) -> dict[str, Any]:
-    judged = found.compared > 0 or not found.passed
+def _is_infinite(check: ResultCheck, allow: Sequence[str]) -> bool:
+    """Whether no element of a result is finite, and its tolerance does not allow infinities.
+
+    Such a result agrees with every reference that overflows too.
+    """
+    counts = check.statistics
+    if not counts.infinities or "inf" in allow:
+        return False
+    return counts.nans + counts.infinities == check.comparison.size
+
+
+def _is_judged(found: Verification, allow: Sequence[str]) -> bool:
+    """Whether a verification that passed compared elements, and each result has a finite one."""
+    return found.compared > 0 and not any(_is_infinite(each, allow) for each in found.checks)
+
+
+def _data(found: Verification, allow: Sequence[str]) -> dict[str, Any]:
+    judged = not found.passed or _is_judged(found, allow)
     return {
         "passed": found.passed and judged,
         "judged": judged,
-        "checks": [_check(each) for each in found.checks],
+        "checks": [
+            {**_check(each), "infinite": _is_infinite(each, allow)} for each in found.checks
+        ],
         "operations": [_finding(each) for each in found.operations],
         "notes": [_finding(each) for each in found.notes],
         "checked": found.checked,

@@ -40,7 +40,7 @@ def _ends() -> Iterator[None]:
 def work(project: Path) -> Path:
     """The project with paths that are no regular files."""
     os.mkfifo("pipe")
-    for suffix in ("json", "olympus", "mlir", "npy"):
+    for suffix in ("json", "olympus", "mlir", "npy", "safetensors"):
         Path(f"pipe.{suffix}").symlink_to("pipe")
     Path("loop").symlink_to("loop")
     Path("folder").mkdir()
@@ -250,6 +250,7 @@ def test_an_input_that_is_not_a_file(
         (("diff", f"git:HEAD:{LONG}", "add"), 2),
         (("check", LONG), 2),
         (("run", "add", "--inputs", "pipe.npy"), 2),
+        (("run", "add", "--inputs", "pipe.safetensors"), 2),
     ],
 )
 def test_a_named_file_that_is_not_one(
@@ -292,10 +293,29 @@ def test_files_of_the_project_that_are_pipes(work: Path, invoke: Invoke) -> None
     assert invoke("check", "--update").exit_code == 2
     (work / "goldens/add.figures.json").unlink()
     assert invoke("check").exit_code == 5
-    (work / "olympus.toml").write_text(TARGET + 'inputs.x.file = "pipe"\n')
-    result = invoke("run", "add")
+    for name in ("pipe", "pipe.safetensors"):
+        (work / "olympus.toml").write_text(TARGET + f'inputs.x.file = "{name}"\n')
+        result = invoke("run", "add")
+        assert result.exit_code == 2
+        assert f"{name} cannot be read: it is not a regular file" in result.stderr
+
+
+def test_programs_and_projects_that_are_pipes(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("piped.py")
+    result = invoke("lower", "piped.py:f", "--shapes", "f32[2]")
     assert result.exit_code == 2
-    assert "pipe cannot be read: it is not a regular file" in result.stderr
+    assert "piped.py cannot be imported: it is not a regular file" in result.stderr
+    (folder / "inner").mkdir()
+    os.mkfifo("olympus.toml")
+    for path in (".", "inner"):
+        monkeypatch.chdir(folder / path)
+        for given in (("check",), ("history",), ("lower", "add"), ("lower", "math:sin")):
+            for option in ((), ("--project", folder / "olympus.toml"), ("--project", folder)):
+                result = invoke(*given, *map(str, option))
+                assert result.exit_code == 2
+                assert "olympus.toml cannot be read: it is not a regular file" in result.stderr
 
 
 def test_the_users_own_files_that_are_pipes(

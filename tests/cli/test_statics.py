@@ -164,6 +164,15 @@ def test_the_command_line_takes_tables(work: Path, invoke: Invoke) -> None:
             'config = { from = "configured:OPAQEU" }',
             ("no name 'OPAQEU'", "did you mean OPAQUE or Opaque?"),
         ),
+        (
+            'config = { from = "configured" }',
+            ("olympus.toml:5", "config.from must be a text \"module:NAME\"; got 'configured'"),
+        ),
+        ("config = { from = 3 }", ('config.from must be a text "module:NAME"; got 3',)),
+        (
+            'config = { from = "configured:CONFIG", x = 1 }',
+            ("config.x is beside the key 'from', which takes no other key", "write { from = "),
+        ),
         ('config = { from = "configured:sized" }', ("needs arguments", "a function without")),
         ('config = { from = "configured:LOOSE" }', ("Loose", "frozen=True")),
         ('config = { from = "configured:OPAQUE" }', ("Opaque object at 0x", "define __repr__")),

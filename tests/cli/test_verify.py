@@ -293,6 +293,56 @@ def test_a_target_of_which_nothing_is_judged(work: Path, invoke: Invoke) -> None
     assert not (work / "goldens").exists()
 
 
+def test_a_result_without_finite_elements_is_not_judged(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text("def double(x):\n    return {'x': 2 * x, 'n': x > 0}\n")
+    table = (
+        '[target.double]\nentry = "program:double"\nargs.x = "f32[2]"\ninputs.x.file = "x.npy"\n'
+    )
+    (work / "olympus.toml").write_text(table)
+    np.save("x.npy", np.full(2, np.inf, "f4"))
+    result = invoke("verify", "double", "--update")
+    assert result.exit_code == 2, result.output
+    assert "not judged: no element is finite" in result.stdout
+    assert "double is not judged: no element of result['x'] is finite" in result.stderr
+    assert 'write tolerance.allow = ["inf"]' in result.stderr
+    assert not (work / "goldens").exists()
+    (work / "olympus.toml").write_text(table + 'tolerance.allow = ["inf"]\n')
+    assert invoke("verify", "double").exit_code == 0
+    (work / "olympus.toml").write_text(table)
+    np.save("x.npy", np.array([1, np.inf], "f4"))
+    assert invoke("verify", "double").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spec", "declared"),
+    [
+        ("float32", InputSpec(normal=(0, 1e300)), "{ normal = [0, 1e+300] }"),
+        ("float64", InputSpec(normal=(0, 1.7e308)), "{ normal = [0, 1.7e+308] }"),
+        ("float64", InputSpec(range=(-(10**308), 10**308)), "{ range = [-1e+308, 1e+308] }"),
+        ("float16", InputSpec(range=(0, 1e6)), "{ range = [0, 1e+06] }"),
+        ("float8_e4m3fn", InputSpec(range=(0, 1e6)), "{ range = [0, 1e+06] }"),
+        ("complex64", InputSpec(range=(1e39, 1e40)), "{ range = [1e+39, 1e+40] }"),
+    ],
+)
+def test_declared_inputs_that_overflow_the_dtype(
+    dtype: str, spec: InputSpec, declared: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        seeded_inputs([Leaf.of("x", dtype, (64,))], specs={"x": spec})
+    assert "argument x is " in str(caught.value)
+    assert f"{declared} are not finite in {dtype}" in str(caught.value)
+    assert "the largest number of the dtype is" in str(caught.value.hint)
+
+
+def test_declared_inputs_that_overflow_are_a_usage_error(work: Path, invoke: Invoke) -> None:
+    table = '[target.lossy]\nentry = "program:lossy"\nargs = { x = "f32[4]" }\n'
+    (work / "olympus.toml").write_text(table + "inputs.x = { normal = [0, 1e300] }\n")
+    for command in ("verify", "run"):
+        result = invoke(command, "lossy")
+        assert result.exit_code == 2, result.output
+        assert "{ normal = [0, 1e+300] } are not finite in float32" in result.stderr
+
+
 UNSTABLE = """\
 import olympus
 import olympus.numpy as jnp

@@ -68,7 +68,9 @@ def test_where_a_file_can_be_written(folder: Path, path: str) -> None:
     [
         ("pipe", "it is not a regular file"),
         (".", "it is a folder"),
-        ("none/file", "there is no folder none"),
+        ("none/file", "there is no folder none$"),
+        ("/none/file", "there is no folder /none$"),
+        ("../none/file", r"there is no folder \.\./none$"),
         ("file/file", "Not a directory"),
         ("loop", "Too many levels of symbolic links"),
         ("x" * 300, "File name too long"),
@@ -78,6 +80,11 @@ def test_where_a_file_can_be_written(folder: Path, path: str) -> None:
 def test_where_no_file_can_be_written(folder: Path, path: str, reason: str) -> None:
     with pytest.raises(OSError, match=reason):
         check_output(path)
+
+
+def test_a_missing_folder_in_the_working_directory_is_relative(folder: Path) -> None:
+    with pytest.raises(OSError, match=r"there is no folder none$"):
+        check_output(folder / "none/file")
 
 
 def test_a_source_file_that_is_a_device_is_not_read(folder: Path) -> None:

@@ -362,3 +362,19 @@ def test_a_pulled_back_cotangent_is_one(count):
     for function in (pull_back, transposed):
         with pytest.raises(TransformError, match=f"takes one cotangent.* got {count}"):
             function(*[1.0] * count)
+
+
+def test_a_traced_array_in_a_text() -> None:
+    def formatted(x):
+        texts.append(f"{x}")
+        return x * len(f"{x:.2f}")  # formatted
+
+    texts: list[str] = []
+    with pytest.raises(ConcretizationError) as caught:
+        olympus.jit(formatted)(X)
+    assert texts == ["<traced array f32[2,3]>"]
+    assert "the text in the format '.2f' of a traced array float32[2,3] was asked for" in str(
+        caught.value
+    )
+    assert line_of("formatted") in str(caught.value)
+    assert "return the array" in str(caught.value.hint)
