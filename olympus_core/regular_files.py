@@ -15,7 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 
-__all__ = ["check_output", "open_regular", "read_regular", "source_line", "stream_number"]
+__all__ = [
+    "check_output",
+    "is_device",
+    "open_regular",
+    "read_regular",
+    "source_line",
+    "stream_number",
+]
 
 _BLOCK = 2**16  # bytes
 _Path = str | os.PathLike[str]
@@ -108,6 +115,14 @@ def stream_number(path: _Path) -> int | None:
     text = os.fspath(path)
     found = _STREAM.fullmatch(text)
     return int(found[1]) if found else _STREAMS.get(text)
+
+
+def is_device(path: _Path) -> bool:
+    """Whether a path is a stream of this process or a character device, which no file replaces."""
+    if stream_number(path) is not None:
+        return True
+    mode = _mode(path)
+    return mode is not None and stat.S_ISCHR(mode)
 
 
 def check_output(path: _Path) -> None:

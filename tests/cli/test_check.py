@@ -196,7 +196,27 @@ def test_a_golden_program(work: Path, invoke: Invoke) -> None:
         "error: target 'dense' on cpu: the program is not the golden one: 1 change",
         "  program.py:7  tanh -> sine",
         "  olympus diff goldens/dense.cpu.mlir dense --backend cpu shows the difference",
+        "  olympus check --update dense saves it if the change is meant",
     ]
+
+
+def test_the_changes_of_a_golden_program_add_up(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(
+        '[target.it]\nentry = "many:it"\nargs.x = "f32[4]"\ngolden = true\n'
+    )
+    lines = ["    x = np.tanh(np.tanh(np.tanh(x))) + 1"] * 6
+    text = "\n".join(["import olympus.numpy as np", "def it(x):", *lines, "    return x", ""])
+    (work / "many.py").write_text(text)
+    assert invoke("check", "--update").exit_code == 0
+    (work / "many.py").write_text(text.replace("tanh", "sin"))
+    told = invoke("check").stderr.splitlines()
+    assert told[0].endswith("the program is not the golden one: 18 changes")
+    assert told[1:5] == [
+        *(f"  many.py:{line}  tanh -> sine  (3 times)" for line in (3, 4, 5)),
+        "  ... and 9 more changes",
+    ]
+    assert "shows the difference" in told[5]
+    assert told[6] == "  olympus check --update it saves it if the change is meant"
 
 
 @pytest.mark.parametrize("text", ["", "module {", "what?"])
