@@ -24,6 +24,7 @@ from olympus.errors import UsageError
 from olympus.files import open_regular
 from olympus_cli import console
 from olympus_cli.available_memory import available_memory
+from olympus_cli.nearest import renamed
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
 from olympus_cli.program.made_inputs import entry_arrays
@@ -345,19 +346,7 @@ def _members(archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path) -> li
         members[name] = info
     known = [leaf.name for leaf in leaves]
     members = _as_arguments(members, known)
-    hint = f"the program takes {_names(known) or 'no arrays'}"
-    if members and all(name.startswith(RESULT) for name in members):
-        hint = (
-            f"it has the results {_names(list(members))}; they are inputs again if they are the "
-            f"program's only argument, or if their parts are all its arguments"
-        )
-    extra = [name for name in members if name not in known]
-    if missing := [name for name in known if name not in members]:
-        stray = f", and has {_names(extra)}, which the program does not take" if extra else ""
-        raise UsageError(f"{shown(path)} lacks {_names(missing)}{stray}", hint=hint)
-    if extra:
-        what = f"{shown(path)} has {_names(extra)}"
-        raise UsageError(f"{what}, which the program does not take", hint=hint)
+    _match_members(path, list(members), known)
     arrays = []
     for leaf in leaves:
         with archive.open(members[leaf.name]) as content:
@@ -365,6 +354,26 @@ def _members(archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path) -> li
             if content.read(1):  # no further: it may never end
                 raise ValueError(f"{leaf.name!r} in it has more bytes than its header says")
     return arrays
+
+
+def _match_members(path: Path, members: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UsageError unless the members are the known arguments."""
+    extra = [name for name in members if name not in known]
+    missing = [name for name in known if name not in members]
+    hint = f"the program takes {_names(known) or 'no arrays'}"
+    if members and all(name.startswith(RESULT) for name in members):
+        hint = (
+            f"it has the results {_names(members)}; they are inputs again if they are the "
+            f"program's only argument, or if their parts are all its arguments"
+        )
+    else:
+        hint = renamed(missing, extra) or hint
+    if missing:
+        stray = f", and has {_names(extra)}, which the program does not take" if extra else ""
+        raise UsageError(f"{shown(path)} lacks {_names(missing)}{stray}", hint=hint)
+    if extra:
+        what = f"{shown(path)} has {_names(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 
 def _as_arguments(

@@ -16,6 +16,7 @@ import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats 
 import numpy as np
 
 from olympus.errors import BackendError, UsageError
+from olympus_cli.nearest import renamed
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.units import array_type
@@ -129,12 +130,14 @@ def _names_of(
             f"two arguments have one name in {shown(path)}: a key with a dot is like two keys",
             hint="a .npz file has the names of the arguments as they are",
         )
-    hint = f"its tensors are {_listed(tensors) or 'none'}; the program takes " + (
-        _listed(list(form.values())) or "no arrays"
-    )
+    has, takes = _listed(tensors) or "none", _listed(list(form.values())) or "no arrays"
+    hint = f"its tensors are {has}; the program takes {takes}" if has != takes else None
+    extra = [name for name in tensors if name not in form.values()]
     if missing := [name for name in form.values() if name not in tensors]:
-        raise UsageError(f"{shown(path)} lacks {_listed(missing)}", hint=hint)
-    if extra := [name for name in tensors if name not in form.values()]:
+        stray = f", and has {_listed(extra)}, which the program does not take" if extra else ""
+        why = f"{shown(path)} lacks {_listed(missing)}{stray}"
+        raise UsageError(why, hint=renamed(missing, extra) or hint)
+    if extra:
         what = f"{shown(path)} has {_listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
     return form

@@ -228,3 +228,20 @@ def test_a_file_may_have_an_array_without_elements(tmp_path: Path) -> None:
     path.write_bytes(header(x=tensor("F32", (0, 3), 0, 0)))
     (array,) = file_inputs(path, [Leaf.of("x", "float32", (0, 3))])
     assert array.shape == (0, 3)
+
+
+def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None:
+    layers = [f"layers.{i}.w" for i in range(8)]
+    leaves = [Leaf.of(name, "float32", (1,)) for name in (*layers, "head.w")]
+    one = np.ones(1, np.float32)
+    save_file(dict.fromkeys((*layers, "head.weight"), one), tmp_path / "in.safetensors")
+    with pytest.raises(UsageError) as raised:
+        file_inputs(tmp_path / "in.safetensors", leaves)
+    assert str(raised.value).endswith(
+        "lacks 'head.w', and has 'head.weight', which the program does not take"
+    )
+    assert raised.value.hint == "'head.weight' is the nearest name to 'head.w'"
+    np.savez(tmp_path / "in.npz", **dict.fromkeys((*layers, "head.weight"), one))  # type: ignore[arg-type]
+    with pytest.raises(UsageError) as raised:
+        file_inputs(tmp_path / "in.npz", leaves)
+    assert raised.value.hint == "'head.weight' is the nearest name to 'head.w'"
