@@ -21,7 +21,7 @@ from olympus_cli.places import shown
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.units import array_type
 
-__all__ = ["dotted", "is_safetensors", "safetensors_arrays"]
+__all__ = ["dotted", "is_safetensors", "safetensors_arrays", "tensor_names"]
 
 Array = np.ndarray[Any, Any]
 
@@ -68,6 +68,12 @@ def _parts(name: str) -> list[re.Match[str]]:
 def _key(text: str) -> str:
     """The key in brackets: the text of a string in quotes, or what is written there."""
     return str(ast.literal_eval(text)) if text[:1] in ("'", '"') else text
+
+
+def tensor_names(path: Path) -> list[str]:
+    """The names of the tensors in a file; raises as the package `safetensors` does."""
+    with _library().safe_open(path, framework="np") as file:
+        return list(file.keys())
 
 
 def safetensors_arrays(
