@@ -5,3 +5,4 @@ from olympus_core.regular_files import is_device as is_device
 from olympus_core.regular_files import open_regular as open_regular
 from olympus_core.regular_files import read_regular as read_regular
 from olympus_core.regular_files import source_line as source_line
+from olympus_core.regular_files import write_refusal as write_refusal

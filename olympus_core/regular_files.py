@@ -22,6 +22,7 @@ __all__ = [
     "read_regular",
     "source_line",
     "stream_number",
+    "write_refusal",
 ]
 
 _BLOCK = 2**16  # bytes
@@ -152,7 +153,13 @@ def check_output(path: _Path) -> None:
     else:
         writable = os.access(folder, os.W_OK | os.X_OK)
     if not writable:
-        raise _refused(errno.EACCES, os.strerror(errno.EACCES))
+        code = write_refusal(folder)
+        raise _refused(code, os.strerror(code))
+
+
+def write_refusal(folder: _Path) -> int:
+    """The error number of a write in a folder that the user cannot write in."""
+    return errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
 
 
 def _mode(path: _Path) -> int | None:

@@ -289,6 +289,10 @@ def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
     ("line", "told"),
     [
         ('flops = "2 GiB"', "'GiB' is not a unit of flops"),
+        ('flops = "2 GB"', "hint: its units are FLOP, kFLOP, MFLOP, GFLOP, TFLOP, PFLOP, EFLOP"),
+        ('flops = "2 GFLOPS"', "hint: did you mean GFLOP"),
+        ('bytes = "2 FLOP"', "hint: its units are B, kB, MB, GB, TB, PB, EB, KiB, MiB"),
+        ('operations = "2 things"', "hint: its units are k, M, G, T, P, E"),
         ('peak-memory = "2 GFLOP"', "'GFLOP' is not a unit of bytes"),
         ('estimated-time = "3 MB"', "'MB' is not a unit of seconds"),
         ("flops = -1", "must not be negative"),
