@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["did_you_mean", "likeness", "nearest", "spelled"]
+__all__ = ["did_you_mean", "likeness", "nearest", "renamed", "spelled"]
 
 _MUCH = 0.15  # what is so much less like a name than the likest was not meant
 _NEAR = 3  # names that a hint has at most
@@ -26,6 +26,18 @@ def nearest(name: str, valid: Iterable[str]) -> list[str]:
     least = likeness(name, found[0]) - _MUCH
     near = [choice for choice in found if likeness(name, choice) >= least]
     return [choice for lower in near for choice in by_lower[lower]][:_NEAR]
+
+
+def renamed(missing: Sequence[str], extra: Sequence[str]) -> str | None:
+    """A hint for the first missing name that has a near one among names that are not expected.
+
+    >>> renamed(["bias", "head.w"], ["head.weight"])
+    "'head.weight' is the nearest name to 'head.w'"
+    """
+    pairs = ((nearest(name, extra), name) for name in missing[:_MOST])
+    return next(
+        (f"{near[0]!r} is the nearest name to {name!r}" for near, name in pairs if near), None
+    )
 
 
 def likeness(name: str, choice: str) -> float:

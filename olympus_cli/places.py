@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from olympus.files import source_line
+from olympus.files import source_line, write_refusal
 
 __all__ = ["quoted", "resolved", "shown", "shown_place", "unwritable"]
 
@@ -21,7 +21,7 @@ def unwritable(folder: Path) -> str | None:
     if not folder.is_dir():
         return f"{shown(folder)} is not a folder"
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"permission denied in {shown(folder)}"
+        return f"{os.strerror(write_refusal(folder)).lower()} in {shown(folder)}"
     return None
 
 

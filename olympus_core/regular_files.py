@@ -17,11 +17,13 @@ from io import BufferedReader
 
 __all__ = [
     "check_output",
+    "is_device",
     "open_regular",
     "path_text",
     "read_regular",
     "source_line",
     "stream_number",
+    "write_refusal",
 ]
 
 _BLOCK = 2**16  # bytes
@@ -135,6 +137,14 @@ def stream_number(path: _Path) -> int | None:
     return int(found[1]) if found else _STREAMS.get(text)
 
 
+def is_device(path: _Path) -> bool:
+    """Whether a path is a stream of this process or a character device, which no file replaces."""
+    if stream_number(path) is not None:
+        return True
+    mode = _mode(path)
+    return mode is not None and stat.S_ISCHR(mode)
+
+
 def check_output(path: _Path) -> None:
     """Check, before the work for it, that a file can be written whole at `path`.
 
@@ -162,7 +172,13 @@ def check_output(path: _Path) -> None:
     else:
         writable = os.access(folder, os.W_OK | os.X_OK)
     if not writable:
-        raise _refused(errno.EACCES, os.strerror(errno.EACCES))
+        code = write_refusal(folder)
+        raise _refused(code, os.strerror(code))
+
+
+def write_refusal(folder: _Path) -> int:
+    """The error number of a write in a folder that the user cannot write in."""
+    return errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
 
 
 def _named_folder(path: _Path) -> str:

@@ -79,7 +79,12 @@ def command(
             alone = output is not None and unwritable(folder.parent) is not None
         if alone:
             folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
-        _build(spec, folder, time_limit, profile)
+        try:
+            _build(spec, folder, time_limit, profile)
+        except UsageError as error:
+            if output is None and unwritable(folder.parent) is not None:
+                error.hint = "--output FILE writes the page alone, and nothing in the build folder"
+            raise
         page = folder / PAGE
         if output is not None:
             emit(page.read_text(encoding="utf-8"), None if output == "-" else Path(output))

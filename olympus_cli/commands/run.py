@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -12,6 +13,7 @@ import click
 import numpy as np
 
 from olympus.errors import ArtifactError, CompileError, UsageError
+from olympus.files import is_device
 from olympus_cli import console
 from olympus_cli.builder.reuse import clearing, ready_to_run
 from olympus_cli.input_options import bundle_options, input_options
@@ -36,6 +38,7 @@ __all__ = ["command"]
 
 Array = np.ndarray[Any, Any]
 
+_SUFFIX = ".npz"
 _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 
 
@@ -64,6 +67,7 @@ def command(
     """
     if output == "-" and as_json:
         raise UsageError("`-o -` and --json both write to stdout: give one of them")
+    _check_form(output)
     check_flags()
     bundle = bundle_loader(request, allowed)
     load, spec = bundle, None
@@ -91,6 +95,16 @@ def command(
         console.print_json({"outputs": summaries, "file": file})
     else:
         console.table(_COLUMNS, [ArraySummary(**each).row() for each in summaries])
+
+
+def _check_form(output: Path | Literal["-"] | None) -> None:
+    """Raise UsageError for a file whose name does not end in .npz, before the work for it."""
+    if output is None or output == "-" or output.suffix == _SUFFIX or is_device(output):
+        return
+    raise UsageError(
+        f"the results are written as {_SUFFIX}, and {shown(output)} does not end so",
+        hint=f"--output {shlex.quote(shown(output.with_suffix(_SUFFIX)))}",
+    )
 
 
 def _run(

@@ -13,12 +13,12 @@ from olympus.errors import ArtifactError
 from olympus_cli.gates.budget import Part, Verdict
 from olympus_cli.gates.saved import program_path
 from olympus_cli.places import shown
-from olympus_cli.reports.changes import change_lines, change_place, change_words
+from olympus_cli.reports.changes import change_place, change_words, counted_changes
 from olympus_cli.units import counted
 
 __all__ = ["judge_golden", "unstable"]
 
-_MOST = 3  # changes that a verdict names
+_MOST = 3  # lines of changes that a verdict has
 _DIGITS = 12  # of a fingerprint
 
 
@@ -47,11 +47,16 @@ def judge_golden(
     before, after = (each[:_DIGITS] for each in found.fingerprints)
     if not found:
         return Verdict(target, backend, "golden", after, before)
-    words = ["olympus", "diff", path, target, "--backend", backend.replace("-", ":", 1)]
-    if not Path.cwd().is_relative_to(root):
-        words += ["--project", shown(root)]
+    project = [] if Path.cwd().is_relative_to(root) else ["--project", shown(root)]
+    device = backend.replace("-", ":", 1)
+    show = shlex.join(["olympus", "diff", path, target, "--backend", device, *project])
+    save = shlex.join(["olympus", "check", "--update", target, *project])
     why = f"the program is not the golden one: {counted(len(found.changes), 'change')}"
-    parts = tuple(_parts(found, root, shlex.join(words)))
+    parts = (
+        *_listed(found, root),
+        Part("", f"{show} shows the difference"),
+        Part("", f"{save} saves it if the change is meant"),
+    )
     return Verdict(target, backend, "golden", after, before, why, parts)
 
 
@@ -70,9 +75,10 @@ def unstable(verdict: Verdict, change: Change, root: Path) -> Verdict:
     )
 
 
-def _parts(found: Difference, root: Path, more: str) -> Iterator[Part]:
-    lines = change_lines(found.changes, root)
-    for place, words in lines[:_MOST]:
+def _listed(found: Difference, root: Path) -> Iterator[Part]:
+    """The first changes, equal ones in one line, and the number of the changes not listed."""
+    lines = counted_changes(found.changes, root)
+    for place, words, _ in lines[:_MOST]:
         yield Part(place, words)
-    rest = len(lines) - _MOST
-    yield Part("", f"{f'... and {rest} more; ' if rest > 0 else ''}{more} shows the difference")
+    if rest := sum(times for _, _, times in lines[_MOST:]):
+        yield Part("", f"... and {counted(rest, 'more change')}")

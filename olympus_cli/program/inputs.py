@@ -7,6 +7,7 @@ of it is run.
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 import zipfile
@@ -24,10 +25,16 @@ from olympus.errors import UsageError
 from olympus.files import open_regular
 from olympus_cli import console
 from olympus_cli.available_memory import available_memory
+from olympus_cli.nearest import renamed
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import RESULT, Leaf
 from olympus_cli.program.made_inputs import entry_arrays
-from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays
+from olympus_cli.program.tensor_files import (
+    dotted,
+    is_safetensors,
+    safetensors_arrays,
+    tensor_names,
+)
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.units import array_type, byte_size
@@ -49,6 +56,7 @@ DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tok
 _LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
 _PIECE = 2**20  # elements that are drawn at a time, as float64 or int64
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
+_BARE = re.compile(r"[\w-]+", re.ASCII)  # a key of TOML without quotes
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_BYTES = 2**40  # of a file
 _LONGEST_HEADER = 10_000  # bytes; what NumPy takes
@@ -60,7 +68,7 @@ FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide n
 class InputOptions:
     """Where a program's inputs come from: `file` if it is given, else `seed`.
 
-    `specs` are what `target` says of single arguments, where there is no `file`.
+    `specs` are what `target` says of single arguments, for those that the `file` does not have.
     """
 
     file: Path | None = None
@@ -80,9 +88,42 @@ class InputOptions:
 
     def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
         """One array for each leaf; raises as `file_inputs` does."""
-        if self.file is not None:
-            return file_inputs(self.file, leaves)
-        return seeded_inputs(leaves, self.seed, self.int_range, self.specs, self.target)
+        how = self.seed, self.int_range, self.specs, self.target
+        if self.file is None:
+            return seeded_inputs(leaves, *how)
+        absent = self._absent(self.file, leaves) if self.target is not None else []
+        held = [leaf for leaf in leaves if leaf not in absent]
+        found = iter(file_inputs(self.file, held))
+        if not absent:
+            return list(found)
+        names = _names([leaf.name for leaf in absent])
+        come = "comes" if len(absent) == 1 else "come"
+        console.say(
+            f"note: {names}, not in {shown(self.file)}, {come} from the inputs of the target"
+        )
+        made = iter(seeded_inputs(leaves, *how, wanted=absent))
+        return [next(made if leaf in absent else found) for leaf in leaves]
+
+    def _absent(self, file: Path, leaves: Sequence[Leaf]) -> list[Leaf]:
+        """The leaves that `file` does not have and that `specs` describe.
+
+        Raises:
+            UsageError: neither has some leaf, and all arrays of the file are arguments.
+        """
+        names = _names_in(file, leaves)
+        if names is None:
+            return []
+        declared = _chosen(self.specs, leaves)
+        absent = [leaf for leaf in leaves if leaf.name not in names]
+        missing = [leaf.name for leaf in absent if leaf.name not in declared]
+        if missing and names <= {leaf.name for leaf in leaves}:
+            key = missing[0] if _BARE.fullmatch(missing[0]) else json.dumps(missing[0])
+            raise UsageError(
+                f"{shown(file)} lacks {_names(missing)}",
+                hint=f"add {_names(missing)} to the file, or declare such inputs of the target in "
+                f"olympus.toml: inputs.{key} = {{ range = [0, 1] }}",
+            )
+        return [leaf for leaf in absent if leaf.name in declared]
 
 
 def seeded_inputs(
@@ -91,24 +132,31 @@ def seeded_inputs(
     int_range: tuple[int, int] = DEFAULT_INT_RANGE,
     specs: Mapping[str, InputSpec] | None = None,
     target: TargetSpec | None = None,
+    wanted: Sequence[Leaf] | None = None,
 ) -> list[Array]:
     """An array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
 
     `specs` of `target` say it otherwise for arguments, or parts of them, by their names.  Of a
     range, integers are taken that the dtype has; a range without any is a UsageError, and so is a
     name in `specs` that no argument has.  Arrays that the memory has no room for are a MemoryError.
+    Only the `wanted` leaves get arrays; None is for all.
 
     >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
     """
-    chosen = _chosen(specs or {}, leaves)
-    check_memory(leaves)
-    whole = _whole_arguments(specs or {}, chosen, leaves, target)
+    specs = specs or {}
+    chosen = _chosen(specs, leaves)
+    if wanted is not None:
+        used = [chosen[leaf.name] for leaf in wanted if leaf.name in chosen]
+        specs = {key: spec for key, spec in specs.items() if any(spec is each for each in used)}
+    wanted = leaves if wanted is None else wanted
+    check_memory(wanted)
+    whole = _whole_arguments(specs, chosen, leaves, target)
     return [
         whole[leaf.name]
         if leaf.name in whole
         else _seeded(leaf, seed, int_range, chosen.get(leaf.name))
-        for leaf in leaves
+        for leaf in wanted
     ]
 
 
@@ -314,6 +362,19 @@ def parse_int_range(text: str) -> tuple[int, int]:
     return bounds
 
 
+def _names_in(path: Path, leaves: Sequence[Leaf]) -> set[str] | None:
+    """The names of a file's arrays, as arguments are named; None for a .npy or a broken file."""
+    with suppress(Exception):  # `file_inputs` has the message
+        known = [leaf.name for leaf in leaves]
+        if is_safetensors(path):
+            of_tensor = {dotted(name): name for name in known}
+            return {of_tensor.get(name, name) for name in tensor_names(path)}
+        with open_regular(path, _MOST_BYTES) as file, zipfile.ZipFile(file) as archive:
+            members = {info.orig_filename.removesuffix(".npy"): info for info in archive.infolist()}
+        return set(_as_arguments(members, known))
+    return None
+
+
 def file_inputs(path: Path, leaves: Sequence[Leaf]) -> list[Array]:
     """The array in the file `path` for each leaf; .npz members have the names of the leaves.
 
@@ -371,19 +432,7 @@ def _members(archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path) -> li
         members[name] = info
     known = [leaf.name for leaf in leaves]
     members = _as_arguments(members, known)
-    hint = f"the program takes {_names(known) or 'no arrays'}"
-    if members and all(name.startswith(RESULT) for name in members):
-        hint = (
-            f"it has the results {_names(list(members))}; they are inputs again if they are the "
-            f"program's only argument, or if their parts are all its arguments"
-        )
-    extra = [name for name in members if name not in known]
-    if missing := [name for name in known if name not in members]:
-        stray = f", and has {_names(extra)}, which the program does not take" if extra else ""
-        raise UsageError(f"{shown(path)} lacks {_names(missing)}{stray}", hint=hint)
-    if extra:
-        what = f"{shown(path)} has {_names(extra)}"
-        raise UsageError(f"{what}, which the program does not take", hint=hint)
+    _match_members(path, list(members), known)
     arrays = []
     for leaf in leaves:
         with archive.open(members[leaf.name]) as content:
@@ -391,6 +440,26 @@ def _members(archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path) -> li
             if content.read(1):  # no further: it may never end
                 raise ValueError(f"{leaf.name!r} in it has more bytes than its header says")
     return arrays
+
+
+def _match_members(path: Path, members: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UsageError unless the members are the known arguments."""
+    extra = [name for name in members if name not in known]
+    missing = [name for name in known if name not in members]
+    hint = f"the program takes {_names(known) or 'no arrays'}"
+    if members and all(name.startswith(RESULT) for name in members):
+        hint = (
+            f"it has the results {_names(members)}; they are inputs again if they are the "
+            f"program's only argument, or if their parts are all its arguments"
+        )
+    else:
+        hint = renamed(missing, extra) or hint
+    if missing:
+        stray = f", and has {_names(extra)}, which the program does not take" if extra else ""
+        raise UsageError(f"{shown(path)} lacks {_names(missing)}{stray}", hint=hint)
+    if extra:
+        what = f"{shown(path)} has {_names(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 
 def _as_arguments(

@@ -18,11 +18,12 @@ import numpy as np
 from olympus.errors import BackendError, UsageError
 from olympus.files import read_regular
 from olympus_cli.available_memory import available_memory
+from olympus_cli.nearest import renamed
 from olympus_cli.places import shown
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.units import array_type
 
-__all__ = ["dotted", "is_safetensors", "safetensors_arrays"]
+__all__ = ["dotted", "is_safetensors", "safetensors_arrays", "tensor_names"]
 
 Array = np.ndarray[Any, Any]
 
@@ -70,6 +71,12 @@ def _parts(name: str) -> list[re.Match[str]]:
 def _key(text: str) -> str:
     """The key in brackets: the text of a string in quotes, or what is written there."""
     return str(ast.literal_eval(text)) if text[:1] in ("'", '"') else text
+
+
+def tensor_names(path: Path) -> list[str]:
+    """The names of the tensors in a file; raises as the package `safetensors` does."""
+    with _library().safe_open(path, framework="np") as file:
+        return list(file.keys())
 
 
 def safetensors_arrays(
@@ -128,12 +135,14 @@ def _names_of(
             f"two arguments have one name in {shown(path)}: a key with a dot is like two keys",
             hint="a .npz file has the names of the arguments as they are",
         )
-    hint = f"its tensors are {_listed(tensors) or 'none'}; the program takes " + (
-        _listed(list(form.values())) or "no arrays"
-    )
+    has, takes = _listed(tensors) or "none", _listed(list(form.values())) or "no arrays"
+    hint = f"its tensors are {has}; the program takes {takes}" if has != takes else None
+    extra = [name for name in tensors if name not in form.values()]
     if missing := [name for name in form.values() if name not in tensors]:
-        raise UsageError(f"{shown(path)} lacks {_listed(missing)}", hint=hint)
-    if extra := [name for name in tensors if name not in form.values()]:
+        stray = f", and has {_listed(extra)}, which the program does not take" if extra else ""
+        why = f"{shown(path)} lacks {_listed(missing)}{stray}"
+        raise UsageError(why, hint=renamed(missing, extra) or hint)
+    if extra:
         what = f"{shown(path)} has {_listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
     return form

@@ -12,7 +12,14 @@ from olympus.analysis import Change, Detail
 from olympus.files import path_text
 from olympus_cli.reports.shardings import spoken_name, spoken_value
 
-__all__ = ["change_lines", "change_place", "change_words", "plain_types", "short_name"]
+__all__ = [
+    "change_lines",
+    "change_place",
+    "change_words",
+    "counted_changes",
+    "plain_types",
+    "short_name",
+]
 
 _DIALECTS = ("stablehlo.", "chlo.", "func.")
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
@@ -46,9 +53,14 @@ def plain_types(text: str) -> str:
 
 def change_lines(changes: Iterable[Change], root: Path) -> list[tuple[str, str]]:
     """The places and words of changes, each pair once with how often it occurs."""
+    return [(place, words) for place, words, _ in counted_changes(changes, root)]
+
+
+def counted_changes(changes: Iterable[Change], root: Path) -> list[tuple[str, str, int]]:
+    """The lines of `change_lines`, each with the number of its changes."""
     found = Counter((change_place(each, root), change_words(each)) for each in changes)
     return [
-        (place, f"{words}  ({times} times)" if times > 1 else words)
+        (place, f"{words}  ({times} times)" if times > 1 else words, times)
         for (place, words), times in found.items()
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from olympus_cli.units import percentage
 __all__ = ["FORMS", "InputSpec", "ToleranceSpec", "input_specs", "tolerance_spec"]
 
 FORMS = '{ range = [0, 1] }, { normal = [0, 0.1] }, { file = "x.npy" } or { from = "model:init" }'
+_KINDS = ("range", "normal", "file", "from")
 _ALLOWED = ("nan", "inf")
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")
 _NUMBERS = ("rtol", "atol", "ulps")
@@ -57,10 +59,11 @@ def input_specs(section: Section, root: Path) -> dict[str, InputSpec]:
 
 def _input(table: Section, key: str, root: Path) -> InputSpec:
     value = table.data[key]
+    _refuse_parts(table, key, value)
     if not isinstance(value, dict) or len(value) != (2 if "with" in value else 1):
         table.wrong(key, FORMS, value)
     entry = table.table(key)
-    entry.only(("range", "normal", "file", "from", *(["with"] if "from" in value else [])))
+    entry.only((*_KINDS, *(["with"] if "from" in value else [])))
     if "from" in value:
         return _from_entry(table, key, entry)
     if "file" in value:
@@ -76,6 +79,25 @@ def _input(table: Section, key: str, root: Path) -> InputSpec:
     if high < 0:
         entry.fail(name, f"has the standard deviation {high}, which is below 0")
     return InputSpec(normal=(low, high))
+
+
+def _refuse_parts(table: Section, key: str, value: object) -> None:
+    """Raise SpecError for a table of the parts of an argument: `graph.senders = { ... }`."""
+    keys, form = [key], value
+    while isinstance(form, dict) and form and not any(name in _KINDS for name in form):
+        part, form = next(iter(form.items()))
+        keys.append(part)
+    if len(keys) == 1 or not isinstance(form, dict) or not form:
+        return
+    first, *parts = keys
+    name = first + "".join(f"[{part!r}]" for part in parts)
+    kind = next(each for each in form if each in _KINDS)
+    text = f"{{ {kind} = {json.dumps(form[kind])} }}"
+    table.fail(
+        key,
+        f"is a table with the key {keys[1]!r}, and the name of a part of an argument is one key",
+        f"write {json.dumps(name)} = {text}, or {json.dumps('.'.join(keys))} for an attribute",
+    )
 
 
 def _from_entry(table: Section, key: str, entry: Section) -> InputSpec:

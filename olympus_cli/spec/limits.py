@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import olympus
 from olympus.errors import SpecError
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.nearest import nearest
 from olympus_cli.units import byte_size, count, duration
 
 __all__ = [
@@ -181,9 +181,20 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
     if unit not in quantity.units:
         raise SpecError(
             f"is {text!r:.80}, and {unit!r:.80} is not a unit of {quantity.name}",
-            hint=did_you_mean(unit, [u for u in quantity.units if u], "its units are"),
+            hint=_units_hint(unit, quantity),
         )
     most = number * quantity.units[unit]
     if most == math.inf:
         raise SpecError(_TOO_LARGE.format(repr(text)))
     return Limit(text, most=most)
+
+
+def _units_hint(unit: str, quantity: Quantity) -> str:
+    """The nearest unit, or all: of two names of one size, the one that is written out."""
+    names: dict[float, str] = {}
+    for name, size in quantity.units.items():
+        if name and len(name) > len(names.get(size, "")):
+            names[size] = name
+    if near := nearest(unit, names.values()):
+        return f"did you mean {' or '.join(near)}?"
+    return f"its units are {', '.join(names.values())}"

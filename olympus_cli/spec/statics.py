@@ -7,6 +7,7 @@ array becomes a `StaticSource`, from which the value is made when the program is
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ __all__ = ["StaticSource", "parse_statics", "static_of"]
 
 _STATIC = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")
+# A string in quotes, or a word that is not a key.
+_VALUE = re.compile(r"""\"[^\"]*\"|'[^']*'|(?<![\w.:/+-])[A-Za-z_./][\w.:/-]*+(?!\s*=)""")
+_WORDS = ("true", "false", "inf", "nan")
 _PYTHON = {"True": "true", "False": "false"}
 
 
@@ -87,5 +91,25 @@ def _value(name: str, text: str) -> object:
 def _hint(name: str, text: str) -> str:
     if text in _PYTHON:
         return f"TOML writes {_PYTHON[text]}: --static {name}={_PYTHON[text]}"
+    if text[:1] in ("{", "["):
+        return _table_hint(name, text)
     bare = text.strip("\"'")
     return f"a string is quoted, once for the shell and once for TOML: --static '{name}=\"{bare}\"'"
+
+
+def _table_hint(name: str, text: str) -> str:
+    """A hint with the strings of a table or an array in quotes, or an example of a table."""
+
+    def quoted(found: re.Match[str]) -> str:
+        word = found[0]
+        if word[0] in "\"'" or word in _WORDS:
+            return word
+        return _PYTHON.get(word, f'"{word}"')
+
+    written = _VALUE.sub(quoted, text)
+    try:
+        parse_value(written)
+    except ValueError:
+        written = '{n = 3, name = "text"}'
+        return f"a table is such as --static {shlex.quote(f'{name}={written}')}"
+    return f"a string is quoted in TOML: --static {shlex.quote(f'{name}={written}')}"

@@ -196,6 +196,7 @@ def test_a_golden_program(work: Path, invoke: Invoke) -> None:
         "error: target 'dense' on cpu: the program is not the golden one: 1 change",
         "  program.py:7  tanh -> sine",
         "  olympus diff goldens/dense.cpu.mlir dense --backend cpu shows the difference",
+        "  olympus check --update dense saves it if the change is meant",
     ]
 
 
@@ -219,6 +220,25 @@ def test_a_golden_program_that_differs_on_every_trace(work: Path, invoke: Invoke
     )
     assert lines[1].startswith("  program.py:8  multiply: operand 1: constant 0.")
     assert lines[2] == "  pass the value that varies as an argument, or make it constant"
+
+
+def test_the_changes_of_a_golden_program_add_up(work: Path, invoke: Invoke) -> None:
+    (work / "olympus.toml").write_text(
+        '[target.it]\nentry = "many:it"\nargs.x = "f32[4]"\ngolden = true\n'
+    )
+    lines = ["    x = np.tanh(np.tanh(np.tanh(x))) + 1"] * 6
+    text = "\n".join(["import olympus.numpy as np", "def it(x):", *lines, "    return x", ""])
+    (work / "many.py").write_text(text)
+    assert invoke("check", "--update").exit_code == 0
+    (work / "many.py").write_text(text.replace("tanh", "sin"))
+    told = invoke("check").stderr.splitlines()
+    assert told[0].endswith("the program is not the golden one: 18 changes")
+    assert told[1:5] == [
+        *(f"  many.py:{line}  tanh -> sine  (3 times)" for line in (3, 4, 5)),
+        "  ... and 9 more changes",
+    ]
+    assert "shows the difference" in told[5]
+    assert told[6] == "  olympus check --update it saves it if the change is meant"
 
 
 @pytest.mark.parametrize("text", ["", "module {", "what?"])
@@ -291,6 +311,10 @@ def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
     ("line", "told"),
     [
         ('flops = "2 GiB"', "'GiB' is not a unit of flops"),
+        ('flops = "2 GB"', "hint: its units are FLOP, kFLOP, MFLOP, GFLOP, TFLOP, PFLOP, EFLOP"),
+        ('flops = "2 GFLOPS"', "hint: did you mean GFLOP"),
+        ('bytes = "2 FLOP"', "hint: its units are B, kB, MB, GB, TB, PB, EB, KiB, MiB"),
+        ('operations = "2 things"', "hint: its units are k, M, G, T, P, E"),
         ('peak-memory = "2 GFLOP"', "'GFLOP' is not a unit of bytes"),
         ('estimated-time = "3 MB"', "'MB' is not a unit of seconds"),
         ("flops = -1", "must not be negative"),

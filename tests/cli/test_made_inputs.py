@@ -228,3 +228,55 @@ def test_a_file_may_have_an_array_without_elements(tmp_path: Path) -> None:
     path.write_bytes(header(x=tensor("F32", (0, 3), 0, 0)))
     (array,) = file_inputs(path, [Leaf.of("x", "float32", (0, 3))])
     assert array.shape == (0, 3)
+
+
+def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None:
+    layers = [f"layers.{i}.w" for i in range(8)]
+    leaves = [Leaf.of(name, "float32", (1,)) for name in (*layers, "head.w")]
+    one = np.ones(1, np.float32)
+    save_file(dict.fromkeys((*layers, "head.weight"), one), tmp_path / "in.safetensors")
+    with pytest.raises(UsageError) as raised:
+        file_inputs(tmp_path / "in.safetensors", leaves)
+    assert str(raised.value).endswith(
+        "lacks 'head.w', and has 'head.weight', which the program does not take"
+    )
+    assert raised.value.hint == "'head.weight' is the nearest name to 'head.w'"
+    np.savez(tmp_path / "in.npz", **dict.fromkeys((*layers, "head.weight"), one))  # type: ignore[arg-type]
+    with pytest.raises(UsageError) as raised:
+        file_inputs(tmp_path / "in.npz", leaves)
+    assert raised.value.hint == "'head.weight' is the nearest name to 'head.w'"
+
+
+def test_arguments_that_a_file_lacks_come_from_the_target(work: Path, invoke: Invoke) -> None:
+    write(work, '{ from = "made:init" }')
+    np.savez(work / "x.npz", x=np.float32([1, 1, 1]))
+    result = invoke("run", "it", "--inputs", "x.npz", "-o", "out.npz")
+    assert result.exit_code == 0, result.stderr
+    told = "params[0]['b'], params[0]['w'], not in x.npz, come from the inputs of the target"
+    assert f"note: {told}" in result.stderr
+    assert np.load(work / "out.npz")["result"].tolist() == [3, 4]
+    save_file({"params.0.w": np.full((3, 2), 2, np.float32)}, work / "w.safetensors")
+    write(work, '{ from = "made:init" }', "inputs.x = { range = [1, 1.001] }")
+    np.testing.assert_allclose(output(work, invoke, "--inputs", "w.safetensors"), [6, 7], rtol=1e-2)
+
+
+def test_an_argument_that_neither_a_file_nor_the_target_has(work: Path, invoke: Invoke) -> None:
+    write(work, '{ from = "made:init" }')
+    np.savez(work / "w.npz", **{"params[0]['w']": np.ones((3, 2), np.float32)})
+    result = invoke("run", "it", "--inputs", "w.npz")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-2:] == [
+        "error: w.npz lacks x",
+        "hint: add x to the file, or declare such inputs of the target in olympus.toml: "
+        "inputs.x = { range = [0, 1] }",
+    ]
+
+
+@pytest.mark.parametrize("text", ["graph.senders", "graph.a.senders"])
+def test_a_part_of_an_input_is_one_key(work: Path, invoke: Invoke, text: str) -> None:
+    write(work, '{ from = "made:init" }', f"inputs.{text} = {{ range = [0, 64] }}")
+    result = invoke("run", "it")
+    assert result.exit_code == 2
+    first, *parts = text.split(".")
+    name = first + "".join(f"['{part}']" for part in parts)
+    assert f'hint: write "{name}" = {{ range = [0, 64] }}, or "{text}" for an' in result.stderr

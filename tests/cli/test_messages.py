@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,12 +188,20 @@ def test_a_folder_that_cannot_be_written(
     result = invoke("bench", "f", "--save-baseline", "base")
     assert result.exit_code == 2
     assert "cannot be written: permission denied in" in result.stderr
+    monkeypatch.setattr(os, "statvfs", lambda *_: SimpleNamespace(f_flag=os.ST_RDONLY))
+    assert unwritable(work / "new") == "read-only file system in ."
+    result = invoke("trace", "f", "-o", "f.txt")
+    assert result.exit_code == 2
+    assert "f.txt cannot be written: Read-only file system" in result.stderr
 
 
 def test_a_page_needs_no_build_folder(work: Path, invoke: Invoke) -> None:
     (work / "file").touch()
     (work / "olympus.toml").write_text('[project]\nbuild-dir = "file/build"\n' + TOML)
     assert invoke("build", "f").exit_code == 2
+    result = invoke("report", "f")
+    assert result.exit_code == 2
+    assert "hint: --output FILE writes the page alone" in result.stderr
     result = invoke("report", "f", "-o", "page.html")
     assert result.exit_code == 0, result.stderr
     assert (work / "page.html").stat().st_size > 1000

@@ -428,3 +428,20 @@ def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:
         [],
         ["__pycache__"],
     )
+
+
+@pytest.mark.parametrize("name", ["o.safetensors", "o.npy", "o.txt", "o", "two words.NPZ"])
+def test_results_go_to_npz_files_alone(work: Path, invoke: Invoke, name: str) -> None:
+    (work / "fails.py").write_text("raise ValueError('this is imported')")
+    result = invoke("run", "fails:it", "--output", name)
+    assert result.exit_code == 2
+    message, hint = result.stderr.splitlines()
+    assert message == f"error: the results are written as .npz, and {name} does not end so"
+    quote = "'" if " " in name else ""
+    assert hint == f"hint: --output {quote}{Path(name).stem}.npz{quote}"
+    assert not (work / name).exists()
+
+
+def test_results_go_to_a_device(work: Path, invoke: Invoke) -> None:
+    result = invoke("run", "program:double", "--shapes", "f32[2]", "-o", os.devnull)
+    assert result.exit_code == 0, result.stderr

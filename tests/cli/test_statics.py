@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from olympus.errors import SpecError
 from olympus_cli.frontends.statics import static_text
+from olympus_cli.spec.statics import parse_statics
 from tests.documents import ROOT, blocks
 
 Invoke = Callable[..., Result]
@@ -199,6 +201,24 @@ def test_a_table_needs_an_annotation_and_a_hashable_class(work: Path, invoke: In
     result = invoke("build", "it")
     assert result.exit_code == 2 and "olympus.toml:5" in result.stderr
     assert "frozen=True" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("config={from=m:CFG}", 'config={from="m:CFG"}'),
+        (
+            "config={ act = RELU, on = True, rate = 1e3 }",
+            'config={ act = "RELU", on = true, rate = 1e3 }',
+        ),
+        ("names=[a, b/c.py:d]", 'names=["a", "b/c.py:d"]'),
+        ("config={from", 'config={n = 3, name = "text"}'),
+    ],
+)
+def test_the_hint_for_a_table_quotes_its_strings(given: str, written: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        parse_statics([given])
+    assert (raised.value.hint or "").endswith(f"--static '{written}'")
 
 
 def test_a_function_that_fails_is_the_users(work: Path, invoke: Invoke) -> None:
