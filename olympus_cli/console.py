@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from olympus_cli import interrupts
 from olympus_cli.places import quoted
 from olympus_cli.streams import DATA, talk
-from olympus_cli.tables import fitted
+from olympus_cli.tables import column_widths, fitted, shortened
 from olympus_cli.visible import no_commands, one_line, visible
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
     "defect",
     "error",
     "error_text",
+    "folded_title",
     "json_text",
     "note",
     "plain_error",
@@ -47,6 +48,7 @@ __all__ = [
     "raw",
     "report",
     "say",
+    "stdout_width",
     "table",
     "table_lines",
     "table_text",
@@ -81,10 +83,24 @@ def prose(text: str) -> None:
 def _folded(line: str, width: int) -> str:
     if len(line) <= width:
         return line
-    begins = _BEGINS.match(line)
-    indent = begins.end() if begins is not None and 2 * begins.end() <= width else 2
+    indent = _indent(line, width)
     lines = textwrap.wrap(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
     return "\n".join(lines)
+
+
+def _indent(line: str, width: int) -> int:
+    """The indent of the lines that a long line continues in."""
+    begins = _BEGINS.match(line)
+    return begins.end() if begins is not None and 2 * begins.end() <= width else 2
+
+
+def folded_title(title: str, width: int) -> str:
+    """A title in lines of `width` columns: long names in it are shortened in the middle."""
+    if len(title) <= width:
+        return title
+    room = width - _indent(title, width)
+    words = (shortened(word, room) for word in title.split(" "))
+    return _folded(" ".join(words), width)
 
 
 def commands(text: str) -> None:
@@ -213,6 +229,11 @@ def _red(word: str) -> str:
     return word if plain else f"\033[1;31m{word}\033[0m"
 
 
+def stdout_width() -> int | None:
+    """The columns of stdout or COLUMNS; None for a file or a pipe without COLUMNS."""
+    return width() if _has_width(sys.stdout) else None
+
+
 def width() -> int:
     """The columns of what is written to stdout: the terminal's, or many for a file or a pipe.
 
@@ -276,7 +297,7 @@ def _title_lines(console: Console, title: str) -> list[str]:
     if not title:
         return []
     with console.capture() as captured:
-        folded = title if console.width == _WIDE else _folded(title, console.width)
+        folded = title if console.width == _WIDE else folded_title(title, console.width)
         console.print(_escaped(folded), style="table.title", soft_wrap=True)
     return captured.get().splitlines()
 
@@ -287,8 +308,10 @@ def _table_lines(
     from rich.table import Table
 
     made = Table(*map(_escaped, columns), box=None, pad_edge=False)
-    for column in made.columns:
+    widths = column_widths([columns, *cells], console.width)
+    for i, column in enumerate(made.columns):
         column.overflow = "fold"
+        column.width = widths[i] if widths else None
     for row in cells:
         made.add_row(*map(_escaped, row))
     with console.capture() as captured:

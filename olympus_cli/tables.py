@@ -15,10 +15,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Fitted", "fitted", "shortened"]
+__all__ = ["LEAST_NAME", "Fitted", "are_short", "column_widths", "fitted", "shortened"]
 
 _GAP = 2  # columns between two cells
-_LEAST_NAME = 19  # characters of a shortened name
+#: The fewest characters of a shortened name.
+LEAST_NAME = 19
+_LEAST_FOLDED = 12  # characters of a cell: a shorter one, such as "1.00 KiB", is not folded
 _DOTS = "..."
 
 Row = Sequence[str]
@@ -45,14 +47,19 @@ def shortened(name: str, width: int) -> str:
     return name[: width - len(_DOTS) - end] + _DOTS + name[-end:]
 
 
+def are_short(names: Sequence[str], short: Sequence[str]) -> bool:
+    """Whether the shortened names differ wherever the names do."""
+    return len(set(short)) == len(set(names))
+
+
 def fitted(columns: Row, rows: Sequence[Row], width: int) -> Fitted:
     """The first of the forms of a table that fits into `width` columns."""
     short = _with_short_names(columns, rows, width)
     if _word_width([columns, *short]) <= width or not rows:
         return Fitted((), columns, short)
     if len(rows) == 1:
-        return Fitted((*_list(columns, rows[0]),))
-    head, kept = _constants(columns, rows)
+        return Fitted((*_list(columns, rows[0], width),))
+    head, kept = _constants(columns, rows, width)
     if head and len(kept) > 1:
         columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
         head.append("")
@@ -74,12 +81,12 @@ def _with_short_names(columns: Row, rows: Sequence[Row], width: int) -> Sequence
     others = [columns[1:], *(row[1:] for row in rows)]
     for needed in (_natural_width(others), _word_width(others)):
         room = width - needed - (_GAP if columns[1:] else 0)
-        if room >= _LEAST_NAME:
+        if room >= LEAST_NAME:
             break
     else:
         return rows
     short = [shortened(name, room) for name in names]
-    if len(set(short)) < len(set(names)):
+    if not are_short(names, short):
         return rows
     return [[name, *row[1:]] for name, row in zip(short, rows, strict=True)]
 
@@ -91,10 +98,33 @@ def _natural_width(lines: Sequence[Row]) -> int:
 
 def _word_width(lines: Sequence[Row]) -> int:
     """The least width of a table that breaks no word."""
-    return _width(
-        max(len(w) for cell in column for w in cell.split() or [""])
-        for column in zip(*lines, strict=True)
-    )
+    return _width(max(map(_least_width, column)) for column in zip(*lines, strict=True))
+
+
+def _least_width(cell: str) -> int:
+    """The width that a cell needs: that of its longest word, or its own if it is a short cell."""
+    if len(cell) <= _LEAST_FOLDED:
+        return len(cell)
+    return max([_LEAST_FOLDED, *map(len, cell.split())])
+
+
+def column_widths(lines: Sequence[Row], width: int) -> list[int] | None:
+    """The widths of the columns of a table that has to be folded, without a broken word.
+
+    The widest column is folded first.  None if the table fits as it is, or must break a word.
+
+    >>> column_widths([["a_long_name", "a text of many words"]], 26)
+    [11, 13]
+    """
+    if not _word_width(lines) <= width < _natural_width(lines):
+        return None
+    columns = [*zip(*lines, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    least = [max(map(_least_width, column)) for column in columns]
+    while _width(iter(widths)) > width:
+        foldable = [i for i, each in enumerate(widths) if each > least[i]]
+        widths[max(foldable, key=lambda i: widths[i])] -= 1
+    return widths
 
 
 def _width(columns: Iterator[int]) -> int:
@@ -102,20 +132,21 @@ def _width(columns: Iterator[int]) -> int:
     return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
 
-def _constants(columns: Row, rows: Sequence[Row]) -> tuple[list[str], list[int]]:
+def _constants(columns: Row, rows: Sequence[Row], width: int) -> tuple[list[str], list[int]]:
     """A line for each column with one value in all rows, and the indices of the others."""
     values = [set(column) for column in zip(*rows, strict=True)]
     same = [i for i, value in enumerate(values) if len(value) == 1 and columns[i]]
-    longest = max((len(columns[i]) for i in same), default=0)
-    head = [f"{columns[i]:<{longest}}  {rows[0][i]}".rstrip() for i in same]
+    head = [*_list([columns[i] for i in same], [rows[0][i] for i in same], width)]
     return head, [i for i in range(len(columns)) if i not in same]
 
 
-def _list(columns: Row, row: Row) -> Iterator[str]:
-    longest = max(map(len, columns))
-    yield from (
-        f"{name:<{longest}}  {cell}".rstrip() for name, cell in zip(columns, row, strict=True)
-    )
+def _list(columns: Row, row: Row, width: int) -> Iterator[str]:
+    """A line for each cell; the first cell is shortened if it is a name that is too long."""
+    longest = max(map(len, columns), default=0)
+    room = width - longest - _GAP
+    for i, (name, cell) in enumerate(zip(columns, row, strict=True)):
+        is_short = i == 0 and " " not in cell and room >= LEAST_NAME
+        yield f"{name:<{longest}}  {shortened(cell, room) if is_short else cell}".rstrip()
 
 
 def _blocks(columns: Row, rows: Sequence[Row], width: int) -> Iterator[str]:

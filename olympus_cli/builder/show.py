@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from olympus.errors import FrozenError
 from olympus_cli import console
 from olympus_cli.builder.driver import Listener
+from olympus_cli.builder.lines import build_text
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.reports.failures import failure_data, named, raise_all
 from olympus_cli.reports.gates import Case, GateReport, case_of_error, remark
-from olympus_cli.units import duration
 
 __all__ = ["build_report", "raise_failures", "watching"]
-
-_NAME = 24  # columns of a target's name, or more if one is longer
 
 
 @contextmanager
@@ -53,7 +52,6 @@ def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> Ga
     """The report of a build into folders of `build_dir`, of a project in the folder `root`."""
     folders = [(each, build_dir / each.target) for each in outcomes]
     warnings = [(each, text) for each in outcomes for text in _warnings(each)]
-    width = max([_NAME, *(len(each.target) for each in outcomes)])
     return GateReport(
         "build",
         tuple(map(_case, outcomes)),
@@ -63,7 +61,8 @@ def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> Ga
             "targets": [_outcome_data(each, folder) for each, folder in folders],
         },
         warnings=tuple(remark(each.target, text, root) for each, text in warnings),
-        text="".join(f"{_outcome_line(each, folder, width)}\n" for each, folder in folders),
+        text=build_text(folders),
+        text_in=partial(build_text, folders),
     )
 
 
@@ -80,15 +79,6 @@ def _case(outcome: Outcome) -> Case:
 
 def _warnings(outcome: Outcome) -> Sequence[str]:
     return outcome.report.warnings if outcome.report else ()
-
-
-def _outcome_line(outcome: Outcome, directory: Path, width: int) -> str:
-    """One target in one line: its name in `width` columns, its time, its folder and the reason."""
-    where = "" if outcome.status == "failed" else f"  {directory}"
-    time = duration(outcome.seconds) if outcome.seconds else ""
-    has_reason = outcome.reason and (outcome.status == "built" or outcome.staged)
-    why = f"  ({outcome.reason})" if has_reason else ""
-    return f"{outcome.status:<7} {outcome.target:<{width}} {time:>8}{where}{why}".rstrip()
 
 
 def _outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:

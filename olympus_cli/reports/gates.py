@@ -6,7 +6,7 @@ A case is one thing that was judged: a budget's key, a comparison of numbers, a 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -78,8 +78,9 @@ class GateReport:
 
     `document` is what `--output json` writes.  `warnings` ask a person to do something, and `notes`
     do not.
-    `text` is what a person reads instead of the tables, where it is more than these.  `seconds`
-    has the time that each target took, where it is known.
+    `text` is what a person reads instead of the tables, where it is more than these, and
+    `text_in` writes it for a terminal of a number of columns.  `seconds` has the time that each
+    target took, where it is known.
     """
 
     command: str
@@ -89,6 +90,7 @@ class GateReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[Remark, ...] = ()
     text: str | None = None
+    text_in: Callable[[int], str] | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -109,8 +109,10 @@ class Outputs(AbstractContextManager["Outputs"]):
             if text := RENDERERS[form](report):
                 (console.commands if form == "github" else console.data)(text)
         elif report.text is not None:
-            if report.text:
-                console.data(report.text)
+            width = console.stdout_width()
+            text = report.text_in(width) if report.text_in and width else report.text
+            if text:
+                console.data(text)
         else:
             self.show(*report.tables)
 

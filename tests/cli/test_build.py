@@ -558,3 +558,34 @@ def test_lines_of_a_build_are_aligned() -> None:
     assert build_report(outcomes[:1], Path("build"), Path()).text == (
         "built   mlp                        1.50 s  build/mlp\n"
     )
+
+
+@pytest.mark.parametrize("width", range(40, 201, 4))
+def test_lines_of_a_build_have_the_width_of_the_terminal(width: int) -> None:
+    names = [f"{'a' * 60}_{end}" for end in ("first", "second")]
+    outcomes = [Outcome(name, "built", reason="never built", seconds=1.5) for name in names]
+    report = build_report(outcomes, Path("/home/me/build"), Path())
+    assert report.text_in is not None
+    found = report.text_in(width).splitlines()
+    assert max(map(len, found)) <= width
+    heads = [line.split() for line in found if line.startswith("built")]
+    assert len(heads) == 2 and all(head[2:4] == ["1.50", "s"] for head in heads)
+    assert heads[0][1].endswith("_first") and heads[1][1].endswith("_second")
+    assert "\n".join(found).count("(never built)") == 2
+    assert report.text_in(300) == report.text
+
+
+def test_a_pipe_gets_whole_lines_of_a_build(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "a" * 60
+    (work / "olympus.toml").write_text(
+        f'[target.{name}]\nentry = "program.py:loop"\nargs = ["f32[4]"]\n'
+    )
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert f"  {work / 'build' / name}  (" in invoke("build").stdout
+    monkeypatch.setenv("COLUMNS", "60")
+    whole = work / "build.txt"
+    assert max(map(len, invoke("build", "--force").stdout.splitlines())) <= 60
+    invoke("build", "--output", f"text={whole}")
+    assert f"  {work / 'build' / name}\n" in whole.read_text()

@@ -161,6 +161,50 @@ def test_a_title_has_the_width_of_the_terminal(
     ]
 
 
+LONG = [f"{'a' * 60}_{end}" for end in ("first", "second")]
+
+
+@pytest.mark.parametrize("width", range(40, 101))
+def test_names_of_a_table_are_on_one_line_at_every_width(width: int) -> None:
+    rows = [
+        (LONG[0], "cpu", "flops", "128", "1.00 M", "kept"),
+        (LONG[1], "cpu", "flops", "128", "10", "broken"),
+    ]
+    found = console.table_lines(CHECK, rows, width)
+    assert max(map(len, found)) <= width
+    names = [line.split()[0] for line in found if line.startswith("aaa")]
+    assert len(names) == 2
+    assert names[0].endswith("_first") and names[1].endswith("_second")
+
+
+def test_only_text_is_folded_beside_a_shortened_name() -> None:
+    rows = [(name, "a reason of so many words", "1.00 KiB") for name in LONG]
+    assert console.table_lines(("target", "why", "figure"), rows, 46)[-3:] == [
+        "aaaaaaaaa...aaa_second  a reason of   1.00 KiB",
+        "                        so many",
+        "                        words",
+    ]
+
+
+@pytest.mark.parametrize("width", range(40, 101))
+def test_a_title_shortens_names_and_breaks_no_word(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for name in LONG:
+        console.table(("a", "b"), [("1", "2")], f"{name}  (model:forward, cpu)")
+        found = capsys.readouterr().out.splitlines()[:-2]
+        assert max(map(len, found)) <= width
+        first, *rest = " ".join(found).split()
+        assert rest == ["(model:forward,", "cpu)"]
+        assert first.startswith("aaaa") and first.endswith(name[-7:])
+
+
+def test_a_list_shortens_a_long_name() -> None:
+    found = console.table_lines(("target", "path"), [(LONG[0], "/" * 30)], 40)
+    assert found == ["target  aaaaaaaaaaaaaa...aaaaaaaaa_first", "path    " + "/" * 30]
+
+
 def test_characters_beyond_ascii_have_an_ascii_form(monkeypatch: pytest.MonkeyPatch) -> None:
     ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="backslashreplace")
     monkeypatch.setattr("sys.stdout", ascii_stream)

@@ -1,0 +1,92 @@
+"""The lines that `olympus build` writes for its targets, whole or for a width."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from olympus_cli.builder.outcome import Outcome
+from olympus_cli.tables import LEAST_NAME, are_short, shortened
+from olympus_cli.units import duration
+
+__all__ = ["build_text"]
+
+_NAME = 24  # columns of a target's name, or more if one is longer
+_INDENT = " " * 8  # of a second line, under the name
+_BESIDE = 17  # columns of the status and the time, beside the name
+
+Built = Sequence[tuple[Outcome, Path]]
+
+
+def build_text(built: Built, width: int | None = None) -> str:
+    """A line for each target: its status, name and time, its folder and the reason.
+
+    If a line is longer than `width`, the names are shortened in the middle; if that is not enough,
+    the folder and the reason are on lines of their own.
+    """
+    names = [outcome.target for outcome, _ in built]
+    column = max([_NAME, *map(len, names)])
+    lines = _whole(built, names, column)
+    longest = max(map(len, lines), default=0)
+    if width is not None and longest > width:
+        lines = _short(built, names, column - (longest - width)) or _folded(built, names, width)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _whole(built: Built, names: Sequence[str], column: int) -> list[str]:
+    """One line for each target, with the names in a column of `column` characters."""
+    return [
+        "  ".join([_head(outcome, name, column), *_rest(outcome, folder)]).rstrip()
+        for (outcome, folder), name in zip(built, names, strict=True)
+    ]
+
+
+def _short(built: Built, names: Sequence[str], column: int) -> list[str]:
+    """One line for each target with its name shortened; none if the names would be too short."""
+    short = [shortened(name, max(column, LEAST_NAME)) for name in names]
+    if column < LEAST_NAME or not are_short(names, short):
+        return []
+    return _whole(built, short, column)
+
+
+def _folded(built: Built, names: Sequence[str], width: int) -> list[str]:
+    """The name and the time of each target, and under them the folder and the reason."""
+    room = max(width - _BESIDE, LEAST_NAME)
+    short = [shortened(name, room) for name in names]
+    if not are_short(names, short):
+        short = list(names)
+    column = min(max(_NAME, *map(len, short)), max(room, *map(len, short)))
+    lines = []
+    for (outcome, folder), name in zip(built, short, strict=True):
+        lines.append(_head(outcome, name, column).rstrip())
+        rest = _rest(outcome, folder)
+        beside = "  ".join(rest)
+        fits = len(_INDENT) + len(beside) <= width
+        lines += [line for part in ([beside] if fits else rest) for line in _under(part, width)]
+    return lines
+
+
+def _under(text: str, width: int) -> list[str]:
+    """A text folded at its words beneath a name, with words that are too long shortened."""
+    words = (shortened(word, width - len(_INDENT)) for word in text.split(" "))
+    return textwrap.wrap(
+        " ".join(words),
+        width,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_on_hyphens=False,
+    )
+
+
+def _head(outcome: Outcome, name: str, column: int) -> str:
+    time = duration(outcome.seconds) if outcome.seconds else ""
+    return f"{outcome.status:<7} {name:<{column}} {time:>8}"
+
+
+def _rest(outcome: Outcome, folder: Path) -> list[str]:
+    """The folder of a target, and why it was built."""
+    parts = [] if outcome.status == "failed" else [str(folder)]
+    if outcome.reason and (outcome.status == "built" or outcome.staged):
+        parts.append(f"({outcome.reason})")
+    return parts
