@@ -39,7 +39,8 @@ TARGETS = {
 }
 #: The options without a value: after one comes an argument.
 FLAGS = (
-    *("--all", "--calibrate", "--compile", "--debug-info", "--force", "--frozen", "--json"),
+    *("--all", "--calibrate", "--compile", "--debug-info", "--failures-only", "--force"),
+    *("--frozen", "--json"),
     *("--native", "--no-native", "--no-recompile", "--open", "--profile", "--recompile"),
     *("--update", "--verbose", "-v"),
 )

@@ -6,8 +6,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from olympus.files import source_line, write_refusal
-
 __all__ = ["quoted", "resolved", "shown", "shown_place", "unwritable"]
 
 
@@ -21,6 +19,8 @@ def unwritable(folder: Path) -> str | None:
     if not folder.is_dir():
         return f"{shown(folder)} is not a folder"
     if not os.access(folder, os.W_OK | os.X_OK):
+        from olympus.files import write_refusal  # and the compiler: only an error waits for it
+
         return f"{os.strerror(write_refusal(folder)).lower()} in {shown(folder)}"
     return None
 
@@ -51,6 +51,8 @@ def quoted(place: str) -> str:
     file, _, line = place.rpartition(":")
     if not line.isdigit():
         return f"  {place}"
+    from olympus.files import source_line  # and the compiler: only an error waits for it
+
     source = source_line(file, int(line)) if len(line) < 10 else ""
     return f"  {shown(Path(file))}:{line}" + (f"\n    {source}" if source else "")
 

@@ -120,11 +120,11 @@ def source_line(file: str, line: int) -> str:
     A program names its source files itself: one that is a device, which has lines without end, or
     a pipe is not read.
     """
-    if file not in linecache.cache and os.sep in file and not os.path.isfile(file):
-        file = _path_of_text(file)
-        if not os.path.isfile(file):
-            return ""
     try:
+        if file not in linecache.cache and os.sep in file and not os.path.isfile(file):
+            file = _path_of_text(file)
+            if not os.path.isfile(file):
+                return ""
         return linecache.getline(file, line).strip()
     except ValueError:  # no file can have this name
         return ""

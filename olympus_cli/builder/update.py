@@ -16,10 +16,8 @@ from olympus_cli.builder.manifest import Manifest
 from olympus_cli.builder.outcome import Status
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.plan import Task
-from olympus_cli.builder.reasons import OF_PROGRAM, reasons_of, reasons_text
 from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.refreshing import Moves, moves_of, refresh
-from olympus_cli.builder.retracing import difference_of_traces
 from olympus_cli.faults.failure import Failure
 from olympus_cli.isolated.call import Say
 from olympus_cli.program.stages import Program
@@ -87,6 +85,10 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
 
     The program gets a warning if it differs from itself in a second trace.
     """
+    # which compare programs: only a build that has to explain something waits for them
+    from olympus_cli.builder.reasons import OF_PROGRAM, reasons_of, reasons_text
+    from olympus_cli.builder.retracing import difference_of_traces
+
     assert record is not None and record.report is not None
     reasons = reasons_of(program, label, record.report, task.place.final)
     if not task.frozen and any(isinstance(each, OF_PROGRAM) for each in reasons):

@@ -38,6 +38,7 @@ __all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "wait"]
 
 # How the compiler's log marks what it dies of: F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
+_FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
 # A frame of a stack that `faulthandler` writes, the innermost first.
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
 _AT_ONCE = 256  # datagrams that one look takes: a program may write without end
@@ -201,7 +202,7 @@ class Isolated:
     def _failed(self, how: str, output: bytes, place: str | None = None) -> Ended:
         printed = _text(output)
         message = f"{how} (stage: {self._stage})"
-        if place is not None:
+        if place is not None and not _FATAL_LINE.search(printed):  # which gives the reason itself
             message += f"; the last line of the program that ran:\n{quoted(place)}"
         failure = Failure(self._death.__name__, message, _last_words(printed), None, printed)
         return Ended(None, failure, "")

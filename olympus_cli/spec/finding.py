@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from olympus_cli.places import resolved
-
 __all__ = ["FILE", "find_project", "is_named"]
 
 FILE = "olympus.toml"
@@ -17,7 +15,7 @@ def find_project(start: Path) -> Path | None:
 
     It may be a pipe or a device, which `load_project` refuses.
     """
-    folder = resolved(start)
+    folder = Path(os.path.realpath(start))
     places = (place / FILE for place in (folder, *folder.parents))
     return next((file for file in places if is_named(file)), None)
 
