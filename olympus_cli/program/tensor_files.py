@@ -7,6 +7,7 @@ file, and names, shapes and dtypes are compared with the program's before an arr
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats 
 import numpy as np
 
 from olympus.errors import BackendError, UsageError
-from olympus.files import read_regular
+from olympus.files import open_regular, read_regular
 from olympus_cli.available_memory import available_memory
 from olympus_cli.nearest import renamed
 from olympus_cli.places import shown
@@ -31,6 +32,7 @@ SUFFIX = ".safetensors"
 _INSTALL = "pip install 'olympus[safetensors]'"
 _MOST_NAMES = 6  # in a message
 _MOST_BYTES = 2**40  # of a file
+_MOST_HEADER = 10**8  # bytes, as the format limits it
 _PART = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\]]*)\]|\.?([^\[.]+)""")
 #: The dtypes of the format, by its names; F4 and the 6-bit floats are packed, and NumPy has none.
 _DTYPES = {
@@ -74,9 +76,16 @@ def _key(text: str) -> str:
 
 
 def tensor_names(path: Path) -> list[str]:
-    """The names of the tensors in a file; raises as the package `safetensors` does."""
-    with _library().safe_open(path, framework="np") as file:
-        return list(file.keys())
+    """The names of the tensors in a file, from its header.
+
+    Raises OSError for a file that cannot be read, and ValueError for another content.
+    """
+    with open_regular(path, _MOST_BYTES) as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > _MOST_HEADER:
+            raise ValueError("the header is too large")
+        header = json.loads(file.read(length))
+    return [name for name in header if name != "__metadata__"]
 
 
 def safetensors_arrays(

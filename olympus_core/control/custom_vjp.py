@@ -163,7 +163,7 @@ class _Rules(_Pair):
         if not isinstance(given, (tuple, list)) or len(given) != count:
             raise TransformError(
                 f"the bwd of '{name}' must return a tuple with a cotangent for each of its "
-                f"{count} arguments, and returned {value_text(given)}"
+                f"{count} arguments, and returned {_returned(given)}"
             )
         leaves: list[Any] = []
         for x, part in zip(given, self.in_tree.children(), strict=True):
@@ -383,3 +383,10 @@ class custom_vjp(CustomFunction[_P, _R]):
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
         """The rules of a call, on flat lists."""
         return _Rules(self, call, body)
+
+
+def _returned(given: Any) -> str:
+    """The value that a rule returned, for messages: of a sequence, its length."""
+    if isinstance(given, (tuple, list)):
+        return f"a {type(given).__name__} of {len(given)}"
+    return value_text(given)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Ranges(NamedTuple):
     faults: tuple[RangeFault, ...]
 
 
-def can_vary(dtype: np.dtype[Any]) -> bool:
+def can_vary(dtype: dtypes.DType) -> bool:
     """Whether arrays of the dtype are drawn in other sizes: floats with a sign, complex numbers."""
     return is_inexact(dtype) and dtypes.long_name(dtype) != "float8_e8m0fnu"
 

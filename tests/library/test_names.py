@@ -40,7 +40,7 @@ OURS = {
     ".lax": {"pvary"},  # of the peer until 0.10
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
-        *("ad_checkpoint", "make_olympuspr", "xla_computation"),
+        *("ad_checkpoint", "files", "make_olympuspr", "xla_computation"),
         "include_full_tracebacks_in_locations",  # an option of the peer without a context
         *("DeviceModel", "Topology", "analysis", "device_models", "verification"),
     },
