@@ -23,13 +23,14 @@ from benchmarks.deep import (
     model_tasks,
     repeats_tasks,
 )
-from benchmarks.estimates import estimates, estimates_markdown
+from benchmarks.estimates import LOOPS, estimates, estimates_markdown
 from benchmarks.measure import LONG, TASKS, Side, WorkerFailed, measure
 from benchmarks.plot import draw, is_available, is_drawn
 from benchmarks.report import data, markdown
 from benchmarks.scaling import WHOLE
 
-ESTIMATE = "estimate"  # which measures on this CPU alone, and has no other side
+#: The tasks that measure on this CPU alone, with the examples that they take; None is all.
+ESTIMATES = {"estimate": None, "estimate-loops": LOOPS}
 GROUPS = ("depth", "models", "repeats", "build")  # of tasks that compile a program whole
 ROUNDS, SHORT_ROUNDS = 7, 1
 REPEAT, SHORT_REPEAT = WHOLE, 3  # repetitions of trace and lower within one process
@@ -56,8 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
     if os.getloadavg()[0] > BUSY:
         say("warning: other programs keep this machine busy; the numbers will suffer")
-    if ESTIMATE in (options.only or ()):
-        print(estimates_markdown(estimates(say, options.short)), end="")
+    for name, examples in ESTIMATES.items():
+        if name in (options.only or ()):
+            print(estimates_markdown(estimates(say, options.short, examples)), end="")
     if not tasks:
         return 0
     try:
@@ -81,7 +83,8 @@ def parser() -> argparse.ArgumentParser:
     add("--short", action="store_true",
         help="few repetitions, small programs: to see that it works")  # fmt: skip
     add("--only", type=task_list, metavar="TASK,...",
-        help=f"of {', '.join((*TASKS, *GROUPS, ESTIMATE))} (default: all but it)")  # fmt: skip
+        help=f"of {', '.join((*TASKS, *GROUPS, *ESTIMATES))} "
+        "(default: all but the last two)")  # fmt: skip
     add("--layers", type=numbers, metavar="N,...",
         help=f"the numbers of layers of depth (default: {comma(LAYERS)})")  # fmt: skip
     add("--widths", type=numbers, metavar="N,...",
@@ -107,14 +110,14 @@ def chosen_tasks(options: argparse.Namespace) -> list[str]:
         "repeats": repeats_tasks(short),
         "build": build_tasks(short),
     }
-    groups[ESTIMATE] = []
+    groups |= {name: [] for name in ESTIMATES}
     every = [task for task in (*TASKS, *GROUPS) if not (short and task == LONG)]
     return [task for name in options.only or every for task in groups.get(name, [name])]
 
 
 def task_list(text: str) -> tuple[str, ...]:
     """The tasks and groups named in a comma-separated list."""
-    tasks, known = tuple(text.split(",")), (*TASKS, *GROUPS, ESTIMATE)
+    tasks, known = tuple(text.split(",")), (*TASKS, *GROUPS, *ESTIMATES)
     for task in tasks:
         if task not in known:
             raise argparse.ArgumentTypeError(f"no task {task!r}; there are {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Estimates beside measured times. In: the examples. Out: a row for each target on this CPU.
+"""Estimates beside measured times. In: the examples, and loops. Out: a row for each on this CPU.
 
 The CPU is calibrated first, in the same process, so that both meet the same machine.
 """
@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.cells import MILLI, grid, number
+from benchmarks.loops import loop_programs
 from benchmarks.programs import EXAMPLES
 
 TITLE = "Estimates of one call, and measured times"
 SHORT = ("mlp",)
+LOOPS = ("kalman", "lstm")  # the examples that are loops over small arrays
 CALLS = 15  # after a first one
 
 
@@ -30,8 +32,15 @@ class Row(NamedTuple):
     bound: str
 
 
-def estimates(say: Callable[[str], None], short: bool) -> list[Row]:
-    """A row for each target of the examples that is built for the CPU."""
+def estimates(
+    say: Callable[[str], None], short: bool, only: tuple[str, ...] | None = None
+) -> list[Row]:
+    """A row for each target of the examples that is built for the CPU, and for each loop.
+
+    `only` are the names of the examples that count; all of them unless given.
+    """
+    chosen = SHORT if short else only
+    import olympus
     from olympus import analysis
 
     rows = []
@@ -39,8 +48,12 @@ def estimates(say: Callable[[str], None], short: bool) -> list[Row]:
         say("calibrating this CPU")
         analysis.keep_peaks(analysis.calibrate())
         for folder in sorted(path.parent for path in EXAMPLES.glob("*/olympus.toml")):
-            if not short or folder.name in SHORT:
+            if chosen is None or folder.name in chosen:
                 rows += list(_rows(folder, say))
+        for name, (function, *arguments) in loop_programs(short).items():
+            say(f"loops: {name}")
+            compiled = olympus.jit(function).lower(*arguments).compile()
+            rows.append(_row(f"loops: {name}", compiled))
     return rows
 
 
@@ -87,12 +100,17 @@ def _rows(folder: Path, say: Callable[[str], None]) -> Iterator[Row]:
         say(f"{folder.name}: {name}")
         lowered = load_target(spec).trace().lower(repeats=spec.repeats)
         compiled = lowered.compile(spec.compiler_options, optimize=spec.optimize)
-        made = compiled.estimate()
-        times: dict[str, float] = {}
-        for kernel in made.kernels:
-            times[kernel.bound] = times.get(kernel.bound, 0.0) + kernel.seconds
-        bound = max(times, key=times.__getitem__)
-        yield Row(f"{folder.name}: {name}", made.seconds, _measured(compiled), bound)
+        yield _row(f"{folder.name}: {name}", compiled)
+
+
+def _row(name: str, compiled: Any) -> Row:
+    """The estimate and the measured time of a program."""
+    made = compiled.estimate()
+    times: dict[str, float] = {}
+    for kernel in made.kernels:
+        times[kernel.bound] = times.get(kernel.bound, 0.0) + kernel.seconds
+    bound = max(times, key=times.__getitem__)
+    return Row(name, made.seconds, _measured(compiled), bound)
 
 
 def _measured(compiled: Any) -> float:

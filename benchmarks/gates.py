@@ -29,7 +29,7 @@ SAME, DOUBLED = 100, 20
 SHORT = 2
 BUSY = 2
 SECONDS = 1.0  # of calls, of each side in a run
-METRICS = ("steady_call", "steady_cpu")
+METRICS = ("steady-call", "steady-cpu")
 
 PROGRAM = """\
 import sys

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import olympus as ox
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.ir.olympuspr import Olympuspr
 
 jnp, nn, lax = ox.numpy, ox.nn, ox.lax
 Layer = Callable[[Any, Any], Any]

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 import olympus as ox
-from olympus_core import compiling, lowering, xla
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.outline import blocks, outline
-from olympus_core.repeats import Thresholds
+from olympus_core import xla
+from olympus_core.blocks.outline import blocks, outline
+from olympus_core.blocks.repeats import Thresholds
+from olympus_core.execution import compilation
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering import module as lowering
 
 jnp = ox.numpy
 OCCURRENCES = (2, 3, 4, 6, 12)
@@ -63,7 +65,7 @@ def with_gradient(network: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 def compiled(program: Olympuspr) -> tuple[Any, float]:
     """The executable, and the seconds that it took."""
     start = time.perf_counter()
-    entry = compiling.entry_of("main", program)
+    entry = compilation.entry_attributes("main", program)
     made = xla.compile(lowering.lower_module(program, entry), TARGET)
     return made, time.perf_counter() - start
 

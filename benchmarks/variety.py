@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.networks import HELD_OUT, NETWORKS
 from benchmarks.thresholds import ALWAYS, compiled
 from olympus_core import xla
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.outline import blocks, outline
-from olympus_core.repeats import MEASURED
+from olympus_core.blocks.outline import blocks, outline
+from olympus_core.blocks.repeats import MEASURED
+from olympus_core.ir.olympuspr import Olympuspr
 
 ALL = MEASURED._replace(again=ALWAYS.again)
 SAMPLES = 30

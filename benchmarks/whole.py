@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.deep import of_task
-from benchmarks.worker import Samples, peak_memory
+from benchmarks.samples import Samples, peak_memory
 
 BATCH = 0.3  # seconds that a timed batch of calls takes at least
 MOST_CALLS = 1000

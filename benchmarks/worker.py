@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-Samples = dict[str, list[float]]
+    from benchmarks.samples import Samples
 
 WARM_UPS = 2  # repetitions after the first that are not counted
 CALLS = 300  # calls in one timed batch
@@ -34,13 +34,15 @@ def main() -> None:
     import json
 
     if "/" in task:
-        from benchmarks.whole import costs
+        from benchmarks.whole import costs  # imports olympus
 
         samples = costs(ox, task, side, int(repeat), int(limit))
     else:
         samples = run(ox, task, int(repeat), start)
     result: dict[str, Any] = {"samples": samples}
     if task == "import":
+        from benchmarks.samples import peak_memory
+
         result["samples"] |= {"import": [imported], "memory": [peak_memory()]}
     result["versions"] = versions(framework)
     print(json.dumps(result))
@@ -68,6 +70,7 @@ def stages(ox: Any, name: str, repeat: int, start: float) -> Samples:
     import gc
 
     from benchmarks.programs import PROGRAMS, load
+    from benchmarks.samples import peak_memory
 
     fresh, args = load(PROGRAMS[name], ox.__name__)
     first, lowered = trace_and_lower(ox, fresh(), args)
@@ -196,13 +199,6 @@ def per_call(compiled: Callable[..., Any], arguments: list[tuple[Any, Any]]) -> 
         if value != x + y:
             raise RuntimeError(f"{x} + {y} gave {value}")
     return samples
-
-
-def peak_memory() -> float:
-    """The largest resident set of this process so far, in bytes."""
-    from olympus_cli.peak_memory import peak_memory as most  # which imports no framework
-
-    return float(most() or "nan")
 
 
 def versions(framework: str) -> dict[str, str]:

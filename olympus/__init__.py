@@ -17,31 +17,42 @@ from olympus import sharding as sharding
 from olympus import stages as stages
 from olympus import tree as tree
 from olympus import tree_util as tree_util
-from olympus_core.api import eval_shape as eval_shape
-from olympus_core.api import jit as jit
-from olympus_core.api import make_olympuspr as make_olympuspr
-from olympus_core.avals import ShapeDtypeStruct as ShapeDtypeStruct
-from olympus_core.avals import get_aval as _get_aval
-from olympus_core.config import config as config
-from olympus_core.context import check_tracer_leaks as check_tracer_leaks
-from olympus_core.context import checking_leaks as checking_leaks
-from olympus_core.context import debug_infs as debug_infs
-from olympus_core.context import debug_nans as debug_nans
-from olympus_core.context import disable_jit as disable_jit
-from olympus_core.context import enable_checks as enable_checks
-from olympus_core.context import enable_x64 as enable_x64
-from olympus_core.context import (
+from olympus_core.api.config import config as config
+from olympus_core.api.jit import eval_shape as eval_shape
+from olympus_core.api.jit import jit as jit
+from olympus_core.api.jit import make_olympuspr as make_olympuspr
+from olympus_core.api.pmap import pmap as pmap
+from olympus_core.api.xla_computation import xla_computation as xla_computation
+from olympus_core.arrays.mesh_context import set_mesh as set_mesh
+from olympus_core.arrays.sharded_array import make_array_from_callback as make_array_from_callback
+from olympus_core.arrays.sharded_array import (
+    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+)
+from olympus_core.base.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from olympus_core.base.avals import get_aval as _get_aval
+from olympus_core.base.context import check_tracer_leaks as check_tracer_leaks
+from olympus_core.base.context import checking_leaks as checking_leaks
+from olympus_core.base.context import debug_infs as debug_infs
+from olympus_core.base.context import debug_nans as debug_nans
+from olympus_core.base.context import disable_jit as disable_jit
+from olympus_core.base.context import enable_checks as enable_checks
+from olympus_core.base.context import enable_x64 as enable_x64
+from olympus_core.base.context import (
     include_full_tracebacks_in_locations as include_full_tracebacks_in_locations,
 )
-from olympus_core.context import log_compiles as log_compiles
-from olympus_core.context import numpy_dtype_promotion as numpy_dtype_promotion
-from olympus_core.context import numpy_rank_promotion as numpy_rank_promotion
+from olympus_core.base.context import log_compiles as log_compiles
+from olympus_core.base.context import numpy_dtype_promotion as numpy_dtype_promotion
+from olympus_core.base.context import numpy_rank_promotion as numpy_rank_promotion
+from olympus_core.base.dtypes import float0 as float0
+from olympus_core.base.lazy_modules import on_demand as _on_demand
+from olympus_core.base.source import name_scope as _name_scope
+from olympus_core.base.version import __version__ as __version__
 from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
 from olympus_core.control.checkpoint import checkpoint as checkpoint
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_vjp import custom_vjp as custom_vjp
-from olympus_core.dtypes import float0 as float0
-from olympus_core.eager import ensure_compile_time_eval as ensure_compile_time_eval
+from olympus_core.execution.eager import ensure_compile_time_eval as ensure_compile_time_eval
+from olympus_core.ir.tracer import Array as Array
 from olympus_core.library import methods as _methods
 from olympus_core.library.device import block_until_ready as block_until_ready
 from olympus_core.library.device import clear_caches as clear_caches
@@ -55,18 +66,9 @@ from olympus_core.library.device import local_device_count as local_device_count
 from olympus_core.library.device import local_devices as local_devices
 from olympus_core.library.device import print_environment_info as print_environment_info
 from olympus_core.library.shard_map import shard_map as shard_map
-from olympus_core.mesh_context import set_mesh as set_mesh
-from olympus_core.pmap import pmap as pmap
+from olympus_core.placement.sharding import NamedSharding as NamedSharding
+from olympus_core.placement.sharding import P as P
 from olympus_core.primitives.precision import default_matmul_precision as default_matmul_precision
-from olympus_core.sharded import make_array_from_callback as make_array_from_callback
-from olympus_core.sharded import (
-    make_array_from_single_device_arrays as make_array_from_single_device_arrays,
-)
-from olympus_core.sharding import NamedSharding as NamedSharding
-from olympus_core.sharding import P as P
-from olympus_core.source import name_scope as _name_scope
-from olympus_core.submodules import on_demand as _on_demand
-from olympus_core.tracer import Array as Array
 from olympus_core.transforms.autodiff import grad as grad
 from olympus_core.transforms.autodiff import jvp as jvp
 from olympus_core.transforms.autodiff import linear_transpose as linear_transpose
@@ -78,7 +80,6 @@ from olympus_core.transforms.jacobians import hessian as hessian
 from olympus_core.transforms.jacobians import jacfwd as jacfwd
 from olympus_core.transforms.jacobians import jacrev as jacrev
 from olympus_core.transforms.vmapping import vmap as vmap
-from olympus_core.version import __version__ as __version__
 from olympus_core.xla import BackendStatus as BackendStatus
 from olympus_core.xla import Device as Device
 from olympus_core.xla import DeviceModel as DeviceModel
@@ -89,7 +90,6 @@ from olympus_core.xla import device_models as device_models
 from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import make_mesh as make_mesh
 from olympus_core.xla import target as target
-from olympus_core.xla_computation import xla_computation as xla_computation
 
 checkpoint_policies = _CheckpointPolicies
 jacobian = jacrev

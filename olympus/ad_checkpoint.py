@@ -1,4 +1,4 @@
-"""Checkpointing: recomputing for a derivative instead of storing."""
+"""Checkpointing: a derivative recomputes values instead of saving them."""
 
 from olympus_core.control.checkpoint import CheckpointPolicies as _CheckpointPolicies
 from olympus_core.control.checkpoint import checkpoint_name as checkpoint_name

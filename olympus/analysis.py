@@ -1,75 +1,78 @@
-"""What programs cost and need, what changed between two, and the figures for estimates.
+"""Costs and resources of programs, differences between two, and figures for estimates.
 
-What compares and measures programs is imported when it is first named: a build needs none of it.
+The modules that compare and measure programs are imported at first use: a build does not need
+them.
 """
 
 import typing as _typing
 
-from olympus_core.analysis.cost import Cost as Cost
-from olympus_core.analysis.cost import CostRow as CostRow
-from olympus_core.analysis.cost import CostStack as CostStack
-from olympus_core.analysis.cost import Kind as Kind
-from olympus_core.analysis.cost import Unknown as Unknown
-from olympus_core.analysis.cost import cost_of_module as cost_of_module
-from olympus_core.analysis.cpu_peaks import Calibrated as Calibrated
-from olympus_core.analysis.cpu_peaks import Cpu as Cpu
-from olympus_core.analysis.cpu_peaks import CpuPeaks as CpuPeaks
-from olympus_core.analysis.cpu_peaks import Kept as Kept
-from olympus_core.analysis.cpu_peaks import cache_file as cache_file
-from olympus_core.analysis.cpu_peaks import keep_peaks as keep_peaks
-from olympus_core.analysis.cpu_peaks import kept_peaks as kept_peaks
-from olympus_core.analysis.cpu_peaks import known_peaks as known_peaks
-from olympus_core.analysis.cpu_peaks import this_cpu as this_cpu
-from olympus_core.analysis.estimate import Bound as Bound
-from olympus_core.analysis.estimate import Estimate as Estimate
-from olympus_core.analysis.estimate import Fit as Fit
-from olympus_core.analysis.estimate import KernelEstimate as KernelEstimate
-from olympus_core.analysis.estimate import Roofline as Roofline
-from olympus_core.analysis.estimate import fits as fits
-from olympus_core.analysis.estimate import roofline as roofline
-from olympus_core.analysis.memory import LiveBuffer as LiveBuffer
-from olympus_core.analysis.memory import Memory as Memory
-from olympus_core.analysis.memory import MemoryTotal as MemoryTotal
-from olympus_core.analysis.memory import Moment as Moment
-from olympus_core.analysis.operations import OPERATIONS as OPERATIONS
-from olympus_core.analysis.places import Frame as Frame
-from olympus_core.analysis.places import Place as Place
-from olympus_core.analysis.places import read_name as read_name
-from olympus_core.analysis.sources import SourceMap as SourceMap
-from olympus_core.submodules import on_demand as _on_demand
+from olympus_core.analysis.cost.cost import Cost as Cost
+from olympus_core.analysis.cost.cost import CostRow as CostRow
+from olympus_core.analysis.cost.cost import CostStack as CostStack
+from olympus_core.analysis.cost.cost import Kind as Kind
+from olympus_core.analysis.cost.cost import Unknown as Unknown
+from olympus_core.analysis.cost.cost import cost_of_module as cost_of_module
+from olympus_core.analysis.cost.operations import OPERATIONS as OPERATIONS
+from olympus_core.analysis.hlo.cpu_peaks import Calibrated as Calibrated
+from olympus_core.analysis.hlo.cpu_peaks import Cpu as Cpu
+from olympus_core.analysis.hlo.cpu_peaks import CpuPeaks as CpuPeaks
+from olympus_core.analysis.hlo.cpu_peaks import Kept as Kept
+from olympus_core.analysis.hlo.cpu_peaks import cache_file as cache_file
+from olympus_core.analysis.hlo.cpu_peaks import keep_peaks as keep_peaks
+from olympus_core.analysis.hlo.cpu_peaks import kept_peaks as kept_peaks
+from olympus_core.analysis.hlo.cpu_peaks import known_peaks as known_peaks
+from olympus_core.analysis.hlo.cpu_peaks import this_cpu as this_cpu
+from olympus_core.analysis.hlo.estimate import Bound as Bound
+from olympus_core.analysis.hlo.estimate import Estimate as Estimate
+from olympus_core.analysis.hlo.estimate import Fit as Fit
+from olympus_core.analysis.hlo.estimate import KernelEstimate as KernelEstimate
+from olympus_core.analysis.hlo.estimate import Roofline as Roofline
+from olympus_core.analysis.hlo.estimate import fits as fits
+from olympus_core.analysis.hlo.estimate import roofline as roofline
+from olympus_core.analysis.memory.memory import LiveBuffer as LiveBuffer
+from olympus_core.analysis.memory.memory import Memory as Memory
+from olympus_core.analysis.memory.memory import MemoryTotal as MemoryTotal
+from olympus_core.analysis.memory.memory import Moment as Moment
+from olympus_core.analysis.sources.places import Frame as Frame
+from olympus_core.analysis.sources.places import Place as Place
+from olympus_core.analysis.sources.places import read_name as read_name
+from olympus_core.analysis.sources.sources import SourceMap as SourceMap
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.xla import hlo_cost_analysis as hlo_cost_analysis
 
 if _typing.TYPE_CHECKING:
-    from olympus_core.analysis.changes import Change as Change
-    from olympus_core.analysis.changes import Detail as Detail
-    from olympus_core.analysis.changes import Difference as Difference
-    from olympus_core.analysis.changes import Spot as Spot
-    from olympus_core.analysis.collectives import AxisTraffic as AxisTraffic
-    from olympus_core.analysis.collectives import Collective as Collective
-    from olympus_core.analysis.collectives import by_axes as by_axes
-    from olympus_core.analysis.device_cost import DeviceCost as DeviceCost
-    from olympus_core.analysis.difference import compare as compare
-    from olympus_core.analysis.graph import Graph as Graph
-    from olympus_core.analysis.graph import graph_of as graph_of
-    from olympus_core.analysis.graph import read_module as read_module
+    from olympus_core.analysis.diff.changes import Change as Change
+    from olympus_core.analysis.diff.changes import Detail as Detail
+    from olympus_core.analysis.diff.changes import Difference as Difference
+    from olympus_core.analysis.diff.changes import Spot as Spot
+    from olympus_core.analysis.diff.difference import compare as compare
+    from olympus_core.analysis.diff.graph import Graph as Graph
+    from olympus_core.analysis.diff.graph import graph_of as graph_of
+    from olympus_core.analysis.diff.graph import read_module as read_module
+    from olympus_core.analysis.diff.structure import (
+        structural_fingerprint as structural_fingerprint,
+    )
+    from olympus_core.analysis.hlo.collectives import AxisTraffic as AxisTraffic
+    from olympus_core.analysis.hlo.collectives import Collective as Collective
+    from olympus_core.analysis.hlo.collectives import by_axes as by_axes
+    from olympus_core.analysis.hlo.device_cost import DeviceCost as DeviceCost
     from olympus_core.analysis.profile import KernelProfile as KernelProfile
     from olympus_core.analysis.profile import Profile as Profile
     from olympus_core.analysis.profile import ProfileKind as ProfileKind
     from olympus_core.analysis.profile import ProfileRow as ProfileRow
     from olympus_core.analysis.profile import Span as Span
     from olympus_core.analysis.profiling import profile as profile
-    from olympus_core.analysis.relocation import Relocation as Relocation
-    from olympus_core.analysis.structure import structural_fingerprint as structural_fingerprint
-    from olympus_core.calibration import calibrate as calibrate
+    from olympus_core.analysis.sources.relocation import Relocation as Relocation
+    from olympus_core.api.calibration import calibrate as calibrate
 else:
     __getattr__, __dir__ = _on_demand(
         __name__,
         elsewhere={
-            "olympus_core.analysis.changes": ("Change", "Detail", "Difference", "Spot"),
-            "olympus_core.analysis.collectives": ("AxisTraffic", "Collective", "by_axes"),
-            "olympus_core.analysis.device_cost": ("DeviceCost",),
-            "olympus_core.analysis.difference": ("compare",),
-            "olympus_core.analysis.graph": ("Graph", "graph_of", "read_module"),
+            "olympus_core.analysis.diff.changes": ("Change", "Detail", "Difference", "Spot"),
+            "olympus_core.analysis.hlo.collectives": ("AxisTraffic", "Collective", "by_axes"),
+            "olympus_core.analysis.hlo.device_cost": ("DeviceCost",),
+            "olympus_core.analysis.diff.difference": ("compare",),
+            "olympus_core.analysis.diff.graph": ("Graph", "graph_of", "read_module"),
             "olympus_core.analysis.profile": (
                 "KernelProfile",
                 "Profile",
@@ -78,8 +81,8 @@ else:
                 "Span",
             ),
             "olympus_core.analysis.profiling": ("profile",),
-            "olympus_core.analysis.relocation": ("Relocation",),
-            "olympus_core.analysis.structure": ("structural_fingerprint",),
-            "olympus_core.calibration": ("calibrate",),
+            "olympus_core.analysis.sources.relocation": ("Relocation",),
+            "olympus_core.analysis.diff.structure": ("structural_fingerprint",),
+            "olympus_core.api.calibration": ("calibrate",),
         },
     )

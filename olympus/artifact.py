@@ -1,6 +1,6 @@
 """The `.olympus` bundle: a compiled program in one file, saved, loaded and called.
 
-`docs/artifact.md` describes the format and what it guarantees.
+`docs/reference/bundle.md` describes the format and its guarantees.
 """
 
 from olympus_core.artifact import COMPILERS as COMPILERS

@@ -1,4 +1,4 @@
-"""Derivatives that a function's author writes: the wrappers, and what their rules get."""
+"""User-defined derivatives: the wrappers of functions, and the arguments of their rules."""
 
 from olympus_core.control.custom_jvp import custom_jvp as custom_jvp
 from olympus_core.control.custom_rules import SymbolicZero as SymbolicZero

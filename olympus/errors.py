@@ -1,45 +1,49 @@
-"""The errors OLYMPUS raises on purpose, each with the exit code of the command line.
+"""The errors that OLYMPUS raises on purpose, each with the exit code of the command line.
 
-`why_absent` says why a public namespace does not have a name of the API.
+`why_absent` returns why a public namespace does not have a name of the API.
+`size_remedy` is the hint for a traced array that is used as a size.
+`torch_remedy` is the hint for an attribute that PyTorch's tensors have and arrays do not.
 """
 
-from olympus_core.absent import why_absent as why_absent
-from olympus_core.errors import ArgumentError as ArgumentError
-from olympus_core.errors import ArtifactError as ArtifactError
-from olympus_core.errors import BackendError as BackendError
-from olympus_core.errors import CompileError as CompileError
-from olympus_core.errors import ConcretizationError as ConcretizationError
-from olympus_core.errors import ConfigError as ConfigError
-from olympus_core.errors import DeletedArrayError as DeletedArrayError
-from olympus_core.errors import DTypeError as DTypeError
-from olympus_core.errors import EntryError as EntryError
-from olympus_core.errors import FrozenError as FrozenError
-from olympus_core.errors import GateError as GateError
-from olympus_core.errors import IndexingError as IndexingError
-from olympus_core.errors import InternalError as InternalError
-from olympus_core.errors import KeyReuseError as KeyReuseError
-from olympus_core.errors import LeakedTracerError as LeakedTracerError
-from olympus_core.errors import LoweringError as LoweringError
-from olympus_core.errors import MachineError as MachineError
-from olympus_core.errors import MissingRuleError as MissingRuleError
-from olympus_core.errors import NaNError as NaNError
-from olympus_core.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
-from olympus_core.errors import OlympusError as OlympusError
-from olympus_core.errors import OlympusWarning as OlympusWarning
-from olympus_core.errors import RangeError as RangeError
-from olympus_core.errors import ShapeError as ShapeError
-from olympus_core.errors import ShardingError as ShardingError
-from olympus_core.errors import SignatureError as SignatureError
-from olympus_core.errors import SpecError as SpecError
-from olympus_core.errors import TraceError as TraceError
-from olympus_core.errors import TracerArrayConversionError as TracerArrayConversionError
-from olympus_core.errors import TracerBoolConversionError as TracerBoolConversionError
-from olympus_core.errors import TracerIntegerConversionError as TracerIntegerConversionError
-from olympus_core.errors import TransformError as TransformError
-from olympus_core.errors import TreeError as TreeError
-from olympus_core.errors import TypePromotionError as TypePromotionError
-from olympus_core.errors import UnboundAxisError as UnboundAxisError
-from olympus_core.errors import UsageError as UsageError
+from olympus_core.base.absent_names import why_absent as why_absent
+from olympus_core.base.errors import ArgumentError as ArgumentError
+from olympus_core.base.errors import ArtifactError as ArtifactError
+from olympus_core.base.errors import BackendError as BackendError
+from olympus_core.base.errors import CompileError as CompileError
+from olympus_core.base.errors import ConcretizationError as ConcretizationError
+from olympus_core.base.errors import ConfigError as ConfigError
+from olympus_core.base.errors import DeletedArrayError as DeletedArrayError
+from olympus_core.base.errors import DTypeError as DTypeError
+from olympus_core.base.errors import EntryError as EntryError
+from olympus_core.base.errors import FrozenError as FrozenError
+from olympus_core.base.errors import GateError as GateError
+from olympus_core.base.errors import IndexingError as IndexingError
+from olympus_core.base.errors import InternalError as InternalError
+from olympus_core.base.errors import KeyReuseError as KeyReuseError
+from olympus_core.base.errors import LeakedTracerError as LeakedTracerError
+from olympus_core.base.errors import LoweringError as LoweringError
+from olympus_core.base.errors import MachineError as MachineError
+from olympus_core.base.errors import MissingRuleError as MissingRuleError
+from olympus_core.base.errors import NaNError as NaNError
+from olympus_core.base.errors import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
+from olympus_core.base.errors import OlympusError as OlympusError
+from olympus_core.base.errors import OlympusWarning as OlympusWarning
+from olympus_core.base.errors import RangeError as RangeError
+from olympus_core.base.errors import ShapeError as ShapeError
+from olympus_core.base.errors import ShardingError as ShardingError
+from olympus_core.base.errors import SignatureError as SignatureError
+from olympus_core.base.errors import SpecError as SpecError
+from olympus_core.base.errors import TraceError as TraceError
+from olympus_core.base.errors import TracerArrayConversionError as TracerArrayConversionError
+from olympus_core.base.errors import TracerBoolConversionError as TracerBoolConversionError
+from olympus_core.base.errors import TracerIntegerConversionError as TracerIntegerConversionError
+from olympus_core.base.errors import TransformError as TransformError
+from olympus_core.base.errors import TreeError as TreeError
+from olympus_core.base.errors import TypePromotionError as TypePromotionError
+from olympus_core.base.errors import UnboundAxisError as UnboundAxisError
+from olympus_core.base.errors import UsageError as UsageError
+from olympus_core.base.torch_names import torch_remedy as torch_remedy
+from olympus_core.ir.conversions import size_remedy as size_remedy
 
 ConcretizationTypeError = ConcretizationError
 JaxRuntimeError = MachineError

@@ -1,14 +1,14 @@
-"""Meshes of devices, and shardings: which part of an array each device holds."""
+"""Meshes of devices, and shardings: the part of an array that each device stores."""
 
-from olympus_core.mesh import AbstractMesh as AbstractMesh
-from olympus_core.mesh import AxisType as AxisType
-from olympus_core.mesh import Mesh as Mesh
-from olympus_core.mesh_context import get_mesh as get_mesh
-from olympus_core.mesh_context import set_mesh as set_mesh
-from olympus_core.sharding import NamedSharding as NamedSharding
-from olympus_core.sharding import PartitionSpec as PartitionSpec
-from olympus_core.sharding import Sharding as Sharding
-from olympus_core.sharding import SingleDeviceSharding as SingleDeviceSharding
+from olympus_core.arrays.mesh_context import get_mesh as get_mesh
+from olympus_core.arrays.mesh_context import set_mesh as set_mesh
+from olympus_core.placement.mesh import AbstractMesh as AbstractMesh
+from olympus_core.placement.mesh import AxisType as AxisType
+from olympus_core.placement.mesh import Mesh as Mesh
+from olympus_core.placement.sharding import NamedSharding as NamedSharding
+from olympus_core.placement.sharding import PartitionSpec as PartitionSpec
+from olympus_core.placement.sharding import Sharding as Sharding
+from olympus_core.placement.sharding import SingleDeviceSharding as SingleDeviceSharding
 from olympus_core.xla import MOST_DEVICES as MOST_DEVICES
 from olympus_core.xla import expect_devices as expect_devices
 from olympus_core.xla import more_devices as more_devices

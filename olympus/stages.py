@@ -1,13 +1,13 @@
-"""The stages of ahead-of-time compilation, and what they tell of arguments and memory."""
+"""The stages of ahead-of-time compilation, with their arguments and memory."""
 
-from olympus_core.analysis.cpu_peaks import this_cpu as this_cpu
-from olympus_core.calling import StagedFunction as StagedFunction
-from olympus_core.compiling import Repeats as Repeats
-from olympus_core.outline import Block as Block
-from olympus_core.stages import ArgInfo as ArgInfo
-from olympus_core.stages import Compiled as Compiled
-from olympus_core.stages import Lowered as Lowered
-from olympus_core.stages import Traced as Traced
+from olympus_core.analysis.hlo.cpu_peaks import this_cpu as this_cpu
+from olympus_core.blocks.outline import Block as Block
+from olympus_core.execution.compilation import Repeats as Repeats
+from olympus_core.jit.calling import StagedFunction as StagedFunction
+from olympus_core.stages.stages import ArgInfo as ArgInfo
+from olympus_core.stages.stages import Compiled as Compiled
+from olympus_core.stages.stages import Lowered as Lowered
+from olympus_core.stages.stages import Traced as Traced
 from olympus_core.xla import MemoryAnalysis as MemoryAnalysis
 from olympus_core.xla import Optimize as Optimize
 from olympus_core.xla import Rates as Rates

@@ -1,6 +1,17 @@
-"""Trees under their long names, and what registers a class as a container."""
+"""Trees under their long names, and the registration of classes as containers."""
 
-from olympus_core import tree as _tree
+from olympus_core.base import tree as _tree
+from olympus_core.base.tree import DictKey as DictKey
+from olympus_core.base.tree import FlattenedIndexKey as FlattenedIndexKey
+from olympus_core.base.tree import GetAttrKey as GetAttrKey
+from olympus_core.base.tree import KeyEntry as KeyEntry
+from olympus_core.base.tree import KeyPath as KeyPath
+from olympus_core.base.tree import Partial as Partial
+from olympus_core.base.tree import PyTreeDef as PyTreeDef
+from olympus_core.base.tree import SequenceKey as SequenceKey
+from olympus_core.base.tree import keystr as keystr
+from olympus_core.base.tree import register_dataclass as register_dataclass
+from olympus_core.base.tree import treedef_tuple as treedef_tuple
 from olympus_core.library import tree_util as _tree_util
 from olympus_core.library.tree_util import all_leaves as all_leaves
 from olympus_core.library.tree_util import flatten_one_level as flatten_one_level
@@ -16,17 +27,6 @@ from olympus_core.library.tree_util import (
 from olympus_core.library.tree_util import register_static as register_static
 from olympus_core.library.tree_util import treedef_children as treedef_children
 from olympus_core.library.tree_util import treedef_is_leaf as treedef_is_leaf
-from olympus_core.tree import DictKey as DictKey
-from olympus_core.tree import FlattenedIndexKey as FlattenedIndexKey
-from olympus_core.tree import GetAttrKey as GetAttrKey
-from olympus_core.tree import KeyEntry as KeyEntry
-from olympus_core.tree import KeyPath as KeyPath
-from olympus_core.tree import Partial as Partial
-from olympus_core.tree import PyTreeDef as PyTreeDef
-from olympus_core.tree import SequenceKey as SequenceKey
-from olympus_core.tree import keystr as keystr
-from olympus_core.tree import register_dataclass as register_dataclass
-from olympus_core.tree import treedef_tuple as treedef_tuple
 
 default_registry = _tree.registry
 register_pytree_node = _tree.register_node

@@ -1,6 +1,6 @@
-"""Whether the numbers of a program are right, and which of its operations is not.
+"""Checks of a program's numbers, and a search for the operation that makes them wrong.
 
-`docs/verify.md` says what is compared, and what rounding is allowed.
+`docs/explanation/verification.md` describes the comparisons and the allowed rounding.
 """
 
 from olympus_core.verification import Comparison as Comparison
@@ -14,6 +14,7 @@ from olympus_core.verification import Run as Run
 from olympus_core.verification import Statistics as Statistics
 from olympus_core.verification import Tolerance as Tolerance
 from olympus_core.verification import Verification as Verification
+from olympus_core.verification import arguments_of as arguments_of
 from olympus_core.verification import can_vary as can_vary
 from olympus_core.verification import compare as compare
 from olympus_core.verification import first_wrong as first_wrong

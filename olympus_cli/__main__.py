@@ -4,7 +4,7 @@
 import os
 import sys
 
-from olympus_cli import own_process
+from olympus_cli.process import own_process
 
 __all__ = ["main"]
 
@@ -12,12 +12,12 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
     own_process.claim()
-    from olympus_cli import leaving, shortage
+    from olympus_cli.process import fast_exit, shortage
 
     try:
         _start()
     except SystemExit as end:
-        leaving.leave(end.code)
+        fast_exit.leave(end.code)
         raise
     except (ImportError, MemoryError, OSError, RuntimeError) as error:
         if (told := shortage.words(error)) is None:
@@ -27,11 +27,11 @@ def main() -> None:
 
 
 def _start() -> None:
-    from olympus_cli import interrupts, loading, streams
+    from olympus_cli.process import fast_imports, interrupts, streams
 
     streams.complete()
     interrupts.install()
-    with loading.unhindered():
+    with fast_imports.unhindered():
         from olympus_cli.main import main as command_line  # imports click
 
     command_line()

@@ -16,11 +16,11 @@ from typing import Any
 
 import click
 
-from olympus_cli import interrupts, shortage, streams
-from olympus_cli.choices import GIVEN
-from olympus_cli.loading import unhindered
-from olympus_cli.options import STDOUT, is_verbose, verbose_option
-from olympus_cli.signals import Terminated
+from olympus_cli.options.shared import STDOUT, is_verbose, verbose_option
+from olympus_cli.process import shortage, streams
+from olympus_cli.process.fast_imports import unhindered
+from olympus_cli.process.interrupts import CommandEnd, command_end
+from olympus_cli.text.choices import GIVEN
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -48,7 +48,6 @@ COMMANDS = {
 }
 
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
-_TERMINATED = 143  # 128 + SIGTERM
 
 
 class Commands(click.Group):
@@ -80,7 +79,7 @@ class Commands(click.Group):
         """As click does, with the nearest names in the error."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             from olympus.errors import UsageError
-            from olympus_cli.nearest import did_you_mean
+            from olympus_cli.text.nearest import did_you_mean
 
             hint = did_you_mean(args[0], COMMANDS, "commands are")
             raise UsageError(f"there is no command {args[0]!r}", hint=hint)
@@ -110,7 +109,7 @@ class Commands(click.Group):
                 error.show()
             return error.exit_code
         except click.ClickException as error:
-            from olympus_cli.usage import usage_error
+            from olympus_cli.options.usage import usage_error
 
             return _report(usage_error(error), words, verbose=False)
 
@@ -122,10 +121,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, streams.Unwritable):
             raise
-        except Terminated:
-            ctx.exit(_ended("Terminated", "terminated", _TERMINATED, words))
-        except (KeyboardInterrupt, click.Abort):
-            ctx.exit(_ended("Interrupted", interrupts.MESSAGE, interrupts.EXIT_CODE, words))
+        except (KeyboardInterrupt, click.Abort) as error:
+            ctx.exit(_ended(command_end(error), words))
         except BaseException as error:  # also a class of the program's own
             ctx.exit(_report(error, words, is_verbose()))
 
@@ -141,7 +138,7 @@ def _unwritable(error: streams.Unwritable) -> int:
 
 def _report(error: BaseException, words: list[str], verbose: bool) -> int:
     """Print `error`, as a document too if `words` ask for JSON, and return its exit code."""
-    from olympus_cli import console
+    from olympus_cli.terminal import console
 
     if (told := shortage.words(error)) is not None:
         console.plain_error(told, shortage.HINT)
@@ -149,18 +146,18 @@ def _report(error: BaseException, words: list[str], verbose: bool) -> int:
         return shortage.EXIT_CODE
     code = console.report(error, verbose)
     if _lacks_document(words):
-        from olympus_cli.reports.failures import error_document
+        from olympus_cli.gate_reports.failures import error_document
 
         console.print_json(error_document(error))
     return code
 
 
-def _ended(kind: str, message: str, code: int, words: list[str]) -> int:
+def _ended(end: CommandEnd, words: list[str]) -> int:
     """Print that the user or the system has ended the command; the exit code."""
     with streams.talk():
-        click.echo(message, err=True)
-    _document(kind, message, code, words)
-    return code
+        click.echo(end.message, err=True)
+    _document(*end, words)
+    return end.exit_code
 
 
 def _document(
@@ -168,7 +165,7 @@ def _document(
 ) -> None:
     """Write the document of an end that no class of errors is for, if `words` ask for JSON."""
     if _lacks_document(words):
-        from olympus_cli import console
+        from olympus_cli.terminal import console
 
         error = {"kind": kind, "message": message, "hint": hint, "location": None}
         console.print_json({"error": {**error, "exit_code": code}})
@@ -223,7 +220,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
     if (asked := os.environ.get("_OLYMPUS_COMPLETE")) is not None:
-        from olympus_cli.completion import answer
+        from olympus_cli.options.completion import answer
 
         sys.exit(answer(asked, cli, COMMANDS))
     with streams.data_alone():

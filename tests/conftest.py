@@ -45,7 +45,7 @@ def _start_with_several_devices() -> None:
     Programs of several devices are tested in this process; those that tests start have the usual
     one.
     """
-    from olympus_core.xla.client import cpu_client  # what it imports reads the environment
+    from olympus_core.xla.runtime.cpu import cpu_client  # what it imports reads the environment
 
     os.environ["OLYMPUS_NUM_CPU_DEVICES"] = "8"
     cpu_client()

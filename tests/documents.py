@@ -28,7 +28,7 @@ import olympus
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
 )
 LANGUAGES = {"console", "python", "toml", "yaml", "sh", "text"}
 
@@ -63,9 +63,10 @@ def blocks(document: Path) -> list[Block]:
 
 
 def workplace(folder: Path) -> Path:
-    """A copy of the examples, for the commands of one document to work in."""
+    """A copy of the examples, and of the tutorial's program, for the commands of one document."""
     ignored = shutil.ignore_patterns("build", "__pycache__")
     shutil.copytree(ROOT / "examples", folder / "examples", ignore=ignored)
+    shutil.copytree(ROOT / "docs" / "spirals", folder / "spirals", ignore=ignored)
     return folder
 
 
@@ -83,12 +84,15 @@ def check_console(document: Path, folder: Path) -> None:
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
-    """Each command of a console block, a continued one as one, with the output shown for it."""
+    """Each command of a console block, with the output shown for it.
+
+    A command continues after a backslash, and in lines after "> ", as a shell shows them.
+    """
     assert block.text.startswith("$ "), f"line {block.line}: a console block starts with a command"
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-        command = re.match(r"(.*\\\n)*.*\n", part)
+        command = re.match(r"(.*\\\n)*.*\n(>.*\n)*", part)
         assert command is not None
-        yield command.group(), part[command.end() :]
+        yield re.sub(r"^> ?", "", command.group(), flags=re.MULTILINE), part[command.end() :]
 
 
 def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path:

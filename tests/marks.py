@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from olympus_core.xla import gpu
+from olympus_core.xla.runtime import gpu
 
 #: a browser of the system's; no package of Python's brings one
 CHROMIUM = next(

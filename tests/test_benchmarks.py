@@ -15,10 +15,24 @@ import pytest
 
 import olympus
 from benchmarks import __main__ as cli
-from benchmarks import cells, measure, pairs, plot, programs, report, scaling, whole_report, worker
+from benchmarks import (
+    cells,
+    estimates,
+    measure,
+    pairs,
+    plot,
+    programs,
+    report,
+    scaling,
+    whole_report,
+    worker,
+)
+from benchmarks.estimates import Row
 from benchmarks.measure import Results, Side, Worker
+from olympus import analysis
 from olympus_cli.bench import statistics
-from olympus_core import calibration
+from olympus_core.analysis.hlo.cpu_peaks import GENERIC
+from olympus_core.api import calibration
 
 
 @pytest.mark.parametrize("module", [cells, pairs, statistics, whole_report, worker])
@@ -243,6 +257,29 @@ def test_the_cost_of_a_program_stands_beside_its_lowering() -> None:
     assert "GPT-2 training step, 12 layers: cost" in text
 
 
+def test_estimates_of_loops_take_the_examples_that_are_loops(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, ...] | None] = []
+    taken: list[str] = []
+
+    def recorded(folder: Path, _say: object) -> list[Row]:
+        taken.append(folder.name)
+        return [Row(folder.name, 1.0, 2.0, "launch")]
+
+    def estimated(say: Any, short: bool, only: tuple[str, ...] | None = None) -> list[Row]:
+        asked.append(only)
+        return estimates.estimates(say, short, only)
+
+    monkeypatch.setattr(analysis, "calibrate", lambda: GENERIC)
+    monkeypatch.setattr(estimates, "loop_programs", lambda _short: {})
+    monkeypatch.setattr(estimates, "_rows", recorded)
+    monkeypatch.setattr(cli, "estimates", estimated)
+    assert cli.main(["--only", "estimate-loops"]) == 0
+    assert (asked, taken) == ([estimates.LOOPS], ["kalman", "lstm"])
+    assert "| `kalman` | 1000 | 2000 | 0.500 | launch |" in capsys.readouterr().out
+
+
 def test_estimates_stand_beside_measured_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,6 +293,8 @@ def test_estimates_stand_beside_measured_times(
     assert [row.split(" | ")[0] for row in rows] == [
         "| `mlp: mlp@batch=1`",
         "| `mlp: mlp@batch=64`",
+        "| `loops: scan add 1024`",
+        "| `loops: scan tanh 1024`",
     ]
     for row in rows:
         _, estimated, measured, ratio, bound = row.strip("| ").split(" | ")

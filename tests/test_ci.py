@@ -19,6 +19,7 @@ from olympus_cli.main import COMMANDS
 from tests.documents import ROOT, blocks, read
 
 CI = ROOT / "ci"
+DOCUMENT = ROOT / "docs" / "how-to" / "ci.md"
 FILES = sorted([*CI.rglob("*.yml"), *CI.rglob("*.yaml"), ROOT / ".pre-commit-hooks.yaml"])
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
 
@@ -65,7 +66,7 @@ def test_the_commands_are_accepted(path: Path) -> None:
 
 
 def test_the_commands_of_the_document_are_accepted() -> None:
-    shown = [block.text for block in blocks(ROOT / "docs" / "ci.md") if block.language == "sh"]
+    shown = [block.text for block in blocks(DOCUMENT) if block.language == "sh"]
     assert [is_accepted(words) for text in shown for words in commands(text)] == [True]
 
 
@@ -75,7 +76,7 @@ def test_the_workflow_takes_what_the_example_gives() -> None:
     job = parsed(CI / "github" / "example.yml")["jobs"]["olympus"]
     assert job["with"].keys() <= inputs.keys()
     assert Path(job["uses"]).name == "olympus.yml"
-    described = re.findall(r"^\| `([\w-]+)` \|.*\|.*\|$", read(ROOT / "docs" / "ci.md"), re.M)
+    described = re.findall(r"^\| `([\w-]+)` \|.*\|.*\|$", read(DOCUMENT), re.M)
     assert {*inputs} <= {*described}
     used = re.findall(r"inputs\.([\w-]+)", read(CI / "github" / "olympus.yml"))
     assert {*used} == {*inputs}

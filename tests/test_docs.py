@@ -12,19 +12,24 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
+import tomli
 
 import olympus
 from olympus import errors
 from olympus.stages import shipped_devices
-from olympus_cli.main import COMMANDS
 from olympus_cli.reports.devices import COLUMNS, device_row
-from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS
-from olympus_core.absent import api
-from olympus_core.primitive import op
+from olympus_cli.spec.benching import GATED, THRESHOLD, parse_threshold
+from olympus_cli.spec.limits import LIMITED
+from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS, load_project
+from olympus_core.base.absent_names import api
+from olympus_core.ir.primitive import op
 from tests.documents import ROOT, read
+from tools.site import api as api_pages
+from tools.site import commands, keys
+from tools.site import errors as error_classes
 
 DOCS = ROOT / "docs"
 API: dict[str, set[str]] = {
@@ -91,7 +96,7 @@ def test_what_is_absent_on_purpose_is_absent_and_listed(request: pytest.FixtureR
         listed = ", ".join(f"`{name}`" for name in sorted(names))
         rows.append(f"| `{namespace}` | {listed} | {why} |\n")
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "differences.md", "absent", "\n" + "".join(rows) + "\n", update)
+    check_made(DOCS / "explanation/differences.md", "absent", "\n" + "".join(rows) + "\n", update)
 
 
 def test_every_other_name_is_present_or_listed_as_pending(request: pytest.FixtureRequest) -> None:
@@ -103,7 +108,7 @@ def test_every_other_name_is_present_or_listed_as_pending(request: pytest.Fixtur
             lines.append(f"**{namespace}**: {len(missing)}\n\n{listed}\n\n")
     made = "".join(lines) or "Nothing.\n"
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "differences.md", "pending", f"\n{made}", update)
+    check_made(DOCS / "explanation/differences.md", "pending", f"\n{made}", update)
 
 
 # --- primitives ---------------------------------------------------------------------------------
@@ -129,42 +134,106 @@ def test_the_primitives_are_listed(request: pytest.FixtureRequest) -> None:
         for family, (sentence, names) in families().items()
     )
     made = f"| module | primitives | what they are |\n| --- | --- | --- |\n{rows}"
-    check_made(
-        DOCS / "olympuspr.md", "primitives", made, request.config.getoption("--update-golden")
-    )
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "explanation/olympuspr.md", "primitives", made, update)
 
 
 # --- commands, keys, devices, exit codes --------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_of_a_command_is_described(name: str) -> None:
-    text = read(DOCS / "cli.md")
-    own = section(text, f"## olympus {name}")
-    shared = {
-        option: where
-        for option, where, _ in table_rows(section(text, "## Options that commands share"))
-    }
-    command: click.Command = importlib.import_module(f"olympus_cli.commands.{name}").command
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            flag = parameter.opts[-1]
-            common = [where for option, where in shared.items() if flag in option]
-            assert f"`{flag}" in own or any(applies(where, name) for where in common), flag
+def test_the_commands_of_the_page_are_those_of_the_command_line() -> None:
+    shown = re.findall(r"^## olympus (\w+)", read(DOCS / "reference/cli.md"), re.MULTILINE)
+    assert sorted(shown) == sorted(commands.names())
 
 
-def applies(where: str, name: str) -> bool:
-    """Whether the second column of the shared options speaks of the command."""
-    if where.startswith("all"):
-        return name not in where
-    return name in re.findall(r"\w+", where)
+@pytest.mark.parametrize("name", commands.names())
+def test_every_option_of_a_command_is_listed(name: str, request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    page = DOCS / "reference/cli.md"
+    check_made(page, f"options {name}", f"\n{commands.option_table(name)}\n", update)
+    own = section(read(page), f"## olympus {name}")
+    for flag in commands.flags(name):
+        assert f"`{flag}" in own or flag in commands.COMMON
 
 
-def test_every_key_of_a_project_is_described() -> None:
-    text = read(DOCS / "projects.md")
-    for heading, keys in (("## `[project]`", PROJECT_KEYS), ("## `[target.NAME]`", TARGET_KEYS)):
-        rows = list(table_rows(section(text, heading)))[1:]
-        assert [_NAME.findall(row[0])[0] for row in rows] == list(keys)
+def test_the_common_options_are_listed(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    made = f"\n{commands.common_table()}\n"
+    check_made(DOCS / "reference/cli.md", "options common", made, update)
+    assert all(f"`{flag}`" in made for flag in commands.COMMON)
+
+
+@pytest.mark.parametrize("table", keys.described())
+def test_every_key_of_a_table_is_listed(table: str, request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    made = f"\n{keys.key_table(table)}\n"
+    check_made(DOCS / "reference/olympus-toml.md", f"keys {table}", made, update)
+
+
+def hinted_keys(text: str, folder: Path) -> set[str]:
+    """The keys that the error for an unknown key names; `text` has the key `none`."""
+    (folder / "olympus.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(errors.SpecError) as caught:
+        load_project(folder)
+    assert caught.value.hint is not None
+    return set(caught.value.hint.removeprefix("its keys are ").split(", "))
+
+
+_TARGET = '[target.t]\nentry = "m:f"\n'
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("bench", f"{_TARGET}bench.none = 1"),
+        ("tolerance", f"{_TARGET}tolerance.none = 1"),
+        ("inputs", f"{_TARGET}inputs.x.none = 1"),
+        ("device", "[device.d]\nnone = 1"),
+    ],
+)
+def test_the_keys_are_those_that_a_project_may_have(table: str, text: str, tmp_path: Path) -> None:
+    assert {*keys.described()[table]} == hinted_keys(text, tmp_path)
+
+
+def test_the_keys_of_projects_targets_and_budgets_are_those_that_are_read() -> None:
+    described = keys.described()
+    assert list(described["project"]) == list(PROJECT_KEYS)
+    assert list(described["target"]) == list(TARGET_KEYS)
+    assert {*described["budget"]} == {*LIMITED, "fits", "forbid", "donation"}
+
+
+def test_the_defaults_of_keys_are_those_of_a_project_without_them(tmp_path: Path) -> None:
+    def default(table: str, key: str) -> Any:
+        text = keys.described()[table][key]["default"]
+        return tomli.loads(f"x = {text.strip('`')}")["x"]
+
+    (tmp_path / "olympus.toml").write_text(_TARGET, encoding="utf-8")
+    project = load_project(tmp_path)
+    target = project.targets["t"]
+    assert project.build_dir.name == default("project", "build-dir")
+    assert (project.history is not None) == default("project", "history")
+    assert [each.backend for each in target.backends] == default("target", "backends")
+    assert target.optimize == default("target", "optimize")
+    assert target.repeats == default("target", "repeats")
+    assert target.golden == default("target", "golden")
+    assert parse_threshold(default("bench", "threshold")) == THRESHOLD
+    assert tuple(default("bench", "metrics")) == GATED
+
+
+def test_every_error_is_listed_and_shown(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    page = DOCS / "reference/errors.md"
+    check_made(page, "errors", f"\n{error_classes.error_table()}\n", update)
+    text = read(page)
+    examples = text.partition("\n## Examples\n")[2]
+    assert [each for each in error_classes.names() if each not in examples] == []
+    assert [name for name in vars(errors) if name.endswith("Error") and name not in text] == []
+
+
+def test_every_package_is_listed(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    page = DOCS / "reference/python.md"
+    check_made(page, "packages", f"\n{api_pages.index_table()}\n", update)
 
 
 def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
@@ -174,14 +243,13 @@ def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
         rows.append((f"`{name}`", *figures, device.product))
     made = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "devices.md", "devices", f"\n{made}\n", update)
+    check_made(DOCS / "reference/devices.md", "devices", f"\n{made}\n", update)
     default = olympus.target("gpu").device
-    assert f"`{default}` is the default" in " ".join(read(DOCS / "gpu.md").split())
+    assert f"`{default}` is the default" in " ".join(read(DOCS / "how-to/gpu.md").split())
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/cli.md"])
-def test_every_exit_code_is_described(document: str) -> None:
-    rows = table_rows(read(ROOT / document))
+def test_every_exit_code_is_described() -> None:
+    rows = table_rows(read(DOCS / "reference/errors.md"))
     codes = {int(row[0]) for row in rows if row[0].isdigit()}
     kinds = [x for x in vars(errors).values() if isinstance(x, type)]
     classes = [x for x in kinds if issubclass(x, errors.OlympusError)]
@@ -195,11 +263,11 @@ def test_every_switch_is_described(request: pytest.FixtureRequest) -> None:
         sentence = " ".join((context.__doc__ or "").partition("\n\n")[0].split())
         lines.append(f"| `{name}` | `{value!r}` | {sentence} |")
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "overview.md", "switches", "\n".join([*lines, "", ""]), update)
+    check_made(DOCS / "reference/environment.md", "switches", "\n".join([*lines, "", ""]), update)
 
 
 def test_every_variable_of_the_environment_is_described() -> None:
-    rows = table_rows(section(read(DOCS / "overview.md"), "## The environment"))
+    rows = table_rows(read(DOCS / "reference/environment.md"))
     described = {name.partition("=")[0] for row in rows for name in _NAME.findall(row[0])}
     sources = [p for name in ("olympus_core", "olympus_cli") for p in (ROOT / name).rglob("*.py")]
     assert sources

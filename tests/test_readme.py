@@ -19,12 +19,16 @@ from tests.documents import (
     read,
     workplace,
 )
+from tools.site import api
 
 #: Documents whose Python blocks another test runs.
 TESTED_ELSEWHERE = {
-    "docs/artifact.md": "tests/artifact/test_bundle_docs.py",
-    "docs/projects.md": "tests/cli/test_statics.py",
+    "docs/reference/bundle.md": "tests/artifact/test_bundle_docs.py",
+    "docs/reference/olympus-toml.md": "tests/cli/test_statics.py",
 }
+
+#: Pages that are generated when the site is built.
+GENERATED = {ROOT / "docs" / api.FOLDER / f"{name}.md" for name in api.packages()}
 
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
@@ -60,7 +64,8 @@ def test_every_block_says_what_it_is(document: Path) -> None:
 @every_document
 def test_links_lead_to_files(document: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read(document))
-    missing = [link for link in links if not (document.parent / link).exists()]
+    there = [(document.parent / link).resolve() for link in links]
+    missing = [link for link in there if not link.exists() and link not in GENERATED]
     assert not missing
 
 
@@ -82,6 +87,17 @@ def test_the_readme_names_the_commands_that_the_whole_check_runs() -> None:
     ):
         assert command in install.splitlines()
         assert command in script
+
+
+def test_the_figures_of_the_readme_are_those_of_the_benchmarks() -> None:
+    rows = [line for line in read(ROOT / "README.md").splitlines() if line.endswith(") |")]
+    measured = read(ROOT / "docs" / "explanation" / "benchmarks.md").splitlines()
+    assert rows
+    assert [row for row in rows if row not in measured] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(read(ROOT / "README.md").splitlines()) <= 120
 
 
 def test_the_readme_shows_each_command() -> None:

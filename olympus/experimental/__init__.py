@@ -1,10 +1,10 @@
-"""Where programs written for JAX look for what has its place in `olympus` by now."""
+"""Names that older programs for JAX import from `experimental`; now they are in `olympus`."""
 
 import typing as _typing
 
-from olympus_core.context import disable_x64 as disable_x64
-from olympus_core.context import enable_x64 as enable_x64
-from olympus_core.submodules import on_demand as _on_demand
+from olympus_core.base.context import disable_x64 as disable_x64
+from olympus_core.base.context import enable_x64 as enable_x64
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
     from olympus.experimental import pjit as pjit

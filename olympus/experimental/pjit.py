@@ -1,5 +1,5 @@
-"""`pjit`, which older programs call what is `olympus.jit` by now."""
+"""`pjit`, the name of `olympus.jit` in older programs."""
 
-from olympus_core.api import jit as _jit
+from olympus_core.api.jit import jit as _jit
 
 pjit = _jit

@@ -1,4 +1,4 @@
-"""`shard_map` as older programs import and call it: `olympus.shard_map` is the newer form."""
+"""`shard_map` with the signature of older programs; `olympus.shard_map` is the newer form."""
 
 from olympus_core.library.shard_map import older_shard_map as _older_shard_map
 

@@ -1,4 +1,4 @@
-"""What programs that work on the IR itself (`olympus.extend.core`), or call users' code, use."""
+"""Extensions: the IR for programs that transform it (`core`), and marks for users' callers."""
 
 from olympus.extend import core as core
-from olympus_core.source import mark_caller as mark_caller
+from olympus_core.base.source import mark_caller as mark_caller

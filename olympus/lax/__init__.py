@@ -3,6 +3,9 @@
 import typing as _typing
 from collections.abc import Callable as _Callable
 
+from olympus_core.base.lazy_modules import on_demand as _on_demand
+from olympus_core.ir.primitive import Primitive as _Primitive
+from olympus_core.ir.primitive import op as _op
 from olympus_core.library.lax.associative import associative_scan as associative_scan
 from olympus_core.library.lax.barrier import optimization_barrier as optimization_barrier
 from olympus_core.library.lax.collective import all_gather as all_gather
@@ -204,10 +207,7 @@ from olympus_core.library.special.lax import igamma as igamma
 from olympus_core.library.special.lax import igamma_grad_a as igamma_grad_a
 from olympus_core.library.special.lax import igammac as igammac
 from olympus_core.library.special.lax import random_gamma_grad as random_gamma_grad
-from olympus_core.primitive import Primitive as _Primitive
-from olympus_core.primitive import op as _op
 from olympus_core.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
-from olympus_core.submodules import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
     from olympus.lax import linalg as linalg

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.nn.activations import celu as celu
 from olympus_core.library.nn.activations import elu as elu
 from olympus_core.library.nn.activations import gelu as gelu
@@ -34,7 +35,6 @@ from olympus_core.library.softmax import log_softmax as log_softmax
 from olympus_core.library.softmax import logmeanexp as logmeanexp
 from olympus_core.library.softmax import logsumexp as logsumexp
 from olympus_core.library.softmax import softmax as softmax
-from olympus_core.submodules import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
     from olympus.nn import initializers as initializers

@@ -2,7 +2,8 @@
 
 import typing as _typing
 
-from olympus_core.dtypes import is_sub_dtype as _is_sub_dtype
+from olympus_core.base.dtypes import is_sub_dtype as _is_sub_dtype
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.library.numpy.array_api import __array_api_version__ as __array_api_version__
 from olympus_core.library.numpy.array_api import (
     __array_namespace_info__ as __array_namespace_info__,
@@ -407,7 +408,6 @@ from olympus_core.library.numpy.sorting.sorting import lexsort as lexsort
 from olympus_core.library.numpy.sorting.sorting import partition as partition
 from olympus_core.library.numpy.sorting.sorting import sort as sort
 from olympus_core.library.numpy.sorting.sorting import sort_complex as sort_complex
-from olympus_core.submodules import on_demand as _on_demand
 
 issubdtype = _is_sub_dtype
 

@@ -1,4 +1,4 @@
-"""`olympus.scipy`: functions of SciPy, a namespace a subject."""
+"""`olympus.scipy`: functions of SciPy, one namespace for each subject."""
 
 from olympus.scipy import linalg as linalg
 from olympus.scipy import special as special

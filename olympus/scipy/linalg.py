@@ -1,4 +1,4 @@
-"""`olympus.scipy.linalg`: decompositions, equations, and matrices of a structure."""
+"""`olympus.scipy.linalg`: decompositions, equations, and structured matrices."""
 
 from olympus_core.library.scipy.linalg.decompositions import cho_factor as cho_factor
 from olympus_core.library.scipy.linalg.decompositions import cholesky as cholesky

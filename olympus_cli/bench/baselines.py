@@ -18,11 +18,11 @@ from typing import Any
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.bench.conditions import host
+from olympus_cli.bench.measure.conditions import host
 from olympus_cli.bench.model import Measured
-from olympus_cli.nearest import did_you_mean
-from olympus_cli.places import shown, unwritable
 from olympus_cli.reports.strict import check_keys, read_json
+from olympus_cli.text.nearest import did_you_mean
+from olympus_cli.text.places import shown, unwritable
 
 __all__ = [
     "BASELINES",
@@ -39,7 +39,8 @@ __all__ = [
 
 BASELINES = "baselines"  # the folder, in that of olympus.toml
 
-_VERSION = 1  # raised with every change that an old reader would misread
+_VERSION = 2  # raised with every change that an old reader would misread
+_EARLIER = (1,)  # in version 1 metrics have their old names: `OLD_NAMES`
 _NAME = re.compile(r"[A-Za-z0-9_+-][\w.+-]{0,99}", re.ASCII)
 _SUFFIX = ".json"
 _SAVING = "olympus bench --save-baseline NAME saves one"
@@ -114,7 +115,7 @@ def read_baseline(path: Path) -> Baseline:
             f"there is no baseline {shown(path)}",
             hint=did_you_mean(path.stem, there, "there are") or _SAVING,
         )
-    data = read_json(path, _VERSION)
+    data = read_json(path, _VERSION, _EARLIER)
     try:
         check_keys(data, ("targets",), "")
         return Baseline(shown(path), _rounds(data["targets"]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olympus_cli.bench.against import Other
-from olympus_cli.bench.attempts import Against
-from olympus_cli.bench.rounds import Side
-from olympus_cli.bench.verdict import MEASUREMENTS
-from olympus_cli.bench.work import SamplerWork
-from olympus_cli.units import counted
+from olympus_cli.bench.compare.against import Other
+from olympus_cli.bench.compare.attempts import Against
+from olympus_cli.bench.compare.rounds import LEAST_PAIRS, Side
+from olympus_cli.bench.compare.verdict import MEASUREMENTS
+from olympus_cli.bench.measure.work import SamplerWork
+from olympus_cli.text.units import counted
 
 __all__ = ["expected_time"]
 
@@ -22,7 +22,8 @@ def expected_time(
     """The seconds of measuring that the time limits allow, and the work that comes on top.
 
     The time limit is of a target, or of each side that runs, in one measurement; a comparison that
-    is undecided is measured again.
+    is undecided is measured again.  One in turns takes `LEAST_PAIRS` pairs of samples a round, also
+    where their calls take longer than the limit.
     """
     least = most = 0.0
     processes = [0, 0]
@@ -33,10 +34,16 @@ def expected_time(
         least, most = least + limit, most + times * limit
         processes[0] += sides * against.processes
         processes[1] += times * sides * against.processes
+    pairs = sum(isinstance(other, Side) for other in others) * against.processes
+    least_pairs = (
+        f"; each of {counted(pairs, 'round')} of a comparison in turns has at least "
+        f"{LEAST_PAIRS} pairs of samples, whatever the time limit"
+    )
     again = f", or {most:g} s if it is repeated" if most > least else ""
     more = f" to {processes[1]}" if processes[1] > processes[0] else ""
     return (
         f"the measuring of {counted(len(works), 'program')} takes up to {least:g} s{again}; the "
         f"start, imports, compilation and first call of {processes[0]}{more} "
         f"{'process comes' if processes == [1, 1] else 'processes come'} on top"
+        + (least_pairs if pairs else "")
     )

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from olympus_cli.bench.statistics import CONFIDENCE, summarize
 from olympus_cli.reports.strict import typed
-from olympus_cli.units import byte_size, count, duration
+from olympus_cli.text.metrics import current_name
+from olympus_cli.text.units import byte_size, count, duration
 
-__all__ = ["TEXT", "Direction", "Measured", "Metric", "metric_name"]
+__all__ = ["TEXT", "Direction", "Measured", "Metric"]
 
 Direction = Literal["lower", "higher", "neither"]
 
@@ -28,13 +29,6 @@ def _spaced(rate: float) -> str:
     return told if told[-1].isalpha() else f"{told} "
 
 
-_NAMES = {
-    "import": "import olympus",
-    "import_program": "import program",
-    "flop_rate": "flops",
-    "byte_rate": "bytes",
-}
-
 #: How the figures of each unit are shown.
 TEXT: dict[str, Callable[[float], str]] = {
     "s": duration,
@@ -43,15 +37,6 @@ TEXT: dict[str, Callable[[float], str]] = {
     "FLOP/s": lambda rate: f"{_spaced(rate)}FLOP/s",
     "B/s": lambda rate: f"{_spaced(rate)}B/s",
 }
-
-
-def metric_name(metric: str) -> str:
-    """What a metric is called in tables.
-
-    >>> metric_name("steady_call")
-    'steady call'
-    """
-    return _NAMES.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -82,12 +67,12 @@ class Metric:
 class Measured:
     """All that was measured of one target on one backend, in one run.
 
-    `metrics` are by name: "steady_call", "first_call", "load", "trace", "lower", "compile",
-    "import", "peak_memory", ...  `machine` says what figures can be compared with: those of another
-    machine cannot.  `conditions` are the load and the clock while it was measured, for a reader.
-    `fingerprint` is the structural fingerprint of the program.  `facts` are what is known of the
-    program and of how it was measured ("flops", "estimate_seconds", "input_sets", ...), `notes` are
-    sentences for a reader, and `matrix` are the target's values of its matrix.
+    `metrics` are by name, one of `BENCH` in `olympus_cli/text/metrics.py`.  `machine` identifies
+    the machine: figures of different machines cannot be compared.  `conditions` are the load and
+    the clock during the measurement, for a reader.  `fingerprint` is the structural fingerprint
+    of the program.  `facts` are what is known of the program and of how it was measured ("flops",
+    "estimate_seconds", "input_sets", ...), `notes` are sentences for a reader, and `matrix` are the
+    target's values of its matrix.
     """
 
     target: str
@@ -122,11 +107,11 @@ class Measured:
 
     @staticmethod
     def of_document(data: object) -> Measured:
-        """The measurement that `document` gave `data` for.
+        """The measurement that `document` gave `data` for; old names of metrics are accepted.
 
         Raises:
-            ValueError: it is not of such a form, or a metric has no sample; the message names the
-                place.
+            ValueError: it is not of such a form, or a metric has no sample or two names; the
+                message names the place.
         """
         if not isinstance(data, dict):
             raise ValueError("the document is not an object")
@@ -135,7 +120,8 @@ class Measured:
         if not isinstance(metrics, dict):
             raise ValueError("metrics is not an object")
         rest = {key: value for key, value in data.items() if key not in (*scalars, "confidence")}
-        rest["metrics"] = {name: _without_summary(each) for name, each in metrics.items()}
+        names = _current_names(metrics)
+        rest["metrics"] = {name: _without_summary(metrics[names[name]]) for name in names}
         stored: _Stored = typed(rest, _Stored)
         for name, metric in stored.metrics.items():
             if not metric.samples or metric.batch < 1:
@@ -156,6 +142,17 @@ class _Stored:
     versions: Mapping[str, str]
     fingerprint: str | None
     notes: tuple[str, ...]
+
+
+def _current_names(metrics: Mapping[str, object]) -> dict[str, str]:
+    """The current names of metrics, with those that the document has; ValueError for two of one."""
+    found: dict[str, str] = {}
+    for name in metrics:
+        current = current_name(name)
+        if current in found:
+            raise ValueError(f"metrics has {current} twice, as {found[current]} and as {name}")
+        found[current] = name
+    return found
 
 
 def _without_summary(metric: object) -> object:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from olympus_cli.bench.attempts import Attempt
-from olympus_cli.bench.compared import compared_cases, compared_notes, compared_table
-from olympus_cli.bench.model import TEXT, Measured, Metric, metric_name
+from olympus_cli.bench.compare.attempts import Attempt
+from olympus_cli.bench.compare.comparing import Compared, Judged
+from olympus_cli.bench.compare.verdict import MetricVerdict
+from olympus_cli.bench.model import TEXT, Measured, Metric
 from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
 from olympus_cli.bench.sweep import Sweep, sweeps_of
 from olympus_cli.faults.failure import Failure
-from olympus_cli.reports.failures import failure_data
-from olympus_cli.reports.gates import Case, GateReport, Remark, Table, case_of_error
-from olympus_cli.units import byte_size, count, duration
+from olympus_cli.gate_reports.failures import failure_data
+from olympus_cli.gate_reports.model import Case, GateReport, Remark, Table, Word, case_of_error
+from olympus_cli.text.units import byte_size, count, duration
 
 __all__ = [
     "attempt_tables",
     "bench_report",
+    "compared_cases",
+    "compared_notes",
+    "compared_table",
     "fact_rows",
     "measured_tables",
     "overview_table",
     "sweep_tables",
+    "worse_lines",
 ]
 
 _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
@@ -35,7 +41,7 @@ def measured_tables(found: Measured) -> tuple[Table, Table]:
     processes = _number(found.facts, "processes") or 1
     if processes > 1:  # a comparison tells the means of processes beside
         title += f": all samples of {processes:g} processes"
-    rows = tuple((metric_name(name), *_cells(metric)) for name, metric in found.metrics.items())
+    rows = tuple((name, *_cells(metric)) for name, metric in found.metrics.items())
     return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(found))
 
 
@@ -62,6 +68,8 @@ def fact_rows(found: Measured) -> tuple[tuple[str, str], ...]:
         rows.append(("roofline", _roofline(facts)))
     if facts.get("estimate_seconds") is not None:
         rows.append(("estimate", f"{duration(_number(facts, 'estimate_seconds'))} a call"))
+    if facts.get("peaks_assumption") is not None and len(rows) > 1:
+        rows.append(("peaks", str(facts["peaks_assumption"])))
     return (
         *rows,
         ("warm-up", _warm_up(facts)),
@@ -87,7 +95,7 @@ def _roofline(facts: Any) -> str:
     peaks = facts.get("peaks")
     of = {
         "calibrated": "the calibrated peaks of this CPU",
-        "usual": "usual peaks, as this CPU is not calibrated: olympus devices --calibrate",
+        "usual": "usual peaks, as this CPU is not calibrated",
     }.get(str(peaks), f"the peaks of {peaks}")
     part = "" if share is None else f", and the call reaches {share:.0%} of it"
     if share is not None and share > 1:
@@ -153,13 +161,13 @@ def _load(found: Measured) -> str:
 def overview_table(attempts: Sequence[Attempt]) -> Table:
     """A line for each target, also for those that failed."""
     found = [each.measured for each in attempts if each.measured is not None]
-    names = ("steady_call", "first_call", "compile", "load", "peak_memory")
+    names = ("steady-call", "first-call", "compile", "load", "process-memory")
     kept = [name for name in names if any(name in each.metrics for each in found)]
     rows = tuple(
         (each.name, *(_median(each.measured, name) for name in kept), _fate(each.failure))
         for each in attempts
     )
-    return ("all targets", ("target", *map(metric_name, kept), "outcome"), rows)
+    return ("all targets", ("target", *kept, "outcome"), rows)
 
 
 def _median(found: Measured | None, name: str) -> str:
@@ -224,3 +232,95 @@ def _case(attempt: Attempt) -> Case:
     metrics = attempt.measured.metrics if attempt.measured is not None else {}
     figures = {name: metric.to_data() for name, metric in metrics.items()}
     return Case(attempt.name, "bench", "measured", "passed", figures=figures)
+
+
+_COMPARED_COLUMNS = ("metric", "before", "now", "ratio", "interval", "verdict", "can fail")
+_WORDS: dict[str, Word] = {
+    "better": "passed",
+    "no change": "passed",
+    "inconclusive": "inconclusive",
+}
+
+
+def compared_table(found: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """A row for each metric that both sides have."""
+    how = "in turns" if found.paired else "stored"
+    title = f"{found.target} against {found.label}, {how}: means over the processes"
+    return title, _COMPARED_COLUMNS, tuple(map(_row, found.judged))
+
+
+def _row(judged: Judged) -> tuple[str, ...]:
+    verdict = judged.verdict
+    return (
+        judged.metric,
+        _figure(judged.before, judged.unit),
+        _figure(judged.now, judged.unit),
+        "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
+        _ratio_interval(verdict),
+        verdict.word,
+        "yes" if judged.gate else "no",
+    )
+
+
+def _figure(value: float | None, unit: str) -> str:
+    return "-" if value is None else TEXT[unit](value)
+
+
+def _ratio_interval(verdict: MetricVerdict) -> str:
+    if verdict.low is None or verdict.high is None:
+        return "-"
+    return f"{verdict.low:.3f} .. {verdict.high:.3f}"
+
+
+def compared_notes(found: Compared) -> Iterator[str]:
+    """What a reader should know of the two sides, and why a verdict is what it is."""
+    yield from found.notes
+    names: dict[str, list[str]] = {}  # most reasons are those of several metrics
+    for each in found.judged:
+        if each.gate and each.verdict.reason:
+            told = f"{each.verdict.word}: {each.verdict.reason}"
+            names.setdefault(told, []).append(each.metric)
+    for told, metrics in names.items():
+        yield f"{' and '.join(metrics)} {'is' if len(metrics) == 1 else 'are'} {told}"
+
+
+def worse_lines(found: Compared) -> Iterator[str]:
+    """What fails the gate, a sentence for each metric."""
+    for each in found.worse:
+        yield f"target {found.target!r}: {_worse(each, found.label)}"
+
+
+def _worse(judged: Judged, label: str) -> str:
+    verdict = judged.verdict
+    before, now = (_figure(each, judged.unit) for each in (judged.before, judged.now))
+    return (
+        f"{judged.metric} is worse than {label}: {now}, and it was {before}; "
+        f"ratio {verdict.ratio:.3f}, {_confidence(verdict.confidence)} interval "
+        f"{_ratio_interval(verdict)}, threshold {_percent(verdict.threshold)}"
+    )
+
+
+def _confidence(share: float) -> str:
+    """A confidence, with two digits of what it lacks to 100%.
+
+    >>> _confidence(0.95), _confidence(1 - 0.05 / 3), _confidence(1 - 0.05 / 600)
+    ('95%', '98.3%', '99.9917%')
+    """
+    digits = max(0, 1 - math.floor(math.log10(100 * (1 - share))))
+    return f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g}%"
+
+
+def compared_cases(found: Compared) -> Iterator[Case]:
+    """A case for each metric; what cannot fail is skipped, with its verdict in the figures."""
+    worse = {each.metric: _worse(each, found.label) for each in found.worse}
+    figures = found.document()["metrics"]
+    for each in found.judged:
+        word: Word = "failed" if each.metric in worse else "skipped"
+        if each.gate and each.metric not in worse:
+            word = _WORDS.get(each.verdict.word, "passed")  # "worse" of processors' time alone
+        message = worse.get(each.metric, each.verdict.reason)
+        yield Case(found.target, "bench", each.metric, word, message, figures=figures[each.metric])

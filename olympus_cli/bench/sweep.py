@@ -14,10 +14,10 @@ from typing import Any
 
 from olympus_cli.bench.model import Measured
 from olympus_cli.bench.statistics import summarize
-from olympus_cli.reports.axis import plain_number
-from olympus_cli.reports.plot import Plot, Series
+from olympus_cli.charts.axis import plain_number
+from olympus_cli.charts.plot import Plot, Series
 from olympus_cli.spec.matrix import Values, suffix
-from olympus_cli.units import count, duration
+from olympus_cli.text.units import count, duration
 
 __all__ = [
     "Exponent",
@@ -67,7 +67,7 @@ class SweepLine:
     @property
     def label(self) -> str:
         """The values of the matrix that tell it from the other lines of its sweep."""
-        return suffix(self.fixed).removeprefix("@") or "steady call"
+        return suffix(self.fixed).removeprefix("@") or "steady-call"
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class Sweep:
     @property
     def title(self) -> str:
         """What its table and its plot are about."""
-        return f"{self.target}: steady call against {self.axis}"
+        return f"{self.target}: steady-call against {self.axis}"
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of its table; one line needs no name."""
-        names = (self.axis, "steady call", "interval", "flops")
+        names = (self.axis, "steady-call", "interval", "flops")
         return names if len(self.lines) == 1 else ("line", *names)
 
     @property
@@ -232,7 +232,7 @@ def _line(members: Sequence[Measured], axis: str) -> SweepLine:
 
 
 def _point(member: Measured, axis: str) -> SweepPoint:
-    steady = summarize(member.metrics["steady_call"].samples)
+    steady = summarize(member.metrics["steady-call"].samples)
     flops = member.facts.get("flops")
     return SweepPoint(
         float(member.matrix[axis]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -10,13 +9,14 @@ from itertools import chain
 from pathlib import Path
 
 from olympus.errors import UsageError
-from olympus_cli import signals
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options, Task, plan
-from olympus_cli.builder.pool import OnStage, run_tasks
+from olympus_cli.builder.pool import run_tasks
 from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
+from olympus_cli.process import interrupts
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.pool import OnStage, default_jobs
 
 __all__ = ["Listener", "build"]
 
@@ -52,12 +52,12 @@ def build(
     """
     found: dict[str, Outcome] = {}
     with ExitStack() as stack:
-        stack.enter_context(signals.raised())
+        stack.enter_context(interrupts.terminations_raised())
         tasks, failed = plan(folders, root, options)
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
             held = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(held)
-        jobs = options.jobs or _processors()
+        jobs = options.jobs or default_jobs()
         running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
         for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.staged:
@@ -73,10 +73,3 @@ def _commit(task: Task, outcome: Outcome) -> Outcome:
     except UsageError as error:
         return replace(outcome, status="failed", failure=Failure.of(error))
     return outcome
-
-
-def _processors() -> int:
-    """How many processors this process may use, which a container or `taskset` limits."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.places import shown
 from olympus_cli.reports.json import read_report
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
+from olympus_cli.text.places import shown
 
 __all__ = ["outputs_folder"]
 

@@ -20,8 +20,8 @@ from olympus.artifact import COMPILERS, Host, Node
 from olympus.files import read_regular
 from olympus.stages import device_config, device_model
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.program.versions import installed_version
 from olympus_cli.spec.backends import backend_text
-from olympus_cli.versions import installed_version
 
 __all__ = [
     "DIGESTS",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from olympus_cli.builder.outcome import Outcome
-from olympus_cli.tables import LEAST_NAME, are_short, shortened
-from olympus_cli.units import duration
+from olympus_cli.terminal.tables import LEAST_NAME, are_short, shortened
+from olympus_cli.text.units import duration
 
 __all__ = ["build_text"]
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
-from olympus_cli.places import shown
 from olympus_cli.reports.json import PAGE, REPORT, read_report
 from olympus_cli.reports.model import OutputFile
 from olympus_cli.reports.strict import NewerSchema, is_inside, open_regular, read_json, typed
 from olympus_cli.reports.text import SUMMARY
+from olympus_cli.text.places import shown
 
 __all__ = ["MANIFEST", "Manifest", "intact", "output_file", "written_by_build"]
 
@@ -43,21 +43,23 @@ _OF_BACKEND = re.compile(
 class Manifest:
     """What is in an output folder; `project` is the path from there to the project's folder.
 
-    `parts` are those of the content keys, by the backend's label and the name of the part; a list
-    of an earlier version has none.
+    `parts` are those of the content keys, by the backend's label and the name of the part, and
+    `sources` is the digest of the project's modules; a list of an earlier version has neither.
     """
 
     project: str
     target: str
     files: tuple[OutputFile, ...]
     parts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sources: str = ""
 
     @staticmethod
     def read(directory: Path) -> Manifest:
         """The list in `directory`; raises ArtifactError where it is missing or damaged."""
         path = directory / MANIFEST
         try:
-            manifest: Manifest = typed({"parts": {}, **read_json(path, _VERSION)}, Manifest)
+            found = {"parts": {}, "sources": "", **read_json(path, _VERSION)}
+            manifest: Manifest = typed(found, Manifest)
         except ValueError as error:
             raise ArtifactError(f"{shown(path)} is damaged: {error}") from error
         for file in manifest.files:

@@ -28,10 +28,11 @@ from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.key import content_parts
 from olympus_cli.builder.manifest import Manifest, output_file
-from olympus_cli.isolated.call import Say
-from olympus_cli.peak_memory import peak_memory
+from olympus_cli.builder.source_digest import source_digest
+from olympus_cli.process.memory import peak_memory
 from olympus_cli.program.bundle import save_bundle
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.program.versions import tool_versions
 from olympus_cli.reports.figures import (
     CostReport,
     compiled_figures,
@@ -52,7 +53,7 @@ from olympus_cli.reports.model import (
 )
 from olympus_cli.reports.text import write_summary
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.versions import tool_versions
+from olympus_cli.workers.call import Say
 
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap
@@ -265,7 +266,7 @@ def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
 
 def _measured(program: Program, say: Say) -> dict[str, MeasuredTime]:
     """What is measured of the programs for the CPU, by their labels, on seeded inputs."""
-    from olympus_cli.profiling.measuring import measured
+    from olympus_cli.profile.measuring import measured
 
     say("measure")
     return {unit.label: measured(program, unit) for unit in program.units if unit.kind == "cpu"}
@@ -289,7 +290,8 @@ def _reported(program: Program, report: Report, directory: Path, project: str) -
     """Write the report in its forms, and the list of all files; the report with the text's file."""
     report = _with(report, directory, write_summary(report, directory))
     listed = (*report.outputs, output_file(directory, write_report(report, directory)))
-    Manifest(project, report.target, listed, content_parts(program)).write(directory)
+    parts = content_parts(program)
+    Manifest(project, report.target, listed, parts, source_digest()).write(directory)
     sync_tree(directory)
     return report
 

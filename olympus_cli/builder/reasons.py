@@ -13,15 +13,14 @@ from pathlib import Path
 from olympus.analysis import SourceMap, compare, graph_of, read_module
 from olympus.errors import ArtifactError
 from olympus_cli.builder.key import DIGESTS, PROGRAM, STRUCTURE, content_parts
-from olympus_cli.builder.manifest import Manifest
+from olympus_cli.builder.manifest import Manifest, intact
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.changes import change_lines
 from olympus_cli.reports.model import Report
-from olympus_cli.units import array_type
+from olympus_cli.text.units import array_type
 
 __all__ = [
-    "OF_PROGRAM",
     "DigestChanged",
     "InterfaceChanged",
     "OperationChanged",
@@ -31,6 +30,8 @@ __all__ = [
     "StaticChanged",
     "Unexplained",
     "VersionChanged",
+    "are_of_operations",
+    "are_of_program",
     "reasons_of",
     "reasons_text",
 ]
@@ -138,8 +139,19 @@ Reason = (
 )
 
 
-#: The reasons that lie in the program alone.
-OF_PROGRAM = (OperationChanged, ProgramChanged)
+def are_of_operations(reasons: Sequence[Reason]) -> bool:
+    """Whether only operations of the program differ."""
+    return all(isinstance(each, OperationChanged | ProgramChanged) for each in reasons)
+
+
+def are_of_program(reasons: Sequence[Reason]) -> bool:
+    """Whether only operations and results of the program differ."""
+    return all(
+        isinstance(each, OperationChanged | ProgramChanged)
+        or each == DigestChanged(STRUCTURE)
+        or (isinstance(each, InterfaceChanged) and each.role == "result")
+        for each in reasons
+    )
 
 
 def reasons_text(reasons: Sequence[Reason]) -> str:
@@ -220,6 +232,8 @@ def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
     if not stored.exists():
         stored, sources = directory / "program.stablehlo.mlir", directory / "program.sources.json"
     try:
+        if not _are_intact(directory, stored, sources):  # the parser may crash on damaged bytes
+            return
         content = stored.read_bytes()
         if max(len(content), len(unit.stablehlo)) > _MOST_BYTES:
             return
@@ -231,6 +245,17 @@ def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
         return
     changes = sorted(found.changes, key=lambda each: each.kind == "retyped")
     yield from (OperationChanged(*line) for line in change_lines(changes, root))
+
+
+def _are_intact(directory: Path, *paths: Path) -> bool:
+    """Whether the files that are there have the digests of the build's manifest.
+
+    Raises:
+        ArtifactError: the manifest cannot be read.
+    """
+    known = {directory / file.path: file for file in Manifest.read(directory).files}
+    existing = [path for path in paths if path.exists()]
+    return all(path in known and intact(directory, known[path]) for path in existing)
 
 
 def _types(leaves: Sequence[Leaf]) -> dict[str, str]:

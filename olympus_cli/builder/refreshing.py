@@ -20,12 +20,12 @@ from olympus.files import read_regular
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
 from olympus_cli.builder.record import Record
-from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.figures import compiled_figures, cost_report
 from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.workers.call import Say
 
 if TYPE_CHECKING:
     from olympus.analysis import Relocation, SourceMap

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from olympus.errors import ArtifactError, CompileError, OlympusError, UsageError
 from olympus.files import read_regular
+from olympus_cli.builder.folder_locks import Lock, own_lock
 from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record
@@ -23,14 +24,14 @@ from olympus_cli.builder.refreshing import moves_of
 from olympus_cli.builder.store import locate, locked
 from olympus_cli.builder.update import bring_up_to_date, is_outdated
 from olympus_cli.frontends.python import load_target
-from olympus_cli.isolated.call import Say
 from olympus_cli.program.bundle import SUFFIX
-from olympus_cli.program.inputs import check_memory
+from olympus_cli.program.inputs import check_input_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.json import REPORT
 from olympus_cli.reports.model import Report
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.call import Say
 
 __all__ = [
     "Build",
@@ -68,7 +69,13 @@ class Store(Protocol):
 
 
 class TargetFolder:
-    """The store of one target: the folder of its outputs, which has one build of it."""
+    """The store of one target: the folder of its outputs, which has one build of it.
+
+    `lock` is the lock under which the folder is replaced; this process takes its own if absent.
+    """
+
+    def __init__(self, lock: Lock | None = None) -> None:
+        self._lock = lock
 
     def up_to_date(self, program: Program, say: Say) -> Build | None:
         """Return the build of a lowered program in its target's folder, up to date.
@@ -90,9 +97,9 @@ class TargetFolder:
             task = Task(program.spec, place, labels)
             found = _usable(program, place.final)
             if found is None:
-                found = _built(program, task, say)
+                found = _built(program, task, say, self._lock or own_lock(say))
             elif not found.is_current:
-                found = _refreshed(program, task, say) or found
+                found = _refreshed(program, task, say, self._lock or own_lock(say)) or found
         return found
 
 
@@ -114,25 +121,25 @@ def _usable(program: Program, folder: Path) -> Build | None:
 _NEEDED = ("executable.bin", "optimized.hlo.txt")
 
 
-def _built(program: Program, task: Task, say: Say) -> Build | None:
+def _built(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
     """The build in the folder after it was compiled; None if others there would be lost.
 
     Raises:
         UsageError: the folder cannot be written.
     """
     folder = task.place.final
-    with locked(folder.parent, lambda _root: say("wait for another build")):
+    with lock(folder, None):
         found = _usable(program, folder)  # which another build may have made meanwhile
         if found is not None or not _may_write(program, read_record(folder)):
             return found
         return _brought_up_to_date(program, task, say)
 
 
-def _refreshed(program: Program, task: Task, say: Say) -> Build | None:
+def _refreshed(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
     """The build in the folder with the lines of now; None if another build is at work there."""
     folder = task.place.final
     try:
-        with locked(folder.parent, time_limit=0):
+        with lock(folder, 0):
             record = read_record(folder)
             if record is None or record.damaged or record.trouble:  # it would be compiled
                 return None
@@ -216,7 +223,7 @@ def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
     program = Program(load_target(spec), say)
     program.trace()
     if spec.labels[label].backend == "cpu":
-        check_memory(program.arguments)
+        check_input_memory(program.arguments)
     program.lower([label])
     return program
 

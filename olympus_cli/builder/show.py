@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import FrozenError
-from olympus_cli import console
 from olympus_cli.builder.driver import Listener
 from olympus_cli.builder.lines import build_text
 from olympus_cli.builder.outcome import Outcome
-from olympus_cli.reports.failures import failure_data, named, raise_all
-from olympus_cli.reports.gates import Case, GateReport, case_of_error, remark
+from olympus_cli.gate_reports.failures import failure_data, raise_all, with_target
+from olympus_cli.gate_reports.model import Case, GateReport, case_of_error, remark
+from olympus_cli.terminal import console
 
 __all__ = ["build_report", "raise_failures", "watching"]
 
@@ -102,7 +102,7 @@ def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:
         OlympusError: of the class of the first failure.
     """
     errors = [
-        named(outcome.target, outcome.failure.error())
+        with_target(outcome.target, outcome.failure.error())
         for outcome in outcomes
         if outcome.failure is not None
     ]

@@ -59,7 +59,8 @@ class Place:
         raise UsageError(
             f"{self.final} has the outputs of target {manifest.target!r} of another project, "
             f"{other}: they will not be replaced",
-            hint="give one of the two projects another build-dir; --force replaces them",
+            hint="give one of the two projects another build-dir; "
+            f"olympus build --force {manifest.target} replaces them",
         )
 
     def stage(self) -> Path:

@@ -19,10 +19,10 @@ from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.refreshing import Moves, moves_of, refresh
 from olympus_cli.faults.failure import Failure
-from olympus_cli.isolated.call import Say
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
+from olympus_cli.workers.call import Say
 
 __all__ = ["Update", "bring_up_to_date", "is_outdated"]
 
@@ -83,16 +83,24 @@ def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
 def _explained(program: Program, record: Record | None, task: Task, label: str) -> str:
     """The reason why the key of a backend differs.
 
-    The program gets a warning if it differs from itself in a second trace.
+    The program gets a warning if it differs from itself in another trace.  It is traced in other
+    processes only if no source file changed: a changed one is reason enough.
     """
     # which compare programs: only a build that has to explain something waits for them
-    from olympus_cli.builder.reasons import OF_PROGRAM, reasons_of, reasons_text
-    from olympus_cli.builder.retracing import difference_of_traces
+    from olympus_cli.builder.reasons import (
+        are_of_operations,
+        are_of_program,
+        reasons_of,
+        reasons_text,
+    )
+    from olympus_cli.builder.retracing import unstable_warning
+    from olympus_cli.builder.source_digest import source_digest
 
     assert record is not None and record.report is not None
     reasons = reasons_of(program, label, record.report, task.place.final)
-    if not task.frozen and any(isinstance(each, OF_PROGRAM) for each in reasons):
-        warning = difference_of_traces(program, label)
+    unchanged = Manifest.read(task.place.final).sources == source_digest()
+    if not task.frozen and (are_of_program if unchanged else are_of_operations)(reasons):
+        warning = unstable_warning(program, label, golden=False, elsewhere=unchanged)
         program.warnings += [warning] if warning else []
     return reasons_text(reasons)
 
@@ -210,6 +218,7 @@ def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure
 
 
 def _built(program: Program, keys: Mapping[str, str], task: Task, say: Say) -> Report:
+    program.check_trips()
     directory, project = task.place.stage(), task.place.path_to(task.spec.root)
     try:
         return compile_and_write(program, keys, directory, project, say, task.page, task.profile)

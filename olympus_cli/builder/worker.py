@@ -9,18 +9,18 @@ from typing import Any
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.update import bring_up_to_date
 from olympus_cli.frontends.python import load_target
-from olympus_cli.isolated.call import Say
 from olympus_cli.program.stages import Program
 from olympus_cli.program.stopwatch import Stopwatch
+from olympus_cli.workers.call import Say
 
-__all__ = ["perform"]
+__all__ = ["build_in_worker"]
 
 # The last program, until the process ends, which frees all at once: XLA and MLIR free a large
 # program piece by piece, which takes as long as to write it does.
 _LAST: list[Program] = []
 
 
-def perform(say: Say, task: Task) -> dict[str, Any]:
+def build_in_worker(say: Say, task: Task) -> dict[str, Any]:
     """Bring one target up to date in this process; `say` gets the name of each stage.
 
     The fields of its `Outcome` are returned, failure and report as plain data.

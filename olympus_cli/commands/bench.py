@@ -11,24 +11,24 @@ from pathlib import Path
 import click
 
 from olympus.errors import GateError, OlympusError, UsageError
-from olympus_cli import console, interrupts, signals
-from olympus_cli.bench.against import Asked, Other, is_bundle, other_sides, project_root
-from olympus_cli.bench.attempts import Against, Attempt, CutShort, attempted, total_gates
 from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
-from olympus_cli.bench.compared import worse_lines
+from olympus_cli.bench.compare.against import Asked, Other, is_bundle, other_sides, project_root
+from olympus_cli.bench.compare.attempts import Against, Attempt, CutShort, attempted, total_gates
 from olympus_cli.bench.expected import expected_time
-from olympus_cli.bench.show import attempt_tables, bench_report
+from olympus_cli.bench.measure.work import BundleWork, Effort, SamplerWork
+from olympus_cli.bench.show import attempt_tables, bench_report, worse_lines
 from olympus_cli.bench.sweep import axes_of, sweep_page, sweeps_of
-from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
 from olympus_cli.faults.failure import Failure
+from olympus_cli.gate_reports.failures import raise_all, with_target
+from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.history.recording import record_bench
-from olympus_cli.input_options import (
+from olympus_cli.options.inputs import (
     baseline_options,
     bundle_options,
     effort_options,
     input_options,
 )
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     WritablePath,
     backend_options,
@@ -37,14 +37,14 @@ from olympus_cli.options import (
     request_options,
     stage_options,
 )
-from olympus_cli.output import write_file
-from olympus_cli.places import shown
+from olympus_cli.process import interrupts
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
-from olympus_cli.reports.failures import named, raise_all
-from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.resolve import Request, expanded, project_of
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import write_file
+from olympus_cli.text.places import shown
 
 __all__ = ["command"]
 
@@ -107,7 +107,11 @@ def command(
     check_flags()
     attempts: list[Attempt] = []
     try:
-        with interrupts.raised(), signals.raised(), _others(against, programs, allowed) as others:
+        with (
+            interrupts.interrupts_raised(),
+            interrupts.terminations_raised(),
+            _others(against, programs, allowed) as others,
+        ):
             works = [program.work for program in programs]
             console.say(f"note: {expected_time(works, others, against)}")
             _measure(programs, others, against, attempts, outputs)
@@ -170,7 +174,7 @@ def _end(attempts: Sequence[Attempt]) -> None:
     errors: list[OlympusError] = []
     for each in attempts:
         if each.failure is not None:
-            errors.append(named(each.name, each.failure.error()))
+            errors.append(with_target(each.name, each.failure.error()))
         elif each.compared is not None and (worse := "\n".join(worse_lines(each.compared))):
             errors.append(GateError(worse))
     raise_all(errors, len(attempts), is_verbose())

@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from olympus.errors import UsageError
-from olympus_cli import interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import build_report, raise_failures, watching
+from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.history.recording import prepare, record_build
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     device_config_option,
     gate_options,
@@ -28,8 +28,8 @@ from olympus_cli.options import (
     time_limit_option,
     whole_number,
 )
+from olympus_cli.process import interrupts
 from olympus_cli.reports.json import has_report
-from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.model import TargetSpec
@@ -100,7 +100,7 @@ def command(
         )
     new = [n for n in specs if not frozen and (force or not has_report(opened.build_dir / n))]
     once = cache(partial(prepare, opened))
-    with interrupts.raised(), watching(len(specs), once, new) as listener:
+    with interrupts.interrupts_raised(), watching(len(specs), once, new) as listener:
         outcomes = build(specs, opened.build_dir, options, listener)
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))

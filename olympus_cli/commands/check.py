@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
 import click
 
 from olympus.errors import UsageError
-from olympus_cli import console
+from olympus_cli.builder.folder_locks import FolderLocks
 from olympus_cli.builder.reuse import clearing
-from olympus_cli.gates.checking import Checked, perform
-from olympus_cli.gates.report import HAS_RULES, UNJUDGED, broken_message, checked_report
-from olympus_cli.gates.saved import Saved, read_saved, write_program, write_saved
-from olympus_cli.gates.trials import Trials
+from olympus_cli.check.calling import CheckEnd, check_targets
+from olympus_cli.check.check import Checked
+from olympus_cli.check.saved import Saved, write_program, write_saved
+from olympus_cli.check.verdicts import (
+    HAS_RULES,
+    NO_DONATION,
+    UNJUDGED,
+    broken_message,
+    checked_report,
+)
+from olympus_cli.gate_reports.outputs import Outputs
+from olympus_cli.gate_reports.trials import Trials
 from olympus_cli.history.recording import record_check
-from olympus_cli.isolated.call import call
-from olympus_cli.options import Command, gate_options, is_verbose, project_option
-from olympus_cli.places import shown
-from olympus_cli.reports.outputs import Outputs
+from olympus_cli.options.shared import (
+    Command,
+    gate_options,
+    is_verbose,
+    project_option,
+    whole_number,
+)
+from olympus_cli.process import interrupts
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import place_of_target
 from olympus_cli.spec.resolve import open_project
+from olympus_cli.terminal import console
+from olympus_cli.text.places import shown
+from olympus_cli.workers.pool import default_jobs
 
 __all__ = ["command"]
 
@@ -31,10 +50,24 @@ __all__ = ["command"]
     is_flag=True,
     help="Save the figures that relative limits are of, and golden programs.",
 )
+@click.option(
+    "-j",
+    "--jobs",
+    type=whole_number(1),
+    metavar="N",
+    help="Check this many targets at a time; one for each processor otherwise.",
+)
 @gate_options
-def command(names: tuple[str, ...], project: str | None, update: bool, outputs: Outputs) -> None:
+def command(
+    names: tuple[str, ...],
+    project: str | None,
+    update: bool,
+    jobs: int | None,
+    outputs: Outputs,
+) -> None:
     """Without a name, check the default targets that have a budget or are golden. A target that is
     named and has neither is not judged, which is exit code 2. Nothing is run, and nothing is timed.
+    Targets are checked in parallel.  A stale one whose limits need an executable is built then.
 
     \b
     Examples:
@@ -50,22 +83,85 @@ def command(names: tuple[str, ...], project: str | None, update: bool, outputs: 
     trials = Trials("check", len(selected))
     if names or not specs:
         _fail_unjudged(trials, opened, others)
+    ends, interruption = _ended_checks(specs, update, jobs or default_jobs())
     found: list[Checked] = []
     try:
-        for spec in specs:
-            with trials.of(spec.name):
-                found.append(_checked(spec, update))
-                if told := broken_message(found[-1]):
-                    trials.says_no(told)
+        _record(specs, ends, update, trials, interruption, found)
+        if names or not any(each.is_judged for each in found):
+            _fail_without_donation(trials, opened, found)
     finally:
         try:  # what the user waits for comes first: another Ctrl-C ends the process
             roots = {spec.name: spec.root for spec in specs}
             outputs.write(checked_report(found, trials, roots, others))
         finally:
             record_check(opened, found)
+    if interruption is not None:
+        raise interruption
     if not names and not specs:
         raise UsageError(f"nothing to check: no target {HAS_RULES}", hint=_HINT)
     trials.raise_failures(is_verbose())
+
+
+def _ended_checks(
+    specs: Sequence[TargetSpec], update: bool, jobs: int
+) -> tuple[dict[str, CheckEnd], KeyboardInterrupt | None]:
+    """Check the targets; return the checks that ended by name, and the interruption if one came."""
+    ends: dict[str, CheckEnd] = {}
+
+    def on_wait(folder: Path) -> None:
+        console.say(f"waiting for another build in {folder} to end")
+
+    try:
+        with (
+            interrupts.interrupts_raised(),
+            interrupts.terminations_raised(),
+            console.progress("checking", len(specs)) as bar,
+            FolderLocks(on_wait) as locks,
+            closing(
+                check_targets(
+                    specs,
+                    update,
+                    jobs,
+                    locks,
+                    lambda name, stage: bar.describe(f"checking {name}: {stage}"),
+                )
+            ) as running,
+        ):
+            for end in running:
+                ends[end.target] = end
+                bar.advance()
+    except KeyboardInterrupt as error:
+        return ends, error
+    return ends, None
+
+
+def _record(
+    specs: Sequence[TargetSpec],
+    ends: Mapping[str, CheckEnd],
+    update: bool,
+    trials: Trials,
+    interruption: KeyboardInterrupt | None,
+    found: list[Checked],
+) -> None:
+    """Record the checks in the order of the targets; those without an error are added to `found`.
+
+    With `update`, the figures and golden programs of these are saved.
+    """
+    for spec in specs:
+        end = ends.get(spec.name)
+        if end is None:
+            assert interruption is not None
+            trials.interrupted(spec.name, interruption)
+            continue
+        if end.log:
+            console.say(f"{spec.name} printed:\n{end.log.rstrip()}")
+        with trials.of(spec.name, end.seconds), clearing(spec):
+            checked = end.result()
+            found.append(checked)
+            if update:
+                _save(spec, checked)
+            if told := broken_message(checked):
+                trials.says_no(told)
 
 
 _HINT = 'add [target.NAME.budget] with a limit, such as flops = "2 GFLOP", to olympus.toml'
@@ -79,17 +175,20 @@ def _fail_unjudged(trials: Trials, opened: Project, targets: list[str]) -> None:
         trials.not_judged(target, error, place_of_target(opened.file, target))
 
 
-def _checked(spec: TargetSpec, update: bool) -> Checked:
-    saved = Saved(spec.name, {}) if update else read_saved(spec.root, spec.name)
-    with clearing(spec), console.progress(f"checking {spec.name}"):
-        checked = Checked.from_data(call(perform, spec, saved.figures, update, does="checks"))
-    if update:
-        paths = [
-            write_program(spec.root, spec.name, label, text)
-            for label, text in checked.programs.items()
-        ]
-        if spec.budget:
-            paths.append(write_saved(spec.root, Saved(spec.name, checked.figures)))
-        for path in paths:
-            console.say(f"wrote {shown(path)}")
-    return checked
+def _fail_without_donation(trials: Trials, opened: Project, found: Sequence[Checked]) -> None:
+    """Record targets whose only rule is `donation` of `[budget]`, and which donate no array."""
+    for target in [each.target for each in found if not each.is_judged]:
+        hint = f"donate = [...] of [target.{target.partition('@')[0]}] names arguments to donate"
+        error = UsageError(f"target {target!r} is not judged: {NO_DONATION}", hint=hint)
+        trials.not_judged(target, error, place_of_target(opened.file, target))
+
+
+def _save(spec: TargetSpec, checked: Checked) -> None:
+    """Write the figures and the golden programs of a target."""
+    paths = [
+        write_program(spec.root, spec.name, label, text) for label, text in checked.programs.items()
+    ]
+    if spec.budget:
+        paths.append(write_saved(spec.root, Saved(spec.name, checked.figures)))
+    for path in paths:
+        console.say(f"wrote {shown(path)}")

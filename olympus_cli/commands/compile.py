@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from olympus_cli import console, interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.folder import outputs_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import raise_failures, watching
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     FolderPath,
     backend_options,
@@ -22,8 +21,10 @@ from olympus_cli.options import (
     stage_options,
     time_limit_option,
 )
+from olympus_cli.process import interrupts
 from olympus_cli.reports.text import render_text
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
 
 __all__ = ["command"]
 
@@ -56,7 +57,7 @@ def command(
     folder = output or outputs_folder(
         request, spec, f"-o FOLDER gives the outputs of {spec.entry} a folder of their own"
     )
-    with interrupts.raised(), watching(1) as listener:
+    with interrupts.interrupts_raised(), watching(1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True, page=page)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, is_verbose())

@@ -10,11 +10,9 @@ import click
 
 from olympus.analysis import Kind, Roofline, roofline
 from olympus.stages import device_model
-from olympus_cli import console
 from olympus_cli.builder.reuse import clearing, up_to_date
 from olympus_cli.frontends.python import load_target
-from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     backend_options,
     common_options,
@@ -35,12 +33,14 @@ from olympus_cli.reports.figures import (
     uncounted,
     unfitting,
 )
-from olympus_cli.reports.program import described
+from olympus_cli.reports.program import program_document
 from olympus_cli.reports.stacks import StackReport, stack_reports
 from olympus_cli.reports.strict import typed
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
@@ -122,10 +122,10 @@ def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, 
     program.lower([label])
     (unit,) = program.units
     say("count")
-    cost = unit.lowered.cost(spec.trips)
+    cost = program.cost(unit)
     rows: Sequence[RowReport]
     if kind == _STACK:
-        rows = stack_reports(unit.lowered.cost(spec.trips, stacks=True), spec.root)
+        rows = stack_reports(program.cost(unit, stacks=True), spec.root)
     else:
         rows = row_reports(cost, cast("Kind", kind), spec.root)
     told = cost_report(cost, spec.root)
@@ -133,7 +133,7 @@ def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, 
     model = device_model(backend) if unit.lowered.num_devices == 1 else None
     document = {
         "schema_version": _VERSION,
-        **described(program.source, program.traced),
+        **program_document(program.source, program.traced),
         "backend": backend_text(backend),
         "devices": unit.lowered.num_devices,
         "by": kind,

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olympus.errors import UsageError
-from olympus_cli import console
-from olympus_cli.options import Command, common_options, device_config_option, project_option
-from olympus_cli.places import shown
+from olympus_cli.options.shared import (
+    Command,
+    common_options,
+    device_config_option,
+    project_option,
+)
 from olympus_cli.reports.devices import (
     COLUMNS,
     cpu_data,
@@ -22,6 +25,8 @@ from olympus_cli.reports.devices import (
 )
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.resolve import project_of
+from olympus_cli.terminal import console
+from olympus_cli.text.places import shown
 
 if TYPE_CHECKING:
     from olympus.analysis import CpuPeaks
@@ -131,7 +136,7 @@ def _cpu(as_json: bool) -> None:
 def _calibrate(force: bool, as_json: bool) -> None:
     """Measure, keep the figures unless better ones are kept, and show what is kept."""
     from olympus import analysis
-    from olympus_cli.bench import conditions
+    from olympus_cli.bench.measure import conditions
 
     earlier = analysis.kept_peaks()
     if earlier.trouble:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli import console, interrupts, signals
-from olympus_cli.comparison.comparing import compared
-from olympus_cli.comparison.html import render_page
-from olympus_cli.comparison.loading import read_side
-from olympus_cli.comparison.report import comparison_report, revision_report
-from olympus_cli.comparison.revision import Checkouts, blaming_revision
-from olympus_cli.comparison.sides import (
+from olympus_cli.diff.comparing import check_side, compared
+from olympus_cli.diff.html import render_diff_page
+from olympus_cli.diff.loading import read_side
+from olympus_cli.diff.report import comparison_report, revision_report
+from olympus_cli.diff.sides import (
     FileSide,
     Side,
     TargetSide,
@@ -22,9 +21,9 @@ from olympus_cli.comparison.sides import (
     is_whole_revision,
     names_at,
 )
-from olympus_cli.gates.trials import Trials
-from olympus_cli.isolated.call import call
-from olympus_cli.options import (
+from olympus_cli.gate_reports.outputs import Outputs
+from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.options.shared import (
     Command,
     WritablePath,
     backend_options,
@@ -33,9 +32,12 @@ from olympus_cli.options import (
     request_options,
     stage_options,
 )
-from olympus_cli.output import write_file
-from olympus_cli.reports.outputs import Outputs
+from olympus_cli.process import interrupts
+from olympus_cli.revisions.revision import Checkouts, blaming_revision
 from olympus_cli.spec.resolve import Request, open_project
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import write_file
+from olympus_cli.workers.call import call
 
 __all__ = ["command"]
 
@@ -72,7 +74,7 @@ def command(
       olympus diff old.olympus build/forward --json
       olympus diff git:origin/main --output github
     """
-    with interrupts.raised(), signals.raised(), Checkouts() as checkouts:
+    with interrupts.interrupts_raised(), interrupts.terminations_raised(), Checkouts() as checkouts:
         if second is None and is_whole_revision(first):
             if page is not None:
                 raise UsageError(
@@ -82,7 +84,7 @@ def command(
         else:
             document, root = _compared(first, second, request, checkouts)
             if page is not None:
-                write_file(page, render_page(document))
+                write_file(page, render_diff_page(document))
             outputs.write(comparison_report(document, root))
             equal = document["equal"]
     if not equal:
@@ -97,12 +99,28 @@ def _compared(
         sides = both_sides(first, second, request, checkouts)
         read = [_read(side, bar) for side in sides]
         bar.describe("compare")
-        document: dict[str, Any] = call(
-            compared, *read, does="compares the programs", quiet=True, death=ArtifactError
-        )
+        try:
+            document: dict[str, Any] = call(
+                compared, *read, does="compares the programs", quiet=True, death=ArtifactError
+            )
+        except ArtifactError:  # the parser may have crashed: read each alone to name the file
+            _check_files(sides, read)
+            raise
     for note in document["notes"]:
         console.say(f"note: {note}")
     return document, _root(sides[1])
+
+
+def _check_files(sides: Sequence[Side], read: Sequence[object]) -> None:
+    """Read each program that is from a file in a process of its own.
+
+    Raises:
+        ArtifactError: a program cannot be read, or its process died; the message names the file.
+    """
+    for side, found in zip(sides, read, strict=True):
+        if not isinstance(side, TargetSide):
+            does = f"reads {side.label}"
+            call(check_side, found, does=does, quiet=True, death=ArtifactError)
 
 
 def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs: Outputs) -> bool:
@@ -140,7 +158,7 @@ def _read(side: Side, bar: console.Bar) -> object:
         bar.describe(f"{side.label}: {stage}")
 
     if not isinstance(side, TargetSide):
-        return call(read_side, side, does="reads a program", quiet=True, death=ArtifactError)
+        return call(read_side, side, does=f"reads {side.label}", quiet=True, death=ArtifactError)
     if side.revision is None:
         return call(read_side, side, does="lowers", on_stage=on_stage)
     with blaming_revision(side.revision):

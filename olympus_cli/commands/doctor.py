@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import platform
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 import click
 
-from olympus_cli import console
-from olympus_cli.health import Health, examine
-from olympus_cli.options import Command, common_options
-from olympus_cli.units import byte_size
+import olympus
+from olympus.artifact import COMPILERS
+from olympus.errors import OlympusError
+from olympus_cli.options.shared import Command, common_options
+from olympus_cli.program.versions import installed_version
+from olympus_cli.reports.json import reports_below
+from olympus_cli.spec.project import find_project, load_project
+from olympus_cli.terminal import console
+from olympus_cli.text.units import byte_size
 
-__all__ = ["command"]
+__all__ = ["Cache", "Health", "command", "examine"]
 
 _MOST = 8  # devices that the table names
 
@@ -60,3 +67,59 @@ def _show(health: Health) -> None:
     for backend in health.backends:
         if backend.install:
             console.data(f"install  {backend.name}: {backend.install}")
+
+
+_PACKAGES = ("jaxlib", "numpy", "ml_dtypes", "click", "rich")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The build folder of the project here: what is not rebuilt while nothing changes."""
+
+    path: Path
+    programs: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """Versions by name (None: not installed), backends, and the cache if there is a project."""
+
+    versions: dict[str, str | None]
+    backends: tuple[olympus.BackendStatus, ...]
+    cache: Cache | None
+    problems: tuple[str, ...]
+
+
+def examine(start: Path) -> Health:
+    """The state of the installation, and of the project found upward from `start`."""
+    versions: dict[str, str | None] = {
+        "olympus": olympus.__version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}".lower(),
+    }
+    versions |= {
+        name: installed_version(name) for name in (*_PACKAGES, *chain(*COMPILERS.values()))
+    }
+    backends = olympus.backends()
+    problems = [
+        f"{name} is not installed: pip install {name}"
+        for name in _PACKAGES
+        if versions[name] is None
+    ]
+    problems += [f"{b.name}: {b.note}" for b in backends if b.install]
+    cache, trouble = _cache(start)
+    return Health(versions, backends, cache, (*problems, *trouble))
+
+
+def _cache(start: Path) -> tuple[Cache | None, tuple[str, ...]]:
+    file = find_project(start)
+    if file is None:
+        return None, ()
+    try:
+        folder = load_project(file).build_dir
+    except OlympusError as error:
+        return None, (str(error),)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    programs = sum(1 for _ in reports_below(folder))
+    return Cache(folder, programs, sum(path.stat().st_size for path in files)), ()

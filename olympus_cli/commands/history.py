@@ -10,23 +10,24 @@ from typing import Any
 import click
 
 from olympus.errors import UsageError
-from olympus_cli import console
+from olympus_cli.gate_reports.model import GateReport
+from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.history.exchange.files import FORMATS, Format, exported, format_of, read_figures
 from olympus_cli.history.finding import chosen_points, history_file, history_of, moment_of
 from olympus_cli.history.model import Figure, Point, Run
-from olympus_cli.history.page import render_page
+from olympus_cli.history.page import render_history_page
 from olympus_cli.history.series import History, latest_figures
 from olympus_cli.history.store import append
 from olympus_cli.history.telling import (
     LATEST,
     RUNS,
-    change_lines,
+    describe_change,
     latest_rows,
     line_svg,
     line_text,
     run_rows,
 )
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     FilePath,
     WritablePath,
@@ -34,12 +35,11 @@ from olympus_cli.options import (
     project_option,
     whole_number,
 )
-from olympus_cli.output import write_file
-from olympus_cli.places import shown
-from olympus_cli.reports.gates import GateReport
-from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.resolve import open_project
-from olympus_cli.units import counted
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import write_file
+from olympus_cli.text.places import shown
+from olympus_cli.text.units import counted
 
 __all__ = ["command"]
 
@@ -58,7 +58,7 @@ _NOTHING = "the history has no such figures"
     "metrics",
     metavar="M",
     multiple=True,
-    help="Show this figure run by run, such as flops or steady_call; may be repeated.",
+    help="Show this figure run by run, such as flops or steady-call; may be repeated.",
 )
 @click.option(
     "--all",
@@ -124,7 +124,7 @@ def command(
     \b
     Examples:
       olympus history
-      olympus history forward --metric flops --metric steady_call --since HEAD~20
+      olympus history forward --metric flops --metric steady-call --since HEAD~20
       olympus history --metric build-time --plot build-time.html
       olympus history --export figures.csv
       olympus history --import benchmarks.json
@@ -228,7 +228,7 @@ def _exported(points: list[Point], target: Path, form: Format | None) -> GateRep
 
 def _draw(history: History, picture: Path) -> None:
     if picture.suffix == _PAGE:
-        write_file(picture, render_page(history))
+        write_file(picture, render_history_page(history))
         return
     if len(history.lines) != 1:
         raise UsageError(
@@ -259,7 +259,7 @@ def _report(history: History) -> GateReport:
 def _changes(history: History) -> list[str]:
     """The text on the changes of each line; empty where it has none."""
     return [
-        "\n".join(change_lines(line, reasons))
+        "\n".join(describe_change(line, reasons))
         for line, reasons in zip(history.lines, history.reasons, strict=True)
     ]
 

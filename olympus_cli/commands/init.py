@@ -10,12 +10,218 @@ import click
 
 from olympus.artifact import write_whole
 from olympus.errors import UsageError
-from olympus_cli import console
-from olympus_cli.options import Command, common_options
-from olympus_cli.output import check_writable
-from olympus_cli.templates import DEFAULT, KEPT, TEMPLATES
+from olympus_cli.options.shared import Command, common_options
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import check_writable
 
-__all__ = ["command"]
+__all__ = ["DEFAULT", "KEPT", "TEMPLATES", "command"]
+
+
+_INIT = '''\
+def init(sizes=(784, 256, 10), seed=0):
+    """Weights and biases, one pair a layer; `olympus build` takes only their shapes."""
+    params = []
+    key = ox.random.key(seed)
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        key, sub = ox.random.split(key)
+        weights = ox.random.normal(sub, (inputs, outputs)) / np.sqrt(inputs)
+        params.append({"w": weights, "b": np.zeros(outputs)})
+    return params
+'''
+
+_MODEL = (
+    '''\
+"""A two-layer perceptron: its parameters, its forward pass and its predictions."""
+
+import olympus as ox
+import olympus.numpy as np
+
+
+'''
+    + _INIT
+    + '''
+
+def forward(params, x):
+    """Logits [batch, 10] of images [batch, 784]."""
+    *hidden, last = params
+    for layer in hidden:
+        x = np.tanh(x @ layer["w"] + layer["b"])
+    return x @ last["w"] + last["b"]
+
+
+def predict(params, x, top=False):
+    """Probabilities, or, with the static `top`, the most probable class."""
+    logits = forward(params, x)
+    return np.argmax(logits, axis=-1) if top else ox.nn.softmax(logits)
+'''
+)
+
+_TOML = """\
+# What `olympus build` builds.  A target's program is shown by `olympus trace predict@batch=1` and
+# `olympus lower predict@batch=1`; `olympus run predict@batch=1` executes it on seeded inputs.
+
+[project]
+# build-dir = "build"              # where the outputs go, relative to this file
+# default-targets = ["predict"]    # what `olympus build` builds when it is given no names
+
+[target.predict]
+entry = "model:predict"            # module:function, or path/file.py:function
+backends = ["cpu"]                 # also "gpu:h200": `olympus doctor` says what that needs
+
+# Shapes of the arguments, by name.  A pytree is a table or an array of shapes, or, as here, what
+# a function returns; it is evaluated abstractly, and nothing is allocated.
+[target.predict.args]
+params = { from = "model:init" }
+x = "f32[{batch},784]"
+
+# Arguments whose values are part of the program.
+[target.predict.static]
+top = false
+
+# One program for each combination: predict@batch=1 and predict@batch=32.
+[target.predict.matrix]
+batch = [1, 32]
+
+# What every program may need at most: `olympus check` compares.
+[budget]
+flops = "20 MFLOP"
+forbid = ["f64", "host-callback"]
+"""
+
+
+_MINIMAL = '''\
+"""One function: a linear layer with tanh."""
+
+import olympus.numpy as np
+
+
+def forward(w, x):
+    """tanh of x [batch, 64] times w [64, 16]."""
+    return np.tanh(x @ w)
+'''
+
+_MINIMAL_TOML = """\
+[target.forward]
+entry = "model:forward"            # module:function, or path/file.py:function
+args = { w = "f32[64,16]", x = "f32[8,64]" }
+
+[target.forward.budget]            # what it may need at most: `olympus check` compares
+flops = "20 kFLOP"
+"""
+
+_TRAINING = (
+    '''\
+"""A two-layer classifier, and one step of gradient descent."""
+
+import olympus as ox
+import olympus.numpy as np
+
+
+'''
+    + _INIT
+    + '''
+
+def loss(params, x, labels):
+    """The mean cross-entropy of images [batch, 784] with labels [batch]."""
+    *hidden, last = params
+    for layer in hidden:
+        x = np.tanh(x @ layer["w"] + layer["b"])
+    logits = ox.nn.log_softmax(x @ last["w"] + last["b"])
+    return -np.mean(logits[np.arange(labels.shape[0]), labels])
+
+
+def step(params, x, labels, rate=0.1):
+    """The parameters after one step, and the loss before it."""
+    value, gradients = ox.value_and_grad(loss)(params, x, labels)
+    return ox.tree.map(lambda p, g: p - rate * g, params, gradients), value
+'''
+)
+
+_TRAINING_TOML = """\
+[target.step]
+entry = "model:step"
+donate = ["params"]                # the new parameters take the memory of the old ones
+
+# Shapes of the arguments, by name; those of `params` are what `init` would return.
+[target.step.args]
+params = { from = "model:init" }
+x = "f32[32,784]"
+labels = "i32[32]"
+
+# Arguments whose values are part of the program.
+[target.step.static]
+rate = 0.1
+
+# What `olympus run`, `bench` and `verify` call it with: here `init` is run.
+[target.step.inputs]
+params = { from = "model:init" }
+x = { range = [0, 1] }
+labels = { range = [0, 10] }
+
+# What it may need at most: `olympus check` compares.
+[target.step.budget]
+flops = "100 MFLOP"
+forbid = ["f64", "host-callback"]
+"""
+
+_WORKFLOW = """\
+# Builds the programs of olympus.toml, checks their budgets and verifies their numbers.
+name: olympus
+
+on:
+  pull_request:
+  push:
+    branches: [main]
+
+permissions:
+  contents: read
+
+jobs:
+  gates:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.11"
+      - run: python -m pip install -r requirements.txt
+      - run: olympus build --output github
+      - run: olympus check --output github
+      - run: olympus verify --output github
+"""
+
+_REQUIREMENTS = """\
+olympus
+"""
+
+_IGNORED = """\
+build/
+__pycache__/
+"""
+
+_MLP = {"model.py": _MODEL, "olympus.toml": _TOML, ".gitignore": _IGNORED}
+
+#: The files of each template: their paths and texts.
+TEMPLATES = {
+    "minimal": {
+        "model.py": _MINIMAL,
+        "olympus.toml": _MINIMAL_TOML,
+        ".gitignore": _IGNORED,
+    },
+    "mlp": _MLP,
+    "training": {
+        "model.py": _TRAINING,
+        "olympus.toml": _TRAINING_TOML,
+        ".gitignore": _IGNORED,
+    },
+    "ci": {**_MLP, "requirements.txt": _REQUIREMENTS, ".github/workflows/olympus.yml": _WORKFLOW},
+}
+
+#: The template of `olympus init` without an option.
+DEFAULT = "mlp"
+
+#: The files that stay as they are if they exist, also by --force.
+KEPT = (".gitignore", "requirements.txt")
 
 
 @click.command("init", cls=Command)

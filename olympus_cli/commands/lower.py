@@ -9,10 +9,8 @@ from typing import Any
 import click
 
 import olympus
-from olympus_cli import console
 from olympus_cli.frontends.python import load_target
-from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     backend_options,
     common_options,
@@ -20,13 +18,15 @@ from olympus_cli.options import (
     output_option,
     repeats_option,
 )
-from olympus_cli.output import emit
-from olympus_cli.places import shown
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.program import described
+from olympus_cli.reports.program import program_document
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import emit
+from olympus_cli.text.places import shown
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
@@ -86,7 +86,7 @@ def _lowered(
     for warning in program.warnings:
         console.say(f"warning: {warning}")
     content = _in_form(program.units[0].lowered, form, debug_info)
-    told = described(program.source, program.traced)
+    told = program_document(program.source, program.traced)
     return content, {**told, "backend": backend_text(backend), "format": form}
 
 

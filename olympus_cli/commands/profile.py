@@ -13,11 +13,9 @@ import click
 import olympus
 from olympus.analysis import ProfileKind
 from olympus.errors import ArtifactError, BackendError, CompileError, UsageError
-from olympus_cli import console
 from olympus_cli.builder.reuse import clearing, ready_to_run
-from olympus_cli.input_options import bundle_options, input_options
-from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import (
+from olympus_cli.options.inputs import bundle_options, input_options
+from olympus_cli.options.shared import (
     Command,
     WritablePath,
     backend_options,
@@ -26,17 +24,19 @@ from olympus_cli.options import (
     stage_options,
     whole_number,
 )
-from olympus_cli.output import write_file
-from olympus_cli.places import resolved, shown
-from olympus_cli.profiling.page import render_profile
-from olympus_cli.profiling.report import ProfileReport, profile_report
-from olympus_cli.profiling.table import show_profile
-from olympus_cli.profiling.trace import trace_bytes
+from olympus_cli.profile.page import render_profile
+from olympus_cli.profile.results import ProfileReport, profile_report
+from olympus_cli.profile.table import show_profile
+from olympus_cli.profile.trace import trace_bytes
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable, check_flags
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import write_file
+from olympus_cli.text.places import resolved, shown
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
@@ -140,7 +140,7 @@ def _isolated(
         data, timeline = call(
             _profiled,
             *args,
-            does="profiles",
+            does=f"profiles {text}" if is_bundle else "profiles",
             quiet=is_bundle,
             death=ArtifactError if is_bundle else CompileError,
             on_stage=lambda stage: bar.describe(f"{text}: {stage}"),

@@ -12,12 +12,11 @@ from tempfile import TemporaryDirectory
 import click
 
 from olympus.errors import BackendError, UsageError
-from olympus_cli import console, interrupts
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.folder import outputs_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import raise_failures, watching
-from olympus_cli.options import (
+from olympus_cli.options.shared import (
     Command,
     backend_options,
     common_options,
@@ -27,11 +26,13 @@ from olympus_cli.options import (
     stage_options,
     time_limit_option,
 )
-from olympus_cli.output import emit
-from olympus_cli.places import shown, unwritable
+from olympus_cli.process import interrupts
 from olympus_cli.reports.json import PAGE
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import emit
+from olympus_cli.text.places import shown, unwritable
 
 __all__ = ["command"]
 
@@ -101,7 +102,7 @@ def command(
 
 def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bool) -> None:
     options = Options(jobs=1, time_limit=time_limit, page=True, profile=profile)
-    with interrupts.raised(), watching(1) as listener:
+    with interrupts.interrupts_raised(), watching(1) as listener:
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     for warning in outcomes[0].report.warnings if outcomes[0].report else ():
         console.say(f"warning: {warning}")

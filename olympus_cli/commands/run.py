@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,9 @@ import numpy as np
 
 from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus.files import is_device
-from olympus_cli import console
 from olympus_cli.builder.reuse import clearing, ready_to_run
-from olympus_cli.input_options import bundle_options, input_options
-from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import (
+from olympus_cli.options.inputs import bundle_options, input_options
+from olympus_cli.options.shared import (
     Command,
     backend_options,
     common_options,
@@ -26,13 +24,17 @@ from olympus_cli.options import (
     program_options,
     stage_options,
 )
-from olympus_cli.output import emit, write_file
-from olympus_cli.places import shown
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
-from olympus_cli.program.inputs import InputOptions, npz_bytes, portable
+from olympus_cli.program.input_files import listed, npz_bytes, portable
+from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable, check_flags
 from olympus_cli.reports.arrays import ArraySummary, summarize_array
 from olympus_cli.spec.resolve import Request
+from olympus_cli.spec.toml import toml_key
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import emit, write_file
+from olympus_cli.text.places import shown
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
@@ -80,7 +82,7 @@ def command(
             load,
             inputs,
             output is not None,
-            does="runs",
+            does="runs" if bundle is None else f"runs {request.text}",
             quiet=bundle is not None,  # it has nothing to say, but for what a native crash prints
             death=ArtifactError if bundle else CompileError,
             on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
@@ -119,7 +121,27 @@ def _run(
     results = program(arrays)
     named = [(leaf.name, array) for leaf, array in zip(program.results, results, strict=True)]
     summaries = [asdict(summarize_array(name, array)) for name, array in named]
+    _note_nan(inputs, program, results, [each["non_finite"] for each in summaries])
     return summaries, npz_bytes(_written(named)) if keep else b""
+
+
+def _note_nan(
+    inputs: InputOptions, program: Runnable, results: Sequence[Array], non_finite: Sequence[int]
+) -> None:
+    """Note results that are NaN alone, if values of arguments are drawn from the seed."""
+    nan = [
+        leaf.name
+        for leaf, array, count in zip(program.results, results, non_finite, strict=True)
+        if 0 < array.size == count and np.isnan(array).all()
+    ]
+    undeclared = inputs.undeclared(program.arguments)
+    drawn = [leaf.name for leaf, each in zip(program.arguments, undeclared, strict=True) if each]
+    if nan and drawn:
+        console.say(
+            f"note: {listed(nan)}: every element is NaN, on drawn values of {listed(drawn)}; give "
+            f"--inputs FILE, or describe them in [target.NAME.inputs] of olympus.toml, such as "
+            f"{toml_key(drawn[0])} = {{ range = [0.1, 1] }}"
+        )
 
 
 def _written(named: list[tuple[str, Array]]) -> list[tuple[str, Array]]:

@@ -13,14 +13,10 @@ import click
 import olympus
 from olympus.errors import CompileError, UsageError
 from olympus.sharding import MOST_DEVICES
-from olympus_cli import console
 from olympus_cli.frontends.python import load_target, shapes_of
-from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import Command, backend_options, common_options, entry_options
-from olympus_cli.program.trial import ORDERS, Found, default_order, parameters, try_out
+from olympus_cli.options.shared import Command, backend_options, common_options, entry_options
 from olympus_cli.reports.text import between_text
-from olympus_cli.spec.backends import backend_text
-from olympus_cli.spec.candidates import (
+from olympus_cli.shard.candidates import (
     Candidate,
     Path,
     combined,
@@ -29,11 +25,15 @@ from olympus_cli.spec.candidates import (
     toml_text,
     whole,
 )
+from olympus_cli.shard.replaced import Given, replaced
+from olympus_cli.shard.trial import ORDERS, Found, default_order, parameters, try_out
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
-from olympus_cli.spec.replaced import Given, replaced
 from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.shapes import parse_arg
-from olympus_cli.units import byte_size, duration
+from olympus_cli.terminal import console
+from olympus_cli.text.units import byte_size, duration
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 

@@ -12,10 +12,10 @@ import click
 from olympus import artifact
 from olympus.artifact import write_whole
 from olympus.errors import UsageError
-from olympus_cli import console
-from olympus_cli.options import Command, FilePath, common_options, output_option
-from olympus_cli.output import emit
-from olympus_cli.places import shown
+from olympus_cli.options.shared import Command, FilePath, common_options, output_option
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import emit
+from olympus_cli.text.places import shown
 
 __all__ = ["command"]
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from olympus_cli import console
 from olympus_cli.frontends.python import load_target
-from olympus_cli.isolated.call import Say, call
-from olympus_cli.options import Command, common_options, entry_options, output_option
-from olympus_cli.output import emit
-from olympus_cli.places import shown
+from olympus_cli.options.shared import Command, common_options, entry_options, output_option
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.program import described
+from olympus_cli.reports.program import program_document
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
+from olympus_cli.terminal.output import emit
+from olympus_cli.text.places import shown
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
@@ -50,4 +50,4 @@ def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     program.trace()
     for warning in program.warnings:
         console.say(f"warning: {warning}")
-    return str(program.traced.olympuspr), described(program.source, program.traced)
+    return str(program.traced.olympuspr), program_document(program.source, program.traced)

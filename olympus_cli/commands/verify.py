@@ -9,10 +9,11 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli.builder.reuse import clearing
-from olympus_cli.gates.trials import Trials
-from olympus_cli.input_options import bundle_options, input_options
-from olympus_cli.isolated.call import OnStage, call
-from olympus_cli.options import (
+from olympus_cli.gate_reports.model import Table
+from olympus_cli.gate_reports.outputs import Outputs
+from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.options.inputs import bundle_options, input_options
+from olympus_cli.options.shared import (
     Command,
     backend_options,
     gate_options,
@@ -21,18 +22,18 @@ from olympus_cli.options import (
     stage_options,
     whole_number,
 )
+from olympus_cli.process import interrupts
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
-from olympus_cli.reports.gates import Table
-from olympus_cli.reports.outputs import Outputs
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, expanded
-from olympus_cli.verifying.progress import Lines
-from olympus_cli.verifying.references import Reference, parse_reference, results_of
-from olympus_cli.verifying.report import verified_report, verified_table
-from olympus_cli.verifying.show import message, not_judged, not_judged_hint
-from olympus_cli.verifying.work import verify_target
+from olympus_cli.verify.progress import Lines
+from olympus_cli.verify.references import Reference, parse_reference, results_of
+from olympus_cli.verify.results import verified_report, verified_table
+from olympus_cli.verify.show import message, not_judged, not_judged_hint
+from olympus_cli.verify.work import verify_target
+from olympus_cli.workers.call import OnStage, call
 
 __all__ = ["command"]
 
@@ -94,14 +95,15 @@ def command(
     trials, documents = Trials("verify", len(work)), list[dict[str, Any]]()
     tables, lines = list[Table](), Lines(len(work))
     try:
-        for spec, given in work:
-            with trials.of(spec.name), lines.of(spec.name) as describe:
-                judged = _verified(spec, given.of(spec), against, others, update, describe)
-                documents.append(judged)
-                if table := verified_table(judged, runs > 1, failures_only):
-                    tables.append(table)
-                _judge(judged, trials)
-            outputs.show(*tables)
+        with interrupts.interrupts_raised(), interrupts.terminations_raised():
+            for spec, given in work:
+                with trials.of(spec.name), lines.of(spec.name) as describe:
+                    judged = _verified(spec, given.of(spec), against, others, update, describe)
+                    documents.append(judged)
+                    if table := verified_table(judged, runs > 1, failures_only):
+                        tables.append(table)
+                    _judge(judged, trials)
+                outputs.show(*tables)
     finally:  # what comes after a target does not take its results
         outputs.write(verified_report(documents, trials, tables, runs > 1, failures_only))
     trials.raise_failures(is_verbose())

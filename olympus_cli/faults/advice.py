@@ -18,8 +18,8 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import olympus
-from olympus.errors import why_absent
-from olympus_cli.nearest import did_you_mean, likeness, nearest
+from olympus.errors import size_remedy, torch_remedy, why_absent
+from olympus_cli.text.nearest import did_you_mean, likeness, nearest
 
 __all__ = ["advice", "described"]
 
@@ -28,6 +28,13 @@ _NAMESPACES = (
     *("olympus", "olympus.numpy", "olympus.lax", "olympus.nn", "olympus.random"),
     *("olympus.numpy.linalg", "olympus.numpy.fft", "olympus.scipy.special"),
     *("olympus.scipy.linalg", "olympus.nn.initializers", "olympus.tree_util"),
+)
+
+#: Those of them whose functions take an array first.
+_OF_ARRAYS = tuple(
+    each
+    for each in _NAMESPACES
+    if each not in ("olympus", "olympus.random", "olympus.nn.initializers", "olympus.tree_util")
 )
 
 _NEARER = 0.1  # a name of another namespace must be so much more similar than one of the module
@@ -40,6 +47,9 @@ _IMPORTS = {
     "olympus": "import olympus",
     "ox": "import olympus as ox",
 }
+
+#: The keyword arguments of PyTorch that have another name here.
+_TORCH_KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
 
 _JAX = re.compile(r"\bJAX (?:type|value)\b|\bjaxlib\.")
 _KEYWORD = re.compile(r"\) got an unexpected keyword argument '(\w+)'")
@@ -71,7 +81,7 @@ def advice(error: BaseException) -> str | None:
             case ImportError():
                 return _import(error)
             case TypeError():
-                return _of_jax(error) or _keyword(error)
+                return _of_jax(error) or _of_traced(error) or _called(error) or _keyword(error)
             case KeyError():
                 return _key(error)
     except Exception:  # of an object of the program that was looked at
@@ -82,8 +92,11 @@ def advice(error: BaseException) -> str | None:
 def _attribute(owner: Any, name: str) -> str | None:
     if isinstance(owner, ModuleType):
         return _of_module(owner, name)
-    if isinstance(owner, olympus.Array) and (place := _place(name)):
-        return f"{place} is a function: {place}(x)"
+    if isinstance(owner, olympus.Array):
+        if remedy := torch_remedy(name):
+            return remedy
+        if place := _place(name, _OF_ARRAYS):
+            return f"{place} is a function: {place}(x)"
     return _did_you_mean(name, dir(owner))
 
 
@@ -111,9 +124,9 @@ def _nearest_in_all(module: ModuleType, name: str) -> str | None:
     return f"did you mean {place}?" if place else _did_you_mean(name, own)
 
 
-def _place(name: str) -> str | None:
-    """The full name of a public function `name`, in the first namespace that has it."""
-    for namespace in _NAMESPACES:
+def _place(name: str, namespaces: Iterable[str] = _NAMESPACES) -> str | None:
+    """The full name of a public function `name`, in the first of `namespaces` that has it."""
+    for namespace in namespaces:
         module = importlib.import_module(namespace)
         if not name.startswith("_") and callable(getattr(module, name, None)):
             return f"{namespace}.{name}"
@@ -160,6 +173,25 @@ def _of_jax(error: BaseException) -> str | None:
     )
 
 
+def _of_traced(error: TypeError) -> str | None:
+    """The remedy where NumPy refused a traced array as an integer, such as in np.zeros(n)."""
+    return size_remedy() if "integer" in str(error) and "<traced array" in str(error) else None
+
+
+def _called(error: TypeError) -> str | None:
+    """The remedy where an attribute of an array is called that is no method: `x.size(0)`."""
+    if not str(error).endswith("object is not callable"):
+        return None
+    call, frame = _expression(error)
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return None
+    name = call.func.attr
+    if not isinstance(_value(call.func.value, frame), olympus.Array):
+        return None
+    length = "; x.shape[0] is the length of axis 0" if name in ("size", "shape") else ""
+    return f"{name} is an attribute of an array, not a method: x.{name}{length}"
+
+
 def _keyword(error: TypeError) -> str | None:
     found = _KEYWORD.search(str(error))
     if found is None:
@@ -172,6 +204,8 @@ def _keyword(error: TypeError) -> str | None:
         for name, parameter in inspect.signature(_value(call.func, frame)).parameters.items()
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
+    if (meant := _TORCH_KEYWORDS.get(found.group(1))) in names:
+        return f"did you mean {meant}?"
     return did_you_mean(found.group(1), names, "its arguments are")
 
 

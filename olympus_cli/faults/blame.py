@@ -20,9 +20,9 @@ from typing import Any
 
 import olympus
 from olympus.errors import InternalError, OlympusError, TraceError, UsageError
-from olympus_cli import interrupts
 from olympus_cli.faults.advice import advice, described
-from olympus_cli.signals import Terminated
+from olympus_cli.process import interrupts
+from olympus_cli.process.interrupts import Terminated
 
 __all__ = [
     "as_told",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from olympus import errors
 from olympus_cli.faults.blame import as_told, place_of
-from olympus_cli.places import quoted
-from olympus_cli.shortage import HINT, words
+from olympus_cli.process.shortage import HINT, words
+from olympus_cli.text.places import quoted
 
 __all__ = ["Failure", "shortage"]
 
@@ -39,7 +39,7 @@ class Failure:
         message = str(told)
         if isinstance(told, errors.InternalError) and (place := place_of(error, own_alone=True)):
             message += f"\n{quoted(place)}"  # where the user called what is wrong
-        return Failure(type(told).__name__, message, told.hint, location, trace)
+        return Failure(_kind(told), message, told.hint, location, trace)
 
     def error(self) -> errors.OlympusError:
         """The exception, to be raised here; the other process's traceback is its note."""
@@ -50,6 +50,16 @@ class Failure:
         if self.trace:
             error.add_note(f"in the process that did it:\n{self.trace}")
         return error
+
+
+def _kind(error: errors.OlympusError) -> str:
+    """The name of the class of olympus.errors that an error is of, or that its class is based on.
+
+    >>> class Outdated(errors.ArtifactError): ...
+    >>> _kind(Outdated("old"))
+    'ArtifactError'
+    """
+    return next(each.__name__ for each in type(error).__mro__ if each in _CLASSES.values())
 
 
 def shortage(error: BaseException) -> errors.OlympusError | None:

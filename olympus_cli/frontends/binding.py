@@ -12,12 +12,14 @@ from inspect import Parameter, Signature
 from typing import TypeAlias
 
 from olympus.errors import UsageError
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, TargetSpec
+from olympus_cli.spec.written import at_key, form_of, with_line
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["Binding", "Static", "bind"]
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_SHAPE = '"f32[8,128]"'  # an example
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
@@ -50,7 +52,9 @@ def bind(function: str, signature: Signature, spec: TargetSpec) -> Binding:
     parameters = signature.parameters
     given = _named(function, parameters, spec)
     extra = _fill(function, parameters, spec, given)
-    _complete(function, parameters, given)
+    with at_key(spec, "args"):
+        _complete(function, parameters, given, spec)
+    _check_varied(function, parameters, given, spec)
     _donations(function, spec, given)
     return _binding(parameters, given, extra)
 
@@ -61,7 +65,8 @@ def _named(
     given: dict[str, Given] = dict(spec.kwargs)
     for name, value in spec.static.items():
         if name in given:
-            raise UsageError(f"argument {name!r} is given both as a shape and as a static")
+            what = f"argument {name!r} is given both as a shape and as a static"
+            raise with_line(UsageError(what), spec, *_keys(name, spec))
         given[name] = Static(value)
     names = [name for name, p in parameters.items() if p.kind not in _VARIADIC]
     if not any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
@@ -71,8 +76,16 @@ def _named(
                 if name in spec.matrix:
                     rule = f"a key of the matrix that is not written as {{{name}}} is a static"
                     hint = f"{rule} argument; {hint}" if hint else f"{rule} argument"
-                raise UsageError(f"{function} has no argument {name!r}", hint=hint)
+                error = UsageError(f"{function} has no argument {name!r}", hint=hint)
+                raise with_line(error, spec, *_keys(name, spec))
     return given
+
+
+def _keys(name: str, spec: TargetSpec) -> tuple[str, ...]:
+    """The key path of an argument in its target: a shape, a static, or a key of the matrix."""
+    if name not in spec.static:
+        return "args", name
+    return ("matrix" if name in spec.matrix else "static"), name
 
 
 def _fill(
@@ -85,33 +98,58 @@ def _fill(
     free = [n for n, p in parameters.items() if p.kind in _BY_POSITION and n not in spec.static]
     for name, value in zip(free, spec.args, strict=False):
         if name in given:
-            raise UsageError(f"argument {name!r} of {function} is given by position and by name")
+            what = f"argument {name!r} of {function} is given by position and by name"
+            raise with_line(UsageError(what), spec, "args")
         given[name] = value
     extra = spec.args[len(free) :]
     if extra and not any(p.kind is Parameter.VAR_POSITIONAL for p in parameters.values()):
         statics = f" besides its statics ({', '.join(spec.static)})" if spec.static else ""
         arrays = "1 array" if len(free) == 1 else f"{len(free)} arrays"
-        raise UsageError(
+        error = UsageError(
             f"{function} takes {arrays} by position{statics}; {len(spec.args)} shapes are given",
             hint=f"its arguments are {', '.join(parameters)}" if parameters else None,
         )
+        raise with_line(error, spec, "args")
     return extra
 
 
 def _complete(
-    function: str, parameters: Mapping[str, Parameter], given: Mapping[str, Given]
+    function: str,
+    parameters: Mapping[str, Parameter],
+    given: Mapping[str, Given],
+    spec: TargetSpec,
 ) -> None:
+    """Raise UsageError if an argument without a default is not given."""
     missing = [
         name
         for name, p in parameters.items()
         if p.default is Parameter.empty and p.kind not in _VARIADIC and name not in given
     ]
     if missing:
+        name = missing[0]
+        value = f'"{{{name}}}"' if name in spec.setting_keys else "3"
         raise UsageError(
             f"{function} needs argument{'s'[: len(missing) > 1]} {', '.join(map(repr, missing))}",
-            hint=f'--shapes "{missing[0]}=f32[8,128]" gives a shape, '
-            f"--static {missing[0]}=3 a value that is part of the program",
+            hint=f"{form_of(spec, 'args', name, _SHAPE)} gives a shape, "
+            f"{form_of(spec, 'static', name, value)} a value that is part of the program",
         )
+
+
+def _check_varied(
+    function: str,
+    parameters: Mapping[str, Parameter],
+    given: Mapping[str, Given],
+    spec: TargetSpec,
+) -> None:
+    """Raise UsageError if an argument keeps its default, and only settings have its matrix key."""
+    for name in spec.setting_keys:
+        if name in parameters and name not in given and parameters[name].kind not in _VARIADIC:
+            default, value = parameters[name].default, f'"{{{name}}}"'
+            error = UsageError(
+                f"{function} would take {name} = {default!r} for every {name} of the matrix",
+                hint=f"give it: {form_of(spec, 'static', name, value)}",
+            )
+            raise with_line(error, spec, "matrix", name)
 
 
 def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> None:
@@ -119,10 +157,11 @@ def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> N
     for name in spec.donate:
         if name not in arrays:
             static = "a static argument" if name in given else "not an argument"
-            raise UsageError(
+            error = UsageError(
                 f"donate names {name!r}, which is {static} of {function}",
                 hint=did_you_mean(name, arrays, "its arrays are"),
             )
+            raise with_line(error, spec, "donate")
 
 
 def _binding(

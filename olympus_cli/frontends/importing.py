@@ -27,9 +27,9 @@ from olympus.errors import EntryError, TraceError, UsageError
 from olympus_cli.faults.advice import advice, described
 from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
 from olympus_cli.frontends.relocating import relocate, relocated
-from olympus_cli.nearest import did_you_mean
-from olympus_cli.places import quoted, resolved, shown
 from olympus_cli.spec.checkout import Checkout
+from olympus_cli.text.nearest import did_you_mean
+from olympus_cli.text.places import quoted, resolved, shown
 
 __all__ = ["load_entry", "load_value", "visiting"]
 

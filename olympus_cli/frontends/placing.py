@@ -9,9 +9,10 @@ from olympus import tree
 from olympus.errors import ShardingError, UsageError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus.tree_util import keystr
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
 from olympus_cli.spec.model import ShapeSpec, TargetSpec
+from olympus_cli.spec.written import at_key, with_line
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["check_placement", "placed", "results_placed"]
 
@@ -68,6 +69,13 @@ def _told(
     said: OutSharding, result: Any, place: _Place, spec: TargetSpec
 ) -> list[NamedSharding | None]:
     """The shardings of the arrays of a result, or of a part of it, in the order of its tree."""
+    with at_key(spec, *place.keys):
+        return _shardings(said, result, place, spec)
+
+
+def _shardings(
+    said: OutSharding, result: Any, place: _Place, spec: TargetSpec
+) -> list[NamedSharding | None]:
     if said is None:
         return [None] * len(tree.leaves(result))
     if not isinstance(said, dict):
@@ -137,15 +145,17 @@ def check_placement(traced: olympus.stages.Traced, spec: TargetSpec) -> None:
     if not spec.mesh:
         return
     if where is None and spec.num_devices > 1:
-        raise UsageError(
+        error = UsageError(
             f"{spec.name} has a mesh of {spec.num_devices} devices, and no argument or result has "
             "a sharding",
             hint='such as args.x = { shape = "f32[64,8]", sharding = ["'
             + next(iter(spec.mesh))
             + '"] }',
         )
+        raise with_line(error, spec, "mesh")
     if where is not None and where.num_devices != spec.num_devices:
-        raise UsageError(
+        error = UsageError(
             f"{spec.name} has a mesh of {spec.num_devices} devices, and its function asks for "
             f"{where.num_devices}"
         )
+        raise with_line(error, spec, "mesh")

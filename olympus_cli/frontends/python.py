@@ -27,8 +27,9 @@ from olympus_cli.frontends.placing import (
 )
 from olympus_cli.frontends.relocating import check_entry, check_imports
 from olympus_cli.frontends.statics import with_statics
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.written import at_key, fitting_hints, form_of, with_line
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["Traceable", "load_target", "shapes_of", "values_of"]
 
@@ -95,7 +96,7 @@ class Traceable:
             ),
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
         )
-        with blaming(self.name, defined_at(self.function)):
+        with fitting_hints(self.spec), blaming(self.name, defined_at(self.function)):
             keywords = {name: _plain(value) for name, value in kwargs.items()}
             traced: olympus.stages.Traced = jitted.trace(*map(_plain, args), **keywords)
         traced = results_placed(traced, self.spec)
@@ -118,9 +119,16 @@ class Traceable:
     def _given(self) -> tuple[list[Any], dict[str, Any]]:
         """The call with every shape made a tree, statics still marked."""
         return (
-            [self._tree(value) for value in self.binding.args],
-            {name: self._tree(value) for name, value in self.binding.kwargs.items()},
+            [
+                self._argument(name, value)
+                for name, value in zip(self.binding.names, self.binding.args, strict=True)
+            ],
+            {name: self._argument(name, value) for name, value in self.binding.kwargs.items()},
         )
+
+    def _argument(self, name: str, given: Static | ArgSpec) -> Any:
+        with at_key(self.spec, "args", name):
+            return self._tree(given)
 
     def _tree(self, arg: Static | ArgSpec) -> Any:
         match arg:
@@ -147,17 +155,18 @@ def load_target(spec: TargetSpec) -> Traceable:
     Example: `load_target(target).trace().lower()`.
     """
     expect_devices(spec.num_devices)
-    function = load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
+    with at_key(spec, "entry"):
+        function = load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
     signature = _signature(function)
     spec = with_statics(function, signature, spec)
     binding = bind(_name(function), signature, spec)
-    _check_statics(function, binding)
+    _check_statics(function, binding, spec)
     found = Traceable(spec, function, signature, binding)
     found.check_imports()
     return found
 
 
-def _check_statics(function: Callable[..., Any], binding: Binding) -> None:
+def _check_statics(function: Callable[..., Any], binding: Binding, spec: TargetSpec) -> None:
     """Refuse shapes for what the user's own `jit` of the function has made static."""
     if not isinstance(function, olympus.stages.StagedFunction):
         return
@@ -165,10 +174,11 @@ def _check_statics(function: Callable[..., Any], binding: Binding) -> None:
     given = {**dict(zip(binding.names, binding.args, strict=True)), **binding.kwargs}
     for name, value in given.items():
         if name in static and not isinstance(value, Static):
-            raise UsageError(
+            error = UsageError(
                 f"argument {name!r} of {_name(function)} is static, and has no shape",
-                hint=f"give its value: --static {name}=...",
+                hint=f"give its value: {form_of(spec, 'static', name, '3')}",
             )
+            raise with_line(error, spec, "args", name)
 
 
 def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:

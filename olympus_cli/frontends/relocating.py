@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from olympus.errors import UsageError
-from olympus_cli.git import run_git
-from olympus_cli.places import shown
+from olympus_cli.revisions.git import run_git
 from olympus_cli.spec.checkout import Checkout
+from olympus_cli.text.places import shown
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -146,18 +146,23 @@ def check_imports(checkout: Checkout) -> None:
 def check_entry(checkout: Checkout, entry: str, root: Path) -> None:
     """Check that the module of an entry is from the checkout, if the revision has a file for it.
 
-    The other imported modules of its package are checked too.  `root` is the project's folder in
-    the checkout: a file for a module is in it, in a folder above, or in the `src` of one of these.
+    The other imported modules of its package are checked too.  An entry that is a file has no
+    package: all imported modules are checked but those of the environment.  `root` is the
+    project's folder in the checkout: a file for a module is in it, in a folder above, or in the
+    `src` of one of these.
 
     Raises:
         UsageError: such a module is from a file outside the checkout.
     """
     place = entry.rpartition(":")[0]
-    if place.endswith(".py") or "/" in place:
-        return
-    package = place.partition(".")[0]
+    is_file = place.endswith(".py") or "/" in place
+    package = None if is_file else place.partition(".")[0]
     for name, places in _modules():
-        if name.partition(".")[0] != package or not places or _is_in(checkout.tree, places[0]):
+        if not places or _is_in(checkout.tree, places[0]):
+            continue
+        if is_file and _is_of_environment(places[0]):
+            continue
+        if not is_file and name.partition(".")[0] != package:
             continue
         folder = _folder_of(checkout.tree, name, root)
         if folder is not None:
@@ -214,12 +219,8 @@ def _is_of_project(top: Path, place: str) -> bool:
 
     What git ignores is not the project's: a revision never has it.
     """
-    paths = sysconfig.get_paths()
-    environment = [os.path.realpath(paths[key]) for key in ("stdlib", "platstdlib")]
     path = Path(place)
-    if _INSTALLED & {*path.relative_to(top).parts}:
-        return False
-    if any(path.is_relative_to(each) for each in environment):
+    if _INSTALLED & {*path.relative_to(top).parts} or _is_of_library(path):
         return False
     listed = run_git(
         top,
@@ -227,6 +228,19 @@ def _is_of_project(top: Path, place: str) -> bool:
         *("--", place),
     )
     return bool(listed.stdout)
+
+
+def _is_of_environment(place: str) -> bool:
+    """Whether a file is Python's own, or of a package that is installed in an environment."""
+    paths = Path(place), Path(os.path.realpath(place))
+    return any(_INSTALLED & {*each.parts} or _is_of_library(each) for each in paths)
+
+
+def _is_of_library(path: Path) -> bool:
+    """Whether a file or folder is of the standard library."""
+    paths = sysconfig.get_paths()
+    library = [os.path.realpath(paths[key]) for key in ("stdlib", "platstdlib")]
+    return any(path.is_relative_to(each) for each in library)
 
 
 @cache

@@ -21,14 +21,17 @@ from olympus.errors import SpecError
 from olympus_cli.faults.advice import described
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.importing import load_value, visiting
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.statics import StaticSource
+from olympus_cli.spec.written import at_key, form_of
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["static_text", "with_statics"]
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-fA-F]+[^<>]*>")
 _TOML = {str: "a string", bool: "a boolean", int: "a whole number", float: "a number"}
+#: A value of TOML for each class.
+_EXAMPLES: Mapping[Any, str] = {str: '"text"', bool: "true", int: "3", float: "0.5"}
 _FROZEN = "declare it with @dataclass(frozen=True), and its fields with hashable types"
 
 
@@ -42,9 +45,10 @@ def with_statics(
         SpecError: a table does not fit the annotation, or a value cannot be static.
         TraceError: the function of an entry failed.
     """
-    made = {
-        name: _made(name, value, function, signature, spec) for name, value in spec.static.items()
-    }
+    made: dict[str, object] = {}
+    for name, value in spec.static.items():
+        with at_key(spec, "static", name):
+            made[name] = _made(name, value, function, signature, spec)
     return dataclasses.replace(spec, static=made)
 
 
@@ -96,6 +100,7 @@ def _made(
 ) -> object:
     kind = _annotation(name, function, signature)
     if not isinstance(value, StaticSource):
+        _check_scalar(name, value, kind, spec)
         is_name = isinstance(value, str) and isinstance(kind, enum.EnumMeta)
         return _member(value, kind, None) if is_name else value
     place = _Place(value)
@@ -106,6 +111,56 @@ def _made(
         result = _from_entry(value.entry, place, spec)
     _check(result, place)
     return result
+
+
+def _check_scalar(name: str, value: object, kind: Any, spec: TargetSpec) -> None:
+    """Raise SpecError for a value that is no table or array, if the annotation needs one."""
+    kinds = _alternatives(kind)
+    needed = [each for each in kinds if _is_tuple(each) or _is_table(each)]
+    if not needed or len(needed) < len([each for each in kinds if each is not type(None)]):
+        return
+    if any(isinstance(value, typing.get_origin(each) or each) for each in needed):
+        return
+    examples = [form for each in needed if (form := _example(each))]
+    hint = f"write {form_of(spec, 'static', name, examples[0])}" if examples else None
+    forms = " or ".join("an array" if _is_tuple(each) else _spoken(each) for each in needed)
+    raise SpecError(f"static argument {name!r} must be {forms}; got {value!r}", hint=hint)
+
+
+def _alternatives(kind: Any) -> list[Any]:
+    """The members of a union, or the annotation itself."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return _alternatives(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return [each for argument in arguments for each in _alternatives(argument)]
+    return [kind]
+
+
+def _is_tuple(kind: Any) -> bool:
+    return kind is tuple or typing.get_origin(kind) is tuple
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and _fields(kind) is not None
+
+
+def _example(kind: Any) -> str | None:
+    """A value of the class as TOML; None if a part of it is not a plain value of TOML."""
+    if _is_tuple(kind):
+        parts = typing.get_args(kind)
+        values = [_EXAMPLES.get(each) for each in (parts[:1] * 2 if ... in parts else parts)]
+        return f"[{', '.join(map(str, values))}]" if values and None not in values else None
+    try:
+        hints = typing.get_type_hints(kind)
+    except Exception:  # a name that only type checkers import, for example
+        return None
+    fields = _fields(kind) or {}
+    names = [name for name, needed in fields.items() if needed] or list(fields)[:1]
+    values = [_EXAMPLES.get(hints.get(name)) for name in names]
+    if not values or None in values:
+        return None
+    return f"{{ {', '.join(map(' = '.join, zip(names, map(str, values), strict=True)))} }}"
 
 
 def _check_reference(value: Any, place: _Place) -> None:

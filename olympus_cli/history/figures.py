@@ -11,14 +11,13 @@ from olympus.files import read_regular
 from olympus_cli.history.model import Figure, StoredProgram
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.reports.model import BackendReport, Report, Seconds
-from olympus_cli.spec.limits import LIMITED
+from olympus_cli.text.metrics import UNITS
 
 if TYPE_CHECKING:
-    from olympus_cli.gates.checking import Checked
+    from olympus_cli.check.check import Checked
 
 __all__ = ["build_figures", "build_programs", "check_figures"]
 
-_UNIT_OF = {"bytes": "B", "seconds": "s", "flops": "FLOP"}
 _PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
 
 _MOST_BYTES = 2**31  # of a program, as the compilers' formats have it
@@ -44,24 +43,24 @@ def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
 def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
     """What a build found: cost, memory, estimate, sizes, and the times of its stages."""
     sizes = {output.path: output.bytes for output in report.outputs}
-    measured: dict[str, tuple[float | None, str]] = {
-        f"build-{each.name}": (_seconds(report, each.name), "s") for each in fields(Seconds)
+    measured: dict[str, float | None] = {
+        f"build-{each.name}": _seconds(report, each.name) for each in fields(Seconds)
     }
-    measured["build-time"] = sum(astuple(report.seconds)), "s"
-    measured["build-memory"] = report.peak_memory, "B"
+    measured["build-time"] = sum(astuple(report.seconds))
+    measured["build-memory"] = report.peak_memory
     for backend in report.backends:
         counted = {
             **_counted(backend),
-            "executable-size": (sizes.get(f"{backend.label}/executable.bin"), "B"),
-            "bundle-size": (sizes.get(f"{report.target}{SUFFIX}"), "B"),
+            "executable-size": sizes.get(f"{backend.label}/executable.bin"),
+            "bundle-size": sizes.get(f"{report.target}{SUFFIX}"),
         }
         stored = programs.get(backend.label)
         program = None if stored is None else stored.digest
         for count, figures in ((None, counted), (1, measured)):
-            for name, (value, unit) in figures.items():
+            for name, value in figures.items():
                 if value is not None:
                     yield Figure(
-                        report.target, backend.label, name, unit, value, count=count,
+                        report.target, backend.label, name, UNITS[name], value, count=count,
                         program=program,
                     )  # fmt: skip
 
@@ -71,24 +70,24 @@ def _seconds(report: Report, stage: str) -> float:
     return found
 
 
-def _counted(backend: BackendReport) -> dict[str, tuple[float | None, str]]:
+def _counted(backend: BackendReport) -> dict[str, float | None]:
     """The figures that a budget can limit, by its keys, and a few that it cannot."""
     cost, memory, products = backend.cost, backend.memory, backend.cost.matmul_flops
     return {
-        "flops": (cost.flops, "FLOP"),
-        "matmul-flops": (None if products is None else sum(products.values()), "FLOP"),
-        "transcendentals": (cost.transcendentals, "count"),
-        "bytes": (cost.bytes, "B"),
-        "operations": (cost.operations, "count"),
-        "collective-bytes": (backend.collective_bytes, "B"),
-        "collectives": (backend.collective_calls, "count"),
-        "peak-memory": (memory.bound(memory.peak), "B"),
-        "argument-memory": (memory.arguments, "B"),
-        "result-memory": (memory.results, "B"),
-        "temporary-memory": (memory.bound(memory.temporaries), "B"),
-        "fusions": (backend.ops.get("fusion", 0), "count"),
-        "custom-calls": (backend.ops.get("custom-call", 0), "count"),
-        "estimated-time": (backend.estimated_seconds, "s"),
+        "flops": cost.flops,
+        "matmul-flops": None if products is None else sum(products.values()),
+        "transcendentals": cost.transcendentals,
+        "bytes": cost.bytes,
+        "operations": cost.operations,
+        "collective-bytes": backend.collective_bytes,
+        "collectives": backend.collective_calls,
+        "peak-memory": memory.bound(memory.peak),
+        "argument-memory": memory.arguments,
+        "result-memory": memory.results,
+        "temporary-memory": memory.bound(memory.temporaries),
+        "fusions": backend.ops.get("fusion", 0),
+        "custom-calls": backend.ops.get("custom-call", 0),
+        "estimated-time": backend.estimated_seconds,
     }
 
 
@@ -101,11 +100,7 @@ def check_figures(checked: Checked) -> tuple[list[Figure], list[StoredProgram]]:
         )
         programs.append(program)
         figures += [
-            Figure(checked.target, label, key, _unit(key), value, program=program.digest)
+            Figure(checked.target, label, key, UNITS[key], value, program=program.digest)
             for key, value in found.items()
         ]
     return figures, programs
-
-
-def _unit(key: str) -> str:
-    return _UNIT_OF.get(LIMITED[key].quantity.name, "count")

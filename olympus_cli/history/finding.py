@@ -10,13 +10,14 @@ from pathlib import Path
 from olympus.errors import UsageError
 from olympus_cli.history.changepoints import MOST_POINTS
 from olympus_cli.history.model import Point, utc_text
-from olympus_cli.history.reasons import reasons_of
+from olympus_cli.history.reasons import reasons_of_changes
 from olympus_cli.history.repository import commit_time
 from olympus_cli.history.series import History, lines_of
 from olympus_cli.history.store import read_points
-from olympus_cli.nearest import did_you_mean, spelled
-from olympus_cli.places import shown
 from olympus_cli.spec.model import Project
+from olympus_cli.text.metrics import metric_named
+from olympus_cli.text.nearest import did_you_mean
+from olympus_cli.text.places import shown
 
 __all__ = ["chosen_points", "history_file", "history_of", "moment_of"]
 
@@ -78,7 +79,7 @@ def chosen_points(
         )
     if metrics:
         every = {point.figure.metric for point in read_points(path, limit=1)}
-        metrics = [spelled(name, every) for name in metrics]
+        metrics = [metric_named(name, every) for name in metrics]
     points = read_points(path, metrics=metrics, limit=limit)
     found = {point.figure.metric for point in points}
     if missing := [name for name in metrics if name not in found]:
@@ -123,4 +124,4 @@ def history_of(
     points = chosen_points(path, names, metrics, max(limit, MOST_POINTS))
     every = (line.shortened(since, limit) for line in lines_of(points))
     lines = tuple(line for line in every if line is not None)
-    return History(str(path), lines, reasons_of(path, lines))
+    return History(str(path), lines, reasons_of_changes(path, lines))

@@ -8,14 +8,14 @@ from typing import Any
 from markupsafe import Markup
 
 from olympus_cli.history.series import History, Line
-from olympus_cli.history.telling import RUNS, Reason, change_lines, line_svg, run_rows, verdict
+from olympus_cli.history.telling import RUNS, Reason, describe_change, line_svg, run_rows, verdict
 from olympus_cli.reports.html.shell import shell, shell_environment
-from olympus_cli.units import quantity
+from olympus_cli.text.units import quantity
 
-__all__ = ["render_page"]
+__all__ = ["render_history_page"]
 
 
-def render_page(history: History) -> str:
+def render_history_page(history: History) -> str:
     """The text of the file, which loads nothing; the same history gives the same text."""
     lines = [
         _shown(line, reasons) for line, reasons in zip(history.lines, history.reasons, strict=True)
@@ -33,6 +33,6 @@ def _shown(line: Line, reasons: Sequence[Reason]) -> dict[str, Any]:
         "latest": {"value": quantity(last.figure.value, line.unit), "commit": last.run.label},
         "verdict": verdict(line),
         "plot": Markup(line_svg(line)),  # every text in it is escaped
-        "changes": "\n".join(change_lines(line, reasons, None)),
+        "changes": "\n".join(describe_change(line, reasons, None)),
         "rows": list(zip(run_rows(line), values, strict=True)),
     }

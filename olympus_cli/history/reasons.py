@@ -9,13 +9,13 @@ from typing import Any
 
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus.errors import ArtifactError
-from olympus_cli.comparison.comparing import compared
+from olympus_cli.diff.comparing import compared
 from olympus_cli.history.model import Point
 from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
-from olympus_cli.isolated.call import Say, call
+from olympus_cli.workers.call import Say, call
 
-__all__ = ["reasons_of"]
+__all__ = ["reasons_of_changes"]
 
 _MOST = 20  # changes of a line whose programs are compared, the latest
 
@@ -23,7 +23,7 @@ Reason = dict[str, Any]
 Pair = tuple[Point, Point]
 
 
-def reasons_of(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason, ...], ...]:
+def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason, ...], ...]:
     """For each line and each of its changes, what is known of its reasons, as JSON-like data.
 
     `program` is "changed", "same" or "unknown", `versions` are those of the tools that differ, and

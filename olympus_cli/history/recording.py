@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olympus.errors import OlympusError
-from olympus_cli import console, interrupts
-from olympus_cli.versions import tool_versions
+from olympus_cli.process import interrupts
+from olympus_cli.program.versions import tool_versions
+from olympus_cli.terminal import console
 
 if TYPE_CHECKING:
+    from olympus_cli.bench.measure.work import SamplerWork
     from olympus_cli.bench.model import Measured
-    from olympus_cli.bench.work import SamplerWork
     from olympus_cli.builder.outcome import Outcome
-    from olympus_cli.gates.checking import Checked
+    from olympus_cli.check.check import Checked
     from olympus_cli.history.model import Figure, StoredProgram
     from olympus_cli.history.repository import RepositoryState
     from olympus_cli.spec.model import Project
@@ -110,7 +111,7 @@ def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Mea
 
 def _is_of_target(project: Project, work: SamplerWork, measured: Measured) -> bool:
     """Whether this is a whole measurement of a target as olympus.toml has it, on any backend."""
-    from olympus_cli.bench.work import BundleWork, SamplerWork
+    from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 
     own = project.targets.get(measured.target)
     if own is None or isinstance(work.program, BundleWork):

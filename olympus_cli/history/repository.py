@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from olympus_cli.git import run_git
 from olympus_cli.history.model import utc_text
+from olympus_cli.revisions.git import run_git
 
 __all__ = ["RepositoryState", "commit_time", "repository_state"]
 

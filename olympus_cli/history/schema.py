@@ -5,10 +5,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from olympus_cli.text.metrics import OLD_NAMES
+
 __all__ = ["APPLICATION", "MIGRATIONS", "is_ours", "migrate"]
 
 #: What SQLite's `application_id` is in a history: "OLYH" in ASCII.
 APPLICATION = 0x4F4C5948
+
+
+def _renaming(old: str, new: str) -> tuple[str, str]:
+    """The statements that rename a metric; of a run that has both names the new one remains."""
+    return (
+        f"UPDATE OR IGNORE figure SET metric = '{new}' WHERE metric = '{old}'",
+        f"DELETE FROM figure WHERE metric = '{old}'",
+    )
+
 
 #: The statements that lead from version i to version i + 1, which is the file's `user_version`.
 #: A released step is never changed: a new version is one more step.
@@ -49,6 +60,8 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             sources BLOB
         )""",
     ),
+    # `OLD_NAMES` as it is: names that a later version changes are a step of their own
+    tuple(each for names in OLD_NAMES.items() for each in _renaming(*names)),
 )
 
 

@@ -24,8 +24,9 @@ from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus_cli.history.exchange.records import checked, read_time
 from olympus_cli.history.model import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
-from olympus_cli.places import shown
 from olympus_cli.reports.strict import typed
+from olympus_cli.text.metrics import current_name
+from olympus_cli.text.places import shown
 
 __all__ = ["append", "program_digests", "read_points", "read_programs"]
 
@@ -105,16 +106,19 @@ def read_points(
     names = [each for each in metrics if _is_text(each)]
     wanted = f"metric IN ({', '.join('?' * len(names))})" if metrics else "1"
     moment = "coalesce(commit_time, time)"
+    figures = _FIGURE.replace("metric", "current_name(metric) AS metric")  # of a file of version 1
     query = f"""
         SELECT {_RUN}, {_FIGURE} FROM (
             SELECT *, row_number() OVER (
                 PARTITION BY target, backend, metric ORDER BY {moment} DESC, time DESC, run DESC
             ) AS place
-            FROM figure JOIN run ON run.id = figure.run WHERE {wanted}
+            FROM (SELECT run, {figures} FROM figure) AS figure JOIN run ON run.id = figure.run
+            WHERE {wanted}
         ) WHERE place <= ? ORDER BY {moment}, time, run"""
     with _opened(path, write=False) as connection:
         _check(connection, path, empty_is_good=False)
         _check_lengths(connection, path)
+        connection.create_function("current_name", 1, current_name, deterministic=True)
         rows = connection.execute(query, (*names, limit or _NO_LIMIT))
         try:
             return [_point(row) for row in rows]
@@ -299,8 +303,9 @@ def _add_figure(connection: sqlite3.Connection, run: int, figure: Figure) -> int
     """Add a figure if it is not there; 1 if it was not, else 0."""
     spread = figure.spread and json.dumps(asdict(figure.spread))
     values = (
-        run, figure.target, figure.backend, figure.metric, figure.unit, float(figure.value),
-        figure.low, figure.high, figure.count, figure.program, figure.fingerprint, spread,
+        run, figure.target, figure.backend, current_name(figure.metric), figure.unit,
+        float(figure.value), figure.low, figure.high, figure.count, figure.program,
+        figure.fingerprint, spread,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     return connection.execute(

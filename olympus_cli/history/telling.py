@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from olympus_cli.comparison.text import render_comparison, summary
+from olympus_cli.charts.plot import Plot, PlotMark, Series
+from olympus_cli.diff.text import count_changes, render_comparison
 from olympus_cli.history.changepoints import Changepoint
 from olympus_cli.history.model import Point
 from olympus_cli.history.series import Line
-from olympus_cli.reports.plot import Plot, PlotMark, Series
-from olympus_cli.units import change, quantity
+from olympus_cli.text.units import change, quantity
 
 __all__ = [
     "LATEST",
     "RUNS",
     "Reason",
-    "change_lines",
+    "describe_change",
     "latest_rows",
     "line_svg",
     "line_text",
@@ -103,7 +103,7 @@ def _change(each: Changepoint, unit: str) -> str:
     return change(each.ratio) or f"from {quantity(each.before, unit)}"
 
 
-def change_lines(
+def describe_change(
     line: Line, reasons: Sequence[Reason], most: int | None = _MOST_LINES
 ) -> Iterator[str]:
     """What is told of the changes of a line: the commit, the levels, and what changed there.
@@ -130,7 +130,7 @@ def _program(reason: Reason) -> str:
         return "the program is the same"
     if reason["difference"] is None:
         return "the program changed; what in it is not known, as it is not stored"
-    return f"the program changed: {summary(reason['difference']['changes'])}"
+    return f"the program changed: {count_changes(reason['difference']['changes'])}"
 
 
 def _difference(document: Reason | None, most: int | None) -> Iterator[str]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import olympus
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
-from olympus_cli import console
-from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
+from olympus_cli.program.settings import read_settings
 from olympus_cli.program.stages import Program
-from olympus_cli.settings import read_settings
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.resolve import Request
+from olympus_cli.terminal import console
+from olympus_cli.workers.call import Say
 
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap

@@ -46,13 +46,13 @@ class Leaf:
         return np.dtype(self.dtype)
 
 
-def argument_leaves(traced: olympus.stages.Traced) -> tuple[Leaf, ...]:
+def argument_leaves(stage: olympus.stages.Traced | olympus.stages.Lowered) -> tuple[Leaf, ...]:
     """What the program takes, in the order of its flattened arguments."""
-    infos = zip(traced.arg_names, tree.leaves(traced.args_info), strict=True)
+    infos = zip(stage.arg_names, tree.leaves(stage.args_info), strict=True)
     return tuple(Leaf.of(name, info.dtype, info.shape, info.donated) for name, info in infos)
 
 
-def result_leaves(traced: olympus.stages.Traced) -> tuple[Leaf, ...]:
+def result_leaves(stage: olympus.stages.Traced | olympus.stages.Lowered) -> tuple[Leaf, ...]:
     """What it gives, in the same way; a result that is one array is called `result`."""
-    infos = zip(traced.result_names, tree.leaves(traced.out_info), strict=True)
+    infos = zip(stage.result_names, tree.leaves(stage.out_info), strict=True)
     return tuple(Leaf.of(name, info.dtype, info.shape) for name, info in infos)

@@ -16,13 +16,15 @@ import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
 from olympus.sharding import expect_devices, more_devices
-from olympus_cli.isolated.call import Say, call
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.call import Say, call
 
 __all__ = ["Runnable", "check_flags", "label_to_run", "runnable"]
+
+_WITHOUT_DEVICE = "--backend cpu runs it on the CPU; `olympus compile` needs no device"
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,11 @@ def _missing(backend: olympus.Target, spec: TargetSpec) -> BackendError | None:
         there = len(olympus.devices(backend.backend))
     except BackendError as error:
         what = f"{spec.name} cannot run on {backend_text(backend)}: {error}"
-        return BackendError(what, hint=error.hint)
+        return BackendError(what, hint=error.hint or _WITHOUT_DEVICE)
     if there >= needed:
         return None
     number = "is 1" if there == 1 else f"are {there}"
     return BackendError(
         f"'{spec.name}' is a program of {needed} devices, and there {number}",
-        hint=more_devices(needed) if backend.backend == "cpu" else None,
+        hint=more_devices(needed) if backend.backend == "cpu" else _WITHOUT_DEVICE,
     )

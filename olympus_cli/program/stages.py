@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import olympus
-from olympus.errors import BackendError
+from olympus.errors import BackendError, UsageError
 from olympus_cli.faults.blame import defined_at, is_users
 from olympus_cli.frontends.python import Traceable
 from olympus_cli.frontends.statics import static_text
-from olympus_cli.isolated.call import Say
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.program.stopwatch import Stopwatch
+from olympus_cli.spec.written import at_key
+from olympus_cli.workers.call import Say
 
 __all__ = ["Program", "Unit"]
 
@@ -124,6 +125,31 @@ class Program:
         other.warnings = self.warnings
         other.lower(labels)
         return other
+
+    def check_trips(self) -> None:
+        """Check the `trips` of the target against the lowered programs, before any compilation.
+
+        Raises:
+            UsageError: a key of `trips` is the line of no loop.
+        """
+        for unit in self.units if self.spec.trips else ():
+            self.cost(unit)
+
+    def cost(self, unit: Unit, *, stacks: bool = False) -> olympus.analysis.Cost:
+        """The counted cost of a lowered program, with the `trips` of the target.
+
+        Raises:
+            UsageError: a key of `trips` is the line of no loop.
+        """
+        trips = self.spec.trips
+        try:
+            found: olympus.analysis.Cost = unit.lowered.cost(trips, stacks=stacks)
+        except UsageError:
+            for line, count in trips.items():  # the first wrong key, for its line in olympus.toml
+                with at_key(self.spec, "trips", line):
+                    unit.lowered.cost({line: count})
+            raise
+        return found
 
     def leave_out_absent(self) -> BackendError | None:
         """Drop the units that no compiler is here for; the error that compiling one would raise.

@@ -18,11 +18,11 @@ import numpy as np
 
 from olympus.errors import BackendError, UsageError
 from olympus.files import open_regular, read_regular
-from olympus_cli.available_memory import available_memory
-from olympus_cli.nearest import renamed
-from olympus_cli.places import shown
+from olympus_cli.process.memory import available_memory
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.units import array_type
+from olympus_cli.text.nearest import renamed
+from olympus_cli.text.places import shown
+from olympus_cli.text.units import array_type
 
 __all__ = ["dotted", "is_safetensors", "safetensors_arrays", "tensor_names"]
 
@@ -31,6 +31,7 @@ Array = np.ndarray[Any, Any]
 SUFFIX = ".safetensors"
 _INSTALL = "pip install 'olympus[safetensors]'"
 _MOST_NAMES = 6  # in a message
+_MOST_KNOWN = 12  # arguments in a hint
 _MOST_BYTES = 2**40  # of a file
 _MOST_HEADER = 10**8  # bytes, as the format limits it
 _PART = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\]]*)\]|\.?([^\[.]+)""")
@@ -89,11 +90,15 @@ def tensor_names(path: Path) -> list[str]:
 
 
 def safetensors_arrays(
-    path: Path, leaves: Sequence[Leaf], key: str | None = None
+    path: Path,
+    leaves: Sequence[Leaf],
+    key: str | None = None,
+    program: Sequence[Leaf] | None = None,
 ) -> dict[str, Array]:
     """The array in the file for each leaf, by the leaf's name; a tensor has its `dotted` name.
 
     The file of the one argument `key` may leave its name out: `0.w` for `params[0]['w']`.
+    `program` has all arguments of the program, for hints, if `leaves` are only some of them.
 
     Raises:
         BackendError: the package `safetensors` is not installed.
@@ -107,7 +112,7 @@ def safetensors_arrays(
         raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
     except Exception as error:  # a class of the package's own
         raise UsageError(f"{shown(path)} is not a .safetensors file: {error}") from error
-    names = _names_of(path, leaves, list(tensors), key)
+    names = _names_of(path, leaves, list(tensors), key, program or leaves)
     return {leaf.name: _array(path, leaf, tensors[names[leaf.name]]) for leaf in leaves}
 
 
@@ -129,32 +134,54 @@ def _library() -> Any:
 
 
 def _names_of(
-    path: Path, leaves: Sequence[Leaf], tensors: Sequence[str], key: str | None
+    path: Path,
+    leaves: Sequence[Leaf],
+    tensors: Sequence[str],
+    key: str | None,
+    program: Sequence[Leaf],
 ) -> dict[str, str]:
     """The tensor of each leaf, by name: as the leaf is called, or dotted, or without `key`."""
-    prefix = f"{dotted(key)}." if key is not None else ""
-    whole = {leaf.name: dotted(leaf.name) for leaf in leaves}
-    forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
-    if key is not None:
-        forms.append({name: each.removeprefix(prefix) for name, each in whole.items()})
-    fitting = [form for form in forms if set(form.values()) == set(tensors)]
-    form = fitting[0] if fitting else max(forms, key=lambda f: len(set(f.values()) & set(tensors)))
+    wanted = {leaf.name for leaf in leaves}
+    every = _forms(program, key)
+    forms = [{name: each for name, each in form.items() if name in wanted} for form in every]
+    fitting = [i for i, form in enumerate(forms) if set(form.values()) == set(tensors)]
+    alike = [(len(set(form.values()) & set(tensors)), i == 1) for i, form in enumerate(forms)]
+    chosen = fitting[0] if fitting else alike.index(max(alike))  # of equals, the dotted names
+    form, known = forms[chosen], list(every[chosen].values())
     if len(set(form.values())) < len(leaves):
         raise UsageError(
             f"two arguments have one name in {shown(path)}: a key with a dot is like two keys",
             hint="a .npz file has the names of the arguments as they are",
         )
-    has, takes = _listed(tensors) or "none", _listed(list(form.values())) or "no arrays"
-    hint = f"its tensors are {has}; the program takes {takes}" if has != takes else None
+    missing = [name for name in form.values() if name not in tensors]
     extra = [name for name in tensors if name not in form.values()]
-    if missing := [name for name in form.values() if name not in tensors]:
+    hint = _names_hint(tensors, extra, known)
+    if missing:
         stray = f", and has {_listed(extra)}, which the program does not take" if extra else ""
-        why = f"{shown(path)} lacks {_listed(missing)}{stray}"
-        raise UsageError(why, hint=renamed(missing, extra) or hint)
+        raise UsageError(f"{shown(path)} lacks {_listed(missing)}{stray}", hint=hint)
     if extra:
         what = f"{shown(path)} has {_listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
     return form
+
+
+def _forms(leaves: Sequence[Leaf], key: str | None) -> list[dict[str, str]]:
+    """The forms that the names of tensors may have, each by the leaf's name."""
+    whole = {leaf.name: dotted(leaf.name) for leaf in leaves}
+    forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
+    if key is not None:
+        prefix = f"{dotted(key)}."
+        forms.append({name: each.removeprefix(prefix) for name, each in whole.items()})
+    return forms
+
+
+def _names_hint(tensors: Sequence[str], extra: Sequence[str], known: Sequence[str]) -> str | None:
+    """The hint on the names of tensors: the nearest argument, and all arguments."""
+    has, takes = _listed(tensors) or "none", _listed(known, _MOST_KNOWN) or "no arrays"
+    near = renamed(list(map(repr, extra)), [repr(name) for name in known if name not in tensors])
+    if near:
+        return f"{near} the program takes {takes}"
+    return f"its tensors are {has}; the program takes {takes}" if has != takes else None
 
 
 def _compare(path: Path, leaf: Leaf, dtype: str, shape: tuple[int, ...]) -> None:
@@ -177,6 +204,6 @@ def _array(path: Path, leaf: Leaf, tensor: Mapping[str, Any]) -> Array:
     return content.view(dtype).reshape(leaf.shape)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(map(repr, names[:_MOST_NAMES])) + (f" and {more} more" if more > 0 else "")
+def _listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+    more = len(names) - most
+    return ", ".join(map(repr, names[:most])) + (f" and {more} more" if more > 0 else "")

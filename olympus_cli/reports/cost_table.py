@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from olympus.analysis import Roofline
-from olympus_cli import console
-from olympus_cli.reports.bars import bar, percent, with_source
+from olympus_cli.charts.bars import bar, percent, with_source
 from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
 from olympus_cli.reports.stacks import CallNode, StackReport, call_rows, call_tree
 from olympus_cli.reports.text import collective_lines, estimate_notes, figure_lines, figure_row
-from olympus_cli.units import byte_size, count, duration
+from olympus_cli.terminal import console
+from olympus_cli.text.units import byte_size, count, duration
 
 __all__ = ["Shown", "show_cost", "show_stacks"]
 

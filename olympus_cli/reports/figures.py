@@ -16,7 +16,7 @@ import olympus
 from olympus.files import path_text
 from olympus_cli.program.fitting import fits_between
 from olympus_cli.reports.strict import typed
-from olympus_cli.units import array_type, byte_size
+from olympus_cli.text.units import array_type, byte_size
 
 if TYPE_CHECKING:
     from olympus.analysis import Collective, Cost, Estimate, Kind, Memory
@@ -520,7 +520,7 @@ def uncounted(cost: CostReport) -> Iterator[str]:
     for each in cost.unknown:
         told = f"flops and bytes are not known, only with one trip of it: {each}"
         if each.what.endswith("loop") and each.line:
-            told += f" (--trips {each.line}=N, or trips of the target, says it)"
+            told += f" (olympus cost --trips {each.line}=N, or trips of the target, sets it)"
         yield told
 
 

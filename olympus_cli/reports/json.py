@@ -10,9 +10,9 @@ from typing import Any
 
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
-from olympus_cli.places import shown
 from olympus_cli.reports.model import SCHEMA_VERSION, Report
 from olympus_cli.reports.strict import read_json
+from olympus_cli.text.places import shown
 
 __all__ = [
     "PAGE",
@@ -69,8 +69,17 @@ def read_report(folder: Path) -> Report:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of `report.json`, as shipped with the package."""
+    return _shipped("report.schema.json")
+
+
+def error_schema() -> dict[str, Any]:
+    """The JSON Schema of the document of a command that fails, as shipped with the package."""
+    return _shipped("error.schema.json")
+
+
+def _shipped(name: str) -> dict[str, Any]:
     from importlib.resources import files  # which takes long to import, and few ask for it
 
-    text = (files("olympus_cli.reports") / "report.schema.json").read_text(encoding="utf-8")
+    text = (files("olympus_cli.reports") / name).read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import olympus
     from olympus_cli.frontends.python import Traceable
 
-__all__ = ["described"]
+__all__ = ["program_document"]
 
 
-def described(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any]:
+def program_document(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any]:
     """The document's common part."""
     spec = source.spec
     return {

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from olympus import files
 from olympus.errors import ArtifactError
-from olympus_cli.places import shown
+from olympus_cli.text.places import shown
 
 __all__ = [
     "NewerSchema",
@@ -52,8 +52,10 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
         yield file
 
 
-def read_json(path: Path, version: int) -> dict[str, Any]:
+def read_json(path: Path, version: int, accepted: Collection[int] = ()) -> dict[str, Any]:
     """The JSON object in a file whose `schema_version` is `version`, without that key.
+
+    `accepted` are earlier versions that the caller reads too.
 
     Raises:
         NewerSchema: the version is a later one.
@@ -75,7 +77,7 @@ def read_json(path: Path, version: int) -> dict[str, Any]:
     found = data.pop("schema_version", None) if isinstance(data, dict) else None
     if type(found) is not int or not 0 <= found <= _LARGEST:
         raise ArtifactError(f"{shown(path)} has no schema version")
-    if found != version:
+    if found != version and found not in accepted:
         kind, age = (NewerSchema, "a newer") if found > version else (OlderSchema, "an older")
         raise kind(f"{shown(path)} has schema {found}, of {age} olympus; this one reads {version}")
     return typing.cast("dict[str, Any]", data)

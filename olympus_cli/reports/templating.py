@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from olympus_cli.visible import visible
+from olympus_cli.text.visible import visible
 
 __all__ = ["page_environment"]
 
@@ -17,7 +17,7 @@ def page_environment(package: str) -> Environment:
 
     Text is escaped, and what a browser would obey is made visible; `Markup` is written as it is.
 
-    Example: `page_environment("olympus_cli.comparison").get_template("comparison.html")`.
+    Example: `page_environment("olympus_cli.diff").get_template("comparison.html")`.
     """
     return Environment(
         loader=PackageLoader(package),

@@ -6,8 +6,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from olympus_cli import console
-from olympus_cli.choices import OPTIMIZE
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import (
     CollectiveReport,
@@ -17,7 +15,9 @@ from olympus_cli.reports.figures import (
     TotalReport,
 )
 from olympus_cli.reports.model import BackendReport, BlockReport, Report, XlaReport
-from olympus_cli.units import array_type, byte_size, count, duration
+from olympus_cli.terminal import console
+from olympus_cli.text.choices import OPTIMIZE
+from olympus_cli.text.units import array_type, byte_size, count, duration
 
 __all__ = [
     "SUMMARY",

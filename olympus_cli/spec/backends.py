@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import olympus
 from olympus.errors import UsageError
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.devices import Devices
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = [
     "BACKENDS",
@@ -56,7 +56,8 @@ def parse_backend(
         option = f"--topology {topology}" if topology else f"--device {device}" if device else ""
         hint = error.hint
         if (inline or device) in BACKENDS:
-            hint = f"{inline or device} is a backend: --backend {inline or device}"
+            form = f"write {inline} instead of {text}" if inline else f"--backend {device}"
+            hint = f"{inline or device} is a backend: {form}"
         prefix = f"{option}: " if option and not inline else ""
         raise UsageError(f"{prefix}{error}", hint=hint) from error
 

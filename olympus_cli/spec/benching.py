@@ -6,27 +6,28 @@ import math
 from dataclasses import dataclass
 
 from olympus.errors import SpecError
-from olympus_cli.nearest import did_you_mean, spelled
 from olympus_cli.spec.section import Section
-from olympus_cli.units import percentage
+from olympus_cli.text.metrics import current_name, metric_named
+from olympus_cli.text.nearest import did_you_mean
+from olympus_cli.text.units import percentage
 
 __all__ = ["GATED", "JUDGED", "THRESHOLD", "BenchSpec", "bench_of", "parse_threshold"]
 
 #: The metrics that can be gates.
 JUDGED = (
-    "steady_call",
-    "steady_cpu",
-    "first_call",
+    "steady-call",
+    "steady-cpu",
+    "first-call",
     "load",
     "trace",
     "lower",
     "compile",
     "import",
-    "import_program",
-    "peak_memory",
+    "import-program",
+    "process-memory",
 )
 #: Those that are, unless olympus.toml names others.
-GATED = ("steady_call", "steady_cpu")
+GATED = ("steady-call", "steady-cpu")
 #: The least change of a ratio that counts, unless olympus.toml has another.
 THRESHOLD = 0.05
 
@@ -74,12 +75,18 @@ def _threshold(section: Section) -> float | None:
 def _metrics(section: Section) -> tuple[str, ...] | None:
     if "metrics" not in section.data:
         return None
-    names = tuple(spelled(name, JUDGED) for name in section.texts("metrics"))
+    names = tuple(_judged(name) for name in section.texts("metrics"))
     for name in names:
         if name not in JUDGED:
             hint = did_you_mean(name, JUDGED, "there are")
             section.fail("metrics", f"has {name!r}, which is not a metric that can fail", hint)
     return tuple(dict.fromkeys(names))
+
+
+def _judged(name: str) -> str:
+    """The metric that `name` stands for, or `name`; old names may have hyphens for underscores."""
+    found = metric_named(current_name(name.replace("-", "_")), JUDGED)
+    return found if found in JUDGED else name
 
 
 def parse_threshold(value: object) -> float:

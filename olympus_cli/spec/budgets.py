@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import olympus
 from olympus.errors import SpecError, UsageError
-from olympus_cli.nearest import nearest, spelled
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit, parse_limit
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DTYPES
+from olympus_cli.text.nearest import nearest, spelled
 
 __all__ = ["budget_of", "forbidden_name"]
 
 
 def budget_of(parent: Section, devices: Devices) -> Budget:
     """What the table `budget` of `parent` says; `devices` are the user's own.
+
+    A program that has this budget by itself must donate an array if `donation` is a key.
 
     Raises:
         SpecError: a key, a limit, its unit, a device or a rule is wrong.
@@ -29,8 +31,8 @@ def budget_of(parent: Section, devices: Devices) -> Budget:
     limits = {
         key: _limit(section, key, value) for key, value in section.data.items() if key in LIMITED
     }
-    donation = "donation" in section.data and section.choice("donation", ("all-used",))
-    return Budget(limits, _fits(section, devices), _forbidden(section), bool(donation))
+    donation = "donation" in section.data and bool(section.choice("donation", ("all-used",)))
+    return Budget(limits, _fits(section, devices), _forbidden(section), donation, donation)
 
 
 def _limit(section: Section, key: str, value: object) -> Limit:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from olympus_cli.spec.section import Section
-from olympus_cli.units import percentage
+from olympus_cli.text.units import percentage
 
 __all__ = ["FORMS", "InputSpec", "ToleranceSpec", "input_specs", "tolerance_spec"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import olympus
 from olympus.errors import SpecError
-from olympus_cli.nearest import nearest
-from olympus_cli.units import byte_size, count, duration
+from olympus_cli.text.nearest import nearest
+from olympus_cli.text.units import byte_size, count, duration
 
 __all__ = [
     "HOST_CALLBACK",
@@ -121,13 +121,15 @@ class Budget:
     """What a target may be at most: limits by their keys, and three rules.
 
     `fits` is a device whose memory must do; `forbid` are dtypes by their long names, operations by
-    those of StableHLO without the dialect, or `HOST_CALLBACK`.
+    those of StableHLO without the dialect, or `HOST_CALLBACK`.  With `must_donate`, a program that
+    donates no array breaks `all_donations_used`; else that rule does not judge it.
     """
 
     limits: Mapping[str, Limit] = field(default_factory=dict)
     fits: olympus.Target | None = None
     forbid: tuple[str, ...] = ()
     all_donations_used: bool = False
+    must_donate: bool = False
 
     def __bool__(self) -> bool:
         return self != Budget()
@@ -144,6 +146,7 @@ class Budget:
             own.fits or self.fits,
             tuple(dict.fromkeys((*self.forbid, *own.forbid))),
             self.all_donations_used or own.all_donations_used,
+            self.must_donate or own.must_donate,
         )
 
 

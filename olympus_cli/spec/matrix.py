@@ -1,7 +1,7 @@
 """A target's matrix: one set of values for each combination of its lists.
 
-`{key}` in a shape is replaced by the key's value; a static that is just "{key}" becomes the value
-itself; a key that is written nowhere is a static argument of that name.
+`{key}` in a text of the target is replaced by the key's value; a text that is just "{key}" becomes
+the value itself, with its type; a key that no text has in braces is a static argument of that name.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ __all__ = [
     "each_combination",
     "fill",
     "placeholders",
+    "references",
     "repeated",
+    "sizes",
     "suffix",
+    "text_of",
 ]
 
 #: One combination: a value for each key of the matrix.
 Values = Mapping[str, object]
 
+_SIZES = re.compile(r"\w\}?\[([^\[\]]*)\]")  # of a shape, after its dtype
 _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
 
 
@@ -40,7 +44,7 @@ def each_combination(matrix: Mapping[str, Sequence[object]]) -> Iterator[Values]
 
 def suffix(values: Values) -> str:
     """What a combination adds to its target's name, such as "@batch=8,train=true"."""
-    return "@" + ",".join(f"{k}={_text(v)}" for k, v in values.items()) if values else ""
+    return "@" + ",".join(f"{k}={text_of(v)}" for k, v in values.items()) if values else ""
 
 
 def repeated(values: Sequence[object]) -> str | None:
@@ -48,20 +52,48 @@ def repeated(values: Sequence[object]) -> str | None:
 
     Example: `repeated([1, 8, "1"]) == "1"`.
     """
-    texts = [_text(value) for value in values]
+    texts = [text_of(value) for value in values]
     return next((text for i, text in enumerate(texts) if text in texts[:i]), None)
 
 
 def placeholders(tree: object) -> set[str]:
-    """The keys that `tree`, TOML of args or statics, has in braces.
+    """The names that the texts of `tree`, a value of TOML, have in braces.
 
     Example: `placeholders({"x": "f32[{batch},8]"}) == {"batch"}`.
     """
+    return {name for _, name in references(tree)}
+
+
+def references(tree: object) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each name in braces in the texts of `tree`, after the path of its text.
+
+    Example: `list(references({"x": ["f32[{n}]"]})) == [(("x", 0), "n")]`.
+    """
+    for path, text in _texts(tree):
+        for name in _PLACEHOLDER.findall(text):
+            yield path, name
+
+
+def sizes(tree: object) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the references of `tree` that are sizes of a shape.
+
+    Example: `list(sizes({"x": "{dtype}[{n},8]"})) == [(("x",), "n")]`.
+    """
+    for path, text in _texts(tree):
+        for listed in _SIZES.findall(text):
+            for name in _PLACEHOLDER.findall(listed):
+                yield path, name
+
+
+def _texts(
+    tree: object, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each text of `tree` after its path."""
     if isinstance(tree, str):
-        return set(_PLACEHOLDER.findall(tree))
-    if isinstance(tree, dict | list):
-        return set().union(*map(placeholders, _parts(tree)))
-    return set()
+        yield path, tree
+    elif isinstance(tree, dict | list):
+        for key, part in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from _texts(part, (*path, key))
 
 
 def depth(tree: object) -> int:
@@ -94,8 +126,9 @@ def fill(tree: object, values: Values) -> object:
     alone = _PLACEHOLDER.fullmatch(tree)
     if alone:
         return values.get(alone.group(1), tree)
-    return _PLACEHOLDER.sub(lambda found: _text(values.get(found.group(1), found.group())), tree)
+    return _PLACEHOLDER.sub(lambda found: text_of(values.get(found.group(1), found.group())), tree)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """A value of the matrix as a text has it in the place of its key: `true` for True."""
     return str(value).lower() if isinstance(value, bool) else str(value)

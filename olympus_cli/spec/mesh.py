@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeAlias
 
 import olympus
 from olympus.sharding import MOST_DEVICES
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.section import Section
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = [
     "MeshSpec",

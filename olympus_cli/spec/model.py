@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import olympus
 from olympus.errors import UsageError
-from olympus_cli.nearest import did_you_mean
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.benching import BenchSpec
 from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
+from olympus_cli.spec.written import Written
+from olympus_cli.text.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
@@ -80,6 +81,8 @@ class TargetSpec:
     backends: tuple[olympus.Target, ...]
     root: Path
     matrix: Mapping[str, object] = field(default_factory=dict)  # its combination's values
+    #: the keys of the matrix in braces that neither a shape nor a static has
+    setting_keys: tuple[str, ...] = ()
     python_path: tuple[Path, ...] = ()  # where modules are looked for besides `root`
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
@@ -93,6 +96,8 @@ class TargetSpec:
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
     checkout: Checkout | None = None  # of the revision that its program is of
+    #: its table in olympus.toml, for messages; None for an entry
+    written: Written | None = field(default=None, compare=False)
     written_args: object = None  # as in olympus.toml, with the keys of the matrix in braces
     #: where `olympus build` keeps its outputs; None for an entry, and for a target with options
     #: that make another program of it

@@ -15,9 +15,6 @@ from typing import Any
 
 import olympus
 from olympus.errors import SpecError, UsageError
-from olympus_cli.choices import OPTIMIZE, REPEATS
-from olympus_cli.nearest import did_you_mean, nearest
-from olympus_cli.places import resolved, shown
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.benching import bench_of
@@ -39,6 +36,10 @@ from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import static_of
 from olympus_cli.spec.toml import load
 from olympus_cli.spec.trips import trips_of
+from olympus_cli.spec.written import Written
+from olympus_cli.text.choices import OPTIMIZE, REPEATS
+from olympus_cli.text.nearest import did_you_mean, nearest
+from olympus_cli.text.places import resolved, shown
 
 __all__ = [
     "FILE",
@@ -84,7 +85,8 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
-    budget, bench = budget_of(top, devices), bench_of(top)
+    # the donation rule of all targets judges those that donate
+    budget, bench = replace(budget_of(top, devices), must_donate=False), bench_of(top)
     build_dir = root / settings.path("build-dir", "build")
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
@@ -154,10 +156,15 @@ def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[s
         if matrix.depth(value) > DEEPEST:
             section.fail(key, f"is nested more than {DEEPEST} deep")
     axes = _axes(section)
+    args = section.data.get("args")
+    passed = matrix.placeholders([args, section.data.get("static")])
+    settings = sorted(matrix.placeholders(section.data) - passed)
     found = {}
+    _check_sizes(section, axes)
     for values in matrix.combinations(axes):
-        target = _target(section, name + matrix.suffix(values), values, root, devices)
-        found[target.name] = target
+        filled = _filled(section, values)
+        target = _target(filled, name + matrix.suffix(values), values, root, devices)
+        found[target.name] = replace(target, written_args=args, setting_keys=tuple(settings))
     return found
 
 
@@ -180,6 +187,20 @@ def _axes(section: Section) -> dict[str, list[object]]:
     return table.data
 
 
+def _check_sizes(section: Section, axes: Mapping[str, list[object]]) -> None:
+    """Raise SpecError for a value of the matrix that a shape has as a size and that is not one."""
+    for path, key in matrix.sizes(section.data.get("args")):
+        wrong = [v for v in axes.get(key, []) if not re.fullmatch("[0-9]+", matrix.text_of(v))]
+        if wrong and "with" not in path:
+            place = ".".join(map(str, ("args", *path)))
+            section.source.fail(
+                (*section.keys, "matrix", key),
+                f"{'.'.join(section.keys)}.matrix.{key} has {wrong[0]!r}, and {place} has {{{key}}}"
+                " as a size, which is a whole number, 0 or more",
+                f"write whole numbers, such as {key} = [1, 8]",
+            )
+
+
 def _target(
     section: Section, name: str, values: matrix.Values, root: Path, devices: Devices
 ) -> TargetSpec:
@@ -187,13 +208,13 @@ def _target(
         section.fail("entry", "is missing", 'such as entry = "model:forward"')
     mesh, backends = mesh_of(section), _backends(section, devices)
     check_backends(section, backends, mesh)
-    args, kwargs = _arguments(section, values, mesh)
+    args, kwargs = _arguments(section, mesh)
     return TargetSpec(
         name=name,
         entry=_entry(section, "entry", section.text("entry", "")),
         args=args,
         kwargs=kwargs,
-        static=_statics(section, values),
+        static=_statics(section),
         donate=section.texts("donate"),
         backends=backends,
         root=root,
@@ -209,7 +230,7 @@ def _target(
         trips=trips_of(section),
         mesh=mesh,
         out_sharding=out_sharding_of(section, mesh),
-        written_args=section.data.get("args"),
+        written=Written(section.source.path, section.keys[-1]),
     )
 
 
@@ -220,26 +241,42 @@ def _entry(section: Section, key: str, text: str) -> str:
     return text
 
 
-def _arguments(
-    section: Section, values: matrix.Values, mesh: MeshSpec
-) -> tuple[tuple[ArgSpec, ...], dict[str, ArgSpec]]:
-    raw = section.data.get("args", {})
-    filled = _filled(section, "args", raw, values)
-    if isinstance(filled, list):
-        items = enumerate(filled)
+def _arguments(section: Section, mesh: MeshSpec) -> tuple[tuple[ArgSpec, ...], dict[str, ArgSpec]]:
+    args = section.data.get("args", {})
+    if isinstance(args, list):
+        items = enumerate(args)
         return tuple(_argument(section, f"args[{i}]", value, mesh) for i, value in items), {}
-    if not isinstance(filled, dict):
-        section.wrong("args", "a table (by name) or an array (by position)", raw)
-    table = Section(section.source, (*section.keys, "args"), filled)
-    return (), {key: _argument(table, key, value, mesh) for key, value in filled.items()}
+    if not isinstance(args, dict):
+        section.wrong("args", "a table (by name) or an array (by position)", args)
+    table = Section(section.source, (*section.keys, "args"), args)
+    return (), {key: _argument(table, key, value, mesh) for key, value in args.items()}
 
 
-def _filled(section: Section, key: str, raw: object, values: matrix.Values) -> object:
-    """`raw`, the value of `key`, with the values of the matrix in it."""
-    for name in sorted(matrix.placeholders(raw) - values.keys()):
-        hint = did_you_mean(name, values, "the matrix has") or "this target has no matrix"
-        section.fail(key, f"has {{{name}}}, which is not a key of the matrix", hint)
-    return matrix.fill(raw, values)
+def _filled(section: Section, values: matrix.Values) -> Section:
+    """The table of a target with the values of one combination of its matrix.
+
+    A key of the matrix that no text has in braces is added to the statics.
+
+    Raises:
+        SpecError: a text has a name in braces that is not a key of the matrix.
+    """
+    written = {key: value for key, value in section.data.items() if key != "matrix"}
+    names = set()
+    for path, name in matrix.references(written):
+        names.add(name)
+        if name not in values:
+            hint = did_you_mean(name, values, "the matrix has") or "this target has no matrix"
+            place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+            section.source.fail(
+                (*section.keys, *map(str, path)),
+                f"{'.'.join(section.keys)}{place} has {{{name}}}, which is not a key of the matrix",
+                hint,
+            )
+    data = {key: matrix.fill(value, values) for key, value in written.items()}
+    static = data.get("static", {})
+    if isinstance(static, dict):
+        data["static"] = {**static, **{k: v for k, v in values.items() if k not in names}}
+    return replace(section, data=data)
 
 
 def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgSpec:
@@ -337,13 +374,9 @@ def _from_entry(section: Section, key: str, value: dict[str, Any], mesh: MeshSpe
     return FromEntry(_entry(section, f"{key}.from", value["from"]), values, sharding)
 
 
-def _statics(section: Section, values: matrix.Values) -> dict[str, object]:
-    table = section.table("static")
-    written = matrix.placeholders([section.data.get("args", {}), table.data])
-    statics = {k: _filled(table, k, value, values) for k, value in table.data.items()}
-    statics |= {key: value for key, value in values.items() if key not in written}
-    path = section.source.path
-    return {name: static_of(value, path, (*table.keys, name)) for name, value in statics.items()}
+def _statics(section: Section) -> dict[str, object]:
+    table, path = section.table("static"), section.source.path
+    return {name: static_of(value, path, (*table.keys, name)) for name, value in table.data.items()}
 
 
 def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float]:

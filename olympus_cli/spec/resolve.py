@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from olympus.errors import UsageError
-from olympus_cli.places import resolved, shown
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.finding import is_named
@@ -19,6 +18,7 @@ from olympus_cli.spec.project import FILE, beside_targets, find_project, load_pr
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
+from olympus_cli.text.places import resolved, shown
 
 __all__ = ["Request", "build_dir", "expanded", "open_project", "project_of"]
 
@@ -70,8 +70,10 @@ class Request:
         return target if is_own else replace(target, outputs=None)
 
     def _with_options(self, target: TargetSpec, devices: Devices) -> TargetSpec:
+        overridden: list[tuple[str, ...]] = []
         if self.shapes is not None:
             args, kwargs = parse_shapes(self.shapes)
+            overridden += [("args",)] if args else [("args", name) for name in kwargs]
             kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
             target = replace(
                 target,
@@ -80,7 +82,14 @@ class Request:
                 written_args=None,
             )
         given = parse_statics(self.statics)
-        target = replace(target, static={**target.static, **given})
+        overridden += [("static", name) for name in given]
+        trips = parse_trips(self.trips)
+        overridden += [("trips", line) for line in trips]
+        target = replace(
+            target,
+            static={**target.static, **given},
+            written=target.written and target.written.without(*overridden),
+        )
         if (self.backend, self.device, self.topology) != (None, None, None):
             # only GPUs are told apart by name, so that --device h200 says enough
             chosen = parse_backend(self.backend or "gpu", self.device, devices, self.topology)
@@ -91,8 +100,7 @@ class Request:
                     f"{backend_text(chosen)} has {many.num_devices}"
                 )
             target = replace(target, backends=(chosen,))
-        trips = {**target.trips, **parse_trips(self.trips)}
-        return replace(target, trips=trips, **self.stages)
+        return replace(target, trips={**target.trips, **trips}, **self.stages)
 
 
 def open_project(project: str | Path | None, own: Devices | None = None) -> Project:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["Section", "Source"]
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from olympus.errors import SpecError
-from olympus_cli.nearest import did_you_mean, nearest
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
 from olympus_cli.spec.toml import parse_value
+from olympus_cli.text.nearest import did_you_mean, nearest
 
 __all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shapes"]
 

@@ -7,6 +7,7 @@ fancier.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -18,12 +19,13 @@ import tomli
 
 from olympus.errors import SpecError
 from olympus.files import read_regular
-from olympus_cli.places import shown
+from olympus_cli.text.places import shown
 
-__all__ = ["OutOfBounds", "TomlFile", "load", "parse_value"]
+__all__ = ["OutOfBounds", "TomlFile", "load", "parse_value", "toml_key"]
 
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
+_BARE = re.compile(r"[\w-]+", re.ASCII)
 _KEY = re.compile(rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*=")
 # A run of digits, in any base, that is too long for a number; it may be text or a name too.
 _MOST_DIGITS = 1000
@@ -94,6 +96,15 @@ def _set_twice(text: str, row: int) -> str | None:
         if path[:common] == other[:common] and common > best:
             best, line = common, number
     return f"{'.'.join(path)} is set again, after line {line}" if line else None
+
+
+def toml_key(name: str) -> str:
+    """A name as one key of TOML, in quotes if it needs them.
+
+    >>> toml_key("p['a']")
+    '"p[\'a\']"'
+    """
+    return name if _BARE.fullmatch(name) else json.dumps(name)
 
 
 def _parts(dotted: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""What a program costs and needs: counted from its operations, told by the user's lines."""
+"""The cost and the memory of programs, by source line, and estimates of their time."""

@@ -1,4 +1,4 @@
-"""Where the time of a call goes, kernel by kernel: what was measured, and rows by line or scope."""
+"""The measured time of a call, kernel by kernel, and rows by line, scope or operation."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
-from olympus_core.analysis.cost import Direction
-from olympus_core.analysis.estimate import Bound, Estimate, KernelEstimate
-from olympus_core.errors import UsageError
+from olympus_core.analysis.cost.cost import Direction
+from olympus_core.analysis.hlo.estimate import Bound, Estimate, KernelEstimate
+from olympus_core.base.errors import UsageError
 
 __all__ = ["BETWEEN", "CALL", "KernelProfile", "Profile", "ProfileKind", "ProfileRow", "Span"]
 
 ProfileKind = Literal["line", "scope", "operation", "kernel"]
 
-#: the time before the first kernel and after the last one, and that between them
+#: The names of the time before the first kernel and after the last, and of the time between.
 CALL, BETWEEN = "(call)", "(between kernels)"
 
 
 @dataclass(frozen=True)
 class KernelProfile:
-    """A kernel of a program, and the time that was measured.
+    """A kernel of a program, and its measured time.
 
-    `seconds` are those of all its `calls` in one call of the program, the median of the runs, and
-    `estimated` is what an estimate gives for as many, None where it does not have the kernel.
-    `bound` is the estimate's.  `line` is the user's, as "path/file.py:41", or for what the compiler
-    put in that of what it was put in for; `scope` is that of `name_scope`.  `backward` is whether
-    the backward pass of a derivative made it.
+    `seconds` is the time of all its `calls` in one call of the program, the median of the runs.
+    `estimated` is the estimate for as many calls, None if the estimate does not have the kernel.
+    `bound` is the estimate's. `line` is the user's line as "path/file.py:41"; a kernel that the
+    compiler inserted has the line of the operation that needs it. `scope` is that of `name_scope`.
+    `backward` is True if the kernel is of the backward pass of a derivative.
     """
 
     name: str
@@ -42,21 +42,21 @@ class KernelProfile:
 
     @property
     def is_overhead(self) -> bool:
-        """Whether it is time in which no kernel ran; its name is in parentheses."""
+        """True if it is time in which no kernel ran; then its name is in parentheses."""
         return self.name in (CALL, BETWEEN)
 
     @property
     def share(self) -> float:
-        """The part of the time of all that it takes, from 0 to 1."""
+        """The fraction of the total time that the kernel takes, from 0 to 1."""
         return self.seconds / self.of_seconds if self.of_seconds else 0.0
 
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """The part of a profile that one line, scope, operation or kernel has.
+    """The part of a profile that belongs to one line, scope, operation or kernel.
 
-    `estimated` is the sum of what was estimated, None where nothing was; `kernels` is how many
-    there are, and `calls` how many calls of them.
+    `estimated` is the sum of the estimates, None if there are none. `kernels` is the number of
+    kernels, and `calls` the number of their calls.
     """
 
     key: str
@@ -69,9 +69,9 @@ class ProfileRow:
 
 
 class Span(NamedTuple):
-    """What a thread of the runtime did, in seconds since the call began.
+    """An event of a thread of the runtime, in seconds since the call began.
 
-    `kernel` is the name of the kernel that ran, "" for what the runtime did itself.
+    `kernel` is the name of the kernel that ran, "" for work of the runtime itself.
     """
 
     thread: int
@@ -83,16 +83,16 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """What XLA's profiler measured of the calls of a program; docs/profile.md says how.
+    """The measurements of XLA's profiler of the calls of a program; see docs/how-to/profile.md.
 
-    - `runs`: how many calls were measured; all times are medians.
-    - `seconds`: one call, from the start until its results are there, with the profiler on.
+    - `runs`: the number of measured calls; all times are medians.
+    - `seconds`: one call, from its start until its results are ready, with the profiler on.
     - `undisturbed`: the same without the profiler.
     - `kernel_seconds`: the part of `seconds` in which at least one kernel ran.
-    - `kernels`: the slowest first; at the end stands the time in which no kernel ran, with names
-      in parentheses.  Kernels that run at once have a sum above `seconds`.
-    - `unseen`: kernels of the estimate that the profiler has no event of.
-    - `timeline`: what the runtime's `threads` did in the fastest of the calls.
+    - `kernels`: the slowest first; at the end is the time in which no kernel ran, with names in
+      parentheses.  The sum of concurrent kernels may exceed `seconds`.
+    - `unseen`: kernels of the estimate without an event in the profile.
+    - `timeline`: the events of the runtime's `threads` in the fastest of the calls.
 
     >>> compiled.profile(x).by("line")[0].key
     '/home/me/model.py:41'
@@ -110,21 +110,21 @@ class Profile:
 
     @property
     def coverage(self) -> float:
-        """The part of the time of a call in which a kernel ran, from 0 to 1."""
+        """The fraction of the time of a call in which a kernel ran, from 0 to 1."""
         return self.kernel_seconds / self.seconds if self.seconds else 0.0
 
     @property
     def estimated(self) -> float:
-        """The estimate of a call in seconds, each kernel counted as often as it was called."""
+        """The estimate of a call in seconds; each kernel counts as often as it was called."""
         seen = (kernel.estimated or 0.0 for kernel in self.kernels)
         return sum(seen) + sum(kernel.seconds for kernel in self.unseen)
 
     def by(self, kind: ProfileKind) -> tuple[ProfileRow, ...]:
-        """The time by "line", "scope", "operation" or "kernel", the slowest first.
+        """Return the time by "line", "scope", "operation" or "kernel", the slowest first.
 
-        The rows add up to that of `kernels`.  Lines are `path:line`, "(unknown)" where the program
-        does not say; a scope is "" outside of any; an operation is what the program calls it.  Time
-        in which no kernel ran has rows of its own, "(call)" and "(between kernels)".
+        The sum of the rows is that of `kernels`. Lines are `path:line`, "(unknown)" if the program
+        does not have them. A scope is "" outside of any scope. An operation has its name in the
+        program. Time in which no kernel ran has rows of its own, "(call)" and "(between kernels)".
 
         Raises UsageError for another kind.
 

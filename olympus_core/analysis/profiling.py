@@ -1,4 +1,4 @@
-"""Measuring a program kernel by kernel, and joining what was seen with its optimized HLO."""
+"""Measurement of a program kernel by kernel, joined with its optimized HLO."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from olympus_core.analysis.estimate import Estimate, KernelEstimate
-from olympus_core.analysis.kernels import CONTROL, Kernels
-from olympus_core.analysis.lines import Lines
-from olympus_core.analysis.places import read_name
+from olympus_core.analysis.hlo.estimate import Estimate, KernelEstimate
+from olympus_core.analysis.hlo.kernels import CONTROL, Kernels
 from olympus_core.analysis.profile import BETWEEN, CALL, KernelProfile, Profile, Span
-from olympus_core.errors import BackendError, UsageError
-from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
-from olympus_core.xla.profiler import Event, Recording, record
+from olympus_core.analysis.sources.lines import Lines
+from olympus_core.analysis.sources.places import read_name
+from olympus_core.base.errors import BackendError, UsageError
+from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
+from olympus_core.xla.runtime.profiler import Event, Recording, record
 
 if TYPE_CHECKING:
-    from olympus_core.stages import Compiled
+    from olympus_core.stages.stages import Compiled
 
 __all__ = ["profile"]
 
-_MOST_CALLS = 200_000  # kernels in a call: the profiler keeps about 3 kB of each
-_MOST_EVENTS = 500_000  # in all recordings: to read one takes about 15 us
+_MOST_CALLS = 200_000  # kernels in a call: the profiler stores about 3 kB for each
+_MOST_EVENTS = 500_000  # in all recordings: reading one takes about 15 us
 
 
 def profile(
@@ -34,14 +34,14 @@ def profile(
 ) -> Profile:
     """Call a compiled program `runs` times with the arguments, and measure each of its kernels.
 
-    It is for programs on the CPU.  Donated arguments keep their buffers.  A process takes one
-    profile at a time, and the program must not run in another thread meanwhile.
+    Only programs on the CPU can be profiled. Donated arguments keep their buffers. A process takes
+    one profile at a time, and the program must not run in another thread meanwhile.
 
     Raises:
-      SignatureError: when the arguments are of other types than the program was compiled for.
-      UsageError: when `runs` is not a number of 1 or more, another profile is being taken, or the
-        program runs more kernels than the profiler can keep.
-      BackendError: when the program is for another backend, or the profiler fails.
+      SignatureError: the arguments have other types than the program was compiled for.
+      UsageError: `runs` is not a number of 1 or more, another profile is being taken, or the
+        program runs more kernels than the profiler can store.
+      BackendError: the program is for another backend, or the profiler fails.
 
     Example:
       >>> profile(compiled, (x,), {"scale": 2.0}, runs=3).coverage
@@ -68,15 +68,15 @@ def _profile_of(
     estimate: Estimate,
     runs: int,
 ) -> Profile:
-    """The profile of a program on the CPU.
+    """Return the profile of a program on the CPU.
 
-    `prepare` makes what is needed for one call, and gives the call, which waits for its results.
-    `estimate` is of the same program.  Fewer than `runs` calls are measured of a program of very
-    many kernels, one at least.
+    `prepare` prepares one call and returns a function that makes the call and waits for its
+    results. `estimate` is of the same program. For a program of very many kernels fewer than `runs`
+    calls are measured, but at least one.
 
     Raises:
       UsageError: another profile is being taken, the program runs elsewhere meanwhile, or has more
-        kernels than the profiler can keep.
+        kernels than the profiler can store.
       BackendError: the profiler failed, or saw no kernel.
     """
     if sum(kernel.calls for kernel in estimate.kernels) > _MOST_CALLS:
@@ -103,12 +103,12 @@ def _profile_of(
 def _measured(
     prepare: Callable[[], Callable[[], object]], program: _Program, runs: int
 ) -> tuple[list[float], list[_Run], Recording]:
-    """The times of calls that were not recorded, those of calls that were, the fastest of these."""
+    """Return the times of unrecorded calls, the recorded runs, and the fastest recording."""
     undisturbed: list[float] = []
     measured: list[_Run] = []
     recordings: list[Recording] = []
     while len(measured) < runs and sum(run.recorded for run in measured) < _MOST_EVENTS:
-        prepare()()  # the first call, and one after a recording was read, is slower than others
+        prepare()()  # the first call, and a call after a recording was read, are slower than others
         undisturbed.append(_timed(prepare()))
         recordings.append(record(prepare()))
         measured.append(program.run(recordings[-1]))
@@ -123,7 +123,7 @@ def _timed(call: Callable[[], object]) -> float:
 
 
 class _Run(NamedTuple):
-    """What one recording has: seconds and events by kernel, and the time around the kernels."""
+    """The figures of one recording: seconds and events by kernel, and the time outside."""
 
     seconds: float
     kernels: Mapping[str, float]
@@ -134,7 +134,7 @@ class _Run(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """What a kernel is called, and where it is from."""
+    """The name of a kernel's operation, and its source location."""
 
     operation: str
     line: str | None
@@ -143,11 +143,11 @@ class _Place(NamedTuple):
 
 
 class _Program:
-    """A program whose recordings are read."""
+    """A reader of the recordings of one program."""
 
     def __init__(self, module: HloModule, estimate: Estimate) -> None:
         self._module = module
-        self._where: dict[str, tuple[Instruction, Computation]] = {
+        self._instructions: dict[str, tuple[Instruction, Computation]] = {
             instruction.name: (instruction, computation)
             for computation in module.computations.values()
             if not computation.is_fusion
@@ -155,7 +155,7 @@ class _Program:
         }
         self._inside = {
             name: frozenset(self._names(instruction))
-            for name, (instruction, _) in self._where.items()
+            for name, (instruction, _) in self._instructions.items()
             if instruction.opcode in CONTROL
         }
         self._kernels, self._lines = Kernels(module), Lines(module)
@@ -163,45 +163,49 @@ class _Program:
         self._unknown = estimate.unknown
 
     def _names(self, instruction: Instruction) -> Iterator[str]:
-        """The instructions of the computations that one runs, and of those that they run."""
-        waiting = [*instruction.called_computation_ids]
-        while waiting:
-            for inner in self._module.computations[waiting.pop()].instructions.values():
+        """Yield the names of all instructions that run inside an instruction, at any depth."""
+        pending = [*instruction.called_computation_ids]
+        while pending:
+            for inner in self._module.computations[pending.pop()].instructions.values():
                 yield inner.name
                 if inner.opcode in CONTROL:
-                    waiting += inner.called_computation_ids
+                    pending += inner.called_computation_ids
 
     def run(self, recording: Recording) -> _Run:
-        """The times of one recording; of a program on several devices the mean of them."""
-        ours = self._ours(recording)
-        if not ours:
+        """Return the times of one recording; for several devices the mean over them."""
+        kernel_events = self._program_events(recording)
+        if not kernel_events:
             raise BackendError("the profiler saw no kernel of the program")
-        devices = len({event.device for event in ours})
+        devices = len({event.device for event in kernel_events})
         seconds: dict[str, float] = {}
         events: dict[str, int] = {}
-        for event in ours:
+        for event in kernel_events:
             took = (event.until - event.start) / devices
             seconds[event.operation] = seconds.get(event.operation, 0.0) + took
             events[event.operation] = events.get(event.operation, 0) + 1
-        first, last = min(event.start for event in ours), max(event.until for event in ours)
+        first, last = (
+            min(event.start for event in kernel_events),
+            max(event.until for event in kernel_events),
+        )
         return _Run(
             recording.seconds,
             seconds,
             {name: -(-number // devices) for name, number in events.items()},
-            _union((event.start, event.until) for event in ours),
+            _union((event.start, event.until) for event in kernel_events),
             max(0.0, recording.seconds - (last - first)),
             len(recording.events),
         )
 
-    def _ours(self, recording: Recording) -> list[Event]:
-        """The events of the program's kernels, of one run of it alone.
+    def _program_events(self, recording: Recording) -> list[Event]:
+        """Return the events of the program's kernels, from one run of the program.
 
-        A loop or a call is a kernel where nothing that it runs is seen: the compiler made it one.
+        A loop or a call is a kernel if none of its inner instructions has an event: the compiler
+        made one kernel of it.
         """
         events = [*self._of_one_run(recording)]
-        seen = {event.operation for event in events}
-        held = {name for name, inside in self._inside.items() if not inside.isdisjoint(seen)}
-        return [event for event in events if event.operation not in held]
+        recorded = {event.operation for event in events}
+        outer = {name for name, inside in self._inside.items() if not inside.isdisjoint(recorded)}
+        return [event for event in events if event.operation not in outer]
 
     def _of_one_run(self, recording: Recording) -> Iterator[Event]:
         runs: dict[int, int] = {}
@@ -218,7 +222,7 @@ class _Program:
             yield event
 
     def kernels(self, measured: Sequence[_Run]) -> tuple[KernelProfile, ...]:
-        """The kernels of all runs, the slowest first, and the time in which none ran."""
+        """Return the kernels of all runs, the slowest first, and the time in which none ran."""
         names = dict.fromkeys(name for run in measured for name in run.kernels)
         seconds = {
             name: statistics.median(run.kernels.get(name, 0.0) for run in measured)
@@ -236,23 +240,23 @@ class _Program:
             ),
         }
         total = sum(seconds.values()) + sum(idle.values())
-        found = [self._kernel(name, calls[name], took, total) for name, took in seconds.items()]
-        found.sort(key=lambda kernel: (-kernel.seconds, kernel.name))
-        found += [self._kernel(name, 1, took, total) for name, took in idle.items()]
-        return tuple(found)
+        profiles = [self._kernel(name, calls[name], took, total) for name, took in seconds.items()]
+        profiles.sort(key=lambda kernel: (-kernel.seconds, kernel.name))
+        profiles += [self._kernel(name, 1, took, total) for name, took in idle.items()]
+        return tuple(profiles)
 
     def _calls(self, events: Mapping[str, int]) -> dict[str, int]:
-        """How often each kernel was called: as often as its computation ran.
+        """Return the number of calls of each kernel: the number of runs of its computation.
 
-        A kernel may have several events a call, as a sort has that copies first.
+        A kernel may have several events in a call, such as a sort that copies first.
         """
         least = {self._module.entry_id: 1}
         for name, number in events.items():
-            if name in self._where:
-                id = self._where[name][1].id
+            if name in self._instructions:
+                id = self._instructions[name][1].id
                 least[id] = min(least.get(id, number), number)
         return {
-            name: least[self._where[name][1].id] if name in self._where else number
+            name: least[self._instructions[name][1].id] if name in self._instructions else number
             for name, number in events.items()
         }
 
@@ -272,23 +276,23 @@ class _Program:
         )
 
     def unseen(self, kernels: Iterable[KernelProfile]) -> tuple[KernelEstimate, ...]:
-        """The kernels of the estimate that no event was of, nor of what they are part of."""
+        """Return the kernels of the estimate without an event, also of an enclosing kernel."""
         seen = {kernel.name for kernel in kernels}
         for name in [*seen]:
             seen |= self._inside.get(name, frozenset())
         return tuple(kernel for name, kernel in self._expected.items() if name not in seen)
 
     def _place(self, name: str) -> _Place:
-        found = self._where.get(name)
-        if found is None:
+        location = self._instructions.get(name)
+        if location is None:
             return _Place(name, None, "", False)
-        kernel, line = self._kernels.kernel(*found), self._lines.line(*found)
+        kernel, line = self._kernels.kernel(*location), self._lines.line(*location)
         read = read_name(kernel.path, inlined=True)
         return _Place(kernel.operation, kernel.line or line, read.scope, read.backward)
 
     def timeline(self, recording: Recording) -> Iterator[Span]:
-        """What each thread did during the call, from its start on."""
-        ours = {(event.thread, event.start) for event in self._ours(recording)}
+        """Yield the events of each thread during the call, with times from its start."""
+        kernel_events = {(event.thread, event.start) for event in self._program_events(recording)}
         for event in recording.events:
             if recording.start <= event.start <= recording.end:
                 yield Span(
@@ -296,12 +300,12 @@ class _Program:
                     event.name,
                     event.start - recording.start,
                     event.end - event.start,
-                    event.operation if (event.thread, event.start) in ours else "",
+                    event.operation if (event.thread, event.start) in kernel_events else "",
                 )
 
 
 def _union(intervals: Iterable[tuple[float, float]]) -> float:
-    """The time that is in at least one interval.
+    """Return the length of the union of the intervals.
 
     >>> _union([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)])
     4.0

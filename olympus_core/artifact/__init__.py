@@ -1,6 +1,6 @@
-"""The `.olympus` bundle: a compiled program, and all that another process needs to call it.
+"""The `.olympus` bundle: a compiled program with all data to call it in another process.
 
-`save` takes what the stages give and writes a file; `load` checks a file and gives a `Bundle`.
+`save` writes the results of the stages to a file; `load` verifies a file and returns a `Bundle`.
 """
 
 from olympus_core.artifact.bundle import Bundle, load, sign

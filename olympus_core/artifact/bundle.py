@@ -1,7 +1,7 @@
-"""Reading a bundle, and making a program of it that can be called.
+"""Reading a bundle, and building a callable program from it.
 
-The file is verified whole before any runtime is touched.  The program is loaded as it was compiled,
-or compiled anew for this machine.
+The whole file is verified before any runtime is called. The program is loaded as it was compiled,
+or recompiled for this machine.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from olympus_core import stages, xla
-from olympus_core.analysis.sources import SourceMap
+from olympus_core import xla
+from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container, host
-from olympus_core.artifact.agreement import AnyExecutable, check_executable, check_program
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
+from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_program
 from olympus_core.artifact.placing import aval_of, chosen_devices, first_devices, placed
 from olympus_core.artifact.reading import parse_manifest
 from olympus_core.artifact.saving import OLYMPUSPR, sources_member
 from olympus_core.artifact.shardings import StoredShardings
-from olympus_core.artifact.signing import SIGNATURE, PublicKey, public_keys, signed, verify
-from olympus_core.errors import ArtifactError, CompileError
+from olympus_core.artifact.signing import (
+    SIGNATURE,
+    PublicKey,
+    public_keys,
+    signed,
+    verify_signature,
+)
+from olympus_core.base.errors import ArtifactError, CompileError
+from olympus_core.stages import stages
 
 __all__ = ["Bundle", "load", "sign"]
 
@@ -36,10 +43,9 @@ _Found = tuple[AnyExecutable, _Grid, StoredShardings | None]
 
 @dataclass(frozen=True, repr=False)
 class Bundle:
-    """A verified bundle: what it says of itself, and its members.
+    """A verified bundle: its manifest, and its members.
 
-    `native` is whether its executables may be loaded, and `trusted` whether its signature was
-    verified.
+    `native` is True if its executables may be loaded, and `trusted` if its signature was verified.
 
     >>> load("f.olympus")
     <bundle 'f' in f.olympus: 8 devices, for cpu, gpu 1x8xh200>
@@ -63,7 +69,7 @@ class Bundle:
 
     @property
     def executables(self) -> tuple[StoredExecutable, ...]:
-        """The executables that it holds; `members[executable.member]` are the bytes of one."""
+        """The stored executables; `members[executable.member]` are the bytes of one."""
         return self.manifest.executables
 
     @property
@@ -78,18 +84,19 @@ class Bundle:
             raise ArtifactError(f"{self.path} is damaged: {OLYMPUSPR} in it is not UTF-8") from exc
 
     def stablehlo(self, backend: str = "cpu") -> bytes:
-        """The program as lowered for a backend, in portable StableHLO bytecode.
+        """Return the program as lowered for a backend, in portable StableHLO bytecode.
 
-        A backend that it was not lowered for gets the program of another one: they differ only
-        where an operation has a form of its own on some backend.
+        For a backend that it was not lowered for, return the program of another one: they differ
+        only in operations with a form of their own on some backend.
         """
         programs = self.manifest.programs
         return self.members[programs.get(backend) or next(iter(programs.values()))]
 
     def sources(self, backend: str = "cpu") -> SourceMap | None:
-        """Which source line each operation of `stablehlo(backend)` comes from, without the lines.
+        """Return the source line of each operation of `stablehlo(backend)`, without the line's
+        text.
 
-        None where the bundle does not keep it.  Raises ArtifactError when that cannot be read.
+        Return None if the bundle does not have it. Raises ArtifactError if it cannot be read.
         """
         programs = self.manifest.programs
         program = programs.get(backend) or next(iter(programs.values()))
@@ -103,24 +110,24 @@ class Bundle:
         recompile: bool = True,
         devices: Sequence[xla.Device] | None = None,
     ) -> stages.Compiled:
-        """The program for a target (the CPU unless given), to be called like the function.
+        """Return the program for a target (by default the CPU), callable like the function.
 
-        The stored executable is loaded when it fits this machine: built by the same jaxlib, for
-        the same system, and on a processor that can do nothing that this one cannot.  Otherwise
-        the program is compiled from StableHLO.
+        The stored executable is loaded if it fits this machine: built by the same jaxlib, for the
+        same system, and on a processor without instructions that this one lacks. Otherwise the
+        program is compiled from StableHLO.
 
         A program of several devices runs on the first ones of the target, or on `devices`, in the
-        order in which the program numbers them: that of its mesh.
+        program's numbering of devices: that of its mesh.
 
         Raises:
-          ArtifactError: when no executable fits and `recompile` is False, the bundle has no
-            program for the target's backend, or the program is not what the manifest says.
-          BackendError: when the target's device, or what compiles for it, is not here, or there are
-            fewer devices than the program needs.
-          UsageError: when the target's device is neither one that ships nor the user's own with its
-            figures, and there is no executable for one of that name; when `devices` are not as
-            many as the program needs, or not the target's.
-          CompileError: when the program cannot be compiled for the target.
+          ArtifactError: no executable fits and `recompile` is False, the bundle has no program for
+            the target's backend, or the program does not match the manifest.
+          BackendError: the target's device, or its compiler, is not available, or there are fewer
+            devices than the program needs.
+          UsageError: the target's device is neither built in nor the user's own with its figures,
+            and no executable is for one of that name; or the number of `devices` is not that of the
+            program, or they are not the target's.
+          CompileError: the program cannot be compiled for the target.
 
         Example:
           >>> load("f.olympus").compiled()(1.0)
@@ -147,25 +154,25 @@ class Bundle:
         target: xla.Target,
         executable: AnyExecutable,
         devices: _Grid,
-        told: StoredShardings | None,
+        shardings: StoredShardings | None,
     ) -> stages.Compiled:
-        """The program of an executable on devices, with the shardings that are told of it."""
+        """Return the program of an executable on devices, with the stored shardings."""
         signature, interface = self.manifest.signature, self._interface()
-        if devices is None or told is None:
+        if devices is None or shardings is None:
             check_executable(signature, executable)
             return BundledProgram(signature, interface, executable, target)
-        made = placed(self.manifest, told, executable, devices)
+        made = placed(self.manifest, shardings, executable, devices)
         return BundledShardedProgram(signature, interface, made, target)
 
     def _known(self, target: xla.Target) -> xla.Target:
-        """The target with its device, which ships, comes with figures, or was compiled for."""
+        """Return the target if its device is built in, has figures, or has an executable."""
         if target.model is not None or any(self._is_for(each, target) for each in self.executables):
             return target
         topology = None if target.topology is None else str(target.topology)
         return xla.target(target.backend, target.device, None, topology)
 
     def _is_for(self, stored: StoredExecutable, target: xla.Target) -> bool:
-        """Whether it was compiled for the target: how many devices are not used does not matter."""
+        """Return True if it was compiled for the target, whatever the number of unused devices."""
         if (stored.backend, stored.device) != (target.backend, target.device):
             return False
         one_host = xla.Topology(1, self.num_devices)
@@ -175,7 +182,7 @@ class Bundle:
     def _grid(
         self, target: xla.Target, devices: Sequence[xla.Device] | None, *, compiles: bool
     ) -> _Grid:
-        """The devices of the program; None for the first one of the target."""
+        """Return the devices of the program; None for the first one of the target."""
         count, what = self.num_devices, str(self.path)
         if devices is not None:
             return chosen_devices(what, count, target, devices)
@@ -184,7 +191,7 @@ class Bundle:
     def _compile(
         self, program: bytes, target: xla.Target, devices: Sequence[xla.Device] | None
     ) -> _Found:
-        """The program compiled anew, with its devices and what it says of its arrays."""
+        """Return the program recompiled, with its devices and its shardings."""
         grid, placement = self._grid(target, devices, compiles=True), self.manifest.placement
         try:
             made = xla.compile(program, target, self.manifest.compiler_options, grid)
@@ -198,7 +205,7 @@ class Bundle:
         return made, grid, None if placement is None else placement.shardings
 
     def _contents(self) -> str:
-        """What it has, for the error of a target that it has not."""
+        """Return a description of the content, for the error of a target without a program."""
         return f"only for {', '.join(self.manifest.programs)} (executables: {self._targets()})"
 
     def _targets(self) -> str:
@@ -211,7 +218,9 @@ class Bundle:
             raise ArtifactError(f"{self.path} cannot be used: {exc}") from exc
 
     def _load(self, target: xla.Target, devices: Sequence[xla.Device] | None) -> _Found:
-        """The executable for a target that fits this machine, with its devices and shardings."""
+        """Return the executable for a target that fits this machine, with its devices and
+        shardings.
+        """
         label = _label(target)
         if not self.native:
             raise ArtifactError(
@@ -230,7 +239,11 @@ class Bundle:
                 hint=_RECOMPILE,
             )
         grid = self._grid(target, devices, compiles=False)
-        return xla.load(self.members[stored[0].member], target, grid), grid, stored[0].shardings
+        return (
+            xla.load_executable(self.members[stored[0].member], target, grid),
+            grid,
+            stored[0].shardings,
+        )
 
     def _interface(self) -> stages.Interface:
         s = self.manifest.signature
@@ -263,16 +276,19 @@ def load(
 ) -> Bundle:
     """Read and verify a bundle; no runtime is started, and none of its code runs.
 
-    An executable in a bundle is native code: calling it does whatever its author wanted.  With
-    `native=False` it is never loaded, and the program is compiled from its StableHLO.  With
-    `trust`, a public key or several (files in PEM or OpenSSH form, or bytes with their content),
-    the bundle must be signed with one of them; that is verified before the manifest is read.
+    An executable in a bundle is native code: a call does whatever its author wanted. With
+    `native=False` it is never loaded, and the program is compiled from its StableHLO. With `trust`,
+    a public key or several (files in PEM or OpenSSH form, or bytes with their content), the bundle
+    must be signed with one of them; that is verified before the manifest is read.
+
+    The digests in a bundle detect accidental damage only. Forged digests can match a program that
+    makes MLIR's parser end the process: without `trust`, use such a file in a process of its own.
 
     Raises:
-      UsageError: when the file is missing or cannot be read, or a key is not one.
-      ArtifactError: when the file is damaged, is not a bundle, has a schema of another version, or
-        is not signed with a key of `trust`.
-      BackendError: when there is `trust` and the package `cryptography` is not installed.
+      UsageError: the file is missing or cannot be read, or a key is not valid.
+      ArtifactError: the file is damaged, is not a bundle, has another schema version, or is not
+        signed with a key of `trust`.
+      BackendError: `trust` is given and the package `cryptography` is not installed.
 
     Example:
       >>> load("f.olympus", trust="team.pub").trusted
@@ -280,7 +296,7 @@ def load(
     """
     path = Path(path)
     keys = None if trust is None else public_keys(trust)
-    return _verified(path, container.read(path), native, keys)
+    return _verified(path, container.read_members(path), native, keys)
 
 
 def _verified(
@@ -292,7 +308,7 @@ def _verified(
     signature = members.pop(SIGNATURE, None)
     try:
         if keys is not None:
-            verify(content, signature, keys)
+            verify_signature(content, signature, keys)
         manifest = parse_manifest(content)
         _verify(manifest.members, members)
     except ArtifactError as exc:
@@ -318,7 +334,7 @@ def sign(
     Example:
       >>> sign("f.olympus", "team.key")
     """
-    members = container.read(Path(path))
+    members = container.read_members(Path(path))
     _verified(Path(path), dict(members), True, None)
     members[SIGNATURE] = signed(members[MANIFEST], key)
     to = path if output is None else output
@@ -331,10 +347,10 @@ def _verify(expected: Mapping[str, Member], members: Mapping[str, bytes]) -> Non
             raise ArtifactError(f"its member {name!r} is missing")
         if name not in expected:
             raise ArtifactError(f"its member {name!r} is not in its manifest")
-        content, said = members[name], expected[name]
-        if len(content) != said.size:
+        content, entry = members[name], expected[name]
+        if len(content) != entry.size:
             raise ArtifactError(
-                f"its member {name!r} has {len(content)} bytes, and should have {said.size}"
+                f"its member {name!r} has {len(content)} bytes, and should have {entry.size}"
             )
-        if hashlib.sha256(content).hexdigest() != said.sha256:
+        if hashlib.sha256(content).hexdigest() != entry.sha256:
             raise ArtifactError(f"its member {name!r} was altered: its SHA-256 is another one")

@@ -11,16 +11,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from olympus_core import stages, tree
 from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.treespec import Key, Node, field_names
-from olympus_core.errors import SignatureError
+from olympus_core.base import tree
+from olympus_core.base.errors import SignatureError
+from olympus_core.stages import stages
 
 __all__ = ["BundledProgram", "BundledShardedProgram"]
 
 
 class _ByForm(stages.Compiled):
-    """A compiled program that takes arguments by the form of their tree, and by name."""
+    """A compiled program that matches arguments by the form of their tree, and by name."""
 
     def __init__(self, signature: Signature, *compiled: Any) -> None:
         super().__init__(*compiled)
@@ -97,10 +98,10 @@ class _ByForm(stages.Compiled):
 
 
 class BundledProgram(_ByForm):
-    """A program out of a bundle: it is called like the function that it was built from.
+    """A program from a bundle: it is called like the function that it was built from.
 
-    A namedtuple, a registered class and a list may be given as a tuple of their parts; a
-    positional argument may be given by its name.
+    A namedtuple, a registered class and a list may be passed as a tuple of their parts; a
+    positional argument may be passed by its name.
     """
 
 
@@ -113,7 +114,7 @@ _FIRST_NAME = re.compile(r"\w+")
 
 
 def _names(positional: Node, leaves: Sequence[str]) -> list[str | None]:
-    """The name of each positional argument; None where no name is its own.
+    """Return the name of each positional argument; None if it has no unique name.
 
     An array's name is that of its argument and a path, as in `params['w']`.
     """
@@ -128,7 +129,7 @@ def _names(positional: Node, leaves: Sequence[str]) -> list[str | None]:
 
 
 def _parts(value: Any) -> Sequence[Any] | None:
-    """The children of a sequence or of a registered class; None of anything else."""
+    """Return the children of a sequence or of a registered class; None for other values."""
     if isinstance(value, tuple | list):
         return value
     structure = tree.structure(value)

@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from olympus_core.artifact.files import write_whole
-from olympus_core.errors import ArtifactError, UsageError
-from olympus_core.regular_files import open_regular
+from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_core.base.regular_files import open_regular
 
-__all__ = ["read", "write"]
+__all__ = ["read_members", "write"]
 
 _MOST_BYTES = 2**40  # of a bundle
 _MAGIC = b"PK\x03\x04"
-_LOCAL_HEADER = 30  # bytes, before the name and what is added to it
+_LOCAL_HEADER = 30  # bytes, before the name and the extra field
 _MOST_MEMBERS = 1000  # a bundle has a handful; each costs memory before it is read
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that the format has
 _READABLE_FILE = 0o644 << 16
-# What Python's reader raises on a file that breaks the format, beside its own error.
+# Errors that Python's reader raises on a malformed file, besides its own error.
 _BROKEN = (
     zipfile.BadZipFile,
     EOFError,
@@ -44,13 +44,13 @@ _BROKEN = (
 
 
 def write(file: Path | BinaryIO, members: Mapping[str, bytes]) -> None:
-    """Write a file with the given members beside its path, then let it replace what is there.
+    """Write a file with the given members beside its path, then replace the path with it.
 
-    A link stays, and what it leads to is replaced; the new file has the permissions of the old.
-    A device or a pipe, which cannot be replaced, is written to, and so is an open file.
+    The target of a link is replaced, and the link stays; the new file has the permissions of the
+    old. A device or a pipe, which cannot be replaced, is written to, and so is an open file.
 
     Raises:
-      UsageError: when the folder is missing or not writable, or the path is a folder.
+      UsageError: the folder is missing or not writable, or the path is a folder.
     """
     content = _packed(members)
     if isinstance(file, Path):
@@ -69,13 +69,13 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-def read(path: Path) -> dict[str, bytes]:
-    """The members of a file that `write` made.
+def read_members(path: Path) -> dict[str, bytes]:
+    """Return the members of a file that `write` made.
 
     Raises:
-      UsageError: when the file is missing or cannot be read.
-      ArtifactError: when it is not a zip file, is damaged, or was made by something else: with
-        members that are compressed, overlap, are larger than the file, or have one name.
+      UsageError: the file is missing or cannot be read.
+      ArtifactError: the file is not a zip file, is damaged, or is of another writer: members are
+        compressed, overlap, are larger than the file, or share a name.
     """
     with ExitStack() as stack:
         try:
@@ -96,7 +96,7 @@ def read(path: Path) -> dict[str, bytes]:
 
 def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, bytes]:
     infos = archive.infolist()
-    _refuse_lies(path, infos, file)
+    _check_directory(path, infos, file)
     found: dict[str, bytes] = {}
     for info in infos:
         if info.filename in found:
@@ -105,8 +105,8 @@ def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, 
     return found
 
 
-def _refuse_lies(path: Path, infos: list[zipfile.ZipInfo], file: BinaryIO) -> None:
-    """Refuse a directory that says what the file cannot be, before a member is read."""
+def _check_directory(path: Path, infos: list[zipfile.ZipInfo], file: BinaryIO) -> None:
+    """Raise an error if the directory cannot match the file, before a member is read."""
     if len(infos) > _MOST_MEMBERS:
         raise ArtifactError(
             f"{path} is not an .olympus bundle: it has {len(infos)} members, and {_MOST_MEMBERS} "
@@ -130,7 +130,7 @@ def _refuse_lies(path: Path, infos: list[zipfile.ZipInfo], file: BinaryIO) -> No
 
 
 def _end(info: zipfile.ZipInfo, file: BinaryIO) -> int:
-    """Where a member's content ends."""
+    """Return the end position of a member's content."""
     file.seek(info.header_offset)
     name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
     size = max(info.compress_size, info.file_size)

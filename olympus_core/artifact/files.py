@@ -1,6 +1,6 @@
-"""Files that appear whole or not at all: the content takes its path's place at the end.
+"""Atomic file writes: the content replaces the path after it is complete.
 
-A device or a pipe cannot be replaced, and is written to as it stands.
+A device or a pipe cannot be replaced, and is written to directly.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import stat
 import uuid
 from pathlib import Path
 
-from olympus_core.errors import UsageError
-from olympus_core.regular_files import stream_number
+from olympus_core.base.errors import UsageError
+from olympus_core.base.regular_files import stream_number
 
 __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write `content` (text as UTF-8) beside the file `path`, then let it replace what is there.
+    """Write `content` (text as UTF-8) beside the file `path`, then replace `path` with it.
 
-    A stream of the process, such as /dev/stderr, is written to and not replaced.  A link stays, and
-    what it leads to is replaced; the new file has the permissions of the old.
+    A stream of the process, such as /dev/stderr, is written to and not replaced. The target of a
+    link is replaced, and the link stays; the new file has the permissions of the old.
 
     Raises:
         UsageError: the folder is missing or not writable, or `path` is a folder.
@@ -29,7 +29,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     try:
         mode = _mode(path)
         if (number := stream_number(path)) is not None:
-            with open(os.dup(number), "wb") as stream:  # at the place where the stream is
+            with open(os.dup(number), "wb") as stream:  # at the current position of the stream
                 stream.write(payload)
         elif mode is None or stat.S_ISREG(mode):
             _replace(Path(os.path.realpath(path)), payload, mode)

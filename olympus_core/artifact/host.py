@@ -1,4 +1,4 @@
-"""The machine that this is, and whether an executable built on another one fits it."""
+"""This machine, and a check that an executable from another machine fits it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olympus_core.xla.gpu import WHEEL
+from olympus_core.xla.runtime.gpu import WHEEL
 
 if TYPE_CHECKING:
     from olympus_core.artifact.manifest import StoredExecutable
@@ -18,8 +18,8 @@ __all__ = ["COMPILERS", "Host", "cpu_features", "misfit"]
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
-# x86's list also has what the kernel and the hypervisor do; these alone are instruction sets that
-# a compiler uses.  The other processors' lists hold nothing else.
+# x86's list also has features of the kernel and the hypervisor; only these are instruction sets
+# that a compiler uses. The other processors' lists have only instruction sets.
 _X86 = re.compile(
     r"(?:3dnow|abm|adx|aes|amx|avx|bmi|clflush|clwb|cldemote|cmov|cx\d|f16c|fma|fxsr|gfni|lahf|"
     r"lzcnt|mmx|mov|pclmul|pni|popcnt|rd|sha|sse|ssse|tbm|vaes|vpclmul|xop|xsave).*"
@@ -38,12 +38,12 @@ class Host:
 
     @staticmethod
     def here() -> Host:
-        """The machine that this process runs on."""
+        """Return the machine that this process runs on."""
         return Host(platform.system(), platform.machine(), cpu_features(_CPUINFO))
 
 
 def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
-    """The instruction sets of the first processor in Linux's list of them; None without a list.
+    """Return the instruction sets of the first processor in Linux's list; None without a list.
 
     >>> cpu_features(Path("/proc/cpuinfo"))
     ('adx', 'aes', 'avx', 'avx2', ...)
@@ -66,9 +66,9 @@ def misfit(
     host: Host,
     versions: Mapping[str, str],
 ) -> str | None:
-    """Why an executable, built by packages of some versions, does not fit a host; None if it does.
+    """Return the reason why an executable does not fit a host; None if it fits.
 
-    `versions` are those of the packages that are here.
+    `built_by` are the versions of the packages that built it, and `versions` those installed here.
     """
     for package in COMPILERS[executable.backend]:
         was, now = (v.get(package, "not installed") for v in (built_by, versions))

@@ -1,7 +1,7 @@
-"""JSON as text for people: what `json.dumps(data, indent=2)` gives, in a third of its time.
+"""Indented JSON text, equal to `json.dumps(data, indent=2)`, in a third of its time.
 
-Python's own encoder in C writes no indented text, and the one in Python passes each word through a
-generator for each level that it stands in.
+Python's C encoder writes no indented text, and its Python encoder passes each token through a
+generator for each level of nesting.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _WORDS = {None: "null", True: "true", False: "false"}
 
 
 def indented(data: Any, *, sort_keys: bool = False) -> str:
-    """The text of JSON-like data, without a line break at the end.
+    """Return the text of JSON-like data, without a line break at the end.
 
     Raises:
-      TypeError: when a part of it has no form in JSON.
-      ValueError: when a number of it is not finite, for which JSON has no form either.
+      TypeError: a part of it has no form in JSON.
+      ValueError: a number in it is not finite and has no form in JSON.
 
     >>> print(indented({"shape": (8, 3), "name": "x"}, sort_keys=True))
     {
@@ -36,7 +36,7 @@ def indented(data: Any, *, sort_keys: bool = False) -> str:
 
 
 def _text(value: Any, line: str, sort_keys: bool) -> str:
-    """The text of a value; `line` is a line break, with the blanks that a line begins with."""
+    """Return the text of a value; `line` is a line break and the indentation of the line."""
     if isinstance(value, str):
         return _quoted(value)
     if value is None or isinstance(value, bool):
@@ -52,11 +52,11 @@ def _text(value: Any, line: str, sort_keys: bool) -> str:
         return _enclosed("[", [_text(each, deeper, sort_keys) for each in value], "]", line)
     if isinstance(value, float) and math.isfinite(value):
         return float.__repr__(value)
-    return json.dumps(value, allow_nan=False)  # which raises, and says what it is
+    return json.dumps(value, allow_nan=False)  # raises an error that describes the value
 
 
 def _key(key: Any) -> str:
-    """A key as JSON has it: always as text."""
+    """Return a key as JSON text: always a string."""
     return _quoted(key) if isinstance(key, str) else json.dumps({key: 0})[1:-4]
 
 

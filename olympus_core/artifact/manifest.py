@@ -1,6 +1,6 @@
-"""What a bundle says of itself: the content of `manifest.json`, typed.
+"""The manifest of a bundle: the content of `manifest.json`, typed.
 
-`bundle.schema.json` has its form as JSON; `reading` reads it.
+`bundle.schema.json` describes its JSON; `reading` reads it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
 
 @dataclass(frozen=True)
 class Argument:
-    """One array that the program takes: the user's name and path of it, and its type."""
+    """One array argument of the program: the user's name and path, and its type."""
 
     name: str
     dtype: str
@@ -43,7 +43,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Result:
-    """One array that the program gives: its path in the result, and its type."""
+    """One array result of the program: its path in the result, and its type."""
 
     name: str
     dtype: str
@@ -53,7 +53,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Signature:
-    """How the program is called: flat arguments and results, and the trees they stand in.
+    """The calling convention of the program: flat arguments and results, and their trees.
 
     `argument_tree` is that of the pair (args, kwargs), without the static arguments, whose values
     `static` has by name.
@@ -66,7 +66,9 @@ class Signature:
     static: Mapping[str, Any]
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data, with a copy of no more than what has fields: there are many arrays."""
+        """Return JSON-like data; only objects with fields are copied, because there are many
+        arrays.
+        """
         return {
             "arguments": [vars(each).copy() for each in self.arguments],
             "argument_tree": self.argument_tree.to_data(),
@@ -78,11 +80,10 @@ class Signature:
 
 @dataclass(frozen=True)
 class StoredExecutable:
-    """One compiled form of the program: the member that has it, its target, where it was built.
+    """One compiled form of the program: its member, its target, and the machine that built it.
 
-    `topology` is how many of the device there are; None for a target that does not say it.
-    `shardings` are those of a program of several devices: what it says, and what the compiler
-    chose.
+    `topology` is the number of hosts and devices; None for a target without it. `shardings` are
+    those of a program of several devices: the program's own, and the compiler's choice.
     """
 
     member: str
@@ -94,7 +95,7 @@ class StoredExecutable:
 
     @property
     def target(self) -> xla.Target:
-        """What it was compiled for."""
+        """The target of the compilation."""
         return xla.Target(self.backend, self.device, topology=self.topology)
 
 
@@ -108,10 +109,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a bundle says of itself.
+    """The content of a bundle's manifest.
 
-    `programs` names, for each backend lowered for, the member with the StableHLO; `members` are
-    all files of the bundle but the manifest.  `placement` is that of a program of several devices.
+    `programs` names, for each backend lowered for, the member with the StableHLO. `members` are all
+    files of the bundle except the manifest. `placement` is that of a program of several devices.
     """
 
     name: str
@@ -131,9 +132,10 @@ class Manifest:
         return 1 if self.placement is None else self.placement.num_devices
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data in the form of `bundle.schema.json`.
+        """Return JSON-like data in the form of `bundle.schema.json`.
 
-        What only programs of several devices have is left out of others: older readers take those.
+        Fields that only programs of several devices have are omitted for others, so that older
+        readers accept them.
         """
         data = {
             "schema_version": SCHEMA_VERSION,
@@ -157,5 +159,5 @@ class Manifest:
         return data
 
     def to_bytes(self) -> bytes:
-        """The bytes of `manifest.json`: the same for the same content."""
+        """Return the bytes of `manifest.json`, equal for equal content."""
         return f"{indented(self.to_data(), sort_keys=True)}\n".encode("ascii")

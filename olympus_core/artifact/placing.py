@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from olympus_core import dtypes, xla
-from olympus_core.artifact.agreement import AnyExecutable, check_executable, check_shardings
+from olympus_core import xla
 from olympus_core.artifact.manifest import Argument, Manifest, Result
+from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_shardings
 from olympus_core.artifact.shardings import StoredShardings, put_on_devices
-from olympus_core.avals import ShapedArray, shaped
-from olympus_core.entry import Entry
-from olympus_core.errors import BackendError, UsageError
-from olympus_core.mesh import AbstractMesh
-from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding
-from olympus_core.spmd import Placement, ShardedProgram, on_devices, with_shardings
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.errors import BackendError, UsageError
+from olympus_core.execution.spmd import Placement, ShardedProgram, on_devices, with_shardings
+from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.placement.mesh import AbstractMesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
 
 __all__ = ["aval_of", "chosen_devices", "first_devices", "placed"]
 
@@ -21,10 +22,10 @@ __all__ = ["aval_of", "chosen_devices", "first_devices", "placed"]
 def chosen_devices(
     what: str, count: int, target: xla.Target, devices: Sequence[xla.Device]
 ) -> tuple[xla.Device, ...]:
-    """The devices that a caller says, checked; `what` is the program's name in messages.
+    """Return a caller's devices, checked; `what` is the program's name in messages.
 
     Raises:
-      UsageError: when they are not `count` different ones of the target, or the program is of one
+      UsageError: they are not `count` different ones of the target, or the program is of one
         device.
     """
     if count == 1:
@@ -41,10 +42,10 @@ def chosen_devices(
 def first_devices(
     what: str, count: int, target: xla.Target, *, compiles: bool
 ) -> tuple[xla.Device, ...]:
-    """The first devices of a target; to compile for a GPU, none need to be here.
+    """Return the first devices of a target; for a GPU compilation they need not be attached.
 
     Raises:
-      BackendError: when there are fewer than `count`.
+      BackendError: there are fewer than `count`.
     """
     there: Sequence[xla.Device]
     if compiles and target.backend == "gpu":
@@ -63,23 +64,23 @@ def first_devices(
 
 def placed(
     manifest: Manifest,
-    told: StoredShardings,
+    stored: StoredShardings,
     executable: AnyExecutable,
     devices: tuple[xla.Device, ...],
 ) -> ShardedProgram:
-    """The program of an executable on `devices`, compared with what the manifest tells of it.
+    """Return the program of an executable on `devices`, checked against the manifest.
 
     Raises:
-      ArtifactError: when the executable has other shardings than `told` says, or takes or gives
-        other arrays than the signature says.
+      ArtifactError: the executable's shardings differ from `stored`, or its arguments or results
+        differ from the signature.
     """
     signature, placement = manifest.signature, manifest.placement
-    check_shardings(signature, told, executable, len(devices))
-    entry = Entry(
+    check_shardings(signature, stored, executable, len(devices))
+    entry = EntryAttributes(
         manifest.function,
         donated=frozenset(i for i, a in enumerate(signature.arguments) if a.donated),
-        in_shardings=[put_on_devices(each, devices) for each in told.arguments],
-        out_shardings=[put_on_devices(each, devices) for each in told.results],
+        in_shardings=[put_on_devices(each, devices) for each in stored.arguments],
+        out_shardings=[put_on_devices(each, devices) for each in stored.results],
     )
     avals = (
         tuple(map(aval_of, signature.arguments)),
@@ -94,12 +95,12 @@ def placed(
 
 
 def aval_of(array: Argument | Result) -> ShapedArray:
-    """The type of an argument or a result."""
+    """Return the type of an argument or a result."""
     return shaped(array.shape, dtypes.dtype(array.dtype), array.weak_type)
 
 
 def _whole(mesh: AbstractMesh, devices: tuple[xla.Device, ...]) -> Sharding:
-    """Every array whole on each device of a mesh, whose axes name what the compiler chooses."""
+    """Return the sharding of arrays that are replicated on a mesh, for the compiler's choices."""
     whole = on_devices(NamedSharding(mesh, PartitionSpec()), devices)
     assert whole is not None
     return whole

@@ -1,6 +1,6 @@
-"""The reader of a manifest's bytes, which anybody may have written.
+"""The reader of a manifest's bytes, which are untrusted.
 
-Every part is checked against the type and form that `bundle.schema.json` says.
+Every part is checked against the types and forms of `bundle.schema.json`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from olympus_core.artifact.manifest import (
 from olympus_core.artifact.reading_shardings import parse_placement, parse_shardings
 from olympus_core.artifact.shardings import StoredPlacement
 from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
-from olympus_core.artifact.value import Value
-from olympus_core.errors import ArtifactError, UsageError
+from olympus_core.artifact.value import JsonValue
+from olympus_core.base.errors import ArtifactError, UsageError
 
 __all__ = ["parse_manifest"]
 
@@ -33,10 +33,10 @@ _T = TypeVar("_T")
 
 
 def parse_manifest(content: bytes) -> Manifest:
-    """The manifest in the bytes of `manifest.json`.
+    """Parse the bytes of `manifest.json`.
 
     Raises:
-      ArtifactError: when they are not JSON, of another schema version, or not in its form.
+      ArtifactError: they are not JSON, have another schema version, or do not match the schema.
     """
     try:
         return _document(json.loads(content, parse_constant=_refuse_constant))
@@ -51,7 +51,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _document(value: Any) -> Manifest:
-    manifest = Value(value, "the document")
+    manifest = JsonValue(value, "the document")
     version = manifest.entries().get("schema_version")
     if version is None:
         raise ArtifactError("its manifest has no 'schema_version'")
@@ -60,10 +60,10 @@ def _document(value: Any) -> Manifest:
             f"it has schema version {version.value!r:.80}, and this version of OLYMPUS reads "
             f"{SCHEMA_VERSION}: build it again, or load it with the version that built it"
         )
-    return _manifest({name: Value(part, name) for name, part in value.items()}, manifest)
+    return _manifest({name: JsonValue(part, name) for name, part in value.items()}, manifest)
 
 
-def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
+def _manifest(fields: dict[str, JsonValue], document: JsonValue) -> Manifest:
     names = [name for name in Manifest.__dataclass_fields__ if name != "placement"]
     document.fields("schema_version", *names, optional=["placement"])
     signature = _signature(fields["signature"])
@@ -75,7 +75,7 @@ def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
         entry=fields["entry"].text(),
         function=fields["function"].name(),
         signature=signature,
-        versions=_mapping(fields["versions"], Value.text),
+        versions=_mapping(fields["versions"], JsonValue.text),
         compiler_options=_options(fields["compiler_options"]),
         programs=programs or fields["programs"].refuse("an object with a backend's program"),
         executables=fields["executables"].each(
@@ -86,22 +86,22 @@ def _manifest(fields: dict[str, Value], document: Value) -> Manifest:
     )
 
 
-def _options(value: Value) -> dict[str, str | int | bool | float]:
+def _options(value: JsonValue) -> dict[str, str | int | bool | float]:
     try:
-        return xla.checked_options(_mapping(value, Value.option))
+        return xla.checked_options(_mapping(value, JsonValue.option))
     except UsageError as exc:
         raise ArtifactError(f"in its manifest, {value.where} cannot be used: {exc}") from exc
 
 
-def _mapping(value: Value, parse: Callable[[Value], _T]) -> dict[str, _T]:
+def _mapping(value: JsonValue, parse: Callable[[JsonValue], _T]) -> dict[str, _T]:
     return {name: parse(part) for name, part in value.entries().items()}
 
 
-def _known(value: Value, members: Mapping[str, Member]) -> str:
+def _known(value: JsonValue, members: Mapping[str, Member]) -> str:
     return value.text() if value.text() in members else value.refuse("the name of a member")
 
 
-def _member(value: Value) -> Member:
+def _member(value: JsonValue) -> Member:
     fields = value.fields("sha256", "size")
     digest = fields["sha256"]
     if not re.fullmatch("[0-9a-f]{64}", digest.text()):
@@ -110,7 +110,7 @@ def _member(value: Value) -> Member:
 
 
 def _executable(
-    value: Value,
+    value: JsonValue,
     members: Mapping[str, Member],
     signature: Signature,
     placement: StoredPlacement | None,
@@ -134,7 +134,7 @@ def _executable(
     )
 
 
-def _topology(value: Value) -> xla.Topology:
+def _topology(value: JsonValue) -> xla.Topology:
     try:
         found = xla.parse_topology(value.text())
     except UsageError as exc:
@@ -142,17 +142,17 @@ def _topology(value: Value) -> xla.Topology:
     return found if str(found) == value.text() else value.refuse(f"{found}, as it is written")
 
 
-def _host(value: Value) -> Host:
+def _host(value: JsonValue) -> Host:
     fields = value.fields("system", "machine", "cpu_features")
     features = fields["cpu_features"]
     return Host(
         fields["system"].text(),
         fields["machine"].text(),
-        None if features.value is None else features.each(Value.text),
+        None if features.value is None else features.each(JsonValue.text),
     )
 
 
-def _signature(value: Value) -> Signature:
+def _signature(value: JsonValue) -> Signature:
     fields = value.fields(*Signature.__dataclass_fields__)
     arguments = fields["arguments"].each(_argument)
     results = fields["results"].each(_result)
@@ -165,28 +165,28 @@ def _signature(value: Value) -> Signature:
     )
 
 
-def _argument(value: Value) -> Argument:
+def _argument(value: JsonValue) -> Argument:
     fields = value.fields(*Argument.__dataclass_fields__)
     return Argument(
         fields["name"].name(),
         fields["dtype"].dtype(),
-        fields["shape"].each(Value.size),
+        fields["shape"].each(JsonValue.size),
         fields["weak_type"].flag(),
         fields["donated"].flag(),
     )
 
 
-def _result(value: Value) -> Result:
+def _result(value: JsonValue) -> Result:
     fields = value.fields(*Result.__dataclass_fields__)
     return Result(
         fields["name"].name(),
         fields["dtype"].dtype(),
-        fields["shape"].each(Value.size),
+        fields["shape"].each(JsonValue.size),
         fields["weak_type"].flag(),
     )
 
 
-def _tree(value: Value, leaves: int) -> Node:
+def _tree(value: JsonValue, leaves: int) -> Node:
     node = _node(value, 0)
     if node.leaves() != leaves:
         raise ArtifactError(
@@ -195,14 +195,14 @@ def _tree(value: Value, leaves: int) -> Node:
     return node
 
 
-def _call_tree(value: Value, leaves: int) -> Node:
+def _call_tree(value: JsonValue, leaves: int) -> Node:
     node = _tree(value, leaves)
     if node.kind != "tuple" or [part.kind for part in node.items] != ["tuple", "dict"]:
         value.refuse("a pair of a tuple and a dict")
     return node
 
 
-def _node(value: Value, depth: int) -> Node:
+def _node(value: JsonValue, depth: int) -> Node:
     kind = value.entries().get("kind") or value.refuse("a node of a tree")
     if kind.value not in KINDS:
         kind.refuse(f"one of {', '.join(KINDS)}")
@@ -211,7 +211,7 @@ def _node(value: Value, depth: int) -> Node:
     if depth == DEEPEST and names:
         raise ArtifactError(f"in its manifest, a tree is nested more than {DEEPEST} deep")
     items = fields["items"].each(lambda part: _node(part, depth + 1)) if "items" in names else ()
-    keys = fields["keys"].each(Value.key) if "keys" in names else ()
+    keys = fields["keys"].each(JsonValue.key) if "keys" in names else ()
     if "keys" in names and not _fit(kind.value, keys, len(items)):
         fields["keys"].refuse("one key for each item, and in order")
     if kind.value == "key" and len(items) != 1:

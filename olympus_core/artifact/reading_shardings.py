@@ -19,39 +19,39 @@ from olympus_core.artifact.shardings import (
     StoredShardings,
     tiling,
 )
-from olympus_core.artifact.value import Value
-from olympus_core.errors import ArtifactError, ShardingError
-from olympus_core.mesh import AbstractMesh
-from olympus_core.sharding import NamedSharding, PartitionSpec, Tiling
+from olympus_core.artifact.value import JsonValue
+from olympus_core.base.errors import ArtifactError, ShardingError
+from olympus_core.placement.mesh import AbstractMesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Tiling
 
 __all__ = ["parse_placement", "parse_shardings"]
 
 _T = TypeVar("_T")
 #: Reads the sharding of an array of some rank.
-_Parse = Callable[[Value, int], _T]
+_Parse = Callable[[JsonValue, int], _T]
 
 
-def parse_placement(value: Value, signature: Signature) -> StoredPlacement:
-    """The placement of a program of several devices.
+def parse_placement(value: JsonValue, signature: Signature) -> StoredPlacement:
+    """Parse the placement of a program of several devices.
 
     Raises:
-      ArtifactError: when it is not in the form of `bundle.schema.json`, a mesh has another number
-        of devices, or a sharding is not one of its array.
+      ArtifactError: it does not match `bundle.schema.json`, a mesh has another number of devices,
+        or a sharding does not fit its array.
     """
     fields = value.fields("num_devices", "meshes", "arguments", "results")
     count = fields["num_devices"].count(xla.MOST_DEVICES, 2)
     meshes = fields["meshes"].each(lambda part: _mesh(part, count))
 
-    def told(part: Value, rank: int) -> StoredSharding | None:
+    def parse(part: JsonValue, rank: int) -> StoredSharding | None:
         return None if part.value is None else _sharding(part, rank, meshes, count)
 
-    return StoredPlacement(count, meshes, _both(fields, signature, told))
+    return StoredPlacement(count, meshes, _both(fields, signature, parse))
 
 
 def parse_shardings(
-    value: Value, signature: Signature, placement: StoredPlacement
+    value: JsonValue, signature: Signature, placement: StoredPlacement
 ) -> StoredShardings:
-    """The shardings of an executable: one for each argument and each result.
+    """Parse the shardings of an executable: one for each argument and each result.
 
     Raises:
       ArtifactError: as `parse_placement` does.
@@ -62,7 +62,7 @@ def parse_shardings(
 
 
 def _both(
-    fields: dict[str, Value], signature: Signature, parse: _Parse[StoredSharding | None]
+    fields: dict[str, JsonValue], signature: Signature, parse: _Parse[StoredSharding | None]
 ) -> StoredShardings:
     return StoredShardings(
         _all(fields["arguments"], signature.arguments, parse),
@@ -71,11 +71,11 @@ def _both(
 
 
 def _all(
-    value: Value,
+    value: JsonValue,
     arrays: Sequence[Argument | Result],
     parse: _Parse[StoredSharding | None],
 ) -> tuple[StoredSharding | None, ...]:
-    """The shardings of arrays, each of which it can cut."""
+    """Return the shardings of arrays; each must be able to cut its array."""
     parts = value.each(lambda part: part)
     if len(parts) != len(arrays):
         raise ArtifactError(
@@ -95,7 +95,7 @@ def _all(
     return tuple(found)
 
 
-def _mesh(value: Value, count: int) -> AbstractMesh:
+def _mesh(value: JsonValue, count: int) -> AbstractMesh:
     fields = value.fields("axis_names", "axis_sizes")
     names = fields["axis_names"].each(_axis)
     sizes = fields["axis_sizes"].each(lambda part: part.count(count))
@@ -112,13 +112,13 @@ def _mesh(value: Value, count: int) -> AbstractMesh:
         raise ArtifactError(f"in its manifest, {value.where} is not a mesh: {exc}") from exc
 
 
-def _axis(value: Value) -> str | int:
+def _axis(value: JsonValue) -> str | int:
     name = value.key()
     return name if isinstance(name, int) or name.isprintable() else value.refuse("printable text")
 
 
 def _sharding(
-    value: Value, rank: int, meshes: Sequence[AbstractMesh], count: int
+    value: JsonValue, rank: int, meshes: Sequence[AbstractMesh], count: int
 ) -> StoredSharding:
     if "parts" in value.entries():
         return _tiling(value, rank, count)
@@ -142,8 +142,8 @@ def _sharding(
     return NamedSharding(mesh, PartitionSpec(*entries))
 
 
-def _tiling(value: Value, rank: int, count: int) -> Tiling:
-    """The part of each device; each part is held by as many devices as any other."""
+def _tiling(value: JsonValue, rank: int, count: int) -> Tiling:
+    """Return the part of each device; every part is on the same number of devices."""
     fields = value.fields("parts", "places")
     parts = fields["parts"].each(lambda part: part.count(count))
     places = fields["places"].each(

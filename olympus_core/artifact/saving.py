@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from olympus_core import dtypes, stages, version, xla
-from olympus_core.analysis.sources import SourceMap
+from olympus_core import xla
+from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
@@ -32,9 +32,11 @@ from olympus_core.artifact.shardings import (
     without_devices,
 )
 from olympus_core.artifact.treespec import Node
-from olympus_core.avals import ShapedArray
-from olympus_core.errors import UsageError
-from olympus_core.sharding import Sharding
+from olympus_core.base import dtypes, version
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import UsageError
+from olympus_core.placement.sharding import Sharding
+from olympus_core.stages import stages
 
 __all__ = ["OLYMPUSPR", "save", "sources_member"]
 
@@ -59,22 +61,22 @@ def save(
 ) -> None:
     """Write a bundle of one function, compiled for one target or several.
 
-    `lowered` is what was compiled: one stage for all targets, or one for each backend where they
-    differ.  `name` is what the user calls the program, and `entry` where it comes from
-    (`module:function`).  `static` has the values of the static arguments by name: they are part
-    of the program already, and are stored to be read by people.  `compiler_options` are those
-    that `Lowered.compile` was given.  `serialized` has what `Compiled.serialize` gave for a target,
-    where that was called before: it takes long for a large program.  With `root`, the project's
-    folder, the bundle keeps which source line each operation comes from, told from there; the lines
-    themselves it does not keep.  `sources` has the maps of them by backend, where they are made.
+    `lowered` is the lowered program: one stage for all targets, or one for each backend if they
+    differ. `name` is the user's name of the program, and `entry` its origin (`module:function`).
+    `static` has the values of the static arguments by name: the program already contains them, and
+    they are stored for readers. `compiler_options` are those of `Lowered.compile`. `serialized` has
+    the result of an earlier `Compiled.serialize` by target, because it takes long for a large
+    program. With `root`, the project's folder, the bundle has the source line of each operation,
+    relative to `root`, but not the text of the lines. `sources` has the maps of the lines by
+    backend, if they exist.
 
-    Equal content makes equal bytes; the file appears whole or not at all.
+    Equal content gives equal bytes; the file is written atomically.
 
     Raises:
-      UsageError: when the stages are not of one function or not for one number of devices, two are
-        for one target, there is none, a dict among the arguments has a key that is neither text nor
-        an integer, nor is an axis of a mesh, a compiler option is not allowed, a name has
-        characters that cannot be shown, or the file cannot be written.
+      UsageError: the stages are of different functions or numbers of devices; two are for one
+        target; there is none; a dict among the arguments has a key that is neither text nor an
+        integer, nor is an axis of a mesh; a compiler option is not allowed; a name has characters
+        that cannot be shown; or the file cannot be written.
 
     Example:
       >>> save("f.olympus", lowered.compile(), lowered=lowered, name="f", entry="m:f",
@@ -144,7 +146,7 @@ def _common_signature(found: list[Any]) -> stages.Interface:
 
 
 def _anywhere(signature: stages.Interface) -> stages.Interface:
-    """The interface without where its arrays lie."""
+    """Return the interface without the shardings of its arrays."""
     return signature._replace(in_shardings=(), out_shardings=(), own_shardings=())
 
 
@@ -153,7 +155,7 @@ def _types(signature: stages.Interface) -> str:
 
 
 def sources_member(program: str) -> str:
-    """The member that says where a program comes from, for the member with the program.
+    """Return the name of the member with a program's source map, from the program's member.
 
     >>> sources_member("program.gpu.stablehlo.bc")
     'program.gpu.sources.json'
@@ -166,7 +168,7 @@ def _programs(
     root: str | os.PathLike[str] | None,
     made: Mapping[str, SourceMap],
 ) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Which member has each backend's StableHLO, and the members; equal programs are one."""
+    """Return the member of each backend's StableHLO, and the members; equal programs are one."""
     where: dict[str, str] = {}
     names: dict[bytes, str] = {}
     sources: dict[str, bytes] = {}
@@ -183,19 +185,19 @@ def _programs(
 def _placement(
     lowered: list[stages.Lowered], compiled: list[stages.Compiled]
 ) -> StoredPlacement | None:
-    """What the stages say of devices; None for a program of one."""
+    """Return the placement of the stages; None for a program of one device."""
     first = lowered[0].placement()
     if first is None or first.num_devices == 1:
         return None
-    told = [_shardings(each.signature) for each in lowered]
-    if any(each != told[0] for each in told):
+    shardings = [_shardings(each.signature) for each in lowered]
+    if any(each != shardings[0] for each in shardings):
         raise UsageError(
             f"the stages in a bundle must have one sharding for each array, and those of "
             f"'{lowered[0].fun_name}' have several"
         )
     chosen = [s for each in compiled for s in _all_shardings(each.signature)]
     meshes = meshes_of(lowered[0].fun_name, [*first.shardings, *chosen])
-    return StoredPlacement(first.num_devices, meshes, told[0])
+    return StoredPlacement(first.num_devices, meshes, shardings[0])
 
 
 def _all_shardings(signature: stages.Interface) -> tuple[Sharding | None, ...]:
@@ -212,8 +214,8 @@ def _shardings(signature: stages.Interface) -> StoredShardings:
 def _without_devices(
     shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray]
 ) -> tuple[StoredSharding | None, ...]:
-    said = shardings or (None,) * len(avals)
-    return tuple(without_devices(s, a.ndim) for s, a in zip(said, avals, strict=True))
+    given = shardings or (None,) * len(avals)
+    return tuple(without_devices(s, a.ndim) for s, a in zip(given, avals, strict=True))
 
 
 def _stored(compiled: stages.Compiled, *, several: bool) -> StoredExecutable:
@@ -247,7 +249,7 @@ def _signature(stage: stages.Compiled, static: Mapping[str, object]) -> Signatur
 
 
 def _static(value: object) -> Any:
-    """A value as JSON; what JSON does not have becomes `{"python": ...}`, its text in Python."""
+    """Return a value as JSON; other values become `{"python": ...}`, their text in Python."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float) and math.isfinite(value):
@@ -260,7 +262,7 @@ def _static(value: object) -> Any:
 
 
 def _python(value: object) -> str:
-    """The text of a value in Python, the same in every process."""
+    """Return the text of a value in Python, the same in every process."""
     if isinstance(value, set | frozenset) and value:  # the order of a set is not
         parts = ", ".join(sorted(map(_python, value)))
         return f"{{{parts}}}" if type(value) is set else f"{type(value).__name__}({{{parts}}})"

@@ -1,6 +1,6 @@
-"""Where the arrays of a bundle's program lie: shardings without devices, and as plain data.
+"""The shardings of the arrays of a bundle's program, without devices, and as plain data.
 
-A program of several devices numbers them; which ones they are is said when it is loaded.
+A program of several devices numbers them; the caller selects the devices when it is loaded.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from olympus_core import xla
-from olympus_core.errors import UsageError
-from olympus_core.mesh import AbstractMesh, AnyMesh
-from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, TiledSharding, Tiling
-from olympus_core.spmd import leaves_open, on_devices
+from olympus_core.base.errors import UsageError
+from olympus_core.execution.spmd import leaves_open, on_devices
+from olympus_core.placement.mesh import AbstractMesh, AnyMesh
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    TiledSharding,
+    Tiling,
+)
 
 __all__ = [
     "MOST_AXES",
@@ -26,10 +32,10 @@ __all__ = [
     "without_devices",
 ]
 
-#: How many axes a mesh may have: well below what NumPy allows an array.
+#: The largest number of axes of a mesh: well below NumPy's limit for an array.
 MOST_AXES = 16
 
-#: A spec on a mesh without devices, or, where no spec says it, which part each device has.
+#: A spec on a mesh without devices, or, if no spec describes it, the part of each device.
 StoredSharding = NamedSharding | Tiling
 
 
@@ -41,7 +47,7 @@ class StoredShardings:
     results: tuple[StoredSharding | None, ...]
 
     def to_data(self, meshes: Sequence[AbstractMesh]) -> dict[str, Any]:
-        """JSON-like data; meshes are told by their places in `meshes`."""
+        """Return JSON-like data; a mesh is its position in `meshes`."""
         return {
             "arguments": [_data(each, meshes) for each in self.arguments],
             "results": [_data(each, meshes) for each in self.results],
@@ -50,9 +56,9 @@ class StoredShardings:
 
 @dataclass(frozen=True)
 class StoredPlacement:
-    """What a program of several devices needs: their number, and what it says of its arrays.
+    """The number of devices of a program, and the shardings of its arrays.
 
-    The axes of `meshes`, the most telling first, name the parts of what the compiler chooses.
+    The axes of `meshes`, the most specific first, name the parts of the compiler's choices.
     """
 
     num_devices: int
@@ -60,7 +66,7 @@ class StoredPlacement:
     shardings: StoredShardings
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data in the form of `bundle.schema.json`."""
+        """Return JSON-like data in the form of `bundle.schema.json`."""
         meshes = [
             {"axis_names": list(each.axis_names), "axis_sizes": list(each.axis_sizes)}
             for each in self.meshes
@@ -79,9 +85,9 @@ def _data(sharding: StoredSharding | None, meshes: Sequence[AbstractMesh]) -> An
 
 
 def without_devices(sharding: Sharding | None, ndim: int) -> StoredSharding | None:
-    """A sharding of arrays of `ndim` dimensions as it is stored.
+    """Return a sharding of arrays of `ndim` dimensions in its stored form.
 
-    It is None where it leaves a dimension to the compiler.
+    Return None if it leaves a dimension to the compiler.
     """
     if sharding is None or leaves_open(sharding):
         return None
@@ -93,23 +99,23 @@ def without_devices(sharding: Sharding | None, ndim: int) -> StoredSharding | No
 
 
 def tiling(stored: StoredSharding, ndim: int) -> Tiling:
-    """How a stored sharding cuts an array of `ndim` dimensions."""
+    """Return the tiling of an array of `ndim` dimensions by a stored sharding."""
     return stored if isinstance(stored, Tiling) else stored.tiling(ndim)
 
 
 def put_on_devices(stored: StoredSharding | None, devices: tuple[Any, ...]) -> Sharding | None:
-    """A stored sharding on the devices of the program, in the order that it numbers them."""
+    """Return a stored sharding on the devices of the program, in the program's order."""
     if isinstance(stored, Tiling):
         return TiledSharding(devices, stored)
     return on_devices(stored, devices)
 
 
 def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[AbstractMesh, ...]:
-    """The meshes of shardings, each once.
+    """Return the distinct meshes of shardings.
 
     Raises:
-      UsageError: when a bundle of the function `name` cannot store one, which has too many devices
-        or axes.
+      UsageError: a bundle of the function `name` cannot store one, which has too many devices or
+        axes.
     """
     named = (s for s in shardings if isinstance(s, NamedSharding))
     found = tuple(dict.fromkeys(_abstract(s.mesh) for s in named))
@@ -123,15 +129,15 @@ def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[Abstract
 
 
 def _abstract(mesh: AnyMesh) -> AbstractMesh:
-    """The axes of a mesh, by the names that they are stored with."""
+    """Return the axes of a mesh, by their stored names."""
     return AbstractMesh(mesh.axis_sizes, tuple(_names(mesh).values()))
 
 
 def _names(mesh: AnyMesh) -> dict[Any, str | int]:
-    """What each axis of a mesh is called in a bundle: as it is, or by number, as in `_0`.
+    """Return the stored name of each axis of a mesh: its own, or a number, as in `_0`.
 
-    The latter if its name is neither an integer nor text that can be shown, as that of a `pmap`
-    whose axis has no name.
+    It is a number if the name is neither an integer nor printable text, as for a `pmap` without an
+    axis name.
     """
     names: dict[Any, str | int] = {}
     for i, axis in enumerate(mesh.axis_names):

@@ -1,6 +1,6 @@
-"""Who made a bundle: a signature of its manifest, which has the SHA-256 of every other member.
+"""The signature of a bundle's manifest, which has the SHA-256 of every other member.
 
-The algorithm is Ed25519 (RFC 8032), as the package `cryptography` has it.
+The algorithm is Ed25519 (RFC 8032), from the package `cryptography`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from olympus_core.errors import ArtifactError, BackendError, UsageError
-from olympus_core.regular_files import read_regular
+from olympus_core.base.errors import ArtifactError, BackendError, UsageError
+from olympus_core.base.regular_files import read_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -19,30 +19,38 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-__all__ = ["SIGNATURE", "KeyPair", "PublicKey", "new_key", "public_keys", "signed", "verify"]
+__all__ = [
+    "SIGNATURE",
+    "KeyPair",
+    "PublicKey",
+    "new_key",
+    "public_keys",
+    "signed",
+    "verify_signature",
+]
 
 SIGNATURE = "signature.ed25519"  # the member
 PublicKey: TypeAlias = "str | os.PathLike[str] | bytes"
 
 _INSTALL = 'pip install "olympus[sign]"'
 _FORM = re.compile(rb"ed25519 ([0-9a-f]{64}) ([0-9a-f]{128})\n")
-# What is signed begins with this, so that no signature made for something else is one of a bundle.
+# The prefix of the signed bytes: a signature for another purpose cannot be one of a bundle.
 _CONTEXT = b"olympus bundle manifest\n"
 _LONGEST_KEY = 100_000  # bytes of a file with a key
 
 
 class KeyPair(NamedTuple):
-    """A new key in PEM: `private` signs and is kept secret, `public` is given to who verifies."""
+    """A new key in PEM: `private` signs and is secret, `public` is for verification."""
 
     private: bytes
     public: bytes
 
 
 def new_key() -> KeyPair:
-    """A new Ed25519 key.
+    """Return a new Ed25519 key.
 
     Raises:
-      BackendError: when the package `cryptography` is not installed.
+      BackendError: the package `cryptography` is not installed.
     """
     serialization, ed25519 = _library()
     key = ed25519.Ed25519PrivateKey.generate()
@@ -54,11 +62,11 @@ def new_key() -> KeyPair:
 
 
 def signed(manifest: bytes, key: str | os.PathLike[str]) -> bytes:
-    """The signature of a manifest, as a bundle has it, by the private key in a file.
+    """Sign a manifest with the private key in a file, and return the content of the signature.
 
     Raises:
-      UsageError: when the file cannot be read, or has no private Ed25519 key.
-      BackendError: when the package `cryptography` is not installed.
+      UsageError: the file cannot be read, or has no private Ed25519 key.
+      BackendError: the package `cryptography` is not installed.
     """
     private = _private(key)
     public = private.public_key().public_bytes_raw().hex()
@@ -66,12 +74,13 @@ def signed(manifest: bytes, key: str | os.PathLike[str]) -> bytes:
 
 
 def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
-    """Public keys as their 32 bytes; each is given as a file in PEM or OpenSSH form, or as bytes
-    with such a file's content.
+    """Return public keys as their 32 bytes.
+
+    Each key is a file in PEM or OpenSSH form, or bytes with such a file's content.
 
     Raises:
-      UsageError: when a file cannot be read, or has no public Ed25519 key.
-      BackendError: when the package `cryptography` is not installed.
+      UsageError: a file cannot be read, or has no public Ed25519 key.
+      BackendError: the package `cryptography` is not installed.
     """
     several = [keys] if isinstance(keys, str | bytes | os.PathLike) else list(keys)
     if not several:
@@ -79,12 +88,12 @@ def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
     return tuple(_public(each).public_bytes_raw() for each in several)
 
 
-def verify(manifest: bytes, signature: bytes | None, trusted: Sequence[bytes]) -> None:
-    """Compare the signature of a manifest with trusted keys, as `public_keys` gives them.
+def verify_signature(manifest: bytes, signature: bytes | None, trusted: Sequence[bytes]) -> None:
+    """Verify the signature of a manifest with trusted keys, the result of `public_keys`.
 
     Raises:
-      ArtifactError: when there is none, it is not of one of the keys, or not of the manifest.
-      BackendError: when the package `cryptography` is not installed.
+      ArtifactError: the signature is missing, is not of one of the keys, or does not match.
+      BackendError: the package `cryptography` is not installed.
     """
     if signature is None:
         raise ArtifactError("it is not signed, and a signature is asked for")

@@ -1,8 +1,8 @@
 """Pytree structures as plain data: a `PyTreeDef` as a `Node`, and back.
 
-Nothing is imported on the way back, and no code of a module runs: a namedtuple of a class that this
-process has not loaded becomes one with the same fields, and a container of any other class, but for
-an array of random keys, a tuple of its children.
+The way back imports nothing and runs no code of a module. A namedtuple of a class that this process
+has not loaded becomes one with the same fields. A container of any other class, except an array of
+random keys, becomes a tuple of its children.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from types import ModuleType, NoneType
 from typing import Any
 
-from olympus_core import tree
-from olympus_core.errors import UsageError
+from olympus_core.base import tree
+from olympus_core.base.errors import UsageError
 
 __all__ = ["DEEPEST", "KINDS", "Key", "Node", "field_names"]
 
@@ -24,7 +24,7 @@ Key = str | int
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
-DEEPEST = 100  # containers in one another: what is written and read here, part within part
+DEEPEST = 100  # the deepest nesting of containers that is written and read
 KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "key", "custom")
 # Of a layer above this one, which `import olympus` loads.
 _KEY_ARRAY = "olympus_core.library.random.keys:KeyArray"
@@ -46,11 +46,11 @@ class Node:
 
     @staticmethod
     def of(structure: tree.PyTreeDef) -> Node:
-        """The node of a `PyTreeDef`.
+        """Return the node of a `PyTreeDef`.
 
         Raises:
-          UsageError: when a dict has a key that is neither text nor an integer, or containers
-            are nested more than 100 deep.
+          UsageError: a dict has a key that is neither text nor an integer, or containers are nested
+            more than 100 deep.
 
         Example:
           >>> Node.of(tree.structure([1, None])).items
@@ -85,15 +85,15 @@ class Node:
         return Node("custom", items, (), name)
 
     def structure(self) -> tree.PyTreeDef:
-        """The `PyTreeDef`: see the module's first lines for what becomes of other classes."""
+        """Return the `PyTreeDef`; the module's docstring describes other classes."""
         return tree.structure(self._skeleton())
 
     def leaves(self) -> int:
-        """The number of leaves."""
+        """Return the number of leaves."""
         return sum(node.leaves() for node in self.items) if self.kind != "leaf" else 1
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data; what a kind of node does not have is left out."""
+        """Return JSON-like data; fields that the kind of node does not have are omitted."""
         data: dict[str, Any] = {"kind": self.kind}
         if self.kind not in ("leaf", "none"):
             data["items"] = [node.to_data() for node in self.items]
@@ -131,7 +131,7 @@ class Node:
 
 
 def field_names(cls: Any) -> tuple[str, ...] | None:
-    """The fields of a class of namedtuples; None for anything else."""
+    """Return the fields of a namedtuple class; None for other objects."""
     if not isinstance(cls, type) or not issubclass(cls, tuple):
         return None
     found = (vars(each)["_fields"] for each in cls.__mro__ if "_fields" in vars(each))
@@ -141,18 +141,18 @@ def field_names(cls: Any) -> tuple[str, ...] | None:
 
 @functools.cache
 def _stand_in(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    """A class of namedtuples in the place of one that is not here: one for a name and fields."""
+    """Return a namedtuple class that replaces an absent one, cached by name and fields."""
     name = name if name.isidentifier() and not keyword.iskeyword(name) else "namedtuple"
     try:
         return collections.namedtuple(name, fields)
-    except ValueError:  # names that no class can be given
+    except ValueError:  # names that a class cannot have
         return tuple
 
 
 def _loaded(name: str) -> Any:
-    """The object called `module:name`, if its module is loaded and has it; else None.
+    """Return the object `module:name`, if its module is loaded and has it; else None.
 
-    Nothing is asked for it but the namespaces themselves: a module's `__getattr__` may import.
+    Only the namespaces themselves are read: a module's `__getattr__` may import.
     """
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)

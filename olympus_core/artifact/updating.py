@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from olympus_core.analysis.sources import SourceMap
+from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.artifact import container
 from olympus_core.artifact.bundle import load
 from olympus_core.artifact.manifest import MANIFEST, Member
 from olympus_core.artifact.saving import sources_member
-from olympus_core.errors import ArtifactError
+from olympus_core.base.errors import ArtifactError
 
 __all__ = ["update_sources"]
 

@@ -1,4 +1,4 @@
-"""Bodies of control flow: Python functions staged as programs whose types and constants agree.
+"""Bodies of control flow: Python functions staged as programs with equal types and constants.
 
 A body may close over arrays and tracers; these become the leading operands of its program.
 """
@@ -9,12 +9,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import TransformError
+from olympus_core.base.source import Source, function_name
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
-from olympus_core.source import Source, function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
@@ -24,7 +24,7 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class Body(NamedTuple):
-    """A staged body: its closed program (consts first), its consts, and the tree it returns."""
+    """A staged body: its closed program (consts first), its consts, and its result's tree."""
 
     program: Olympuspr
     consts: tuple[Any, ...]
@@ -43,9 +43,9 @@ def stage_body(
     what: str,
     of: Callable[..., Any] | None = None,
 ) -> Body:
-    """Stage `fun`, called with the arguments that `in_tree` (a tuple's) makes of flat inputs.
+    """Stage `fun` for flat inputs, which `in_tree` (of a tuple) makes into its arguments.
 
-    The user's function is `of`, where `fun` only passes calls on to it.
+    `of` is the user's function, if `fun` only passes calls on to it.
     """
     user, types = of or fun, tuple(avals)
     return stage_once(user, (what, in_tree, types), lambda: _stage(fun, in_tree, types, what, user))
@@ -62,7 +62,7 @@ def _stage(
 
     def flat(*leaves: Any) -> list[Any]:
         nonlocal out_tree
-        outs, out_tree = data.flatten(fun(*in_tree.unflatten(leaves)))
+        outs, out_tree = data.flatten_data(fun(*in_tree.unflatten(leaves)))
         return outs
 
     program = stage(flat, avals, what=f"'{function_name(user)}', {what}")
@@ -72,22 +72,24 @@ def _stage(
 
 
 def share_consts(bodies: Sequence[Body]) -> tuple[list[Olympuspr], list[Any]]:
-    """The programs with one list of leading constants among them, and that list."""
+    """Return the programs with one common list of leading constants, and that list."""
     shared: dict[int, Any] = {}
     for body in bodies:
         shared.update((id(c), c) for c in body.consts)
     consts = list(shared.values())
     places = {key: i for i, key in enumerate(shared)}
     avals = tuple(get_aval(c) for c in consts)
-    own = [tuple(places[id(c)] for c in body.consts) for body in bodies]
-    return [_with_leading(b.program, p, avals) for b, p in zip(bodies, own, strict=True)], consts
+    const_places = [tuple(places[id(c)] for c in body.consts) for body in bodies]
+    return [
+        _with_leading(b.program, p, avals) for b, p in zip(bodies, const_places, strict=True)
+    ], consts
 
 
 @functools.lru_cache(maxsize=1024)
 def _with_leading(
     program: Olympuspr, places: tuple[int, ...], avals: tuple[ShapedArray, ...]
 ) -> Olympuspr:
-    """The program with leading inputs of types `avals`, of which its own are those at `places`."""
+    """Return the program with leading inputs of types `avals`; its own are those at `places`."""
     leading = [Var(a) for a in avals]
     for place, var in zip(places, program.invars, strict=False):
         leading[place] = var
@@ -95,7 +97,7 @@ def _with_leading(
 
 
 def convert_outputs(program: Olympuspr, avals: Sequence[ShapedArray]) -> Olympuspr:
-    """The program with results converted where they differ from `avals` in weakness alone."""
+    """Return the program with results converted if they differ from `avals` in weak type only."""
     if all(a is b for a, b in zip(program.out_avals, avals, strict=True)):
         return program
     return _converted(program, tuple(avals))
@@ -118,7 +120,7 @@ def _converted(program: Olympuspr, avals: tuple[ShapedArray, ...]) -> Olympuspr:
 def widen_carry(
     carry: Sequence[ShapedArray], out: Sequence[ShapedArray]
 ) -> tuple[ShapedArray, ...]:
-    """The carry's types, a weak one's promoted to the type that the body returns."""
+    """Return the carry's types, with weak types promoted to the type that the body returns."""
     return tuple(
         a.update(dtype=b.dtype, weak_type=False) if _gives_way(a, b) else a
         for a, b in zip(carry, out, strict=True)
@@ -126,9 +128,9 @@ def widen_carry(
 
 
 def _gives_way(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether `a` is weak and promoted by `b`, which is strong, or weak and of a wider kind."""
-    have, given = (_RANK[dtypes.kind(x.dtype)] for x in (a, b))
-    wider = given > have or (given == have and not b.weak_type)
+    """Return True if `a` is weak, and `b` strong and promoting it, or weak and of a wider kind."""
+    rank_a, rank_b = (_RANK[dtypes.kind(x.dtype)] for x in (a, b))
+    wider = rank_b > rank_a or (rank_b == rank_a and not b.weak_type)
     return a.weak_type and a.shape == b.shape and wider
 
 
@@ -139,7 +141,7 @@ def check_carry(
     out_tree: tree.PyTreeDef,
     outs: Sequence[ShapedArray],
 ) -> None:
-    """Raise TransformError unless a body returns the carry in the structure and types it got."""
+    """Raise TransformError unless a body returns a carry like its input in structure and types."""
     if in_tree != out_tree:
         raise TransformError(
             f"{name} must return the carry in the structure that it gets it in.\n"

@@ -1,14 +1,14 @@
-"""The call of a nested program: what a `jit` inside a traced function becomes."""
+"""The call of a nested program: the result of a `jit` inside a traced function."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core.avals import ShapedArray
-from olympus_core.olympuspr import Eqn, Olympuspr
-from olympus_core.primitive import AtOnce, Batched, Linear, MultipleResults, Split
-from olympus_core.simplify import restrict
+from olympus_core.base.avals import ShapedArray
+from olympus_core.ir.dce_cse import restrict
+from olympus_core.ir.olympuspr import Eqn, Olympuspr
+from olympus_core.ir.primitive import AtOnce, Batched, Linear, MultipleResults, TangentSplit
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
     batch_program,
@@ -18,16 +18,16 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["Block", "Call", "InlineCall", "block_p", "jit_p"]
+__all__ = ["BlockCall", "InlineCall", "ProgramCall", "block_p", "jit_p"]
 
 
-class Call(MultipleResults):
-    """Calls `olympuspr`; lowered as a function of its own, shared by equal programs.
+class ProgramCall(MultipleResults):
+    """A call of `olympuspr`, lowered as a separate function that equal programs share.
 
-    Other primitives that run one program once derive from it, and keep their own parameters.
+    Other primitives that run one program once derive from it, and have their own parameters.
     """
 
     higher_order: ClassVar[bool] = True
@@ -54,8 +54,8 @@ class Call(MultipleResults):
         program: Olympuspr = params["olympuspr"]
         nonzero = tuple(t is not None for t in tangents)
         both, made = jvp_program(program, nonzero, (False,) * len(program.outvars))
-        given = [t for t in tangents if t is not None]
-        outs = self.bind(*primals, *given, **(params | {"olympuspr": both}))
+        nonzero_tangents = [t for t in tangents if t is not None]
+        outs = self.bind(*primals, *nonzero_tangents, **(params | {"olympuspr": both}))
         count = len(program.outvars)
         rest = iter(outs[count:])
         return outs[:count], [next(rest) if m else None for m in made]
@@ -84,7 +84,7 @@ class Call(MultipleResults):
         program, out_dims = batch_program(params["olympuspr"], batched, tuple(dims))
         return self.bind(*args, **(params | {"olympuspr": program})), out_dims
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         parts = split_program(params["olympuspr"], unknown)
 
         def known(args: Sequence[Any]) -> list[Any]:
@@ -92,11 +92,11 @@ class Call(MultipleResults):
 
         count = sum(not u for u in parts.unknown_outs)
         later = params | {"olympuspr": parts.unknown}
-        return Split(known, count, self, later, parts.unknown_outs)
+        return TangentSplit(known, count, self, later, parts.unknown_outs)
 
 
-class InlineCall(Call):
-    """A call that is lowered as its program, in the place where it stands."""
+class InlineCall(ProgramCall):
+    """A call whose program is lowered inline, at the place of the call."""
 
     inlined: ClassVar[bool] = True
 
@@ -107,12 +107,12 @@ class InlineCall(Call):
         return list(ctx.inline(params["olympuspr"], operands))
 
 
-class Jit(Call):
-    """The call of a function that is staged.
+class JitCall(ProgramCall):
+    """The call of a staged function.
 
-    Where it is bound to known values, `donated` are the operands whose buffers the results may
-    take, `compiler_options` what the program is compiled with, and `in_shardings` and
-    `out_shardings` where its arguments and results are to lie.
+    If it is bound to concrete values, `donated` are the operands whose buffers the results may
+    reuse, `compiler_options` the options of the compilation, and `in_shardings` and
+    `out_shardings` the shardings of the arguments and results.
     """
 
     is_call: ClassVar[bool] = True
@@ -127,11 +127,11 @@ class Jit(Call):
         return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs)
 
 
-class Block(Call):
-    """The call of a block that a program repeats: the compiler keeps its function as one.
+class BlockCall(ProgramCall):
+    """The call of a repeated block of a program: the compiler keeps its function separate.
 
-    `outline` makes these calls, right before a program is lowered.  All calls of a block have all
-    its results, read or not, for what they call would not be one function otherwise.
+    `outline` creates these calls, right before a program is lowered.  All calls of a block have all
+    its results, used or not, because otherwise they would not call the same function.
     """
 
     is_call: ClassVar[bool] = True
@@ -144,5 +144,5 @@ class Block(Call):
         return eqn
 
 
-jit_p = Jit("jit")
-block_p = Block("block")
+jit_p = JitCall("jit")
+block_p = BlockCall("block")

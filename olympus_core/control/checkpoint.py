@@ -1,7 +1,7 @@
-"""`checkpoint` (`remat`): what a function computes is recomputed for its derivative, not stored.
+"""`checkpoint` (`remat`): the derivative of a function recomputes values instead of saving them.
 
-Which values are stored all the same is a policy's choice: a function of a primitive, its operands'
-types and its parameters that says whether the result is kept.
+A policy selects values to save nevertheless: a function of a primitive, its operands' types and
+its parameters that returns True if the result is to be saved.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
-from olympus_core import mlir, trace, tree
-from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.base import tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import UsageError
+from olympus_core.base.source import function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
 from olympus_core.control.custom_rules import part_static, positions
-from olympus_core.effects import without_effects
-from olympus_core.errors import UsageError
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Primitive, Split, op
+from olympus_core.ir import trace
+from olympus_core.ir.effects import without_effects
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.ir.primitive import Primitive, TangentSplit, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import Elementwise
-from olympus_core.source import function_name
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import split_program, staged
@@ -34,10 +36,10 @@ _T = TypeVar("_T")
 
 
 class Checkpoint(InlineCall):
-    """Runs `olympuspr`; its derivative gets the operands, and what `policy` keeps, and recomputes.
+    """A call of `olympuspr` whose derivative gets the operands and saved values, and recomputes.
 
-    `differentiated` marks the recomputation: its operands pass an optimization barrier, or the
-    compiler would find that they were computed before, and keep that instead.
+    `differentiated` marks the recomputation: its operands pass an optimization barrier, because
+    otherwise the compiler would find the first computation, and save its values instead.
     """
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
@@ -46,7 +48,7 @@ class Checkpoint(InlineCall):
             operands = mlir.op("stablehlo.optimization_barrier", types, operands).results
         return super().lower(ctx, *operands, **params)
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         program: Olympuspr = params["olympuspr"]
         unknown_outs = split_program(program, unknown).unknown_outs
         known, later = _part(program, unknown, unknown_outs, params["policy"])
@@ -56,7 +58,7 @@ class Checkpoint(InlineCall):
             return [*self.bind(*args, **(params | {"olympuspr": known})), *args]
 
         changed = params | {"olympuspr": later, "differentiated": True}
-        return Split(run, count, self, changed, unknown_outs)
+        return TangentSplit(run, count, self, changed, unknown_outs)
 
 
 @functools.lru_cache(maxsize=512)
@@ -66,9 +68,9 @@ def _part(
     unknown_outs: tuple[bool, ...],
     policy: Policy | None,
 ) -> tuple[Olympuspr, Olympuspr]:
-    """The known program, which also gives what is saved, and the later one, which recomputes.
+    """Return the known program, which also returns saved values, and the later, recomputing one.
 
-    The later program's inputs are what is saved, the known inputs, and the unknown inputs.
+    The later program's inputs are the saved values, the known inputs, and the unknown inputs.
     """
     known: set[Any] = {v for v, u in zip(program.invars, unknown, strict=True) if not u}
     saved: dict[Var, None] = {}
@@ -80,11 +82,11 @@ def _part(
             avals = [x.aval for x in eqn.inputs]
             if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
                 saved.update(dict.fromkeys(eqn.outputs))
-    known_eqns = [*_pure(known_eqns)]  # what these do besides, the known part of the program does
+    known_eqns = [*_pure(known_eqns)]  # the known part of the program has the effects
     rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
     eqns = _needed(_pure(e for e in program.eqns if not all(v in saved for v in e.outputs)), rest)
     used = {x for eqn in eqns for x in eqn.inputs} | set(rest)
-    kept = tuple(v for v in saved if v in used)  # what no derivative needs is not stored
+    kept = tuple(v for v in saved if v in used)  # saved values that no derivative needs are dropped
     known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
     later_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
     parts = split_program(program, unknown)
@@ -92,7 +94,7 @@ def _part(
     keep = Olympuspr(known_ins, tuple(known_eqns), kept)
 
     def both(*args: Any) -> list[Any]:
-        """The known results, and what is saved: simplification makes one of the two."""
+        """Return the known results and the saved values; simplification merges common equations."""
         return [*evaluate(parts.known, args)[:count], *evaluate(keep, args)]
 
     now = staged(both, [v.aval for v in known_ins])
@@ -100,7 +102,7 @@ def _part(
 
 
 def _pure(eqns: Iterable[Eqn]) -> tuple[Eqn, ...]:
-    """The equations without effects, and without those in their programs."""
+    """Return the equations without effects, and without effects in their programs."""
     return without_effects(Olympuspr((), tuple(eqns), ())).eqns
 
 
@@ -113,15 +115,15 @@ def _needed(eqns: Sequence[Eqn], outs: Sequence[Any]) -> tuple[Eqn, ...]:
     return tuple(reversed(kept))
 
 
-class Name(Elementwise):
-    """Its operand, under a name that policies go by."""
+class CheckpointName(Elementwise):
+    """The operand, under a name that policies use."""
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
 
 
 checkpoint_p = Checkpoint("checkpoint")
-name_p = Name(
+name_p = CheckpointName(
     "name",
     "",
     "buifc",
@@ -153,12 +155,12 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Iterable[int] = (),
 ) -> Callable[..., Any]:
-    """`fun`, whose derivative recomputes what it needs rather than keep it.
+    """Return `fun` with a derivative that recomputes values instead of saving them.
 
-    Memory for a derivative falls to the arguments and what `policy` keeps (see
-    `CheckpointPolicies`; by default nothing), for about one more evaluation of `fun`.
-    `prevent_cse=False` leaves out the barrier against the compiler's undoing it, as is right
-    inside `scan`.
+    The derivative saves only the arguments and the values that `policy` selects (see
+    `CheckpointPolicies`; by default none), for about one more evaluation of `fun`.
+    `prevent_cse=False` omits the barrier that keeps the compiler from undoing this; inside `scan`
+    the barrier is not needed.
 
     >>> grad(checkpoint(lambda x: sin(sin(x))))(1.0)
     """
@@ -174,7 +176,7 @@ def checkpoint(
         partial, rest, _ = part_static("static_argnums of checkpoint", wrapped, args, static)
         if trace.at_base():
             return wrapped(*args, **kwargs)
-        leaves, in_tree = data.flatten((rest, kwargs))
+        leaves, in_tree = data.flatten_data((rest, kwargs))
 
         def both(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
             return partial(*positional, **keywords)
@@ -197,7 +199,7 @@ def checkpoint(
 
 
 def checkpoint_name(x: _T, name: str) -> _T:
-    """`x` (an array, or a tree of arrays), under a name for policies such as
+    """Return `x` (an array, or a tree of arrays), under a name for policies such as
     `save_only_these_names`."""
     if not isinstance(name, str):
         raise UsageError(f"checkpoint_name needs a string, and got {name!r}")
@@ -206,21 +208,21 @@ def checkpoint_name(x: _T, name: str) -> _T:
 
 
 class CheckpointPolicies:
-    """The policies: what a checkpointed function keeps for its derivative."""
+    """The policies, which select the values that a checkpointed function saves."""
 
     @staticmethod
     def everything_saveable(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
-        """Keep every value, as without `checkpoint`."""
+        """Save every value, as without `checkpoint`."""
         return True
 
     @staticmethod
     def nothing_saveable(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
-        """Keep only the arguments; the default."""
+        """Save only the arguments; the default."""
         return False
 
     @staticmethod
     def dots_saveable(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
-        """Keep the results of matrix products and convolutions."""
+        """Save the results of matrix products and convolutions."""
         return primitive.is_product
 
     checkpoint_dots = dots_saveable
@@ -229,29 +231,29 @@ class CheckpointPolicies:
     def dots_with_no_batch_dims_saveable(
         primitive: Primitive, *avals: ShapedArray, **params: Any
     ) -> bool:
-        """Keep the results of matrix products that have no batch dimension."""
+        """Save the results of matrix products that have no batch dimension."""
         return primitive.is_product and not primitive.has_batch_axes(**params)
 
     checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
     @staticmethod
     def save_only_these_names(*names: str) -> Policy:
-        """Keep the values that `checkpoint_name` gave one of the names."""
+        """Save the values that `checkpoint_name` gave one of the names."""
         return _NamePolicy(names, keep=True, anything=False)
 
     @staticmethod
     def save_any_names_but_these(*names: str) -> Policy:
-        """Keep the values that `checkpoint_name` gave another name."""
+        """Save the values that `checkpoint_name` gave another name."""
         return _NamePolicy(names, keep=False, anything=False)
 
     @staticmethod
     def save_anything_except_these_names(*names: str) -> Policy:
-        """Keep every value but those that `checkpoint_name` gave one of the names."""
+        """Save every value except values that `checkpoint_name` gave one of the names."""
         return _NamePolicy(names, keep=False, anything=True)
 
     @staticmethod
     def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-        """Keep what either policy keeps."""
+        """Save the values that either policy saves."""
 
         def either(primitive: Primitive, *avals: ShapedArray, **params: Any) -> bool:
             return first(primitive, *avals, **params) or second(primitive, *avals, **params)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.context import state, switched
-from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Eqn, Olympuspr, places_of_inputs
-from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
-from olympus_core.primitives.collective import parted, summed
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import state, switched
+from olympus_core.base.errors import TransformError
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, places_of_inputs
+from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
+from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.collective import split_along, summed
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.transforms.flat import zeros
+from olympus_core.transforms.flat import zeros_of
 from olympus_core.transforms.linearize import cotangent_aval
 from olympus_core.transforms.programs import (
     SplitProgram,
@@ -28,8 +28,8 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["Branches", "Cond", "cond_p"]
 
@@ -61,7 +61,7 @@ class Cond(MultipleResults):
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])
 
-    def untold(self, eqn: Eqn) -> frozenset[Any]:
+    def unrecorded_axes(self, eqn: Eqn) -> frozenset[Any]:
         return frozenset[Any]().union(*[eqn.inputs[0].aval.vma - v.aval.vma for v in eqn.outputs])
 
     def differing(
@@ -85,10 +85,10 @@ class Cond(MultipleResults):
         first = [jvp_program(b, nonzero, (False,) * count)[1] for b in branches]
         wanted = tuple(
             any(made) for made in zip(*first, strict=True)
-        )  # zeros where others have one
+        )  # zeros if another branch has a tangent
         both = tuple(jvp_program(b, nonzero, wanted)[0] for b in branches)
-        given = [t for t in tangents if t is not None]
-        outs = self.bind(*primals, *given, **(params | {"branches": both}))
+        nonzero_tangents = [t for t in tangents if t is not None]
+        outs = self.bind(*primals, *nonzero_tangents, **(params | {"branches": both}))
         rest = iter(outs[count:])
         return outs[:count], [next(rest) if w else None for w in wanted]
 
@@ -98,8 +98,8 @@ class Cond(MultipleResults):
         branches: Branches = params["branches"]
         if dims[0] is not None:
             return self._select(batched, args, dims, branches)
-        found = [batch_program(b, batched, tuple(dims[1:])).out_dims for b in branches]
-        wanted = tuple(any(d is not None for d in each) for each in zip(*found, strict=True))
+        mapped_dims = [batch_program(b, batched, tuple(dims[1:])).out_dims for b in branches]
+        wanted = tuple(any(d is not None for d in each) for each in zip(*mapped_dims, strict=True))
         mapped = tuple(batch_program(b, batched, tuple(dims[1:]), wanted).program for b in branches)
         return self.bind(*args, **(params | {"branches": mapped})), [
             0 if w else None for w in wanted
@@ -108,7 +108,7 @@ class Cond(MultipleResults):
     def _select(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
     ) -> tuple[list[Any], Sequence[int | None]]:
-        """With an index of its own for each value, every branch runs and results are chosen."""
+        """Run every branch and select the results, for an index that is mapped."""
         index, everything = move_axis(args[0], dims[0] or 0, 0), (True,) * len(branches[0].outvars)
         results = [
             evaluate(batch_program(b, batched, tuple(dims[1:]), everything).program, args[1:])
@@ -123,8 +123,8 @@ class Cond(MultipleResults):
             chosen.append(op.select_n(which, *cases))
         return chosen, [0] * len(chosen)
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
-        """Each branch is split, and gives the residuals of all branches, others' as zeros."""
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
+        """Split each branch; its residuals are those of all branches, others' as zeros."""
         branches: Branches = params["branches"]
         if unknown[0]:
             return None
@@ -140,7 +140,7 @@ class Cond(MultipleResults):
             outs = self.bind(*args, **(params | {"branches": known}))
             return [*outs[:count], args[0], *outs[count:]]
 
-        return Split(run, count, self, params | {"branches": later}, flags)
+        return TangentSplit(run, count, self, params | {"branches": later}, flags)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         index, *rest = operands
@@ -152,17 +152,17 @@ class Cond(MultipleResults):
         apart = _summed_after(index, avals, cotangent)
         with switched("parted", state.parted | apart):
             parts = [transposed_program(b, linear, given) for b in params["branches"]]
-            wanted = [any(made) for made in zip(*(made for _, made in parts), strict=True)]
+            has_cotangent = [any(made) for made in zip(*(made for _, made in parts), strict=True)]
             every = [cotangent_aval(a) for a in avals]
-            branches = tuple(_with_zeros(p, made, wanted, every) for p, made in parts)
+            branches = tuple(_with_zeros(p, made, has_cotangent, every) for p, made in parts)
         values = [x for x in rest if not isinstance(x, Linear)]
-        given_cotangents = [parted(c, apart) for c in cotangent if c is not None]
+        given_cotangents = [split_along(c, apart) for c in cotangent if c is not None]
         outs = iter(
             self.bind(index, *values, *given_cotangents, **(params | {"branches": branches}))
         )
         got = iter([
             summed(next(outs), apart - a.vma) if w else None
-            for w, a in zip(wanted, avals, strict=True)
+            for w, a in zip(has_cotangent, avals, strict=True)
         ])  # fmt: skip
         return [None, *(next(got) if u else None for u in linear)]
 
@@ -170,10 +170,10 @@ class Cond(MultipleResults):
 def _summed_after(
     index: Any, linear: Sequence[ShapedArray], cotangents: Sequence[Any]
 ) -> frozenset[Any]:
-    """The axes along which branches give parts of cotangents, which are added up behind the cond.
+    """Return the axes along which branches return partial cotangents, which are summed afterwards.
 
-    In a checked `shard_map` the cotangent of what does not vary is a sum over the devices that use
-    it.  Where the index varies, those in another branch would not come to it.
+    In a checked `shard_map` the cotangent of a value that does not vary is a sum over the devices
+    that use it.  If the index varies, devices in another branch would not take part in a sum.
     """
     used = frozenset[Any]().union(*[get_aval(c).vma for c in cotangents if c is not None])
     whole = [used - a.vma for a in linear]
@@ -188,7 +188,7 @@ def _known_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) -> O
 
     def branch(*args: Any) -> list[Any]:
         outs = evaluate(part.known, args)
-        every = [outs[count:] if i == own else map(zeros, r) for i, r in enumerate(residuals)]
+        every = [outs[count:] if i == own else map(zeros_of, r) for i, r in enumerate(residuals)]
         return [*outs[:count], *(x for each in every for x in each)]
 
     return staged(branch, part.known.in_avals)
@@ -209,13 +209,15 @@ def _unknown_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) ->
 def _with_zeros(
     program: Olympuspr, made: Sequence[bool], wanted: Sequence[bool], avals: Sequence[ShapedArray]
 ) -> Olympuspr:
-    """A transposed branch that gives each wanted cotangent, zeros of `avals` where it made none."""
+    """Return a transposed branch with every wanted cotangent, zeros of `avals` for missing ones."""
 
     def branch(*args: Any) -> list[Any]:
         outs = iter(evaluate(program, args))
-        each = [next(outs) if m else None for m in made]
+        cotangents = [next(outs) if m else None for m in made]
         return [
-            zeros(a) if x is None else x for x, a, w in zip(each, avals, wanted, strict=True) if w
+            zeros_of(a) if x is None else x
+            for x, a, w in zip(cotangents, avals, wanted, strict=True)
+            if w
         ]
 
     return staged(branch, program.in_avals)

@@ -6,8 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
-from olympus_core import source, tree
-from olympus_core.avals import get_aval, value_text
+from olympus_core.base import source, tree
+from olympus_core.base.avals import get_aval, value_text
+from olympus_core.base.errors import TransformError
+from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
     CustomCall,
@@ -18,9 +20,7 @@ from olympus_core.control.custom_rules import (
     check_types,
     mapped_in_front,
 )
-from olympus_core.errors import TransformError
-from olympus_core.primitive import Batched, op
-from olympus_core.source import function_name
+from olympus_core.ir.primitive import Batched, op
 from olympus_core.transforms import data
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
@@ -35,7 +35,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 class _Rule:
     """A user's rule on flat lists: (primals, tangents or None) -> (results, their tangents).
 
-    `out_tree` and `out_avals` are what the function returns, where that is known by now.
+    `out_tree` and `out_avals` describe the function's result, if it is known yet.
     """
 
     def __init__(self, owner: custom_jvp[..., Any], call: RuleCall, body: Body | None) -> None:
@@ -49,9 +49,9 @@ class _Rule:
     def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The results and their tangents, as the rule gives them.
+        """Return the results and their tangents from the rule.
 
-        Raises TransformError where they do not have the function's structure and types.
+        Raises TransformError if they do not have the function's structure and types.
         """
         avals = [get_aval(x) for x in primals]
         symbolic = self.owner.symbolic_zeros
@@ -71,7 +71,7 @@ class _Rule:
                 f"the jvp rule of '{self.name}' must return a pair (result, tangent of the "
                 f"result), and returned {value_text(result)}"
             )
-        outs, out_tree = data.flatten(result[0])
+        outs, out_tree = data.flatten_data(result[0])
         out_tangents, tangent_tree = tree.flatten(result[1], lambda x: isinstance(x, SymbolicZero))
         expected = self.out_tree or out_tree
         if out_tree != expected or tangent_tree != expected:
@@ -99,12 +99,12 @@ class _Rule:
         return t
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRule:
-        """The rule mapped over an axis of its operands."""
+        """Return the rule mapped over an axis of its operands."""
         return _MappedRule(self, batched, dims)
 
 
 class _MappedRule:
-    """A rule mapped over an axis of its operands, with that of each result at 0."""
+    """A rule mapped over an axis of its operands; each result is mapped at axis 0."""
 
     def __init__(self, rule: Any, batched: Batched, dims: Sequence[int | None]) -> None:
         self.rule, self.batched, self.dims = rule, batched, tuple(dims)
@@ -113,7 +113,7 @@ class _MappedRule:
     def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The results and their tangents, all mapped at axis 0."""
+        """Return the results and their tangents, all mapped at axis 0."""
         active = [t is not None for t in tangents]
         n = len(primals)
         made: list[bool] = []
@@ -136,7 +136,7 @@ class _MappedRule:
         return placed[:count], [next(rest) if m else None for m in made]
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRule:
-        """The rule mapped over one more axis."""
+        """Return the rule mapped over one more axis."""
         return _MappedRule(self, batched, dims)
 
 
@@ -147,10 +147,10 @@ class custom_jvp(CustomFunction[_P, _R]):
     """A function whose forward derivative is given by `defjvp` or `defjvps`.
 
     `nondiff_argnums` are positions, and `nondiff_argnames` names, of arguments that are passed to
-    the rule as they are, first and in the order of their positions.
+    the rule unchanged, first and in the order of their positions.
 
-    The function and its rule may use Python's control flow on values where these are known: called
-    at once, or under `jvp`, `vjp` and `grad` that are.
+    The function and its rule may use Python's control flow on concrete values: in an eager call, or
+    under an eager `jvp`, `vjp` or `grad`.
 
     >>> @custom_jvp
     ... def f(x): return x * x
@@ -177,7 +177,7 @@ class custom_jvp(CustomFunction[_P, _R]):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a rule for each argument: (tangent, result, *primals) -> its share, or None."""
+        """Set a rule for each argument: (tangent, result, *primals) -> its contribution or None."""
         if self.nondiff_argnums:
             raise TransformError("defjvps does not go with nondiff_argnums; use defjvp")
 
@@ -195,9 +195,9 @@ class custom_jvp(CustomFunction[_P, _R]):
 
     @property
     def _defined(self) -> bool:
-        """Whether the rule has been set."""
+        """Return True if the rule has been set."""
         return self.rule is not None
 
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rule:
-        """The rule of a call, on flat lists."""
+        """Return the rule of a call, on flat lists."""
         return _Rule(self, call, body)

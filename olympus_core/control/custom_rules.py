@@ -1,8 +1,8 @@
-"""What `custom_jvp` and `custom_vjp` share: functions with derivative rules, and calls of them.
+"""Common parts of `custom_jvp` and `custom_vjp`: functions with derivative rules, and their calls.
 
-A function with a rule is staged as a program, which the `custom_jvp_call` or `custom_vjp_call`
-equation carries.  One whose Python control flow needs values cannot be staged; it runs at once, or
-its rule does, as the transformations around it ask.
+A function with a rule is staged as a program, which is a parameter of the `custom_jvp_call` or
+`custom_vjp_call` equation.  A function whose Python control flow needs values cannot be staged;
+then the function runs eagerly, or its rule does, as the surrounding transformations require.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, Protocol, Self, TypeVar, overload
 
-from olympus_core import trace, tree
-from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.base import tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import ConcretizationError, SignatureError, TransformError
+from olympus_core.base.source import function_name, look_like
 from olympus_core.control.bodies import Body, stage_body
 from olympus_core.control.call import InlineCall
-from olympus_core.errors import ConcretizationError, SignatureError, TransformError
-from olympus_core.primitive import Batched, Split
-from olympus_core.source import function_name, look_like
-from olympus_core.trace import Trace, using
-from olympus_core.tracer import Tracer
+from olympus_core.ir import trace
+from olympus_core.ir.primitive import Batched, TangentSplit
+from olympus_core.ir.trace import Trace, using_trace
+from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.batching import BatchTrace, batch_flat, place_axis
 from olympus_core.transforms.flat import canonical_argnums, check_positions
@@ -49,7 +50,7 @@ _R = TypeVar("_R")
 def _bind_positions(
     fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """All arguments by position, defaults filled in; rules get them so.
+    """Return all arguments by position, with defaults filled in, as rules take them.
 
     Raises SignatureError for arguments that the function does not take, or keyword-only ones.
     """
@@ -70,7 +71,7 @@ def _bind_positions(
 
 
 def _check_closure(name: str, tangents: Sequence[Any]) -> None:
-    """Raise TransformError where a value that a function with a rule closes over has a tangent."""
+    """Raise TransformError if a value that a function with a rule closes over has a tangent."""
     if any(t is not None for t in tangents):
         raise TransformError(
             f"'{name}' has a derivative rule of its own, and closes over a value "
@@ -81,9 +82,11 @@ def _check_closure(name: str, tangents: Sequence[Any]) -> None:
 
 def check_types(name: str, rule: str, outs: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
     """Raise TransformError unless a rule's results have the function's shapes and dtypes."""
-    found = [get_aval(x) for x in outs]
-    if any(have.strip_weak() != a.strip_weak() for have, a in zip(found, avals, strict=True)):
-        wanted, got = (", ".join(a.long_name() for a in each) for each in (avals, found))
+    result_avals = [get_aval(x) for x in outs]
+    if any(
+        have.strip_weak() != a.strip_weak() for have, a in zip(result_avals, avals, strict=True)
+    ):
+        wanted, got = (", ".join(a.long_name() for a in each) for each in (avals, result_avals))
         raise TransformError(
             f"the {rule} of '{name}' must return the result's shapes and dtypes.\n"
             f"  '{name}' returns: {wanted}\n  the {rule} returns: {got}"
@@ -93,7 +96,7 @@ def check_types(name: str, rule: str, outs: Sequence[Any], avals: Sequence[Shape
 def positions(
     what: str, argnums: Any, fun: Callable[..., Any] | None = None, argnames: Any = ()
 ) -> tuple[int, ...]:
-    """`argnums`, an int or a sequence of ints, as a tuple; and the positions of `argnames`.
+    """Return `argnums`, an int or a sequence of ints, and the positions of `argnames`, as a tuple.
 
     Raises TransformError for a name that is not a parameter of `fun`.
     """
@@ -119,9 +122,9 @@ def positions(
 def part_static(
     what: str, fun: Callable[..., Any], args: tuple[Any, ...], static: Sequence[int]
 ) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
-    """`fun` of the other arguments, those, and the ones at positions `static`.
+    """Return `fun` of the other arguments, these arguments, and those at positions `static`.
 
-    Raises TransformError, with `what` the positions are, where there is no such argument.
+    Raises TransformError for a missing argument; `what` names the positions in the message.
     """
     if not static:
         return fun, args, ()
@@ -138,7 +141,7 @@ def part_static(
 
 
 class SymbolicZero:
-    """A tangent or a cotangent that is zero, as rules with `symbolic_zeros=True` get it."""
+    """A zero tangent or cotangent, for rules with `symbolic_zeros=True`."""
 
     __slots__ = ("aval",)
 
@@ -160,22 +163,22 @@ class SymbolicZero:
 
 
 class VmapAxes:
-    """The vmaps that run where a function with a rule is called.
+    """The vmaps that are active where a function with a rule is called.
 
     The rule may close over their values.  It runs later, under the transformations that are
-    outside of the vmap, and there it is mapped over the same axis.
+    outside of the vmap, where it is mapped over the same axis.
     """
 
     def __init__(self) -> None:
         self._axes: list[tuple[Batched, object]] = []
-        around: Trace | None = trace.current()
+        around: Trace | None = trace.current_trace()
         while around is not None:
             if isinstance(around, BatchTrace):
                 self._axes.append((around.batched, around.axis))
             around = getattr(around, "parent", None)
 
     def of(self, batched: Batched) -> object:
-        """The identity of the axis, or None for one of a vmap that is not among them."""
+        """Return the identity of the axis, or None for the axis of another vmap."""
         return next((axis for known, axis in self._axes if known is batched), None)
 
 
@@ -187,7 +190,7 @@ def mapped_in_front(
     axis: object,
     what: str = "vmap",
 ) -> list[Any]:
-    """The results of a function on flat lists that is mapped over an axis, which is their first."""
+    """Map a function on flat lists over an axis, and return results with the axis in front."""
     outs, out_dims = batch_flat(function, batched, values, dims, what, axis)
     return [place_axis(x, d, 0, batched.size) for x, d in zip(outs, out_dims, strict=True)]
 
@@ -200,28 +203,28 @@ class FlatRule(Protocol):
     def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The results and their tangents; None is a tangent that is zero."""
+        """Return the results and their tangents; None is a zero tangent."""
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> FlatRule:
-        """The rule mapped over the axes `dims` of the operands, and axis 0 of the results."""
+        """Return the rule mapped over axes `dims` of the operands, and axis 0 of the results."""
 
 
 def _call_at_once(
     fun: Callable[..., Any], rule: Any, leaves: Sequence[Any], unstaged: ConcretizationError
 ) -> Any:
-    """The result of a function with a rule, without a program of it.
+    """Return the result of a function with a rule, without staging it.
 
-    Each transformation around the call takes it as it is: vmap maps function and rule, a derivative
-    runs the rule.  Where all is known the function runs as Python.  `rule` is a `FlatRule` that has
-    the `in_tree` of the arguments and learns the `out_tree` of the result.  Raises `unstaged` where
-    the call would have to be staged.
+    Each transformation around the call applies directly: vmap maps function and rule, a derivative
+    runs the rule.  If all values are concrete, the function runs as Python.  `rule` is a `FlatRule`
+    with the `in_tree` of the arguments; its `out_tree` is set to that of the result.  Raises
+    `unstaged` if the call must be staged.
     """
 
     def flat(*values: Any) -> list[Any]:
-        outs, rule.out_tree = data.flatten(fun(*rule.in_tree.unflatten(values)))
+        outs, rule.out_tree = data.flatten_data(fun(*rule.in_tree.unflatten(values)))
         return outs
 
-    outs = _call(trace.current(), flat, rule, leaves, unstaged)
+    outs = _call(trace.current_trace(), flat, rule, leaves, unstaged)
     return rule.out_tree.unflatten(outs)
 
 
@@ -237,7 +240,7 @@ def _call(
     if isinstance(current, JVPTrace):
         primals, tangents = map(list, zip(*map(current.unwrap, args), strict=True))
         if any(t is not None for t in tangents):
-            with using(current.parent):
+            with using_trace(current.parent):
                 outs, out_tangents = rule.differentiate(primals, tangents)
             return [current.wrap(x, t) for x, t in zip(outs, out_tangents, strict=True)]
     elif isinstance(current, BatchTrace):
@@ -245,17 +248,17 @@ def _call(
         if any(d is not None for d in dims):
             function = _mapped(function, current, dims)
             rule = rule.mapped(current.batched, dims)
-            with using(current.parent):
+            with using_trace(current.parent):
                 outs = _call(current.parent, function, rule, values, unstaged)
             return [current.wrap(x, 0) for x in outs]
     elif not isinstance(current, LinearTrace) and not any(isinstance(x, Tracer) for x in args):
         return function(*args)
-    with using(current.parent):
+    with using_trace(current.parent):
         return _call(current.parent, function, rule, args, unstaged)
 
 
 def _passes_on(current: StagingTrace, args: Sequence[Any]) -> bool:
-    """Whether the trace records none of this: it follows tangents, and none is among the values."""
+    """Return True if the trace records nothing: it follows tangents, and no value is one."""
     return isinstance(current, LinearTrace) and not any(
         x.__class__ is StagedTracer and x.owner is current for x in args
     )
@@ -271,9 +274,10 @@ def _mapped(
 
 
 class CustomCall(InlineCall):
-    """Runs `olympuspr`; differentiated by a `FlatRule`, which its parameter named `rule` holds.
+    """A call of `olympuspr`, differentiated by a `FlatRule` in the parameter that `rule` names.
 
-    The first `num_consts` operands are what the function closes over, and have no derivative.
+    The first `num_consts` operands are the values that the function closes over; they have no
+    derivative.
     """
 
     def __init__(self, name: str, rule: str) -> None:
@@ -296,15 +300,15 @@ class CustomCall(InlineCall):
         rule: FlatRule = params[self.rule].mapped(batched, dims[params["num_consts"] :])
         return self.bind(*args, **(params | {"olympuspr": program, self.rule: rule})), out_dims
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         return None
 
 
 class RuleCall(NamedTuple):
     """A call of a function with a rule.
 
-    All arguments by position, those that are passed to the rule as they are, and the tree and the
-    types of the others.
+    It has all arguments by position, the arguments that are passed to the rule unchanged, and the
+    tree and the types of the others.
     """
 
     args: tuple[Any, ...]
@@ -337,11 +341,11 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
     @property
     @abc.abstractmethod
     def _defined(self) -> bool:
-        """Whether the rule has been set."""
+        """Return True if the rule has been set."""
 
     @abc.abstractmethod
     def _flat_rule(self, call: RuleCall, body: Body | None) -> FlatRule:
-        """The rule of a call, on flat lists; `body` is what was staged, where it could be."""
+        """Return the rule of a call, on flat lists; `body` is the staged function, or None."""
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
@@ -362,11 +366,11 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
         fun, diff, static = part_static(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )
-        leaves, in_tree = data.flatten(diff)
+        leaves, in_tree = data.flatten_data(diff)
         call = RuleCall(positional, static, in_tree, [get_aval(x) for x in leaves])
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
-        except ConcretizationError as error:  # its control flow needs values
+        except ConcretizationError as error:  # its control flow needs concrete values
             known: _R = _call_at_once(fun, self._flat_rule(call, None), leaves, error)
             return known
         outs = self._primitive.bind(

@@ -1,6 +1,6 @@
 """`custom_vjp`: a function with a reverse derivative that its author wrote.
 
-Differentiated, the function runs its `fwd` instead, and leaves behind one linear equation, whose
+Under differentiation, the function runs its `fwd` instead, and adds one linear equation, whose
 transpose is its `bwd`.
 """
 
@@ -10,8 +10,10 @@ import abc
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
-from olympus_core import dtypes, source, tree
-from olympus_core.avals import ShapedArray, get_aval, value_text
+from olympus_core.base import dtypes, source, tree
+from olympus_core.base.avals import ShapedArray, get_aval, value_text
+from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.base.source import function_name
 from olympus_core.control.bodies import Body
 from olympus_core.control.custom_rules import (
     CustomCall,
@@ -23,9 +25,7 @@ from olympus_core.control.custom_rules import (
     mapped_in_front,
     part_static,
 )
-from olympus_core.errors import DTypeError, TransformError
-from olympus_core.primitive import Batched, Linear, MultipleResults, op
-from olympus_core.source import function_name
+from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
 from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import batch_flat, batched_aval, place_axis
@@ -39,8 +39,8 @@ _R = TypeVar("_R")
 
 
 class CustomVJPPrimal:
-    """An argument as an `fwd` with `symbolic_zeros=True` gets it: its value and whether a
-    derivative in it is asked for (`perturbed`)."""
+    """An argument of an `fwd` with `symbolic_zeros=True`: its value, and `perturbed`, True if a
+    derivative in it is needed."""
 
     __slots__ = ("perturbed", "value")
 
@@ -53,7 +53,7 @@ class CustomVJPPrimal:
 
 
 class _Forward(NamedTuple):
-    """What a forward rule gives: results, and residuals with the tree that they are of."""
+    """The result of a forward rule: results, and residuals with their tree."""
 
     outs: list[Any]
     residuals: list[Any]
@@ -61,7 +61,7 @@ class _Forward(NamedTuple):
 
 
 class _Pair(abc.ABC):
-    """A forward and a backward function on flat lists, and the derivative that they make."""
+    """A forward and a backward function on flat lists, which define a derivative."""
 
     name: str
     axes: VmapAxes
@@ -69,25 +69,25 @@ class _Pair(abc.ABC):
 
     @abc.abstractmethod
     def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
-        """The results and the residuals; a derivative is asked for in the `active` primals."""
+        """Return the results and the residuals; `active` marks primals that need a derivative."""
 
     @abc.abstractmethod
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """A cotangent, or None, for each primal; those of the results may be SymbolicZero."""
+        """Return a cotangent, or None, for each primal; the results' may be SymbolicZero."""
 
     def differentiate(
         self, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The results and their tangents: one linear equation, whose transpose is `backward`."""
+        """Return the results and their tangents: a linear equation with `backward` as transpose."""
         active = tuple(t is not None for t in tangents)
         outs, residuals, residual_tree = self.forward(primals, active)
         out_avals = tuple(tangent_aval(get_aval(x)) for x in outs)
-        given = [t for t in tangents if t is not None]
+        nonzero_tangents = [t for t in tangents if t is not None]
         out_tangents = backward_p.bind(
             *residuals,
-            *given,
+            *nonzero_tangents,
             active=active,
             name=self.name,
             num_residuals=len(residuals),
@@ -101,14 +101,14 @@ class _Pair(abc.ABC):
         return outs, kept
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
-        """The pair mapped over an axis."""
+        """Return the pair mapped over an axis."""
         return _MappedRules(self, batched, dims)
 
 
 class _Rules(_Pair):
     """A user's `fwd` and `bwd` on flat lists.
 
-    `out_tree` and `out_avals` are what the function returns, where that is known by now.
+    `out_tree` and `out_avals` describe the function's result, if it is known yet.
     """
 
     def __init__(self, owner: custom_vjp[..., Any], call: RuleCall, body: Body | None) -> None:
@@ -125,17 +125,17 @@ class _Rules(_Pair):
         self.symbolic_zeros = owner.symbolic_zeros
 
     def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
-        given: Sequence[Any] = primals
+        wrapped_primals: Sequence[Any] = primals
         if self.symbolic_zeros:
-            given = [CustomVJPPrimal(x, a) for x, a in zip(primals, active, strict=True)]
-        result = source.call_rule(self.fwd, *self.in_tree.unflatten(given))
+            wrapped_primals = [CustomVJPPrimal(x, a) for x, a in zip(primals, active, strict=True)]
+        result = source.call_rule(self.fwd, *self.in_tree.unflatten(wrapped_primals))
         name = self.name
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
                 f"the fwd of '{name}' must return a pair (result, residuals), and returned "
                 f"{value_text(result)}"
             )
-        outs, out_tree = data.flatten(result[0])
+        outs, out_tree = data.flatten_data(result[0])
         if self.out_tree is not None and out_tree != self.out_tree:
             raise TransformError(
                 f"the fwd of '{name}' must return the result's structure.\n"
@@ -144,7 +144,7 @@ class _Rules(_Pair):
         self.out_tree = out_tree
         if self.out_avals is not None:
             check_types(name, "fwd", outs, self.out_avals)
-        return _Forward(outs, *data.flatten(result[1]))
+        return _Forward(outs, *data.flatten_data(result[1]))
 
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
@@ -197,7 +197,7 @@ class _Rules(_Pair):
 
 
 class _MappedRules(_Pair):
-    """Rules mapped over an axis; results and residuals have theirs in front."""
+    """Rules mapped over an axis; results and residuals have the axis in front."""
 
     def __init__(self, rules: _Pair, batched: Batched, dims: Sequence[int | None]) -> None:
         self.rules, self.batched, self.dims = rules, batched, tuple(dims)
@@ -206,7 +206,7 @@ class _MappedRules(_Pair):
         self.symbolic_zeros = rules.symbolic_zeros
 
     def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
-        """The results and the residuals, all mapped at axis 0."""
+        """Return the results and the residuals, all mapped at axis 0."""
         made: list[_Forward] = []
 
         def flat(*xs: Any) -> list[Any]:
@@ -221,7 +221,7 @@ class _MappedRules(_Pair):
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """Cotangents of the mapped primals; of one that is not mapped, summed over the axis."""
+        """Return cotangents of the mapped primals; an unmapped one's is summed over the axis."""
         n = len(residuals)
         made: list[bool] = []
         zero = [
@@ -252,7 +252,7 @@ class _MappedRules(_Pair):
 
 
 class CustomBackward(MultipleResults):
-    """The derivative of a `custom_vjp` function: known by its transpose alone."""
+    """The derivative of a `custom_vjp` function, defined by its transpose only."""
 
     higher_order: ClassVar[bool] = True
 
@@ -300,7 +300,7 @@ class CustomBackward(MultipleResults):
 
 
 class _MappedBackward:
-    """The backward rule mapped, where the derivative and not the function is under vmap."""
+    """The backward rule mapped, for a vmap of the derivative but not of the function."""
 
     def __init__(
         self,
@@ -319,7 +319,7 @@ class _MappedBackward:
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
-        """As `_MappedRules.backward`, the residuals mapped where they were."""
+        """Like `_MappedRules.backward`, with each residual mapped at its own axis."""
         placed = [
             place_axis(x, d, 0, self.batched.size)
             for x, d in zip(residuals, self.residual_dims, strict=True)
@@ -335,12 +335,12 @@ backward_p = CustomBackward("custom_vjp_backward")
 class custom_vjp(CustomFunction[_P, _R]):
     """A function whose reverse derivative is given by `defvjp(fwd, bwd)`.
 
-    `fwd` takes the arguments and gives (result, residuals); `bwd` takes the residuals and the
-    result's cotangent (after the `nondiff_argnums` and `nondiff_argnames`, passed as they are, in
-    the order of their positions) and gives a tuple of the arguments' cotangents, None for zero.
+    `fwd` takes the arguments and returns (result, residuals); `bwd` takes the residuals and the
+    result's cotangent (after the `nondiff_argnums` and `nondiff_argnames`, passed unchanged, in the
+    order of their positions) and returns a tuple of the arguments' cotangents, None for zero.
 
-    The function and its rules may use Python's control flow on values where these are known: called
-    at once, or under `vjp` and `grad` that are.
+    The function and its rules may use Python's control flow on concrete values: in an eager call,
+    or under an eager `vjp` or `grad`.
 
     >>> @custom_vjp
     ... def f(x): return x * x
@@ -370,23 +370,23 @@ class custom_vjp(CustomFunction[_P, _R]):
         """Set the rules.
 
         With `symbolic_zeros`, `fwd` gets each argument as a `CustomVJPPrimal`, and `bwd` gets a
-        `SymbolicZero` for a cotangent that is zero.  `optimize_remat` asks that a checkpointed
-        call recompute `fun` rather than `fwd`, which is what is done in any case.
+        `SymbolicZero` for a cotangent that is zero.  `optimize_remat` requests that a checkpointed
+        call recompute `fun` instead of `fwd`, which is always the case.
         """
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     @property
     def _defined(self) -> bool:
-        """Whether the rules have been set."""
+        """Return True if the rules have been set."""
         return self.fwd is not None and self.bwd is not None
 
     def _flat_rule(self, call: RuleCall, body: Body | None) -> _Rules:
-        """The rules of a call, on flat lists."""
+        """Return the rules of a call, on flat lists."""
         return _Rules(self, call, body)
 
 
 def _returned(given: Any) -> str:
-    """The value that a rule returned, for messages: of a sequence, its length."""
+    """Return a text for the value that a rule returned; for a sequence, its length."""
     if isinstance(given, (tuple, list)):
         return f"a {type(given).__name__} of {len(given)}"
     return value_text(given)

@@ -1,31 +1,31 @@
-"""`platform_dependent`: one of several programs, chosen by the platform that is lowered for."""
+"""`platform_dependent`: one of several programs, selected by the platform of the lowering."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from olympus_core.base.errors import LoweringError
 from olympus_core.control.cond import Branches, Cond
-from olympus_core.errors import LoweringError
-from olympus_core.olympuspr import Eqn, Olympuspr
+from olympus_core.ir.olympuspr import Eqn, Olympuspr
 from olympus_core.transforms.evaluate import evaluate
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["platform_dependent_p"]
 
 
 class PlatformDependent(Cond):
-    """`cond`, whose index is unused: `platforms` has for each branch the platforms it is for.
+    """A `cond` whose index is unused: `platforms` has, for each branch, its platforms.
 
-    None are all that no branch before it is for.
+    None means all platforms without an earlier branch.
     """
 
     @staticmethod
     def chosen(params: dict[str, Any], platform: str) -> Olympuspr:
-        """The program for a platform; raises LoweringError where there is none."""
+        """Return the program for a platform; raise LoweringError if no branch is for it."""
         branches: Branches = params["branches"]
         for names, branch in zip(params["platforms"], branches, strict=True):
             if names is None or platform in names:
@@ -46,7 +46,7 @@ class PlatformDependent(Cond):
         return agreement.follow(self.chosen(eqn.params, agreement.platform), operands[1:])
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
-        evaluate(self.chosen(params, "cpu"), args[1:])  # the base trace runs on this process's CPU
+        evaluate(self.chosen(params, "cpu"), args[1:])  # the base trace runs on the host CPU
 
 
 platform_dependent_p = PlatformDependent("platform_dependent")

@@ -1,9 +1,9 @@
-"""`scan`: a program folds over the leading axes of arrays.
+"""`scan`: a fold of a program over the leading axes of arrays.
 
-It is lowered to a StableHLO `while` that slices the xs and fills the ys.  It is differentiated,
-batched, split and transposed by doing so to its body.  Operands are (consts, carry, xs), results
-(carry, ys); a carry is active, mapped or unknown where it starts so or where the body makes it so:
-each rule looks for the fixed point first.
+It is lowered to a StableHLO `while` that slices the xs and fills the ys.  Its derivative, batch,
+split and transpose come from those of its body.  Operands are (consts, carry, xs), results
+(carry, ys); a carry is active, mapped or unknown if its start is or if the body makes it so: each
+rule first computes this fixed point.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.array import to_numpy
-from olympus_core.avals import ShapedArray, shaped
-from olympus_core.context import state
-from olympus_core.olympuspr import Eqn, Olympuspr, Var
-from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
+from olympus_core.arrays.device_array import array_to_numpy
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.context import state
+from olympus_core.ir.dce_cse import restrict
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import move_axis
-from olympus_core.simplify import restrict
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.transforms.flat import instantiate, zeros
+from olympus_core.transforms.flat import instantiate, zeros_of
 from olympus_core.transforms.linearize import cotangent_aval, tangent_aval, transpose_program
 from olympus_core.transforms.programs import (
     SplitProgram,
@@ -36,8 +36,8 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["scan_p"]
 
@@ -46,10 +46,10 @@ _INDEX = shaped((), np.dtype("int32"))
 
 
 class Scan(MultipleResults):
-    """Folds `olympuspr`: (consts, carry, x) -> (carry, y) over the leading axes of the xs.
+    """A fold of `olympuspr`: (consts, carry, x) -> (carry, y) over the leading axes of the xs.
 
     Operands are consts, initial carry and xs, `num_consts` and `num_carry` of the first two;
-    results are the final carry and the ys, stacked.  `unroll` iterations run in one of the loop.
+    results are the final carry and the stacked ys.  Each iteration of the loop runs `unroll` steps.
     """
 
     higher_order: ClassVar[bool] = True
@@ -67,7 +67,11 @@ class Scan(MultipleResults):
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         a, n = params["num_consts"], params["num_carry"]
-        consts, carry, xs = args[:a], list(args[a : a + n]), [to_numpy(x) for x in args[a + n :]]
+        consts, carry, xs = (
+            args[:a],
+            list(args[a : a + n]),
+            [array_to_numpy(x) for x in args[a + n :]],
+        )
         places = range(params["length"])
         for i in reversed(places) if params["reverse"] else places:
             carry = evaluate(params["olympuspr"], [*consts, *carry, *(x[i] for x in xs)])[:n]
@@ -86,7 +90,7 @@ class Scan(MultipleResults):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[list[Any], list[Any]]:
-        """A scan over values and tangents."""
+        """Return a scan over values and tangents."""
         body: Olympuspr = params["olympuspr"]
         a, b, n = _counts(params)
         nonzero, both, made = _dual_body(body, [t is not None for t in tangents], a, b)
@@ -122,7 +126,7 @@ class Scan(MultipleResults):
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[list[Any], Sequence[int | None]]:
-        """A scan whose body is mapped; a row of the xs has its mapped axis in front."""
+        """Return a scan whose body is mapped; a row of the xs has its mapped axis in front."""
         body: Olympuspr = params["olympuspr"]
         a, b, n = _counts(params)
         carry = [d is not None for d in dims[a:b]]
@@ -146,12 +150,12 @@ class Scan(MultipleResults):
         return outs, [*places, *(None if d is None else 1 for d in found.out_dims[n:])]
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
-        """A scan without the ys that are not used, and without what only they needed."""
+        """Return a scan without the unused ys, and without the values that only these needed."""
         params = eqn.params
         body: Olympuspr = params["olympuspr"]
         a, b, n = _counts(params)
-        wanted = (*[True] * n, *used[n:])
-        program, read = restrict(body, wanted)
+        used_outs = (*[True] * n, *used[n:])
+        program, read = restrict(body, used_outs)
         kept = [i for i in range(len(eqn.inputs)) if i in read or a <= i < b]
         invars = tuple(body.invars[i] for i in kept)
         changed = {
@@ -160,22 +164,22 @@ class Scan(MultipleResults):
         }
         return eqn.replace(
             inputs=tuple(eqn.inputs[i] for i in kept),
-            outputs=tuple(v for v, w in zip(eqn.outputs, wanted, strict=True) if w),
+            outputs=tuple(v for v, w in zip(eqn.outputs, used_outs, strict=True) if w),
             params=params | changed,
         )
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split:
-        """A scan of what is known, which stacks the residuals, and one of the rest, over them.
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit:
+        """Return a scan of the known part, which stacks the residuals, and a scan over them.
 
         A residual that is a constant of the scan is not stacked; a carry that starts known and
-        becomes unknown hands its start on as a residual.
+        becomes unknown passes its start as a residual.
         """
         body: Olympuspr = params["olympuspr"]
         a, b, _ = _counts(params)
         flags, parts = _fixed_point(body, unknown, a, b)
         now = [i for i, f in enumerate(flags) if not f]
-        given = [i for i, u in enumerate(unknown) if not u]
-        late = [i for i in given if flags[i]]
+        known_inputs = [i for i, u in enumerate(unknown) if not u]
+        late = [i for i in known_inputs if flags[i]]
         count = len(parts.known.outvars) - parts.num_residuals
         counts = {"num_consts": sum(i < a for i in now), "num_carry": sum(a <= i < b for i in now)}
         fixed, stacked = _residuals(parts, counts["num_consts"], count)
@@ -183,26 +187,26 @@ class Scan(MultipleResults):
         known = params | counts | {"olympuspr": permute(parts.known, range(len(now)), outs)}
 
         def run(args: Sequence[Any]) -> list[Any]:
-            values = dict(zip(given, args, strict=True))
+            values = dict(zip(known_inputs, args, strict=True))
             operands = [values[i] for i in now]
             results = self.bind(*operands, **known)
             constants = [operands[j] for j in fixed.values()]
             return [*results[:count], *constants, *(values[i] for i in late), *results[count:]]
 
         later, order = _later(parts, flags, late, (list(fixed), stacked), params)
-        return Split(run, count, self, later, parts.unknown_outs, order)
+        return TangentSplit(run, count, self, later, parts.unknown_outs, order)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
-        """A scan the other way, over cotangents; those of constants add up in its carry."""
+        """Return a reversed scan over cotangents; those of constants are summed in its carry."""
         body: Olympuspr = params["olympuspr"]
         a, b, n = _counts(params)
         asked = tuple(isinstance(x, Linear) for x in operands)
-        linear = tuple(_fixed_point(body, asked, a, b)[0])  # a linear carry may start as a value: 0
+        linear = tuple(_fixed_point(body, asked, a, b)[0])  # a linear carry may start at 0, a value
         if not all(linear[a:b]):
             return self._transpose_part(cotangent, operands, asked, params)
         given = tuple(c is not None for c in cotangent[n:])
         program = _transposed_body(body, linear, given, a, n, state.parted)
-        sums = [zeros(cotangent_aval(x.aval)) for x in operands[:a] if isinstance(x, Linear)]
+        sums = [zeros_of(cotangent_aval(x.aval)) for x in operands[:a] if isinstance(x, Linear)]
         carry = [
             instantiate(c, cotangent_aval(v))
             for c, v in zip(cotangent[:n], body.out_avals, strict=False)
@@ -227,7 +231,7 @@ class Scan(MultipleResults):
         linear: tuple[bool, ...],
         params: Params,
     ) -> list[Any]:
-        """A part of the carry that is not linear runs first, and the rest is transposed."""
+        """Run the nonlinear part of the carry first, and transpose the rest."""
         parts = self.split(linear, **params)
         outs = parts.known([x for x, u in zip(operands, linear, strict=True) if not u])
         residuals = outs[parts.num_known_outs :]
@@ -241,7 +245,7 @@ class Scan(MultipleResults):
 
 
 def _counts(params: Params) -> tuple[int, int, int]:
-    """The numbers of consts, of consts and carry, and of carry."""
+    """Return the numbers of consts, of consts and carry, and of carry."""
     n_consts, n_carry = params["num_consts"], params["num_carry"]
     return n_consts, n_consts + n_carry, n_carry
 
@@ -249,7 +253,7 @@ def _counts(params: Params) -> tuple[int, int, int]:
 def _dual_body(
     body: Olympuspr, active: Sequence[bool], a: int, b: int
 ) -> tuple[list[bool], Olympuspr, tuple[bool, ...]]:
-    """Which inputs have tangents, the body on values and tangents, and which results have them."""
+    """Return the mask of active inputs, the body on values and tangents, and that of results."""
     nonzero = list(active)
     unset = [False] * (len(body.outvars) - (b - a))
     while True:
@@ -260,7 +264,7 @@ def _dual_body(
 
 
 def _interleave(parts: Sequence[range], nonzero: Sequence[bool]) -> list[int]:
-    """The order of (all values, all tangents) in which each part's tangents follow its values."""
+    """Return the order of (all values, all tangents) that puts tangents behind each part."""
     total, position, place = len(nonzero), 0, {}
     for i, z in enumerate(nonzero):
         if z:
@@ -272,7 +276,7 @@ def _interleave(parts: Sequence[range], nonzero: Sequence[bool]) -> list[int]:
 def _fixed_point(
     body: Olympuspr, unknown: Sequence[bool], a: int, b: int
 ) -> tuple[list[bool], SplitProgram]:
-    """Which inputs are unknown once a carry that the body makes so is, and the body parted so."""
+    """Return the unknown inputs at the fixed point of the carry, and the body split by them."""
     flags = list(unknown)
     unset = [False] * (len(body.outvars) - (b - a))
     while True:
@@ -285,7 +289,7 @@ def _fixed_point(
 def _residuals(
     parts: SplitProgram, num_consts: int, count: int
 ) -> tuple[dict[int, int], list[int]]:
-    """The residuals that are a constant of the known scan, with its place; and the others."""
+    """Return the residuals that are constants of the known scan, with their index, and the rest."""
     places = {v: i for i, v in enumerate(parts.known.invars[:num_consts])}
     atoms = parts.known.outvars[count:]
     fixed = {i: places[x] for i, x in enumerate(atoms) if isinstance(x, Var) and x in places}
@@ -299,7 +303,7 @@ def _later(
     residuals: tuple[list[int], list[int]],
     params: Params,
 ) -> tuple[Params, tuple[int, ...]]:
-    """The parameters of the scan of what is unknown, and the order of its operands."""
+    """Return the parameters of the scan of the unknown part, and the order of its operands."""
     a, b, _ = _counts(params)
     fixed, stacked = residuals
     late_start, stacked_start = len(fixed), len(fixed) + len(late)
@@ -376,11 +380,11 @@ class _Loop:
         carry = operands[self.n_consts : self.n_consts + self.n_carry]
         xs = operands[self.n_consts + self.n_carry :]
         ys = [mlir.full(a, 0) for a in self.y_avals]
-        if not self.length:  # there is no row that a body could be typed with
+        if not self.length:  # the body has no row to get types from
             return [*carry, *ys]
         rolled = self.length - self.length % self.unroll
         start = mlir.full(_INDEX, 0)
-        if rolled == self.unroll:  # the loop would run once
+        if rolled == self.unroll:  # the loop would have one iteration
             state = [start, *carry, *ys]
             done = 0
         else:

@@ -1,12 +1,13 @@
 """`shard_map`: a program that each device of a mesh runs on its own parts of arrays.
 
-The axes that it maps over are manual: the body sees the parts, and collectives are messages among
-the devices.  Along the others, if there are any, the compiler cuts arrays as it does elsewhere.
+The axes that it maps over are manual: the body gets the parts, and collectives are messages among
+the devices.  Along the other axes, if any, the compiler shards arrays as elsewhere.
 
-Where it is checked, the types of the body say along which axes values vary (`ShapedArray.vma`).
-An operation on one that varies and one that does not makes the latter vary (`pvary`), whose
-transpose is a sum: so a derivative by a value that is the same everywhere is summed over the
-devices.  Unchecked, the derivative outside is right too, and the one inside is each device's own.
+If it is checked, the types of the body record the axes along which values vary
+(`ShapedArray.vma`).  An operation on a value that varies and one that does not converts the
+latter (`pvary`), whose transpose is a sum: so a derivative by a value that is the same on all
+devices is summed over the devices.  If it is unchecked, the derivative outside is correct too, and
+the derivative inside is each device's own.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import trace
-from olympus_core.agreement import Parts, Unequal
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.context import switched
-from olympus_core.errors import ShardingError
-from olympus_core.lowering import Manual
-from olympus_core.mesh import AnyMesh, Mesh
-from olympus_core.olympuspr import Eqn, Olympuspr, untold_in_program
-from olympus_core.primitive import Batched, Linear, MultipleResults, Split, op
-from olympus_core.primitives.collective import parted, summed
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import switched
+from olympus_core.base.errors import ShardingError
+from olympus_core.ir import trace
+from olympus_core.ir.dce_cse import restrict
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, unrecorded_axes_in_program
+from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
+from olympus_core.lowering.divergence import Parts, Unequal
+from olympus_core.lowering.module import Manual
+from olympus_core.placement.mesh import AnyMesh, Mesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
+from olympus_core.primitives.collective import split_along, summed
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding
-from olympus_core.simplify import restrict
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.linearize import tangent_aval
 from olympus_core.transforms.programs import (
@@ -39,8 +40,8 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["global_aval", "local_aval", "manual_naming", "shard_map_p", "spec_axes"]
 
@@ -48,12 +49,12 @@ Specs = tuple[PartitionSpec, ...]
 
 
 def spec_axes(spec: PartitionSpec) -> frozenset[Any]:
-    """The axes that a spec names."""
+    """Return the axes that a spec names."""
     return frozenset(name for d in range(len(spec)) for name in spec.axes(d))
 
 
 def local_aval(aval: ShapedArray, spec: PartitionSpec, mesh: AnyMesh, checked: bool) -> ShapedArray:
-    """The type of the part of an array that a device has in the body."""
+    """Return the type of one device's part of an array in the body."""
     sizes = mesh.shape
     shape = [n // math.prod(sizes[name] for name in spec.axes(d)) for d, n in enumerate(aval.shape)]
     varying = aval.vma | spec_axes(spec) if checked else aval.vma
@@ -63,14 +64,14 @@ def local_aval(aval: ShapedArray, spec: PartitionSpec, mesh: AnyMesh, checked: b
 def global_aval(
     aval: ShapedArray, spec: PartitionSpec, mesh: AnyMesh, manual: Collection[Any]
 ) -> ShapedArray:
-    """The type of the array that the parts of all devices are."""
+    """Return the type of the array that consists of the parts of all devices."""
     sizes = mesh.shape
     shape = [n * math.prod(sizes[name] for name in spec.axes(d)) for d, n in enumerate(aval.shape)]
     return aval.update(shape=tuple(shape), vma=aval.vma - frozenset(manual))
 
 
 def manual_naming(mesh: AnyMesh, manual: Collection[Any], checked: bool) -> trace.naming:
-    """A context in which the manual axes have their names."""
+    """Return a context in which the manual axes have their names."""
     return trace.naming(
         tuple([
             trace.ManualAxis(name, size, mesh, checked)
@@ -81,10 +82,10 @@ def manual_naming(mesh: AnyMesh, manual: Collection[Any], checked: bool) -> trac
 
 
 class ShardMap(MultipleResults):
-    """Runs `olympuspr` on each device of `mesh`, over its axes `manual_axes`.
+    """A run of `olympuspr` on each device of `mesh`, over its axes `manual_axes`.
 
-    `in_specs` and `out_specs` say how operands and results are cut in parts; an axis that a spec
-    of a result does not name holds equal results, of which one is taken.
+    `in_specs` and `out_specs` define the parts of operands and results; along an axis that a spec
+    of a result does not name, the results are equal, and one is taken.
     """
 
     higher_order: ClassVar[bool] = True
@@ -105,19 +106,19 @@ class ShardMap(MultipleResults):
     def result_shardings(self, params: dict[str, Any]) -> tuple[Sharding | None, ...]:
         mesh: AnyMesh = params["mesh"]
         if not isinstance(mesh, Mesh) or set(params["manual_axes"]) != set(mesh.axis_names):
-            return ()  # the compiler cuts along the other axes
+            return ()  # the compiler shards along the other axes
         return tuple([NamedSharding(mesh, spec) for spec in params["out_specs"]])
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        """The axes along which results may differ: those of a spec are dimensions outside."""
+        """Return the axes along which results may differ; axes of a spec are dimensions outside."""
         params, outside = eqn.params, agreement.mesh is None
         if outside:
-            if any(operands):  # what it does by itself is told first
+            if any(operands):  # report the body's own errors first
                 self.differing(agreement, eqn, [frozenset()] * len(operands))
             agreement = agreement.inside(params["mesh"], operands)
-            # the compiler may have moved what differs, and then it differs along other axes
+            # the compiler may have moved values that differ, so that they differ along other axes
             whole = [agreement.several if x else x for x in operands]
         else:
             whole = list(operands)
@@ -142,7 +143,7 @@ class ShardMap(MultipleResults):
         ]
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
-        """Nothing: the operations inside are of several devices, and cannot be run one by one."""
+        """Do nothing: the operations inside are on several devices, and cannot run one by one."""
 
     def _naming(self, params: dict[str, Any]) -> trace.naming:
         return manual_naming(params["mesh"], params["manual_axes"], params["check_vma"])
@@ -184,13 +185,13 @@ class ShardMap(MultipleResults):
         given = tuple(c is not None for c in cotangent)
         ins, outs = params["in_specs"], params["out_specs"]
         with self._naming(params):
-            untold = _untold(params)
-            trace.tell_untold(untold)  # to rules that take a derivative
-            with switched("parted", untold):
+            unrecorded_axes = _unrecorded_axes(params)
+            trace.record_varying_axes(unrecorded_axes)  # for rules that compute a derivative
+            with switched("parted", unrecorded_axes):
                 program, made = transposed_program(params["olympuspr"], linear, given)
             known = _where(ins, tuple(not u for u in linear))
             found = _where(_where(ins, linear), made)
-            if untold:
+            if unrecorded_axes:
                 body: Olympuspr = params["olympuspr"]
                 asked = [a for a, u in zip(body.in_avals, linear, strict=True) if u]
                 program = _in_parts(
@@ -198,7 +199,7 @@ class ShardMap(MultipleResults):
                     len(known),
                     [tangent_aval(a) for a, g in zip(body.out_avals, given, strict=True) if g],
                     [a for a, m in zip(asked, made, strict=True) if m],
-                    untold,
+                    unrecorded_axes,
                 )
             if not params["check_vma"]:
                 program = _unchecked(program, len(known), _where(outs, given), found, params)
@@ -220,15 +221,17 @@ class ShardMap(MultipleResults):
         }
         return self.bind(*args, **(params | specs | {"olympuspr": program})), out_dims
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         with self._naming(params):
             parts = split_program(params["olympuspr"], unknown)
             residuals = parts.known.out_avals[len(parts.known.outvars) - parts.num_residuals :]
             now = _with_rows(parts.known, parts.num_residuals)
             later = _without_rows(parts.unknown, residuals)
         every = tuple(n for n in params["mesh"].axis_names if n in params["manual_axes"])
-        untold = _untold(params) | untold_in_program(parts.known)
-        kept = tuple(_residual_spec(a, every, params["check_vma"], untold) for a in residuals)
+        unrecorded_axes = _unrecorded_axes(params) | unrecorded_axes_in_program(parts.known)
+        kept = tuple(
+            _residual_spec(a, every, params["check_vma"], unrecorded_axes) for a in residuals
+        )
         ins, outs = params["in_specs"], params["out_specs"]
         count = sum(not u for u in parts.unknown_outs)
         own = params | {
@@ -245,11 +248,11 @@ class ShardMap(MultipleResults):
             "in_specs": (*kept, *_where(ins, unknown)),
             "out_specs": _where(outs, parts.unknown_outs),
         }
-        return Split(known, count, self, rest, parts.unknown_outs)
+        return TangentSplit(known, count, self, rest, parts.unknown_outs)
 
 
 def _deciding(agreement: Agreement, eqn: Eqn, parts: Sequence[Differing]) -> str | None:
-    """The operand of one element for each device that alone makes the body one to refuse."""
+    """Return the text of an operand of one element for each device that makes the body invalid."""
     program = eqn.params["olympuspr"]
     for i, (aval, spec) in enumerate(zip(program.in_avals, eqn.params["in_specs"], strict=True)):
         if math.prod(aval.shape) == 1 and parts[i] and parts[i] <= spec_axes(spec):
@@ -262,7 +265,7 @@ def _deciding(agreement: Agreement, eqn: Eqn, parts: Sequence[Differing]) -> str
 
 
 def _unequal(eqn: Eqn, axes: Differing) -> Differing:
-    """What differs outside of a `shard_map` of a result that differs along axes in its body."""
+    """Return the differences outside of a `shard_map` for a result that differs in its body."""
     return frozenset([Unequal(n, eqn.source) for n in axes])
 
 
@@ -271,7 +274,7 @@ def _where(specs: Sequence[PartitionSpec], chosen: Sequence[bool]) -> Specs:
 
 
 def _inserted(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
-    """The spec of an array with one more axis, which is whole."""
+    """Return the spec of an array with one more axis, which is not sharded."""
     if dim is None:
         return spec
     entries = [*spec, *[None] * (dim - len(spec))]
@@ -280,15 +283,15 @@ def _inserted(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
 
 
 def _residual_spec(
-    aval: ShapedArray, every: tuple[Any, ...], checked: bool, untold: frozenset[Any]
+    aval: ShapedArray, every: tuple[Any, ...], checked: bool, unrecorded_axes: frozenset[Any]
 ) -> PartitionSpec:
-    """A residual is cut along its first dimension, for each device may have another."""
-    names = tuple(n for n in every if n in aval.vma | untold) if checked else every
+    """Return the spec of a residual, sharded by its first dimension: devices may differ."""
+    names = tuple(n for n in every if n in aval.vma | unrecorded_axes) if checked else every
     return PartitionSpec(names)
 
 
 def _with_rows(program: Olympuspr, count: int) -> Olympuspr:
-    """The program whose last `count` results have a dimension to be cut along."""
+    """Return the program whose last `count` results get a leading dimension to shard."""
     first = len(program.outvars) - count
 
     def rows(*args: Any) -> list[Any]:
@@ -303,7 +306,7 @@ def _row(x: Any) -> Any:
 
 
 def _without_rows(program: Olympuspr, residuals: Sequence[ShapedArray]) -> Olympuspr:
-    """The program that takes residuals as `_with_rows` gives them."""
+    """Return the program whose residuals have the leading dimension of `_with_rows`."""
     count = len(residuals)
 
     def scalars(*args: Any) -> list[Any]:
@@ -314,16 +317,18 @@ def _without_rows(program: Olympuspr, residuals: Sequence[ShapedArray]) -> Olymp
     return staged(scalars, [*rows, *program.in_avals[count:]])
 
 
-def _untold(params: dict[str, Any]) -> frozenset[Any]:
-    """The axes along which something in a checked body may vary, and its type does not say so.
+def _unrecorded_axes(params: dict[str, Any]) -> frozenset[Any]:
+    """Return the axes along which values of a checked body may vary without a record in their type.
 
-    Of residuals of such a body their specs say it.
+    The specs of the body's residuals record these axes.
     """
     if not params["check_vma"]:
         return frozenset()
     program: Olympuspr = params["olympuspr"]
-    told = [spec_axes(s) - a.vma for s, a in zip(params["in_specs"], program.in_avals, strict=True)]
-    return untold_in_program(program).union(*told) & frozenset(params["manual_axes"])
+    extra = [
+        spec_axes(s) - a.vma for s, a in zip(params["in_specs"], program.in_avals, strict=True)
+    ]
+    return unrecorded_axes_in_program(program).union(*extra) & frozenset(params["manual_axes"])
 
 
 def _in_parts(
@@ -333,10 +338,10 @@ def _in_parts(
     found: Sequence[ShapedArray],
     axes: frozenset[Any],
 ) -> Olympuspr:
-    """A transpose that takes and gives parts along `axes`, with the `given` and `found` whole."""
+    """Return the transpose with whole cotangents, computed from parts along `axes`."""
 
     def whole(*args: Any) -> list[Any]:
-        outs = evaluate(program, [*args[:known], *[parted(x, axes) for x in args[known:]]])
+        outs = evaluate(program, [*args[:known], *[split_along(x, axes) for x in args[known:]]])
         return [summed(x, axes - a.vma) for x, a in zip(outs, found, strict=True)]
 
     return staged(whole, [*program.in_avals[:known], *given])
@@ -345,10 +350,10 @@ def _in_parts(
 def _unchecked(
     program: Olympuspr, known: int, given: Specs, found: Specs, params: dict[str, Any]
 ) -> Olympuspr:
-    """The transpose of a body whose types do not say what varies.
+    """Return the transpose of a body whose types do not record which values vary.
 
-    A result that its spec takes of one device gets its cotangent in equal shares; an operand that
-    all devices along an axis have gets the sum of theirs.
+    A result that its spec takes from one device gets its cotangent in equal shares; an operand that
+    all devices along an axis have gets the sum of their cotangents.
     """
     mesh, manual = params["mesh"], params["manual_axes"]
     sizes = mesh.shape

@@ -1,17 +1,17 @@
-"""`while`: a program repeats for as long as another says so."""
+"""`while`: a program that repeats while a condition program returns True."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import TransformError
 from olympus_core.control.call import jit_p
-from olympus_core.effects import without_effects
-from olympus_core.errors import TransformError
-from olympus_core.olympuspr import Eqn, Olympuspr, places_of_inputs
-from olympus_core.primitive import Batched, MultipleResults, Split, op
+from olympus_core.ir.effects import without_effects
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, places_of_inputs
+from olympus_core.ir.primitive import Batched, MultipleResults, TangentSplit, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.transforms.batching import place_axis
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import instantiate
@@ -25,8 +25,8 @@ from olympus_core.transforms.programs import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["while_p"]
 
@@ -58,7 +58,7 @@ class While(MultipleResults):
         while bool(evaluate(params["cond_olympuspr"], [*cond_consts, *carry])[0]):
             carry = evaluate(params["body_olympuspr"], [*body_consts, *carry])
 
-    def untold(self, eqn: Eqn) -> frozenset[Any]:
+    def unrecorded_axes(self, eqn: Eqn) -> frozenset[Any]:
         (more,) = eqn.params["cond_olympuspr"].out_avals
         return frozenset[Any]().union(*[more.vma - v.aval.vma for v in eqn.outputs])
 
@@ -70,7 +70,7 @@ class While(MultipleResults):
         first = n_cond + n_body
         kept = [place == n_body + i for i, place in enumerate(places_of_inputs(step))]
         carry, before = tuple(operands[first:]), None
-        while carry != before:  # a carry differs where the body, or when it stops, makes it so
+        while carry != before:  # the body or the end of the loop makes carries differ
             before = carry
             (stops,) = agreement.follow(test, [*operands[:n_cond], *carry])
             agreement.need(eqn, "the condition of while_loop", stops, (test, step))
@@ -89,7 +89,7 @@ class While(MultipleResults):
         consts = tuple(t is not None for t in tangents[n_cond : n_cond + n_body])
         first = n_cond + n_body
         carry = tuple(t is not None for t in tangents[first:])
-        while True:  # a carry has a tangent where the body gives it one
+        while True:  # a carry has a tangent if the body returns one
             both, made = jvp_program(body, (*consts, *carry), carry)
             if made == carry:
                 break
@@ -153,10 +153,10 @@ class While(MultipleResults):
         outs = self.bind(*args, *values, **(params | changed))
         return outs, [0 if c else None for c in carry]
 
-    def split(self, unknown: tuple[bool, ...], **params: Any) -> Split | None:
-        """The known carry loops by itself; the rest loops again, with all of it.
+    def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
+        """Return a loop of the known carry alone, and a loop of all of it for the unknown part.
 
-        None where the condition is not known, which a tangent alone never makes it.
+        Return None if the condition is unknown, which a tangent alone never makes it.
         """
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
         cond: Olympuspr = params["cond_olympuspr"]
@@ -179,13 +179,13 @@ class While(MultipleResults):
             "body_nconsts": n_body - sum(consts),
             "body_olympuspr": permute(parts.known, range(len(parts.known.invars)), range(count)),
         }
-        given = [i for i, u in enumerate(unknown) if not u]
+        known_inputs = [i for i, u in enumerate(unknown) if not u]
 
         def run(args: Sequence[Any]) -> list[Any]:
-            operands = [x for i, x in zip(given, args, strict=True) if not flags[i]]
+            operands = [x for i, x in zip(known_inputs, args, strict=True) if not flags[i]]
             return [*self.bind(*operands, **known), *args]
 
-        pure = params | {  # what it does besides, the known loop does
+        pure = params | {  # the known loop has the effects
             "cond_olympuspr": without_effects(cond),
             "body_olympuspr": without_effects(body),
         }
@@ -198,9 +198,9 @@ class While(MultipleResults):
             "name": "while",
             "olympuspr": staged(again, [*cond.in_avals[:n_cond], *body.in_avals]),
         }
-        place = [*given, *(i for i, u in enumerate(unknown) if u)]
+        place = [*known_inputs, *(i for i, u in enumerate(unknown) if u)]
         order = tuple(place.index(i) for i in range(len(unknown)))
-        return Split(run, count, jit_p, later, carry, order)
+        return TangentSplit(run, count, jit_p, later, carry, order)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(
@@ -211,7 +211,7 @@ class While(MultipleResults):
 
 
 def _interleaved(n_consts: int, n_carry: int, t_consts: int, t_carry: int) -> list[int]:
-    """Inputs (consts, carry, their tangents) in the order (consts, tangents, carry, tangents)."""
+    """Return the order that makes (consts, carry, tangents) (consts, tangents, carry, tangents)."""
     consts, carry = range(n_consts), range(n_consts, n_consts + n_carry)
     end = n_consts + n_carry
     return [
@@ -223,7 +223,7 @@ def _interleaved(n_consts: int, n_carry: int, t_consts: int, t_carry: int) -> li
 
 
 def _until_all_stop(test: Olympuspr, step: Olympuspr, n_cond: int, n_body: int) -> dict[str, Any]:
-    """A condition and body for values that stop one by one: who has stopped keeps its carry."""
+    """Return a condition and body for values that stop separately, and then keep their carry."""
     count = len(step.outvars)
 
     def any_runs(*args: Any) -> list[Any]:

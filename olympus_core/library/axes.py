@@ -1,4 +1,4 @@
-"""The axes of an array, as users write them: numbers from either end, one or several."""
+"""Axis arguments in the forms that users write: numbers from either end, one or several."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from olympus_core.avals import as_sequence
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import as_sequence
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "Axis",
@@ -29,7 +29,7 @@ Axis = int | Sequence[int] | None
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """`axis` as an int in [0, ndim); raises ShapeError, calling it `what`, where there is none."""
+    """Return `axis` as an int in [0, ndim); raise ShapeError, which names it `what`, otherwise."""
     try:
         found = operator.index(axis)
     except TypeError:
@@ -40,7 +40,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """An axis or several as a tuple of canonical ones; raises ShapeError where one repeats."""
+    """Return one or several axes as a tuple of ints from 0; raise ShapeError if one repeats."""
     given = as_sequence(axes)
     found = tuple([canonical_axis(a, ndim, what) for a in given])
     if len(set(found)) != len(found):
@@ -49,14 +49,14 @@ def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> 
 
 
 def one_axis(name: str, ndim: int, axis: Any) -> int:
-    """An axis as an int from 0; raises ShapeError for one that the array does not have."""
+    """Return an axis as an int from 0; raise ShapeError if the array does not have it."""
     if axis.__class__ is int and 0 <= axis < ndim:
         return int(axis)
     return canonical_axis(axis, ndim, f"the axis of {name}")
 
 
 def list_axis(function: _F, place: int = 1) -> _F:
-    """The function, which must take its axes, argument `place`, as a tuple, for lists too."""
+    """Return `function` such that its axes argument, at index `place`, may be a list too."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -70,7 +70,7 @@ def list_axis(function: _F, place: int = 1) -> _F:
 
 
 def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
-    """The axes that `axis` (an int, a sequence of ints, or None for all) names, in order.
+    """Return the axes that `axis` (an int, a sequence of ints, or None for all) names, in order.
 
     Raises ShapeError for an axis that the array does not have, or has twice.
     """
@@ -82,7 +82,7 @@ def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
 
 
 def keep_dims(x: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    """A reduction's result with the axes that were reduced as axes of size 1."""
+    """Return a reduction's result with the reduced axes as axes of size 1."""
     if not axes:
         return x
     kept = tuple([i for i in range(len(shape)) if i not in axes])

@@ -1,8 +1,8 @@
 """Composite functions: library functions of several primitives.
 
-While a program is staged, a composite is just its body, and leaves its equations behind.  Called
-eagerly, under a transformation too, it is staged and compiled as one program, rather than primitive
-by primitive.  The compiler then simplifies it as it does under `jit`.
+While a program is staged, a composite is only its body, and adds the equations of its body.
+Called eagerly, also under a transformation, it is staged and compiled as one program, instead of
+primitive by primitive.  The compiler then simplifies it as it does under `jit`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from olympus_core import trace
-from olympus_core.calling import JitOptions, StagedFunction
-from olympus_core.errors import NaNError
+from olympus_core.base.errors import NaNError
+from olympus_core.ir import trace
+from olympus_core.jit.calling import JitOptions, StagedFunction
 
 __all__ = ["composite"]
 
@@ -31,7 +31,7 @@ def composite(
     """
 
     def wrap(fun: _F) -> _F:
-        @functools.cache  # reading a signature takes its time, and there are many at import
+        @functools.cache  # inspecting a signature is slow, and many are inspected at import
         def staged() -> StagedFunction[..., Any]:
             return StagedFunction(fun, JitOptions.of(fun, static_argnums, static_argnames))
 
@@ -41,7 +41,7 @@ def composite(
                 return fun(*args, **kwargs)
             try:
                 return staged()(*args, **kwargs)
-            except NaNError:  # found in a program that may have been staged for another line
+            except NaNError:  # from a program that may have been staged for another line
                 fun(*args, **kwargs)
                 raise
 

@@ -1,6 +1,7 @@
-"""Where an array lies: told to a function, or drawn as a table of its parts.
+"""The sharding of an array: passed to a callback, or drawn as a table of the array's parts.
 
-Where a traced array lies, the compiler says: then it is told when the program is compiled.
+The compiler determines the sharding of a traced array, so it is reported when the program is
+compiled.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core import trace, tree
-from olympus_core.array import DeviceArray
-from olympus_core.avals import Shape, canonical_shape
-from olympus_core.errors import ArgumentError
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.base import tree
+from olympus_core.base.avals import Shape, canonical_shape
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir import trace
 from olympus_core.library.promotion import check_arrays
+from olympus_core.placement.sharding import Sharding
 from olympus_core.primitives.inspection import Inspection, inspect_sharding_p
-from olympus_core.sharding import Sharding
 
 __all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
 
-#: the columns of text that are as wide as a line is high
+#: the number of columns of text that are as wide as a line is high
 _ASPECT = 2.5
-#: lines of a drawing at scale 1
+#: the number of lines of a drawing at scale 1
 _LINES = 10
 _MOST = 100  # the greatest scale
 _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼", "-|+++++++++")
@@ -31,15 +33,15 @@ _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼", "-|+++++++++")
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -> None:
     """Call `callback` with the sharding of each array of a tree.
 
-    For an array that is known, it is called at once.  For a traced one, it is called each time
-    that the program is compiled, and not when it is lowered, run or loaded.  Under `vmap` the
-    array has the mapped axis too.  Under `shard_map` it is a device's own part, whole along the
-    axes that are mapped over.  Several arrays may come in any order, and one that is computed at
-    several places more than once.  The calls follow the compilation, in the thread that asked for
-    it, and what they raise is raised there.
+    For a concrete array, the call is immediate.  For a traced one, `callback` is called each time
+    that the program is compiled, and not when it is lowered, run or loaded.  Under `vmap` the array
+    has the mapped axis too.  Under `shard_map` it is a device's own part, whole along the mapped
+    axes.  Several arrays may come in any order, and an array that the program computes at several
+    places more than once.  The calls follow the compilation, in the thread that compiles, and
+    exceptions in `callback` propagate there.
 
-    Raises ArgumentError for a callback that cannot be called and, called at once, for what is not
-    an array; DTypeError for what is neither array nor scalar in a traced function.
+    Raises ArgumentError for a callback that cannot be called and, outside of a traced function, for
+    a value that is not an array; DTypeError for a traced value that is neither array nor scalar.
 
     >>> inspect_array_sharding(device_put(x, sharding), callback=print)
     >>> jit(lambda x: inspect_array_sharding(2 * x, callback=print))(x)
@@ -72,10 +74,10 @@ def visualize_array_sharding(
     min_width: int = 9,
     max_width: int = 80,
 ) -> None:
-    """Print a table of the parts of an array of 1 or 2 dimensions, and the devices that have each.
+    """Print a table of the parts of an array of 1 or 2 dimensions, and the devices of each part.
 
     A traced array is drawn when its program is compiled, with the axes that `vmap` maps over; in
-    `shard_map`, it is the part that each device has.  The options and errors are those of
+    `shard_map`, it is the part of one device.  The options and errors are those of
     `visualize_sharding` and `inspect_array_sharding`.
 
     >>> visualize_array_sharding(device_put(x, NamedSharding(mesh, P("data"))))
@@ -103,14 +105,14 @@ def visualize_sharding(
     min_width: int = 9,
     max_width: int = 80,
 ) -> None:
-    """Print a table of the parts that a sharding makes of an array, and the devices of each.
+    """Print a table of the parts into which a sharding splits an array, and the devices of each.
 
-    An array of 1 dimension is a row.  One of 2 is `10 * scale` lines high, as wide as its shape
-    asks for, at least `min_width` columns a part, and at most `max_width` in all.  Labels that do
-    not fit are broken at their commas.  The text is that of JAX's function without colours, where
-    that fits.
+    An array of 1 dimension is a row.  One of 2 dimensions is `10 * scale` lines high, and as wide
+    as its shape needs: at least `min_width` columns a part, and at most `max_width` in total.
+    Labels that do not fit are broken at their commas.  The text is the text of JAX's function
+    without colours, if that fits.
 
-    Raises ArgumentError for an array of another rank or without elements, for what is not a
+    Raises ArgumentError for an array of another rank or without elements, for a value that is not a
     sharding, for `use_color`, and for a scale or a width that is out of range, and ShardingError
     for a shape that the sharding cannot cut.
 
@@ -145,7 +147,7 @@ def visualize_sharding(
 
 
 def _labels(shape: Sequence[int], sharding: Sharding) -> tuple[tuple[int, ...], list[str]]:
-    """The parts along each dimension, and what each part is called, in row-major order."""
+    """Return the parts along each dimension, and the label of each part, in row-major order."""
     sharding.check_shape(shape)
     counts, places = sharding.tiling(len(shape))
     held: dict[tuple[int, ...], list[int]] = {}
@@ -158,7 +160,7 @@ def _labels(shape: Sequence[int], sharding: Sharding) -> tuple[tuple[int, ...], 
 
 
 def _table(grid: Sequence[Sequence[str]], width: int, height: int) -> list[str]:
-    """The lines of a table of cells of one size, or as high as their labels need."""
+    """Return the lines of a table of cells of one size, or as high as their labels need."""
 
     def rule(left: str, between: str, right: str) -> str:
         return left + between.join(["─" * width] * len(grid[0])) + right
@@ -190,7 +192,7 @@ def _broken(label: str, width: int) -> list[str]:
 
 
 def _print(text: str) -> None:
-    """Write a text to standard output, in ASCII where that has no lines to draw with."""
+    """Write a text to standard output, in ASCII if its encoding has no box-drawing characters."""
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Arrays and devices: moving values to and from devices, waiting, looking, and forgetting."""
+"""Arrays and devices: transfer to and from devices, wait, list devices, and clear caches."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import calling, eager, tree, xla
-from olympus_core.array import DeviceArray, put, to_numpy
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_array
+from olympus_core.arrays.sharded_array import put_on
+from olympus_core.base import tree
+from olympus_core.base.version import __version__
+from olympus_core.execution import eager
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike
+from olympus_core.jit import calling
 from olympus_core.library.placement import check_device
-from olympus_core.library.typing import ArrayLike
+from olympus_core.placement.sharding import NamedSharding, Sharding
 from olympus_core.primitives.sharding import sharding_constraint_p
-from olympus_core.sharded import put_on
-from olympus_core.sharding import NamedSharding, Sharding
-from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms import staging
-from olympus_core.version import __version__
 
 __all__ = [
     "block_until_ready",
@@ -38,7 +41,7 @@ _T = TypeVar("_T")
 
 
 def devices(backend: str | None = None) -> list[xla.Device]:
-    """The devices of a backend ("cpu" unless given); raises BackendError where it is absent."""
+    """Return the devices of a backend (default "cpu"); raise BackendError if it is absent."""
     return list(xla.devices(backend))
 
 
@@ -46,7 +49,7 @@ local_devices = devices
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices of a backend."""
+    """Return the number of devices of a backend."""
     return len(devices(backend))
 
 
@@ -54,7 +57,7 @@ local_device_count = device_count
 
 
 def default_backend() -> str:
-    """The backend that arrays are put on: "cpu"."""
+    """Return the backend of the default device: "cpu"."""
     return "cpu"
 
 
@@ -68,14 +71,14 @@ def device_put(
 @overload
 def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any: ...
 def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
-    """A tree of arrays and scalars, on a device or with a sharding; without one, on the first.
+    """Put a tree of arrays and scalars on a device, or give it a sharding; default: first device.
 
-    `device` is a device or a sharding, or a tree prefix of `x` of these.  An array that is put by
-    name stays there: programs run on its devices.  Within a traced function a sharding is a
-    constraint, and a device has no effect.  `donate` has no effect: the array that is put stays.
+    `device` is a device or a sharding, or a tree prefix of `x` of these.  An array that is put on
+    a device explicitly stays there: programs run on its devices.  In a traced function a sharding
+    is a constraint, and a device has no effect.  `donate` has no effect: `x` stays valid.
 
-    Raises DTypeError for a leaf that is not an array, ArgumentError for what is neither a device
-    nor a sharding, ShardingError for a sharding that cannot cut an array.
+    Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
+    device nor a sharding, ShardingError for a sharding that cannot split an array.
 
     >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
     Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32, sharding=P('data',))
@@ -86,7 +89,7 @@ def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
             constrained = isinstance(sharding, NamedSharding)
             return sharding_constraint_p.bind(value, sharding=sharding) if constrained else value
         if sharding is None:
-            return value if isinstance(value, DeviceArray) else put(value)
+            return value if isinstance(value, DeviceArray) else put_array(value)
         return put_on(value, sharding)
 
     leaves, treedef = tree.flatten(x)
@@ -101,18 +104,18 @@ def device_get(x: Array) -> np.ndarray[Any, Any]: ...
 @overload
 def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
-    """A tree of arrays as NumPy arrays; what is not an array is itself."""
+    """Return a tree with its arrays as NumPy arrays; other leaves are unchanged."""
 
     def leaf(value: Any) -> Any:
         if isinstance(value, DeviceArray):
-            return to_numpy(value)
+            return array_to_numpy(value)
         return np.asarray(value) if hasattr(value, "__array__") else value
 
     return tree.map(leaf, x)
 
 
 def block_until_ready(x: _T) -> _T:
-    """Wait until every array of a tree is computed, and give the tree."""
+    """Wait until every array of a tree is computed, and return the tree."""
     for leaf in tree.leaves(x):
         if isinstance(leaf, DeviceArray):
             leaf.block_until_ready()
@@ -120,23 +123,23 @@ def block_until_ready(x: _T) -> _T:
 
 
 def clear_caches() -> None:
-    """Forget every traced program and compiled operation of the process."""
+    """Discard every traced program and compiled operation of the process."""
     eager.clear_cache()
     calling.clear_programs()
     staging.clear_staged()
 
 
 def live_arrays(platform: str | None = None) -> list[DeviceArray]:
-    """The arrays of the process that are held and not deleted, on `platform` ("cpu", "gpu").
+    """Return the process's arrays that are not deleted, on `platform` ("cpu", "gpu") if given.
 
-    All objects of the process are looked through, which takes a while.
+    The function inspects all objects of the process, which is slow.
     """
     found = [x for x in gc.get_objects() if isinstance(x, DeviceArray) and not x.is_deleted()]
     return [x for x in found if platform in (None, next(iter(x.devices())).platform)]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print the versions and devices that a report of a defect needs, or return the text."""
+    """Print, or return as a text, the versions and devices that a bug report needs."""
     versions = {"olympus": __version__, **xla.versions(), "numpy": np.__version__}
     lines = [f"{name + ':':<10} {version}" for name, version in versions.items()]
     lines.append(f"python:    {sys.version}")

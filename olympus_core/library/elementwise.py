@@ -1,11 +1,11 @@
-"""How elementwise functions are made: from tables of what is applied to each kind of dtype.
+"""Factories of elementwise functions, from tables of the operation for each kind of dtype.
 
-A row says, for each kind of dtype (see `dtypes.kind`), what is applied once the operands are
-promoted.  These functions are most of what a program calls while it is traced, so what needs no
-promotion (operands of one type, or an array and a Python scalar that fits it) skips it.  A call
-that needs it converts, broadcasts and computes in one program if it is eager, also in a derivative
-or a `vmap`, as under `jit`: XLA then computes a bool times an infinity as a select, which is 0
-where the bool is False.
+A row gives, for each kind of dtype (see `dtypes.kind`), the operation on promoted operands.
+These functions are most of the calls while a program is traced, so operands that need no
+promotion (of one type, or an array and a Python scalar in its range) skip it.  Otherwise an
+eager call converts, broadcasts and computes in one program, also in a derivative or a `vmap`,
+as under `jit`: XLA then computes a bool times an infinity as a select, which is 0 where the bool
+is False.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from olympus_core import dtypes, trace
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import DTypeError
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import align, casts
 from olympus_core.library.promotion import check_arrays, promote_dtypes, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
-from olympus_core.tracer import Array
 
 __all__ = [
     "binary",
@@ -65,7 +66,7 @@ _PROMOTIONS: Final[dict[Promotion, str]] = {
 
 
 class _Direct(dict[ShapedArray | None, Operation | None]):
-    """The operation for operands of an aval, or None where they have to be promoted first."""
+    """The operation for operands of an aval; None if they must be promoted first."""
 
     def __init__(self, rows: Rows) -> None:
         super().__init__({None: None})
@@ -80,7 +81,7 @@ class _Direct(dict[ShapedArray | None, Operation | None]):
 
 
 def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Array:
-    """The row's operation for promoted operands; raises DTypeError where there is none."""
+    """Apply the row's operation to promoted operands; raise DTypeError if the row has none."""
     aval = get_aval(operands[0])
     kind = dtypes.kind(aval.dtype)
     for kinds, operation in rows.items():
@@ -101,7 +102,7 @@ def _document(
 
 
 def _given(name: str, *operands: Any) -> list[Any]:
-    """The operands of function `name`, those that stand for an array as it."""
+    """Return the operands of function `name`, converting objects with `__jax_array__` to arrays."""
     check_arrays(name, *operands)
     return [x.__jax_array__() if hasattr(x, "__jax_array__") else x for x in operands]
 
@@ -109,7 +110,7 @@ def _given(name: str, *operands: Any) -> list[Any]:
 def unary(
     name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
 ) -> Callable[[ArrayLike], Array]:
-    """The function `name` of one array, by its rows."""
+    """Return the function `name` of one array, by its rows."""
     direct = _Direct(rows)
 
     def after_promotion(x: Any) -> Array:
@@ -132,14 +133,14 @@ def unary(
 def inexact(
     name: str, summary: str, primitive: Elementwise, kinds: str = "fc"
 ) -> Callable[[ArrayLike], Array]:
-    """The function `name` that is one primitive, of floats; integers become these."""
+    """Return the function `name`, one primitive of floats; integers are converted to floats."""
     return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
 
 
 def binary(
     name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
-    """The function `name` of two arrays, by its rows."""
+    """Return the function `name` of two arrays, by its rows."""
     direct, scalars = _Direct(rows), casts
 
     def after_promotion(x: Any, y: Any) -> Array:

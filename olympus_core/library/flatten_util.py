@@ -6,28 +6,28 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import get_aval
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
 from olympus_core.library.lax.slicing import split
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.manipulation.joining import concatenate
 from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
-from olympus_core.tracer import Array
 
 __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
-    """The leaves of a tree of arrays, joined to one vector, and the function that undoes it.
+    """Return the leaves of a tree of arrays joined to one vector, and the inverse function.
 
     The vector has the dtype that the leaves are promoted to, float32 for a tree without leaves.
-    The function takes a vector of the same length: of that dtype where the leaves differ in
-    theirs, which they have again; of any dtype where they do not.  It raises ShapeError and
-    DTypeError (ValueError and TypeError) for others, and can be traced and differentiated.
-
+    The function takes a vector of the same length.  If the leaves differ in dtype, the vector must
+    have the promoted dtype, and the leaves are converted back; otherwise it may have any dtype.
+    The function raises ShapeError and DTypeError (ValueError and TypeError) for other vectors, and
+    can be traced and differentiated.
     >>> vector, unravel = ravel_pytree({"a": 1.0, "b": numpy.ones((2, 2))})
     >>> vector.shape, unravel(2 * vector)["b"].shape
     ((5,), (2, 2))

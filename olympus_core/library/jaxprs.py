@@ -1,7 +1,7 @@
-"""The IR under JAX's names: what passes over it that were written for JAX call and match on.
+"""The IR under JAX's names, for passes that were written for JAX.
 
-An Olympuspr is both of JAX's kinds of program: a `Jaxpr`, and a `ClosedJaxpr`, which has the
-arrays that it closes over.
+An Olympuspr is both of JAX's kinds of program: a `Jaxpr`, and a `ClosedJaxpr`, which contains
+the arrays that it closes over.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from olympus_core import source
-from olympus_core.avals import get_aval
-from olympus_core.check import check as check_jaxpr
-from olympus_core.errors import ConcretizationError, DTypeError
-from olympus_core.olympuspr import Atom, Eqn, Olympuspr, Var, sub_programs
-from olympus_core.primitive import Primitive
-from olympus_core.tracer import Tracer
+from olympus_core.base import source
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ConcretizationError, DTypeError
+from olympus_core.ir.check import check as check_jaxpr
+from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr, Var, sub_programs
+from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms.evaluate import evaluate
 
 __all__ = [
@@ -39,7 +39,7 @@ class _IsOlympuspr(type):
 
 
 class Jaxpr(metaclass=_IsOlympuspr):
-    """Makes an Olympuspr of its parts; every Olympuspr is an instance."""
+    """Constructor of an Olympuspr from its parts; every Olympuspr is an instance."""
 
     def __new__(  # type: ignore[misc]
         cls,
@@ -54,20 +54,20 @@ class Jaxpr(metaclass=_IsOlympuspr):
 
 
 class ClosedJaxpr(metaclass=_IsOlympuspr):
-    """Makes an Olympuspr of one and the arrays that it closes over; every one is an instance."""
+    """Constructor of an Olympuspr that closes over arrays; every Olympuspr is an instance."""
 
     def __new__(cls, jaxpr: Olympuspr, consts: Sequence[Any] = ()) -> Olympuspr:  # type: ignore[misc]
         return jaxpr.replace(consts=consts)
 
 
 class DropVar(Var):
-    """The class of variables that nothing reads: an Olympuspr has no such class, and none is."""
+    """The class of unused variables in JAX; no variable of an Olympuspr is an instance."""
 
 
 def eval_jaxpr(
     jaxpr: Olympuspr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
-    """The results of a program for `args`, with `consts` for what it closes over.
+    """Evaluate a program on `args`, with `consts` for the arrays that it closes over.
 
     Each equation is bound under the current transformation, so the call can be traced,
     differentiated and batched.
@@ -80,12 +80,12 @@ def eval_jaxpr(
 
 
 def jaxpr_as_fun(closed_jaxpr: Olympuspr) -> Callable[..., list[Any]]:
-    """The function of flat arguments that a program is; it gives the list of its results."""
+    """Return the function of flat arguments that runs a program and returns a list of results."""
     return lambda *args: evaluate(closed_jaxpr, args)
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
-    """The programs in an equation's parameters."""
+    """Yield the programs in an equation's parameters."""
     for value in params.values():
         for each in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(each, Olympuspr):
@@ -93,7 +93,7 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
 
 
 def subjaxprs(jaxpr: Olympuspr) -> Iterator[Olympuspr]:
-    """The programs in the parameters of a program's equations, not those inside them."""
+    """Yield the programs in the parameters of a program's equations, not those inside them."""
     for eqn in jaxpr.eqns:
         yield from sub_programs(eqn)
 
@@ -107,15 +107,15 @@ def new_jaxpr_eqn(
     source_info: source.Source | None = None,
     ctx: Any = None,
 ) -> Eqn:
-    """An equation; without `source_info`, it stands at the line that makes it."""
-    mark = source.current() if source_info is None else source_info
+    """Return an equation; without `source_info`, its source line is the current one."""
+    mark = source.current_location() if source_info is None else source_info
     return Eqn(primitive, tuple(invars), tuple(outvars), params, mark)
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """`force(val)`, for a value that is not traced.
+    """Return `force(val)` for a value that is not traced.
 
-    Raises ConcretizationError, which says `context`, for one that is.
+    Raises ConcretizationError, with `context` as its hint, for a traced value.
     """
     if isinstance(val, Tracer):
         raise ConcretizationError(
@@ -126,7 +126,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether `x` is an array or a scalar."""
+    """Return True if `x` is an array or a scalar."""
     try:
         get_aval(x)
     except DTypeError:

@@ -12,8 +12,10 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from olympus_core.avals import value_text
-from olympus_core.errors import DTypeError
+from olympus_core.base.avals import value_text
+from olympus_core.base.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, IndexLike
 from olympus_core.library.numpy import array_api
 from olympus_core.library.numpy.creation import array, matrices
 from olympus_core.library.numpy.elementwise import arithmetic, bits, logic, rounding
@@ -24,16 +26,14 @@ from olympus_core.library.numpy.manipulation import shapes, tiling, transposing,
 from olympus_core.library.numpy.products import matmul
 from olympus_core.library.numpy.reductions import cumulative, statistics, sums
 from olympus_core.library.numpy.sorting import searching, sorting
-from olympus_core.library.typing import ArrayLike, IndexLike
-from olympus_core.tracer import Array
 
 __all__: list[str] = []
 
-#: what the operators take; anything else is left to the other operand's class
+#: the classes of operands; for another class Python tries the other operand's method
 _OPERANDS: Final = (Array, float, int, builtins.complex, np.ndarray, np.generic)
 
 
-#: the sequences that Python would repeat or extend by an array, once the array declines
+#: the sequences that Python would repeat or extend if the array returned NotImplemented
 _SEQUENCES: Final = (str, bytes, bytearray, list, tuple)
 
 
@@ -62,9 +62,9 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
 
 
 def _refuse_sequence(function: Callable[[Any, Any], Any], array: Array, other: Any) -> None:
-    """Raise DTypeError for a text or a sequence as the other operand of an array.
+    """Raise DTypeError for a string or a sequence as the other operand of an array.
 
-    An integer without dimensions may be a count: Python repeats the sequence so many times.
+    An integer without dimensions may be a count: Python repeats the sequence that many times.
     """
     repeats = function is arithmetic.multiply and array.dtype.kind in "iu" and not array.shape
     if not repeats:
@@ -131,7 +131,7 @@ def _compress(
 
 
 def _contains(self: Array, value: ArrayLike) -> bool:
-    """Whether an element equals `value`, as NumPy has it."""
+    """Return True if an element equals `value`, as in NumPy."""
     return builtins.bool(sums.any(logic.equal(self, value)))
 
 

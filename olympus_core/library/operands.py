@@ -1,4 +1,4 @@
-"""The operands of library functions: checked, aligned to one shape, and chosen from."""
+"""Operands of library functions: checks, alignment to one shape, and selection."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, ShapeError, TraceError
+from olympus_core.ir.tracer import Array
 from olympus_core.library.promotion import (
     broadcast_shapes,
     broadcast_to,
@@ -24,7 +25,6 @@ from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "align",
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def operand(name: str, x: Any) -> tuple[Any, ShapedArray]:
-    """An operand of function `name`, and its aval; raises DTypeError if it is not an array."""
+    """Return an operand of function `name` and its aval; raise DTypeError if it is not an array."""
     if isinstance(x, Array):
         return x, x.aval
     check_arrays(name, x)
@@ -57,7 +57,7 @@ def reject_out(name: str, out: Any) -> None:
 
 
 def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
-    """A `where` argument at `shape`; raises DTypeError unless it is bool."""
+    """Return a `where` argument at `shape`; raise DTypeError unless it is bool."""
     where, aval = operand(name, where)
     if aval.dtype != BOOL:
         raise DTypeError(f"{name} needs a bool array as where, and got {aval.long_name()}")
@@ -65,8 +65,8 @@ def mask(name: str, where: Any, shape: tuple[int, ...]) -> Any:
 
 
 def scalar(value: Any, dtype: DType) -> Any:
-    """A value as a NumPy scalar of a dtype: a literal of the IR that is not weak."""
-    if value.__class__ is int:  # only ints are kept: 0.0 and -0.0 would be one key
+    """Return a value as a NumPy scalar of a dtype: a strongly typed literal of the IR."""
+    if value.__class__ is int:  # only ints are cached: 0.0 and -0.0 would be one key
         return _int_scalar(value, dtype)
     with np.errstate(all="ignore"):
         return np.asarray(value).astype(dtype)[()]
@@ -93,9 +93,9 @@ Cast = tuple[Callable[[Any], Any], Any, Any]
 
 
 class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
-    """How a Python scalar of a class becomes one of an array's dtype, and in which range.
+    """The cast of a Python scalar of a class to an array's dtype, and the range of the cast.
 
-    None where the pair has to be promoted: the dtype gives way, or the scalar is none.
+    None if the pair must be promoted: the dtype changes, or the value is not a scalar.
     """
 
     def __missing__(self, key: tuple[type, ShapedArray | None]) -> Cast | None:
@@ -110,24 +110,24 @@ class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
 
 
 def _range(dtype: DType) -> tuple[float, float]:
-    """The finite Python scalars that NumPy casts to the dtype without an error or a warning.
+    """Return the finite Python scalars that NumPy casts to the dtype without an error or a warning.
 
-    Ints that int32, the narrower default, does not hold are left to promotion.
+    Ints outside of int32, the narrower default, are left to promotion.
     """
     kind = dtypes.kind(dtype)
     if kind in "iu":
         info, default = dtypes.iinfo(dtype), dtypes.iinfo("int32")
         return max(int(info.min), int(default.min)), min(int(info.max), int(default.max))
-    return (0, 1) if kind == "b" else (-65504.0, 65504.0)  # what the narrowest, float16, holds
+    return (0, 1) if kind == "b" else (-65504.0, 65504.0)  # the range of float16, the narrowest
 
 
 casts: Final = _Casts()
-#: a cast takes these too
+#: values that a cast accepts too
 _INFINITIES: Final = (float("inf"), -float("inf"))
 
 
 def promote_numeric(*xs: Any) -> list[Any]:
-    """The operands in the least dtype that they share, an integer one at least."""
+    """Return the operands in the least dtype that they share, at least an integer dtype."""
     promoted = promote_dtypes(*xs)
     if get_aval(promoted[0]).dtype != dtypes.bool_:
         return promoted
@@ -136,9 +136,10 @@ def promote_numeric(*xs: Any) -> list[Any]:
 
 @functools.lru_cache(maxsize=4096)
 def _axes(shapes: tuple[Shape, ...], shaped_from: int) -> tuple[Shape, Sequence[Shape | None]]:
-    """The shape that `shapes` broadcast to, and for each that has to, the axes that its own are.
+    """Return the shape that `shapes` broadcast to, and the axes of each that must broadcast.
 
-    Rank-0 ones may stay, as elementwise primitives take them, unless all from `shaped_from` are.
+    Rank-0 shapes may stay, as elementwise primitives accept them, unless all from `shaped_from` on
+    are rank 0.
     """
     shape = broadcast_shapes(*shapes)
     axes: list[Shape | None] = [
@@ -150,7 +151,7 @@ def _axes(shapes: tuple[Shape, ...], shaped_from: int) -> tuple[Shape, Sequence[
 
 
 def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
-    """The operands of function `name` broadcast to one shape, rank-0 ones aside; see `_axes`."""
+    """Return the operands of `name` broadcast to one shape, except rank-0 ones; see `_axes`."""
     shapes = tuple([shape_of(x) for x in xs])
     if len(set(shapes)) == 1:
         return xs
@@ -166,7 +167,7 @@ def align(name: str, *xs: Any, shaped_from: int = 0) -> Sequence[Any]:
 
 
 def choose(name: str, condition: Any, x: Any, y: Any) -> Array:
-    """`x` where `condition` holds, `y` elsewhere, for the function `name`."""
+    """Return `x` where `condition`, `y` elsewhere, for the function `name`."""
     if hasattr(condition, "__jax_array__"):
         condition = condition.__jax_array__()
     aval = getattr(condition, "aval", None)

@@ -1,4 +1,4 @@
-"""Reductions of the rows of an array by the segment that each belongs to."""
+"""Reductions of the rows of an array by the segment of each row."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import host_indices
 from olympus_core.library.numpy.creation.array import asarray
@@ -19,7 +21,6 @@ from olympus_core.library.numpy.reductions.sums import max as max_of
 from olympus_core.library.numpy.reductions.sums import min as min_of
 from olympus_core.library.numpy.reductions.sums import prod, sum
 from olympus_core.library.operands import operand
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.base import check_kinds
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.reduction import (
@@ -29,7 +30,6 @@ from olympus_core.primitives.reduction import (
     reduce_prod_p,
     reduce_sum_p,
 )
-from olympus_core.tracer import Array, Tracer
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
@@ -106,7 +106,7 @@ def _segment_function(
 
 
 def _checked(name: str, data: Any, segment_ids: Any) -> tuple[Any, Any]:
-    """The operands; raises an error unless the ids are integers, one for each row."""
+    """Return the operands; raise an error unless the ids are integers, one for each row."""
     (data, rows), (ids, aval) = operand(name, data), operand(name, segment_ids)
     if name in ("segment_prod", "segment_sum"):
         check_kinds(name, "uifc", rows)
@@ -154,13 +154,13 @@ def _reduced(
     bucket: int | None,
     options: tuple[tuple[str, Any], ...],
 ) -> Array:
-    """The rows scattered into segments, of each bucket and then together."""
+    """Scatter the rows into segments, for each bucket and then together."""
     aval = get_aval(rows)
     reduction, joined = _EFFECTS[effect]
     size = aval.shape[0]
     first = () if bucket is None else (-(-size // bucket),)
     empty = reduction.identity(aval.dtype)
-    empty = empty if dtypes.kind(aval.dtype) != "c" else np.real(empty)  # -inf + 0j is JAX's
+    empty = empty if dtypes.kind(aval.dtype) != "c" else np.real(empty)  # like JAX, -inf + 0j
     start = full((*first, count, *aval.shape[1:]), empty, aval.dtype)
     index = ids if bucket is None else (np.arange(size, dtype=np.int32) // bucket, ids)
     update = getattr(start.at[index], effect)

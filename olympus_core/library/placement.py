@@ -1,24 +1,24 @@
-"""The keyword `device` of functions that make arrays."""
+"""The keyword `device` of functions that create arrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from olympus_core import xla
-from olympus_core.array import DeviceArray
-from olympus_core.errors import ArgumentError
-from olympus_core.mesh_context import named
-from olympus_core.sharded import put_on
-from olympus_core.sharding import Sharding, SingleDeviceSharding
-from olympus_core.tracer import Array
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.arrays.mesh_context import named
+from olympus_core.arrays.sharded_array import put_on
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 
 __all__ = ["check_device", "like", "placed"]
 
 
 def check_device(device: Any) -> Sharding | None:
-    """The sharding that the argument `device` is, a device or a sharding; None for None.
+    """Return the argument `device`, a device or a sharding, as a sharding; None for None.
 
-    Raises ArgumentError for anything else.
+    Raises ArgumentError for other values.
     """
     device = named("the argument device", device)
     if device is None or isinstance(device, Sharding):
@@ -32,9 +32,9 @@ def check_device(device: Any) -> Sharding | None:
 
 
 def placed(x: Array, device: Any) -> Array:
-    """The array `x` on a device, or where it is for None; a traced array stays as it is.
+    """Return the array `x` on a device; None, and a traced array, change nothing.
 
-    Raises ArgumentError for what is not a device.
+    Raises ArgumentError for a value that is not a device.
     """
     sharding = check_device(device)
     if sharding is None or not isinstance(x, DeviceArray):
@@ -43,7 +43,7 @@ def placed(x: Array, device: Any) -> Array:
 
 
 def like(x: Array, prototype: Any, device: Any) -> Array:
-    """The array `x` on `device`, or for None on the device of `prototype`, where it has one."""
+    """Return the array `x` on `device`, by default on the device of `prototype`, if it has one."""
     if device is None and isinstance(prototype, DeviceArray) and prototype.committed:
         device = prototype.sharding
     return placed(x, device)

@@ -1,7 +1,7 @@
-"""Promotion: operands of mixed dtypes and shapes are brought to one dtype and rank.
+"""Promotion: conversion of operands of mixed dtypes and shapes to one dtype and rank.
 
-Python scalars stay scalars (they become literals in the IR); weak types give way, as
-`dtypes.promote` has it.
+Python scalars remain scalars (they become literals in the IR); weak types give way, as in
+`dtypes.promote`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import dtypes, source, trace, tree
-from olympus_core.array import put
-from olympus_core.avals import Shape, get_aval, shape_of, shaped
-from olympus_core.context import state
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, OlympusWarning, ShapeError
+from olympus_core.arrays.device_array import put_array
+from olympus_core.base import dtypes, source, tree
+from olympus_core.base.avals import Shape, get_aval, shape_of, shaped
+from olympus_core.base.context import state
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, OlympusWarning, ShapeError
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
 from olympus_core.primitives.collective import varying
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "broadcast_shapes",
@@ -63,9 +64,10 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any: ...
 
 
 def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
-    """`x` as `dtype` and weakness; a scalar stays a scalar, an array of that type is itself.
+    """Return `x` with `dtype` and weak type; a scalar remains a scalar.
 
-    A Python int wraps around in a narrow or unsigned dtype; it has up to 64 bits (RangeError).
+    An array that already has that type is returned as it is.  A Python int wraps around in a narrow
+    or unsigned dtype; it has up to 64 bits (RangeError).
     """
     if dtypes.is_python_scalar(x) or (isinstance(x, np.generic) and x.shape == ()):
         return _convert_scalar(x, dtype, weak_type)
@@ -80,11 +82,11 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
 
 
 def convert_array(x: Any, dtype: DType, weak_type: bool = False) -> Array:
-    """`x` as an array of `dtype` and weakness: what is known is a constant of a program."""
+    """Return `x` as an array of `dtype` and weak type; a concrete value becomes a constant."""
     found = convert(x, dtype, weak_type)
     if isinstance(found, Array):
         return found
-    return put(found, shaped(shape_of(found), dtype, weak_type))
+    return put_array(found, shaped(shape_of(found), dtype, weak_type))
 
 
 def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
@@ -102,9 +104,9 @@ def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
 
 
 def promote_dtypes(*xs: Any) -> list[Any]:
-    """The operands in the least dtype that they share.
+    """Return the operands in the least dtype that they share.
 
-    Raises DTypeError where they share none.
+    Raises DTypeError if they share none.
     """
     first, *rest = avals = [get_aval(x) for x in xs]
     if all(a.dtype == first.dtype and a.weak_type == first.weak_type for a in rest):
@@ -114,9 +116,10 @@ def promote_dtypes(*xs: Any) -> list[Any]:
 
 
 def _adapt(x: Any, have: DType, dtype: DType, weak: bool) -> Any:
-    """Only what differs in dtype is converted: a weak operand of the dtype may stay weak.
+    """Convert `x` only if its dtype differs: a weak operand of the dtype may stay weak.
 
-    A scalar is of its own dtype first: a Python int must fit the default int (RangeError).
+    A scalar is first converted to its own dtype: a Python int must fit the default int
+    (RangeError).
     """
     if have == dtype and not hasattr(x, "__jax_array__"):
         return x
@@ -136,7 +139,7 @@ def promote_inexact(*xs: Any) -> list[Any]: ...
 
 
 def promote_inexact(*xs: Any) -> list[Any]:
-    """The operands in the least float or complex dtype that holds them."""
+    """Return the operands in the least float or complex dtype that represents them."""
     avals = [get_aval(x) for x in xs]
     dtype, weak = dtypes.promote(*((a.dtype, a.weak_type) for a in avals))
     dtype = dtypes.to_inexact(dtype)
@@ -144,7 +147,7 @@ def promote_inexact(*xs: Any) -> list[Any]:
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape that all `shapes` broadcast to, by NumPy's rule; ShapeError if there is none."""
+    """Return the shape that all `shapes` broadcast to by NumPy's rule; raise ShapeError if none."""
     if len(set(shapes)) == 1:
         return shapes[0]
     rank = max(map(len, shapes), default=0)
@@ -159,7 +162,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def broadcast_to(x: Any, shape: Shape) -> Array:
-    """`x` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit."""
+    """Return `x` broadcast to `shape` by NumPy's rule; raise ShapeError if it is impossible."""
     have = shape_of(x)
     if have == shape and isinstance(x, Array):
         return x
@@ -171,10 +174,10 @@ def broadcast_to(x: Any, shape: Shape) -> Array:
 
 
 def promote_shapes(name: str, *xs: Any) -> list[Any]:
-    """The operands broadcast to one shape; rank-0 ones stay, as elementwise primitives take them.
+    """Return the operands broadcast to one shape; rank-0 ones stay, for elementwise primitives.
 
-    Raises ShapeError, naming the function, where the shapes do not fit together, or differ in
-    rank where `numpy_rank_promotion` is "raise".
+    Raises ShapeError, naming the function, if the shapes do not broadcast, or differ in rank while
+    `numpy_rank_promotion` is "raise".
     """
     shapes = [shape_of(x) for x in xs]
     if len({s for s in shapes if s}) < 2:
@@ -188,9 +191,9 @@ def promote_shapes(name: str, *xs: Any) -> list[Any]:
 
 
 def check_ranks(name: str, shapes: Sequence[Shape]) -> None:
-    """Say that shapes other than a scalar's differ in rank, as `numpy_rank_promotion` has it.
+    """Report shapes of rank above 0 that differ in rank, according to `numpy_rank_promotion`.
 
-    Raises ShapeError, naming the function, where that is "raise".
+    Raises ShapeError, naming the function, if that is "raise".
     """
     if state.numpy_rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
         return
@@ -200,17 +203,17 @@ def check_ranks(name: str, shapes: Sequence[Shape]) -> None:
             f"{text}, and numpy_rank_promotion is 'raise'",
             hint="write the axes of length 1 out, with olympus.numpy.expand_dims or x[None]",
         )
-    warnings.warn(f"{text}{source.current().place()}", OlympusWarning, stacklevel=2)
+    warnings.warn(f"{text}{source.current_location().place()}", OlympusWarning, stacklevel=2)
 
 
 def promote(name: str, *xs: Any) -> list[Any]:
-    """The operands of function `name` in one dtype and shape; see the parts."""
+    """Return the operands of function `name` in one dtype and shape; see the parts."""
     check_arrays(name, *xs)
     return promote_shapes(name, *promote_dtypes(*xs))
 
 
 def wide_integer(dtype: DType) -> DType:
-    """A dtype for sums: bools and integers become at least the default integers."""
+    """Return the dtype of sums: for bools and integers at least the default integer."""
     kind = dtypes.kind(dtype)
     if kind not in "bui":
         return dtype
@@ -220,15 +223,15 @@ def wide_integer(dtype: DType) -> DType:
 
 
 def varying_alike(values: _T, *beside: Any) -> _T:
-    """The tree `values` as arrays that may differ where any of them, or a leaf of `beside`, may.
+    """Return the tree `values` typed to vary along the axes of any of its leaves or of `beside`.
 
-    The carry of a loop keeps its type, so one that begins with constants begins with this.  Outside
-    of the body of a `shard_map` it is `values`.
+    The carry of a loop keeps its type, so a carry that begins with constants begins with this.
+    Outside of the body of a `shard_map` the result is `values`.
 
     >>> start = varying_alike((key, full(shape, 0, dtype)), rate)
     """
     if not trace.checked_axes():
         return values
     every = frozenset[Any]().union(*[get_aval(x).vma for x in tree.leaves((values, beside))])
-    made: _T = tree.map(lambda x: varying(x, every), values)
-    return made
+    varied: _T = tree.map(lambda x: varying(x, every), values)
+    return varied

@@ -7,21 +7,22 @@ import math
 from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
-from olympus_core import source, trace, tree
-from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.arrays.mesh_context import current_mesh
+from olympus_core.base import source, tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import ArgumentError, ShardingError
+from olympus_core.base.source import function_name
 from olympus_core.control.shard_map import (
     local_aval,
     manual_naming,
     shard_map_p,
     spec_axes,
 )
-from olympus_core.errors import ArgumentError, ShardingError
-from olympus_core.mesh import AnyMesh, as_tuple
-from olympus_core.mesh_context import current_mesh
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.placement.mesh import AnyMesh, as_tuple
+from olympus_core.placement.sharding import PartitionSpec
 from olympus_core.primitives.collective import varying
-from olympus_core.sharding import PartitionSpec
-from olympus_core.source import function_name
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_once
 
@@ -33,7 +34,7 @@ _WHOLE = PartitionSpec()
 
 
 class _Mapping(NamedTuple):
-    """What `shard_map` was told, checked."""
+    """The checked arguments of `shard_map`."""
 
     mesh: AnyMesh
     in_specs: Any
@@ -86,21 +87,21 @@ def shard_map(
     """Map `f` over the devices of `mesh`: each runs it on its own parts of the arguments.
 
     `in_specs` is a PartitionSpec, or a tuple with a tree prefix of specs for each argument, and
-    `out_specs` a tree prefix of the result.  A dimension that a spec splits is in `f` as long as
-    its part; parts of results are put together again.  An array with an axis that its spec does
-    not name is the same on all devices along it.  Collectives in `f` find the axes by their names.
+    `out_specs` a tree prefix of the result.  In `f`, a dimension that a spec splits has the length
+    of a part; parts of results are joined again.  An array with an axis that its spec does not name
+    is the same on all devices along it.  Collectives in `f` refer to the axes by their names.
 
-    `axis_names` are the axes to map over, all of the mesh unless given; along the others the
-    compiler cuts arrays in `f` as elsewhere.  Unless given, the mesh is that of the `shard_map`
-    around it, or of the context (`set_mesh`), where it is called.  Without `f` it is a decorator.
+    `axis_names` are the axes to map over, by default all of the mesh; along the others the compiler
+    shards arrays in `f` as elsewhere.  The default mesh is the mesh of the surrounding `shard_map`,
+    or of the context (`set_mesh`), at the call.  Without `f` the result is a decorator.
 
-    With `check_vma` the types in `f` say along which axes values may differ, as `f32[4]{V:x}` says
-    of `x`: a result that may differ along an axis that its spec does not name is refused, and a
-    derivative in `f` by what is the same everywhere is summed over the devices.  Without it, no
-    result is refused, and a derivative in `f` is each device's own.
+    With `check_vma` the types in `f` record the axes along which values may differ, such as
+    `f32[4]{V:x}` for `x`: a result that may differ along an axis that its spec does not name raises
+    an error, and a derivative in `f` by a value that is the same on all devices is summed over
+    them. Without it, every result is allowed, and a derivative in `f` is each device's own.
 
-    Raises ShardingError for a spec that does not fit an array, ArgumentError for what is not a
-    spec or a mesh.
+    Raises ShardingError for a spec that does not match an array, ArgumentError for a value that is
+    not a spec or a mesh.
 
     >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
     ...           out_specs=P("data"))(x)
@@ -121,7 +122,7 @@ def older_shard_map(
     check_rep: bool = True,
     auto: Collection[Hashable] = frozenset(),
 ) -> Callable[_P, _R]:
-    """`shard_map` as JAX's older module `jax.experimental.shard_map` has it.
+    """Apply `shard_map` with the arguments of JAX's older module `jax.experimental.shard_map`.
 
     `check_rep` is `check_vma`, and `auto` are the axes that it does not map over.  The errors are
     those of `shard_map`, and ShardingError for an axis of `auto` that the mesh does not have.
@@ -156,11 +157,11 @@ def _mapped(
 ) -> Callable[_P, _R]:
     check_callable("shard_map", f)
     options = in_specs, out_specs, axis_names, check
-    early = None if mesh is None else _told(mesh, *options)
+    early = None if mesh is None else _checked(mesh, *options)
 
     @functools.wraps(f)
     def mapped(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        told = early or _told(current_mesh(), *options)
+        mapping = early or _checked(current_mesh(), *options)
         if kwargs:
             raise ArgumentError(
                 f"shard_map of '{function_name(f)}' takes its arguments by position, and got "
@@ -170,24 +171,24 @@ def _mapped(
         names = names_of(f, in_tree)
         check_arrays("shard_map", f, names, leaves)
         avals = [get_aval(x) for x in leaves]
-        specs = _specs("in_specs", told.in_specs, in_tree)
+        specs = _specs("in_specs", mapping.in_specs, in_tree)
         for name, aval, spec in zip(names, avals, specs, strict=True):
-            _check_spec(told, spec, aval, f"{name} of '{function_name(f)}'")
+            _check_spec(mapping, spec, aval, f"{name} of '{function_name(f)}'")
         local = tuple([
-            local_aval(a, s, told.mesh, told.check) for a, s in zip(avals, specs, strict=True)
+            local_aval(a, s, mapping.mesh, mapping.check) for a, s in zip(avals, specs, strict=True)
         ])  # fmt: skip
-        with manual_naming(told.mesh, told.manual, told.check):
-            key = "shard_map", in_tree, local, _hashable(told)
-            body = stage_once(f, key, lambda: _staged(f, in_tree, local, names, told))
+        with manual_naming(mapping.mesh, mapping.manual, mapping.check):
+            key = "shard_map", in_tree, local, _hashable(mapping)
+            body = stage_once(f, key, lambda: _staged(f, in_tree, local, names, mapping))
         outs = shard_map_p.bind(
             *body.consts,
             *leaves,
             olympuspr=body.program,
-            mesh=told.mesh,
+            mesh=mapping.mesh,
             in_specs=(_WHOLE,) * len(body.consts) + tuple(specs),
             out_specs=body.out_specs,
-            manual_axes=tuple(n for n in told.mesh.axis_names if n in told.manual),
-            check_vma=told.check,
+            manual_axes=tuple(n for n in mapping.mesh.axis_names if n in mapping.manual),
+            check_vma=mapping.check,
         )
         result: _R = body.out_tree.unflatten(outs)
         return result
@@ -195,12 +196,12 @@ def _mapped(
     return mapped
 
 
-def _hashable(told: _Mapping) -> Any:
-    leaves, treedef = tree.flatten(told.out_specs, is_leaf=lambda x: x is None)
-    return told.mesh, told.manual, told.check, tuple(leaves), treedef
+def _hashable(mapping: _Mapping) -> Any:
+    leaves, treedef = tree.flatten(mapping.out_specs, is_leaf=lambda x: x is None)
+    return mapping.mesh, mapping.manual, mapping.check, tuple(leaves), treedef
 
 
-def _told(
+def _checked(
     mesh: AnyMesh | None, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
 ) -> _Mapping:
     outer = trace.manual_axes()
@@ -225,7 +226,7 @@ def _told(
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
         for leaf in tree.leaves(specs, is_leaf=lambda x: x is None):
             if leaf is None and specs is not None:
-                continue  # it may stand for an argument or a result without arrays
+                continue  # it may be for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)
             _check_axes(what, leaf, mesh, chosen, taken)
@@ -274,14 +275,14 @@ def _not_a_spec(what: str, leaf: Any) -> ArgumentError:
     )
 
 
-def _check_spec(told: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:
-    place = source.current().place()
+def _check_spec(mapping: _Mapping, spec: PartitionSpec, aval: ShapedArray, what: str) -> None:
+    place = source.current_location().place()
     if len(spec) > aval.ndim:
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
             f"{spec} has {len(spec)}{place}"
         )
-    sizes = told.mesh.shape
+    sizes = mapping.mesh.shape
     for d, n in enumerate(aval.shape):
         count = math.prod(sizes[name] for name in spec.axes(d))
         if n % count:
@@ -296,7 +297,7 @@ def _staged(
     in_tree: tree.PyTreeDef,
     avals: Sequence[ShapedArray],
     names: Sequence[str],
-    told: _Mapping,
+    mapping: _Mapping,
 ) -> _Body:
     out_tree: tree.PyTreeDef | None = None
     specs: list[PartitionSpec] = []
@@ -305,10 +306,10 @@ def _staged(
         nonlocal out_tree
         outs, out_tree = tree.flatten(f(*in_tree.unflatten(leaves)))
         check_results(function_name(f), outs, out_tree)
-        specs[:] = _specs("out_specs", told.out_specs, out_tree)
+        specs[:] = _specs("out_specs", mapping.out_specs, out_tree)
         paths, _ = tree.flatten_with_path(out_tree.unflatten(range(len(outs))))
         return [
-            _result(x, spec, f"result{tree.keystr(path)} of '{function_name(f)}'", told)
+            _result(x, spec, f"result{tree.keystr(path)} of '{function_name(f)}'", mapping)
             for x, spec, (path, _) in zip(outs, specs, paths, strict=True)
         ]
 
@@ -318,19 +319,19 @@ def _staged(
     return _Body(closed, consts, out_tree, tuple(specs))
 
 
-def _result(x: Any, spec: PartitionSpec, what: str, told: _Mapping) -> Any:
-    """A result of a body, which differs along the axes of its spec and along no other."""
+def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
+    """Return a result of a body typed to vary along exactly the axes of its spec."""
     aval = get_aval(x)
     if len(spec) > aval.ndim:
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, of {aval.ndim} dimensions, and its spec "
             f"{spec} has {len(spec)}"
         )
-    if not told.check:
+    if not mapping.check:
         return x
     named = spec_axes(spec)
-    if more := (aval.vma & told.manual) - named:
-        axes = ", ".join(repr(n) for n in told.mesh.axis_names if n in more)
+    if more := (aval.vma & mapping.manual) - named:
+        axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in more)
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, which may differ along {axes}, and its spec "
             f"{spec} says that it does not",

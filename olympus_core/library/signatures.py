@@ -1,20 +1,20 @@
-"""The types of functions that are made by tables: for annotations, at no cost to an import.
+"""The types of functions that factories create, for annotations, at no cost to an import.
 
-Each has the parameters of the functions that a factory makes, as their callers may name them.
+Each has the parameters of the functions that a factory creates, with their public names.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis
-from olympus_core.library.typing import ArrayLike, DTypeLike
-from olympus_core.tracer import Array
 
 __all__ = [
-    "Cumulative",
+    "CumulativeFunction",
     "CumulativeOfAxis",
-    "Extremum",
+    "ExtremumFunction",
     "Logical",
     "Median",
     "NanTotal",
@@ -55,7 +55,7 @@ class Total(Protocol):
 
 
 class NanTotal(Protocol):
-    """A sum or a product that leaves NaNs out."""
+    """A sum or a product that ignores NaNs."""
 
     def __call__(
         self,
@@ -69,7 +69,7 @@ class NanTotal(Protocol):
     ) -> Array: ...
 
 
-class Extremum(Protocol):
+class ExtremumFunction(Protocol):
     """The greatest element, or the least."""
 
     def __call__(
@@ -84,7 +84,7 @@ class Extremum(Protocol):
 
 
 class Logical(Protocol):
-    """Whether all elements are true, or any."""
+    """True if all elements are true, or any."""
 
     def __call__(
         self,
@@ -97,8 +97,8 @@ class Logical(Protocol):
     ) -> Array: ...
 
 
-class Cumulative(Protocol):
-    """Sums or products up to each element, as NumPy has always had them."""
+class CumulativeFunction(Protocol):
+    """Sums or products up to each element, with NumPy's original signature."""
 
     def __call__(
         self,
@@ -110,7 +110,7 @@ class Cumulative(Protocol):
 
 
 class CumulativeOfAxis(Protocol):
-    """Sums or products up to each element, as the array API standard has them."""
+    """Sums or products up to each element, with the signature of the array API standard."""
 
     def __call__(
         self,

@@ -1,6 +1,6 @@
 """Softmax and sums of exponentials, for `olympus.nn`, `olympus.scipy` and samplers.
 
-The greatest logit is taken off before anything is raised to a power, so that nothing overflows.
+The greatest logit is subtracted before any exponential, so that nothing overflows.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, get_aval
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import choose, mask, operand, scalar
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sign_p, sub_p
 from olympus_core.primitives.elementwise.conversion import real_p, stop_gradient_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.elementwise.transcendental import exp_p, log_p
 from olympus_core.primitives.reduction import reduce_max_p, reduce_sum_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "log_softmax",
@@ -37,24 +37,24 @@ _INF = float("inf")
 
 
 def _floats(name: str, x: Any) -> Any:
-    """The operand of function `name` as an array of floats."""
+    """Return the operand of function `name` as an array of floats."""
     x, aval = operand(name, x)
     return x if dtypes.kind(aval.dtype) in "fc" else promote_inexact(x)[0]
 
 
 def _spread(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
-    """What a reduction of an array of `shape` over `axes` gave, at that shape."""
+    """Return a reduction's result, of an array of `shape` over `axes`, broadcast to that shape."""
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept)
 
 
 def _greatest(x: Any, axes: tuple[int, ...]) -> Any:
-    """The greatest element along axes: a shift, which no derivative should follow."""
+    """Return the greatest element along axes, with zero derivative: it serves as a shift."""
     return stop_gradient_p.bind(reduce_max_p.bind(x, axes=axes))
 
 
 def _sum(x: Any, axes: tuple[int, ...]) -> Any:
-    """The sum along axes; that of half floats is made in float32."""
+    """Return the sum along axes; half floats are summed in float32."""
     dtype = get_aval(x).dtype
     if dtype not in _HALF:
         return reduce_sum_p.bind(x, axes=axes)
@@ -62,11 +62,11 @@ def _sum(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tuple[int, ...]]:
-    """x less its greatest element along `axis` (-inf where `where` leaves it out), shape, axes."""
+    """Return x minus its maximum along `axis` (-inf outside of `where`), its shape, and axes."""
     x = _floats(name, x)
     shape = get_aval(x).shape
     axes = axis_tuple(name, len(shape), axis)
-    x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
+    x = convert(x, get_aval(x).dtype)  # strongly typed, as in JAX
     if where is not None:
         x = choose(name, mask(name, where, shape), x, -_INF)
     return sub_p.bind(x, _spread(_greatest(x, axes), shape, axes)), shape, axes
@@ -77,7 +77,7 @@ def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tup
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) along `axis` (an int, a tuple of ints, or None for all).
 
-    Elements where the bool array `where` is False are left out, and are 0 in the result.
+    Elements where the bool array `where` is False are ignored, and are 0 in the result.
 
     Raises ShapeError for an axis that x does not have.
     """
@@ -154,7 +154,8 @@ def logsumexp(
 ) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) along `axis`, without overflow; `b` has scale factors, by default 1.
 
-    With `return_sign` it gives (log |sum|, the sum's sign); otherwise a negative sum gives NaN.
+    With `return_sign` the result is (log |sum|, the sum's sign); otherwise a negative sum gives
+    NaN.
 
     Raises ShapeError for an axis that a does not have.
     """

@@ -1,7 +1,6 @@
-"""Linear equations of one batch shape, which the library's `solve`s share.
+"""Linear equations with one batch shape, for the library's `solve` functions.
 
-Derivatives are those of the equation, and use the factors again that the solution was computed
-with.
+Derivatives are those of the equation, and reuse the factors of the solution.
 """
 
 from __future__ import annotations
@@ -9,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to
-from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import eye, solve_by_lu
 from olympus_core.primitives.shape import reshape_p, transpose_p
-from olympus_core.tracer import Array
 
 __all__ = ["inverse", "solve_by_cholesky", "solve_each"]
 
 
 def solve_by_cholesky(a: Any, b: Any) -> Any:
-    """x with a x = b, for Hermitian positive-definite matrices, their lower triangle read."""
+    """Solve a x = b for x, for Hermitian positive-definite matrices; reads the lower triangle."""
     factor = op.cholesky(op.stop_gradient(a))
     return op.factored_solve(a, factor, b, by="cholesky", transpose_a=False)
 
 
 def inverse(a: Any) -> Array:
-    """The inverses of square matrices."""
+    """Return the inverses of square matrices."""
     result: Array = solve_by_lu(a, eye(a))
     return result
 
@@ -35,9 +34,9 @@ def inverse(a: Any) -> Array:
 def solve_each(name: str, solve: Callable[..., Array], a: Any, b: Any, *extras: Any) -> Array:
     """Solve for a vector or for matrices b, with NumPy's broadcasting of the batch axes.
 
-    `solve(a, b, *extras)` takes matrices, and extra arrays of the batch shape of a, of one batch
-    shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for
-    function `name`, where the shapes do not fit.
+    `solve(a, b, *extras)` gets matrices, and extra arrays of the batch shape of a, all with one
+    batch shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for
+    function `name`, if the shapes do not match.
     """
     left, right = shape_of(a), shape_of(b)
     size = right[-1 if len(right) == 1 else -2] if right else None
@@ -58,7 +57,7 @@ def solve_each(name: str, solve: Callable[..., Array], a: Any, b: Any, *extras: 
 
 
 def _of_batch(x: Any, batch: Shape, count: int) -> Any:
-    """`x` with its first `count` axes broadcast to a batch shape."""
+    """Return `x` with its first `count` axes broadcast to a batch shape."""
     shape = shape_of(x)
     return x if shape[:count] == batch else broadcast_to(x, (*batch, *shape[count:]))
 

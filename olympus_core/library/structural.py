@@ -1,7 +1,6 @@
-"""Structural functions: those that move elements, whatever they are, and so apply to random keys.
+"""Structural functions: they move elements of any kind, and so apply to random keys.
 
-Keys are mapped over the axis of their words, so the function sees arrays of the shape that the
-keys have.
+Keys are mapped over the axis of their words, so the function gets arrays of the keys' shape.
 """
 
 from __future__ import annotations
@@ -10,23 +9,23 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from olympus_core import tree
-from olympus_core.errors import DTypeError
+from olympus_core.base import tree
+from olympus_core.base.errors import DTypeError
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = ["key_classes", "structural"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: the class of typed keys, which registers itself here: it is made of structural functions
+#: the class of typed keys, which registers itself here, as it depends on structural functions
 key_classes: Final[list[type]] = []
 
 
 def structural(*positions: int, every: bool = False) -> Callable[[_F], _F]:
     """Mark a function that applies to keys in the arguments at `positions` (0 if none is given).
 
-    -1 are all arguments from the first on.  Where one holds keys, all of them have to.  With
-    `every`, the function compares, and keys are equal where all their words are.
+    -1 means all arguments.  If one contains keys, all of them must.  With `every`, the function
+    compares, and keys are equal where all their words are.
     """
     places = positions or (0,)
 
@@ -45,14 +44,14 @@ def structural(*positions: int, every: bool = False) -> Callable[[_F], _F]:
 
 
 def _is_key(x: Any) -> bool:
-    """Whether `x` is keys, or nested sequences whose first element is."""
+    """Return True if `x` is keys, or nested sequences whose first element is."""
     while x.__class__ in (list, tuple) and x:
         x = x[0]
     return x.__class__ in key_classes
 
 
 def _over_words(fun: Any, args: Any, kwargs: Any, positions: tuple[int, ...]) -> Any:
-    """The class of the keys, and the function's results of each word."""
+    """Return the class of the keys, and the function's results for each word."""
     operands = args if -1 in positions else [args[i] for i in positions if i < len(args)]
     for leaf in tree.leaves(operands, is_leaf=_is_keys):
         if not _is_keys(leaf):

@@ -1,6 +1,6 @@
 """Checks of derivatives against finite differences, in one direction drawn at random.
 
-They raise AssertionError where the two differ.
+They raise AssertionError if the two differ.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, tree
-from olympus_core.array import to_numpy
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError
+from olympus_core.arrays.device_array import array_to_numpy
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError
 from olympus_core.library.numpy.elementwise.complex import conj
 from olympus_core.transforms.autodiff import jvp, vjp
 from olympus_core.transforms.data import is_float0
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
-#: by the width of a real number in bytes: how far derivatives may be apart, and the step
+#: the tolerance and the step, by the width of a real number in bytes
 _TOLERANCES = {1: 1.0, 2: 1e-1, 4: 2e-3, 8: 1e-5}
 _STEPS = {1: 1e-1, 2: 1e-1, 4: 1e-2, 8: 1e-4}
 
@@ -38,9 +38,8 @@ def check_grads(
     """Compare the derivatives of `f` at `args` with central differences of step `eps`.
 
     Each derivative up to `order` is compared, forward ("fwd"), in reverse ("rev"), or both, along
-    one direction that is drawn from a fixed seed.  Tolerances and step go by the least dtype
-    unless given.  Arguments and results are trees of arrays; integers among them are left as
-    they are.
+    one direction that is drawn from a fixed seed.  The default tolerances and step depend on the
+    narrowest dtype.  Arguments and results are trees of arrays; integers among them are unchanged.
 
     Raises AssertionError where a derivative differs, ArgumentError for another mode.
 
@@ -49,9 +48,9 @@ def check_grads(
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
     if not modes or not set(modes) <= {"fwd", "rev"}:
         raise ArgumentError(f"the modes of check_grads are 'fwd' and 'rev', and not {modes}")
-    args, told = tuple(args), {"atol": atol, "rtol": rtol, "eps": eps}
+    args, tolerances = tuple(args), {"atol": atol, "rtol": rtol, "eps": eps}
     if "fwd" in modes:
-        check_jvp(f, functools.partial(jvp, f), args, err_msg=f"jvp of {_name(f)}", **told)
+        check_jvp(f, functools.partial(jvp, f), args, err_msg=f"jvp of {_name(f)}", **tolerances)
         if order > 1:
 
             def pushed(values: Any, tangents: Any) -> Any:
@@ -60,7 +59,7 @@ def check_grads(
             directions = _directions(np.random.default_rng(order), args)
             check_grads(pushed, (args, directions), order - 1, modes, atol, rtol, eps)
     if "rev" in modes:
-        check_vjp(f, functools.partial(vjp, f), args, err_msg=f"vjp of {_name(f)}", **told)
+        check_vjp(f, functools.partial(vjp, f), args, err_msg=f"vjp of {_name(f)}", **tolerances)
         if order > 1:
 
             def pulled(*values: Any) -> Any:
@@ -130,7 +129,7 @@ def _moves(x: Any) -> bool:
 
 
 def _directions(rng: np.random.Generator, values: Any) -> Any:
-    """A tree like `values` of samples that are not small, and of float0 for integers."""
+    """Return a tree like `values` of samples that are not small, with float0 for integers."""
 
     def sample(shape: Any) -> Any:
         return rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
@@ -170,14 +169,14 @@ def _plus(x: Any, tangent: Any, by: float) -> Any:
     if not _moves(x):
         return x
     dtype = get_aval(x).dtype
-    return (np.asarray(to_numpy(x), dtype) + np.asarray(tangent * by, dtype)).astype(dtype)
+    return (np.asarray(array_to_numpy(x), dtype) + np.asarray(tangent * by, dtype)).astype(dtype)
 
 
 def _slope(up: Any, down: Any, step: float) -> Any:
     if not _moves(up):
         return np.zeros(np.shape(up), dtypes.float0)
     wide = np.complex128 if dtypes.kind(get_aval(up).dtype) == "c" else np.float64
-    return (to_numpy(up).astype(wide) - to_numpy(down).astype(wide)) / (2 * step)
+    return (array_to_numpy(up).astype(wide) - array_to_numpy(down).astype(wide)) / (2 * step)
 
 
 def _conjugate(x: Any) -> Any:
@@ -188,7 +187,7 @@ def _inner(xs: Any, ys: Any) -> float:
     total = 0.0
     for x, y in zip(tree.leaves(xs), tree.leaves(ys), strict=True):
         if not is_float0(x) and not is_float0(y):
-            total += float(np.vdot(to_numpy(x), to_numpy(y)).real)
+            total += float(np.vdot(array_to_numpy(x), array_to_numpy(y)).real)
     return total
 
 
@@ -199,8 +198,8 @@ def _compare(found: Any, wanted: Any, atol: float | None, rtol: float | None, wh
         tolerance = _tolerance([x])
         wide = np.complex128 if dtypes.kind(get_aval(x).dtype) == "c" else np.float64
         np.testing.assert_allclose(
-            to_numpy(x).astype(wide),
-            np.asarray(to_numpy(y)).astype(wide),
+            array_to_numpy(x).astype(wide),
+            np.asarray(array_to_numpy(y)).astype(wide),
             atol=tolerance if atol is None else atol,
             rtol=tolerance if rtol is None else rtol,
             err_msg=what,

@@ -1,4 +1,4 @@
-"""The rest of the tree API, on `olympus_core.tree`: reductions, prefixes, registration by class."""
+"""Tree functions on `olympus_core.base.tree`: reductions, prefixes, registration by class."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import operator
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
-from olympus_core.errors import SignatureError, TreeError
-from olympus_core.tree import (
+from olympus_core.base.errors import SignatureError, TreeError
+from olympus_core.base.tree import (
     IsLeaf,
     KeyPath,
     PyTreeDef,
@@ -49,7 +49,7 @@ _MISSING: Any = object()
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether every leaf of `tree` is true.
+    """Return True if every leaf of `tree` is true.
 
     >>> all([True, {"a": 0}])
     False
@@ -58,7 +58,7 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
-    """Whether no element of `iterable` is a container.
+    """Return True if no element of `iterable` is a container.
 
     >>> all_leaves([1, 2]), all_leaves([1, (2, 3)])
     (True, False)
@@ -69,7 +69,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """A tree like `full_tree`, each leaf being the leaf of `prefix_tree` that covers it.
+    """Return a tree like `full_tree` with the leaf of `prefix_tree` that covers each leaf.
 
     Raises TreeError where `prefix_tree` is not a prefix of `full_tree`.
 
@@ -85,7 +85,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The leaves of `tree`, each with the path of keys that leads to it."""
+    """Return the leaves of `tree`, each with the path of keys that leads to it."""
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -134,7 +134,7 @@ def reduce_associative(
     identity: Any = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> Any:
-    """Combine the leaves of `tree` by halves, so that independent pairs can run side by side.
+    """Combine the leaves of `tree` by halves, so that independent pairs can run in parallel.
 
     `operation` must be associative.  Raises TypeError for a tree without leaves when there is no
     `identity`.
@@ -158,7 +158,7 @@ def _halves(operation: Callable[[Any, Any], Any], values: list[Any]) -> Any:
 
 
 def static(**kwargs: Any) -> Any:
-    """A dataclass field that `register_dataclass` takes as static; arguments of `field`.
+    """Return a dataclass field that `register_dataclass` treats as static; arguments of `field`.
 
     >>> static(default=3).metadata["static"]
     True
@@ -196,7 +196,7 @@ def transpose(
 
 
 def is_tree_node(typ: Any) -> bool:
-    """Whether instances of the class `typ` are containers.
+    """Return True if instances of the class `typ` are containers.
 
     >>> is_tree_node(dict), is_tree_node(int)
     (True, False)
@@ -209,7 +209,7 @@ def is_tree_node(typ: Any) -> bool:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """The children of a container, and its static data.  Raises TreeError for a leaf.
+    """Return the children of a container, and its static data; raise TreeError for a leaf.
 
     >>> flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
@@ -232,7 +232,7 @@ def _of_node(parts: Any, value: Any) -> Any:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of a container's children.
+    """Return the structures of a container's children.
 
     >>> treedef_children(structure([1, (2, 3)]))
     [PyTreeDef(*), PyTreeDef((*, *))]
@@ -241,7 +241,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is that of one leaf (or of a container without children)."""
+    """Return True if the structure is a single leaf or a container without children."""
     return bool(treedef.num_nodes == 1)
 
 

@@ -1,1 +1,1 @@
-"""First-order primitives, a module a family; see `primitive.py` for what a primitive is."""
+"""First-order primitives, one module for each family; `ir/primitive.py` defines `Primitive`."""

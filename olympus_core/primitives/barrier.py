@@ -1,24 +1,24 @@
-"""The barrier that the compiler moves nothing across: arrays pass through it as they are."""
+"""Optimization barriers: identities that the compiler moves no operation across."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray
-from olympus_core.olympuspr import Eqn
-from olympus_core.primitive import Batched, MultipleResults
+from olympus_core.base.avals import ShapedArray
+from olympus_core.ir.olympuspr import Eqn
+from olympus_core.ir.primitive import Batched, MultipleResults
+from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["optimization_barrier_p"]
 
 
 class OptimizationBarrier(MultipleResults):
-    """Its operands, all of which are computed before any of the results is used."""
+    """Return the operands; all of them are computed before any of the results is used."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return avals
@@ -41,7 +41,7 @@ class OptimizationBarrier(MultipleResults):
         return self._through(cotangent)
 
     def _through(self, values: Sequence[Any]) -> list[Any]:
-        """The values that are not None behind a barrier of their own."""
+        """Return the values that are not None, behind a separate barrier."""
         passed = iter(self.bind(*(v for v in values if v is not None)))
         return [None if v is None else next(passed) for v in values]
 

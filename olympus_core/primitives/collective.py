@@ -1,8 +1,8 @@
-"""Collectives: what the values along a mapped axis that has a name make of one another.
+"""Collectives: operations on the values along a mapped axis that has a name.
 
-There is a value for each index of the axis.  Under `vmap` a collective becomes arithmetic on the
-axis; a program of replicas (see `xla_computation.py`) keeps it, as a message among the replicas
-whose indices differ along the axis alone.
+The axis has one value for each index.  Under `vmap` a collective becomes arithmetic on the axis;
+a program of replicas (see `xla_computation.py`) runs it as communication among the replicas whose
+indices differ along that axis alone.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
-from olympus_core.context import state
-from olympus_core.errors import LoweringError, TransformError
-from olympus_core.olympuspr import Eqn, named_axes
-from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.context import state
+from olympus_core.base.errors import LoweringError, TransformError
+from olympus_core.ir.olympuspr import Eqn, named_axes
+from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.ir.trace import Axes
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
-    constant,
+    elementwise_constant,
     move_axis,
     reshape,
     shift_all,
@@ -33,24 +34,23 @@ from olympus_core.primitives.reduction import (
     reduce_min_p,
     reduce_sum_p,
 )
-from olympus_core.trace import Axes
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
-    "Collective",
+    "CollectivePrimitive",
     "all_gather_p",
     "all_to_all_p",
     "axis_index_p",
-    "parted",
     "pmax_p",
     "pmin_p",
     "ppermute_p",
     "psum_p",
     "pvary_p",
     "reduce_scatter_p",
+    "split_along",
     "summed",
     "varying",
 ]
@@ -61,10 +61,10 @@ _INT32 = np.dtype("int32")
 def _replica_groups(
     axes: Axes, names: Sequence[Any], within: Sequence[Sequence[int]] | None
 ) -> np.ndarray[Any, Any]:
-    """The replicas that a collective over the axes `names` brings together, a row a group.
+    """Return the replica groups of a collective over the axes `names`, one row for each group.
 
-    Replicas are numbered in row-major order of `axes`; a group is in the order of `names`.  With
-    `within`, a group is parted: one row for each list of places in it.
+    Replicas are numbered in row-major order of `axes`; a group is in the order of `names`.
+    `within` splits each group: one row for each list of positions in it.
     """
     sizes = [size for _, size in axes]
     places = [[name for name, _ in axes].index(n) for n in names]
@@ -74,20 +74,20 @@ def _replica_groups(
     return rows if within is None else rows[:, np.asarray(within)].reshape(-1, len(within[0]))
 
 
-class Collective(SingleResult):
+class CollectivePrimitive(SingleResult):
     """A primitive along mapped axes; `across` batches over one of them, `along` over another."""
 
     axis_param: ClassVar[str] = "axis_name"
-    says_varying: ClassVar[bool] = True
+    types_varying_axes: ClassVar[bool] = True
 
     def across(
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
     ) -> tuple[Any, int | None]:
-        """(result, its mapped axis) where the collective is over the mapped axis."""
+        """Return (result, its mapped axis) for a collective over the mapped axis."""
         self._missing("across", "batched")
 
     def along(self, x: Any, dim: int, params: dict[str, Any]) -> tuple[Any, int]:
-        """(result, its mapped axis) where the collective is over other axes."""
+        """Return (result, its mapped axis) for a collective over other axes."""
         return self.bind(x, **params), dim
 
     def batch(
@@ -108,19 +108,19 @@ class Collective(SingleResult):
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        """Each device gets something of its own; where all get the same, it has another rule."""
+        """The results differ along the axes; subclasses whose result is the same override this."""
         return [operands[0] | named_axes(self, eqn.params) & agreement.several]
 
     def _shared(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        """All devices along the axes get the same; with groups, those of one group do."""
+        """The result is the same on all devices along the axes, or on those of one group."""
         if eqn.params.get("axis_index_groups") is not None:
-            return Collective.differing(self, agreement, eqn, operands)
+            return CollectivePrimitive.differing(self, agreement, eqn, operands)
         return [operands[0] - named_axes(self, eqn.params)]
 
     def groups(self, ctx: LoweringContext, params: dict[str, Any]) -> np.ndarray[Any, Any]:
-        """The groups of replicas; raises LoweringError in a program that has none."""
+        """Return the groups of replicas; raise LoweringError in a program without replicas."""
         names = params[self.axis_param]
         names = names if isinstance(names, tuple) else (names,)
         missing = [n for n in names if n not in dict(ctx.axes)]
@@ -136,19 +136,19 @@ class Collective(SingleResult):
 def _grouped(
     ctx: LoweringContext, groups: np.ndarray[Any, Any], *, by_device: bool = True, **numbers: int
 ) -> dict[str, Any]:
-    """The attributes of a message among groups, which are of partitions in a manual body.
+    """Return the attributes of a collective among groups; in a manual body, of partitions.
 
-    Most operations must be told that; those that are not `by_device` know by the channel alone.
+    Most operations need `use_global_device_ids`; others (`by_device` False) need only a channel.
     """
-    told = _channel(ctx)
-    if told and by_device:
-        told["use_global_device_ids"] = mlir.unit_attr()
-    made = {name: mlir.i64_attr(value) for name, value in numbers.items()}
-    return {"replica_groups": mlir.dense(groups), **made, **told}
+    channel = _channel(ctx)
+    if channel and by_device:
+        channel["use_global_device_ids"] = mlir.unit_attr()
+    integers = {name: mlir.i64_attr(value) for name, value in numbers.items()}
+    return {"replica_groups": mlir.dense(groups), **integers, **channel}
 
 
 def _channel(ctx: LoweringContext) -> dict[str, Any]:
-    """What says that a message goes among partitions; nothing for replicas."""
+    """Return the attribute that sends a message among partitions; none for replicas."""
     if ctx.manual is None:
         return {}
     return {"channel_handle": mlir.parsed_attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
@@ -158,14 +158,14 @@ def _emit_reducing(
     name: str, reduction: Reduction, out: ShapedArray, operand: Any, attributes: dict[str, Any]
 ) -> Any:
     """Emit an operation that reduces the values of several replicas."""
-    made = mlir.op(name, [mlir.tensor_type(out)], (operand,), attributes, regions=1)
+    operation = mlir.op(name, [mlir.tensor_type(out)], (operand,), attributes, regions=1)
     scalar = out.update(shape=())
-    fill_region(made, [scalar], lambda a, b: (reduction.combine(scalar, a, b),))
-    return made.results[0]
+    fill_region(operation, [scalar], lambda a, b: (reduction.combine(scalar, a, b),))
+    return operation.results[0]
 
 
-class AllReduce(Collective):
-    """One value of all that there are along the axes `axes`, by a reduction."""
+class AllReduce(CollectivePrimitive):
+    """The reduction of all values along the axes `axes`."""
 
     axis_param: ClassVar[str] = "axes"
 
@@ -188,7 +188,7 @@ class AllReduce(Collective):
         return self._shared(agreement, eqn, operands)
 
     def repeated(self, x: Any, size: int) -> Any:
-        """The result for a value that is the same at every index."""
+        """Return the result for a value that is the same at every index."""
         return x
 
     def across(
@@ -201,14 +201,15 @@ class AllReduce(Collective):
 
 
 class Psum(AllReduce, LinearPrimitive):
-    """The sum; every index's cotangent comes back to every value, so its transpose is a sum.
+    """The sum along the axes; its transpose gives each value the sum of all indices' cotangents.
 
-    Where types say what varies along the axes, the sum does not, and its cotangent is the same at
-    every index: each value gets it once, and where it is in parts (`parted`) their sum.
+    Where types record which values vary along the axes, the sum does not vary, and its cotangent
+    is the same at every index: each value gets that cotangent once, summed if split by
+    `split_along`.
     """
 
     def repeated(self, x: Any, size: int) -> Any:
-        return op.mul(x, constant(x, size))
+        return op.mul(x, elementwise_constant(x, size))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         if axes := operands[0].aval.vma & frozenset(params["axes"]):
@@ -216,8 +217,8 @@ class Psum(AllReduce, LinearPrimitive):
         return [self.bind(cotangent, **params)]
 
 
-class Pvary(Collective, LinearPrimitive):
-    """Its operand, as a value that may differ along the axes `axes` of a `shard_map`."""
+class Pvary(CollectivePrimitive, LinearPrimitive):
+    """The operand, typed as a value that may differ along the axes `axes` of a `shard_map`."""
 
     axis_param: ClassVar[str] = "axes"
 
@@ -230,7 +231,7 @@ class Pvary(Collective, LinearPrimitive):
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        return operands  # it is a type, and no device has another value for it
+        return operands  # only the type changes, not the values on the devices
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return operands[0]
@@ -245,7 +246,7 @@ class Pvary(Collective, LinearPrimitive):
 
 
 class Pextremum(AllReduce):
-    """The greatest or least value; those that tie share its derivative."""
+    """The greatest or least value; equal values share the derivative."""
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -262,8 +263,8 @@ class Pextremum(AllReduce):
         return out, op.psum(op.mul(t, share), **params)
 
 
-class AxisIndex(Collective):
-    """The index along the axis, as int32; `varies` where types say what varies along it."""
+class AxisIndex(CollectivePrimitive):
+    """The index along the axis, as int32; `varies` if types record which values vary along it."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         varying = [params["axis_name"]] if params.get("varies") else []
@@ -295,13 +296,13 @@ class AxisIndex(Collective):
         return op.iota(shape=(batched.size,), dimension=0, dtype=_INT32), 0
 
 
-class AllGather(Collective, LinearPrimitive):
-    """All values along the axis, stacked on a new axis, or with `tiled` joined on one there is."""
+class AllGather(CollectivePrimitive, LinearPrimitive):
+    """All values along the axis, stacked on a new axis, or with `tiled` joined on an old one."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), d, size = avals, params["all_gather_dimension"], params["axis_size"]
-        own = (size * x.shape[d],) if params["tiled"] else (size,)
-        return x.update(shape=(*x.shape[:d], *own, *x.shape[d + params["tiled"] :]))
+        gathered_sizes = (size * x.shape[d],) if params["tiled"] else (size,)
+        return x.update(shape=(*x.shape[:d], *gathered_sizes, *x.shape[d + params["tiled"] :]))
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
@@ -335,25 +336,25 @@ class AllGather(Collective, LinearPrimitive):
         return self.bind(move_axis(x, dim, 0), **moved), 0
 
 
-class ReduceScatter(Collective, LinearPrimitive):
-    """The sum along the axis, of which each index gets its part along `scatter_dimension`.
+class ReduceScatter(CollectivePrimitive, LinearPrimitive):
+    """The sum along the axis, scattered: each index gets one part along `scatter_dimension`.
 
-    With `tiled` the part keeps that axis, else it is one row.
+    With `tiled` the part keeps that axis; otherwise the part is one row without it.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), d, size = avals, params["scatter_dimension"], params["axis_size"]
-        own = (x.shape[d] // size,) if params["tiled"] else ()
-        return x.update(shape=(*x.shape[:d], *own, *x.shape[d + 1 :]))
+        part_sizes = (x.shape[d] // size,) if params["tiled"] else ()
+        return x.update(shape=(*x.shape[:d], *part_sizes, *x.shape[d + 1 :]))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), d, out = ctx.avals_in, params["scatter_dimension"], ctx.aval_out
         part = x.update(shape=(*x.shape[:d], x.shape[d] // params["axis_size"], *x.shape[d + 1 :]))
         attributes = _grouped(ctx, self.groups(ctx, params), scatter_dimension=d)
-        made = _emit_reducing(
+        total = _emit_reducing(
             "stablehlo.reduce_scatter", reduce_sum_p, part, operands[0], attributes
         )
-        return made if params["tiled"] else mlir.op1("stablehlo.reshape", out, (made,))
+        return total if params["tiled"] else mlir.op1("stablehlo.reshape", out, (total,))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [op.all_gather(cotangent, **_renamed(params, _SCATTER, _GATHER))]
@@ -362,7 +363,11 @@ class ReduceScatter(Collective, LinearPrimitive):
         self, batched: Batched, x: Any, dim: int | None, params: dict[str, Any]
     ) -> tuple[Any, int | None]:
         d, size = params["scatter_dimension"], batched.size
-        x = op.mul(x, constant(x, size)) if dim is None else op.reduce_sum(x, axes=(dim,))
+        x = (
+            op.mul(x, elementwise_constant(x, size))
+            if dim is None
+            else op.reduce_sum(x, axes=(dim,))
+        )
         if params["tiled"]:
             have = shape_of(x)
             shape = (*have[:d], size, have[d] // size, *have[d + 1 :])
@@ -381,8 +386,8 @@ def _renamed(params: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     return {new if name == old else name: value for name, value in params.items()}
 
 
-class PPermute(Collective, LinearPrimitive):
-    """Index d gets the value of s for each pair (s, d) of `perm`; where none comes, zeros.
+class PPermute(CollectivePrimitive, LinearPrimitive):
+    """Index d gets the value of index s for each pair (s, d) of `perm`; the others get zeros.
 
     Indices along several axes count in row-major order of the mesh, in which they are named.
     """
@@ -391,14 +396,14 @@ class PPermute(Collective, LinearPrimitive):
         return avals[0]
 
     def waits_along(self, agreement: Agreement, params: dict[str, Any]) -> Differing:
-        """On the CPU all devices of the program meet, and not those along the axes alone."""
+        """On the CPU a message waits for all devices of the program, not only along the axes."""
         every = agreement.several if agreement.platform == "cpu" else frozenset[Any]()
         return every | named_axes(self, params)
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        """Where each device gets the value of one, and all have the same, they all get it."""
+        """The result is the same on all devices if the operand is and each device gets a value."""
         names = named_axes(self, eqn.params)
         size = math.prod(agreement.sizes.get(n, 0) for n in names)
         if len(eqn.params["perm"]) == size and not names & operands[0]:
@@ -435,7 +440,7 @@ class PPermute(Collective, LinearPrimitive):
 
 
 def _runs(sources: Sequence[int | None]) -> Iterator[tuple[int | None, int]]:
-    """The sources as runs (first, length) of neighbours in order, or of indices without one."""
+    """Yield the sources as runs (first, length) of consecutive indices, or of None."""
     start = 0
     for i in range(1, len(sources) + 1):
         before = sources[i - 1]
@@ -446,11 +451,13 @@ def _runs(sources: Sequence[int | None]) -> Iterator[tuple[int | None, int]]:
 
 
 def _rows(x: Any, start: int | None, length: int) -> Any:
-    """`length` rows of x from `start` on; zeros where that is None."""
+    """Return `length` rows of `x` from `start` on; zeros if `start` is None."""
     shape = shape_of(x)
     if start is None:
-        wanted = (length, *shape[1:])
-        return op.broadcast_in_dim(constant(x, 0), shape=wanted, broadcast_dimensions=())
+        rows_shape = (length, *shape[1:])
+        return op.broadcast_in_dim(
+            elementwise_constant(x, 0), shape=rows_shape, broadcast_dimensions=()
+        )
     if length == shape[0]:
         return x
     first, rest = (0,) * (len(shape) - 1), shape[1:]
@@ -458,7 +465,7 @@ def _rows(x: Any, start: int | None, length: int) -> Any:
     return op.slice(x, start_indices=(start, *first), limit_indices=limits, strides=None)
 
 
-class AllToAll(Collective, LinearPrimitive):
+class AllToAll(CollectivePrimitive, LinearPrimitive):
     """Index i gets part i along `split_axis` of each value, joined along `concat_axis`."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -514,25 +521,28 @@ all_to_all_p = AllToAll("all_to_all")
 
 
 def varying(x: Any, axes: Collection[Any]) -> Any:
-    """A value as one that may differ along the axes `axes` of a `shard_map` too."""
+    """Return `x` typed as a value that may also differ along the axes `axes` of a `shard_map`."""
     missing = axes and frozenset(axes) - get_aval(x).vma
     return pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
 
 
 def summed(x: Any, axes: Collection[Any]) -> Any:
-    """The sum of a value over the axes `axes` of a `shard_map`."""
+    """Return the sum of a value over the axes `axes` of a `shard_map`."""
     names = tuple(sorted(axes, key=str))
     return psum_p.bind(x, axes=names, axis_index_groups=None) if names else x
 
 
-def parted(x: Any, axes: Collection[Any]) -> Any:
-    """Parts whose sum over the axes `axes` is `x`: it itself where it may differ along them.
+def split_along(x: Any, axes: Collection[Any]) -> Any:
+    """Return parts whose sum over the axes `axes` is `x`: `x` itself if it may differ along them.
 
-    Along another the first device has all of it, and the others have zeros: no message is sent.
+    Along the other axes the first device has all of `x` and the others have zeros, so no message is
+    sent.
     """
     for name in sorted(frozenset(axes) - get_aval(x).vma, key=str):
         aval = get_aval(x)
-        zero = op.broadcast_in_dim(constant(x, 0), shape=aval.shape, broadcast_dimensions=())
+        zero = op.broadcast_in_dim(
+            elementwise_constant(x, 0), shape=aval.shape, broadcast_dimensions=()
+        )
         first = op.eq(axis_index_p.bind(axis_name=name, varies=True), np.int32(0))
         x = op.select_n(first, zero, x)
     return x

@@ -1,4 +1,4 @@
-"""`constant`: an array that a nested program holds, as an equation without operands."""
+"""`constant`: an array of a nested program, as an equation without operands."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.primitive import SingleResult
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.ir.primitive import SingleResult
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["ArrayConstant", "constant_p"]
 
@@ -28,7 +28,7 @@ class ArrayConstant:
     @functools.cached_property
     def digest(self) -> str:
         """A fingerprint of the elements."""
-        import hashlib  # few programs hold arrays, and every program pays for an import
+        import hashlib  # imported here because few programs contain arrays
 
         return hashlib.sha256(np.ascontiguousarray(self.value).tobytes()).hexdigest()
 

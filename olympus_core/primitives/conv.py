@@ -1,8 +1,8 @@
 """Convolutions over any number of space axes.
 
-Its derivatives and batches are convolutions too.  With lhs index l, kernel index k and output index
-o of one space axis, a product contributes where l * lhs_dilation + low = o * stride +
-k * rhs_dilation.  Each pull-back solves this for one of them.
+The derivatives and batches of a convolution are convolutions too.  With lhs index l, kernel index
+k and output index o of one space axis, a product contributes where l * lhs_dilation + low =
+o * stride + k * rhs_dilation.  Each pull-back solves this for one of them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, Linear, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.conv_forms import fold, form_for, moved
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
@@ -22,20 +23,21 @@ from olympus_core.primitives.precision import precision_config
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
-    from olympus_core.mlir import ir
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.mlir.bindings import ir
 
 __all__ = ["ConvDimensionNumbers", "conv_general_dilated_p"]
 
 Params = dict[str, Any]
 
-#: input features of a group from which on XLA's fast kernels gain: 8 five times, 4 lost
+#: least number of input features of a group at which XLA's fast kernels gain: 8 are five times as
+#: fast, 4 are slower
 _WIDE_GROUP = 8
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where each array has its axes: (batch, feature, space...) of lhs and of the result, and
-    (output feature, input feature, space...) of the kernel."""
+    """The axes of each array: (batch, feature, space...) of lhs and of the result, and (output
+    feature, input feature, space...) of the kernel."""
 
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]
@@ -45,9 +47,9 @@ class ConvDimensionNumbers(NamedTuple):
 class Convolution(SingleResult):
     """The convolution (not flipped) of lhs with a kernel, over any number of space axes.
 
-    `window_strides`, `padding`, `lhs_dilation` and `rhs_dilation` are per space axis.  With
-    `feature_group_count` groups of input features, or `batch_group_count` of the batch, each has
-    output features of its own.
+    `window_strides`, `padding`, `lhs_dilation` and `rhs_dilation` are per space axis.
+    `feature_group_count` splits the input features into groups, and `batch_group_count` the batch;
+    each group has separate output features.
     """
 
     is_product: ClassVar[bool] = True
@@ -77,7 +79,7 @@ class Convolution(SingleResult):
         return _convolution(ctx, operands, ctx.avals_in, ctx.aval_out, params)
 
     def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:
-        """By three real convolutions, since XLA has no complex ones.
+        """Emit a complex convolution as three real ones, since XLA has no complex convolution.
 
         (a + ib)(c + id) = (ac - bd) + i((a + b)(c + d) - ac - bd).
         """
@@ -118,7 +120,7 @@ class Convolution(SingleResult):
 
 
 def _space(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> Shape:
-    """The sizes of the result's space axes."""
+    """Return the sizes of the result's space axes."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     return tuple(
         [
@@ -137,7 +139,7 @@ def _space(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> Shape:
 
 
 def _check(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> None:
-    """Raise ShapeError unless ranks, features and groups fit."""
+    """Raise ShapeError unless ranks, features and groups match."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     space = lhs.ndim - 2
     if lhs.ndim != rhs.ndim or space < 0 or any(len(s) != lhs.ndim for s in numbers):
@@ -183,10 +185,10 @@ def _convolution(
     """Emit a convolution of real numbers or integers.
 
     XLA's fast kernels for the CPU take floats as (batch, space..., feature), and kernels as
-    (space..., input feature, output feature).  XLA transposes what is not so, but in the entry
-    function alone: in a loop, a branch or a function, a convolution would run ten times slower and
-    more.  There it is transposed here, unless it has groups of few features, which these kernels
-    are slow for.
+    (space..., input feature, output feature).  XLA transposes other layouts, but only in the entry
+    function: in a loop, a branch or a function, a convolution would run ten times slower or worse.
+    So this function transposes there, except for groups of few features, for which these kernels
+    are slow.
     """
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     last = out.ndim - 1
@@ -203,14 +205,14 @@ def _convolution(
     shape = [0] * out.ndim
     for here, there in zip(fast.out_spec, numbers.out_spec, strict=True):
         shape[here] = out.shape[there]
-    made = shaped(tuple(shape), out.dtype)
+    fast_aval = shaped(tuple(shape), out.dtype)
     attributes = _attributes(params | {"dimension_numbers": fast})
-    result = mlir.op1("stablehlo.convolution", made, (lhs, rhs), attributes)
-    return _transposed(result, made, fast.out_spec, numbers.out_spec)
+    result = mlir.op1("stablehlo.convolution", fast_aval, (lhs, rhs), attributes)
+    return _transposed(result, fast_aval, fast.out_spec, numbers.out_spec)
 
 
 def _transposed(x: ir.Value, aval: ShapedArray, spec: Sequence[int], to: Sequence[int]) -> ir.Value:
-    """An array whose axes `spec` lists, with these where `to` has them."""
+    """Return an array with axes in the order `spec`, transposed to the order `to`."""
     axes = [0] * aval.ndim
     for here, there in zip(spec, to, strict=True):
         axes[there] = here
@@ -248,7 +250,7 @@ def _dimensions(numbers: ConvDimensionNumbers) -> ir.Attribute:
 
 
 def _pull_back_lhs(cotangent: Any, rhs: Any, lhs: ShapedArray, params: Params) -> Any:
-    """The cotangent of the array: the result's, convolved with the flipped kernel."""
+    """Return the cotangent of the array: the result's, convolved with the flipped kernel."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     of_lhs, of_rhs, of_out = numbers
     batch_groups = params["batch_group_count"]
@@ -279,7 +281,7 @@ def _pull_back_lhs(cotangent: Any, rhs: Any, lhs: ShapedArray, params: Params) -
 
 
 def _pull_back_rhs(cotangent: Any, lhs: Any, rhs: ShapedArray, params: Params) -> Any:
-    """The cotangent of the kernel: the array convolved with the result's, summed over the batch."""
+    """Return the kernel's cotangent: the array convolved with the result's, summed over batch."""
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     of_lhs, of_rhs, of_out = map(_swapped, numbers)
     return _convolved(
@@ -306,7 +308,7 @@ def _pull_back_rhs(cotangent: Any, lhs: Any, rhs: ShapedArray, params: Params) -
 def _extents(
     lhs: Any, rhs: Any, out: Any, params: Params
 ) -> list[tuple[int, int, int, tuple[int, int]]]:
-    """For each space axis the dilated extents of array, kernel and result, and the padding."""
+    """Return each space axis's dilated extents of array, kernel and result, and its padding."""
     spaces = []
     for x, spec, name in zip(
         (lhs, rhs, out),
@@ -320,12 +322,12 @@ def _extents(
 
 
 def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
-    """Axes with batch and feature, or output and input features, in each other's place."""
+    """Return axes with batch and feature, or output and input features, exchanged."""
     return (spec[1], spec[0], *spec[2:])
 
 
 def _convolved(x: Any, kernel: Any, like: ShapedArray, params: Params) -> Any:
-    """A convolution whose operands may differ in width, as a value of the dtype of `like`."""
+    """Return a convolution of operands that may differ in width, in the dtype of `like`."""
     dtype = max(get_aval(x).dtype, get_aval(kernel).dtype, key=lambda d: d.itemsize)
     out = op.conv_general_dilated(to_dtype(x, dtype), to_dtype(kernel, dtype), **params)
     return to_dtype(out, like.dtype)
@@ -334,8 +336,8 @@ def _convolved(x: Any, kernel: Any, like: ShapedArray, params: Params) -> Any:
 def _batched(
     size: int, args: Sequence[Any], dims: Sequence[int | None], params: Params
 ) -> tuple[Any, int]:
-    """The convolution of each array, or with each kernel: as one with a larger batch or with
-    more features, or where both are mapped, with a group for each."""
+    """Return the convolution of each array, or with each kernel, as one with a larger batch or with
+    more features, or if both are mapped, with one group for each."""
     (lhs, rhs), (dx, dk) = args, dims
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     groups, batch_groups = params["feature_group_count"], params["batch_group_count"]
@@ -355,7 +357,7 @@ def _batched(
 
 
 def _unfold(x: Any, axis: int, groups: int, size: int) -> tuple[Any, int]:
-    """What `fold` made one axis of, as two again; the mapped axis is the first of them."""
+    """Split the axis that `fold` merged into two again; the mapped axis is the first of them."""
     shape = shape_of(x)
     before, after = shape[:axis], shape[axis + 1 :]
     rest = shape[axis] // (groups * size)

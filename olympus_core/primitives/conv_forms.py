@@ -1,9 +1,9 @@
-"""Convolutions in the forms that XLA makes fast code of for the CPU.
+"""Convolutions in forms that XLA compiles to fast code for the CPU.
 
-Its kernels there are made for convolutions with many input features and few groups.  What is
-otherwise it computes element by element, or by kernels that have zeros for the other groups, which
-takes ten to several hundred times as long.  The functions here compute the same by other
-operations, under `LoweringContext.apply`, and `form_for` says which is for what.
+XLA's CPU kernels are fast for convolutions with many input features and few groups.  XLA computes
+others element by element, or by kernels that have zeros for the other groups, which takes ten to
+several hundred times as long.  The functions here compute the same result by other operations,
+under `LoweringContext.apply`; `form_for` selects the function for a convolution.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
-from olympus_core.primitive import op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import move_axis, reshape, spread, to_dtype, zero_like
 from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.window import dilated
@@ -27,19 +27,19 @@ __all__ = ["fold", "form_for", "moved"]
 Params = dict[str, Any]
 Form = Callable[..., Any]
 
-#: elements up to which the sum over a kernel is written out: each takes XLA some 3 ms to compile
+#: elements up to which the sum over a kernel is unrolled: each takes XLA some 3 ms to compile
 _WRITTEN_OUT = 64
-#: groups from which on vector instructions have enough of them; and features of a group up to
-#: which that is a gain: of 32 groups, 3 x 3 of 4 take 34 ms and 213 by kernels, of 8 groups with 7
-#: inputs and 32 outputs 30 and 22, and 1 x 1 of 32 groups of 32 take 18 and 2
+#: least number of groups that fills vector instructions; and most features of a group for which
+#: that is a gain: of 32 groups, 3 x 3 of 4 features take 34 ms, by kernels 213 ms; of 8 groups
+#: with 7 inputs and 32 outputs 30 ms and 22 ms, and 1 x 1 of 32 groups of 32 take 18 ms and 2 ms
 _LANES = 8
 FLOAT32 = np.dtype("float32")
 
 
 def form_for(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> Form | None:
-    """The function of the two arrays, the result's shape and the parameters that is to be used.
+    """Return the function that computes the convolution: (lhs, rhs, shape, **params) -> result.
 
-    None for XLA's kernels.
+    Return None if XLA's kernels are to be used.
     """
     if dtypes.kind(avals[0].dtype) != "f" or not out.size:
         return None
@@ -48,9 +48,9 @@ def form_for(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> 
 
 
 def _faster_form(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> Form | None:
-    """The function that is faster than XLA's kernels, if one is.
+    """Return a function that is faster than XLA's kernels, or None.
 
-    The times are of arrays of 0.5 M elements, on 2 cores.
+    The times below were measured with arrays of 0.5 M elements on 2 cores.
     """
     lhs, rhs = avals
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
@@ -75,15 +75,15 @@ def _faster_form(avals: Sequence[ShapedArray], out: ShapedArray, params: Params)
 
 
 def cropped_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
-    """Padding below 0 is cut off before: XLA's kernels of jaxlib 0.10 read what is not the array's.
+    """Crop negative padding before the convolution: XLA's kernels of jaxlib 0.10 overread.
 
-    Elements are cut off, and of a hole between two that is cut through the rest is padding.  What
-    is left of the array may be nothing; the result is then of padding alone.
+    Where the crop cuts a hole between two elements, the rest of the hole becomes padding.  If no
+    element of the array is left, the result consists of padding only.
     """
     of_lhs, padding = params["dimension_numbers"].lhs_spec, []
     config = [(0, 0, 0)] * len(shape)
     for axis, ends, grow in zip(of_lhs[2:], params["padding"], params["lhs_dilation"], strict=True):
-        low, high = (-(min(end, 0) // grow) for end in ends)  # elements cut off
+        low, high = (-(min(end, 0) // grow) for end in ends)  # elements that are cropped
         if low + high >= shape_of(lhs)[axis]:
             return spread(_finished_dtype(lhs, params).type(0), shape)
         config[axis] = (-low, -high, 0)
@@ -93,10 +93,9 @@ def cropped_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
 
 
 def narrow_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
-    """Groups of few input features: the sum over the kernel of the array, moved, times it.
-
-    Where groups have several, features are in the order (place in the group, group) meanwhile:
-    elements that follow each other in memory are then computed alike.
+    """Convolve groups of few input features: sum products with shifted arrays over the kernel.
+    If groups have several features, these are meanwhile in the order (index in the group, group),
+    so that elements adjacent in memory need the same computation.
     """
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     feature, groups, dtype = of_lhs[1], params["feature_group_count"], _wide(lhs, params)
@@ -125,9 +124,9 @@ def narrow_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
 
 
 def depthwise_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
-    """A group for each element of the batch: for each place of the result a sum of products.
+    """Convolve with one group for each batch element: a sum of products for each result position.
 
-    A loop over the places takes half of the time of the sums written out, and less to compile.
+    A loop over the positions takes half of the time of the unrolled sums, and less to compile.
     """
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     batch, outputs, dtype = of_lhs[0], shape_of(rhs)[of_rhs[0]], _wide(lhs, params)
@@ -158,7 +157,7 @@ def depthwise_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
 
 
 def grouped_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
-    """Groups of the batch, as groups of features."""
+    """Convolve groups of the batch as groups of features."""
     batch, feature = params["dimension_numbers"].lhs_spec[:2]
     groups = params["batch_group_count"]
     changed = {"batch_group_count": 1, "feature_group_count": groups}
@@ -166,7 +165,7 @@ def grouped_weights(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
 
 
 def convolution_as_product(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
-    """A kernel of one element, which contracts the features, or a result of one, all axes."""
+    """Convolve by a product: a one-element kernel sums features, a one-element result all axes."""
     of_lhs, of_rhs, of_out = params["dimension_numbers"]
     sizes, steps, contracted = _space(rhs, of_rhs), params["rhs_dilation"], len(shape)
     is_point = math.prod(sizes) == 1 and {*params["window_strides"]} <= {1}
@@ -181,14 +180,14 @@ def convolution_as_product(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> A
     if is_point:
         places = [a - (a > of_lhs[1]) for a in of_lhs]
         spec = (places[0], len(shape) - 1, *places[2:])
-    elif of_out[1] < of_out[0]:  # the other way round nothing is transposed
+    elif of_out[1] < of_out[0]:  # this order of the factors needs no transpose
         factors, spec = factors[::-1], (1, 0, *range(2, len(shape)))
     (x, mine), (y, theirs) = factors
     out = op.dot_general(
         x,
         y,
         dimension_numbers=((mine, theirs), ((), ())),
-        precision=None,  # XLA has one for the CPU
+        precision=None,  # XLA has one product algorithm for the CPU
         preferred_element_type=params["preferred_element_type"],
     )
     if not is_point:
@@ -197,7 +196,7 @@ def convolution_as_product(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> A
 
 
 def exchanged_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
-    """Array and kernel in each other's place, which gives the result from its end on.
+    """Exchange array and kernel, which gives the result in reverse order.
 
     Where l * lhs_dilation + low = o * stride + k, as in `conv.py`, and o' = n - 1 - o:
     k + (n - 1) * stride - low = o' * stride + l * lhs_dilation.
@@ -223,13 +222,13 @@ def exchanged_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> An
 
 
 def _space(x: Any, spec: Sequence[int]) -> list[int]:
-    """The sizes of an array's space axes."""
+    """Return the sizes of an array's space axes."""
     shape = x.shape if isinstance(x, ShapedArray) else shape_of(x)
     return [shape[a] for a in spec[2:]]
 
 
 def _padded(x: Any, spec: Sequence[int], params: Params) -> Any:
-    """The array with its padding and the holes of its dilation."""
+    """Return the array with its padding and the holes of its dilation."""
     config = [(0, 0, 0)] * len(shape_of(x))
     for axis, (low, high), grow in zip(
         spec[2:], params["padding"], params["lhs_dilation"], strict=True
@@ -237,7 +236,7 @@ def _padded(x: Any, spec: Sequence[int], params: Params) -> Any:
         config[axis] = (low, high, grow - 1)
     if set(config) != {(0, 0, 0)}:
         x = op.pad(x, zero_like(x), padding_config=tuple(config))
-    # made once: XLA would choose between elements and zeros again for each product
+    # padded once: otherwise XLA would select between elements and zeros again for each product
     (out,) = op.optimization_barrier(x)
     return out
 
@@ -249,7 +248,7 @@ def _strided(
     sizes: Sequence[int],
     strides: Sequence[int],
 ) -> Any:
-    """Elements along the space axes: so many from a start on, in steps."""
+    """Return `count` elements along each space axis, from a start on, with a stride."""
     shape = shape_of(x)
     first, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
     for axis, start, n, stride in zip(spec[2:], starts, sizes, strides, strict=True):
@@ -262,14 +261,14 @@ def _strided(
 
 
 def _regrouped(x: Any, axis: int, groups: int) -> Any:
-    """The array with the elements of an axis in the order (place in the group, group)."""
+    """Return the array with the elements of an axis in the order (index in the group, group)."""
     shape = shape_of(x)
     split = reshape(x, (*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]))
     return reshape(move_axis(split, axis, axis + 1), shape)
 
 
 def _repeated(x: Any, axis: int, times: int, *, in_a_row: bool = True) -> Any:
-    """The array with each element along an axis so many times in a row, or all of them in turn."""
+    """Repeat each element along an axis `times` times, in a row or the whole axis in turn."""
     if times == 1:
         return x
     shape, place = shape_of(x), axis + in_a_row
@@ -280,7 +279,7 @@ def _repeated(x: Any, axis: int, times: int, *, in_a_row: bool = True) -> Any:
 
 
 def _laid_out(x: Any, spec: Sequence[int], to: Sequence[int]) -> Any:
-    """An array whose axes `spec` lists, with these where `to` has them."""
+    """Return an array with axes in the order `spec`, transposed to the order `to`."""
     axes = [0] * len(spec)
     for here, there in zip(spec, to, strict=True):
         axes[there] = here
@@ -288,7 +287,7 @@ def _laid_out(x: Any, spec: Sequence[int], to: Sequence[int]) -> Any:
 
 
 def _finished(x: Any, spec: Sequence[int], lhs: Any, params: Params) -> Any:
-    """The result in its layout and dtype."""
+    """Return the result in its layout and dtype."""
     out = _laid_out(x, spec, params["dimension_numbers"].out_spec)
     return to_dtype(out, _finished_dtype(lhs, params))
 
@@ -298,15 +297,15 @@ def _finished_dtype(lhs: Any, params: Params) -> np.dtype[Any]:
 
 
 def _wide(lhs: Any, params: Params) -> np.dtype[Any]:
-    """The dtype that sums are taken in."""
+    """Return the dtype of the sums."""
     given = get_aval(lhs).dtype, params["preferred_element_type"] or FLOAT32, FLOAT32
     return max(given, key=lambda d: d.itemsize)
 
 
 def moved(x: Any, source: int, target: int, groups: int) -> Any:
-    """`x` with the groups that an axis is divided in taken out of it, and put in front of another.
+    """Return `x` with the groups of axis `source` moved to the front of axis `target`.
 
-    Both axes keep the rest of their elements in order.
+    Both axes keep their other elements in order.
     """
     shape = shape_of(x)
     split = (*shape[:source], groups, shape[source] // groups, *shape[source + 1 :])
@@ -314,7 +313,7 @@ def moved(x: Any, source: int, target: int, groups: int) -> Any:
 
 
 def fold(x: Any, dim: int, axis: int, groups: int) -> Any:
-    """`x` without axis `dim`, which becomes part of `axis` of what remains.
+    """Return `x` without axis `dim`, which becomes part of `axis` of the remaining axes.
 
     That axis is then in the order (group, dim, rest of the group).
     """

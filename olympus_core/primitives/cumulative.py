@@ -1,4 +1,4 @@
-"""Cumulative primitives: the reductions of all elements so far along an axis.
+"""Cumulative primitives: reductions of all elements up to each position along an axis.
 
 They are lowered as window reductions over the whole axis, which XLA's backends turn into scans of
 a logarithmic number of steps: no other form compiles or runs faster on the CPU.
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, get_aval, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.primitive import Batched, SingleResult, op
-from olympus_core.primitives.elementwise.base import check_kinds, constant, zeros_like
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.ir.primitive import Batched, SingleResult, op
+from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.elementwise.base import check_kinds, elementwise_constant, zeros_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ne_p
 from olympus_core.primitives.reduction import (
     Reduction,
@@ -31,7 +32,7 @@ from olympus_core.primitives.sort import along
 from olympus_core.primitives.window import emit_reduce_window
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p"]
 
@@ -41,7 +42,7 @@ Tangent = Callable[[Any, Any, Any, int, bool], Any]
 
 
 class Cumulative(SingleResult):
-    """The reduction of the elements up to each one along `axis`, or with `reverse` from it on."""
+    """The reduction of the elements up to each along `axis`, or with `reverse` from it on."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ def _product_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
 
 
 def _extremum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """The tangent of the last element so far that is the extremum; 0 where a NaN came before."""
+    """Return the tangent of the last extremum up to each position; 0 after a NaN."""
     shape = shape_of(x)
     last = np.int32(shape[axis] - 1 if reverse else 0)
     positions = op.iota(shape=shape, dimension=axis, dtype=last.dtype)
@@ -128,23 +129,23 @@ def _extremum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any
 
 
 def _log_sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """The mean of the tangents so far, weighted by exp(x).
+    """Return the mean of the tangents up to each position, weighted by exp(x).
 
-    Where the sum is infinite, each infinite element so far has the weight 1, others 0.
+    If the sum is infinite, each infinite element so far has the weight 1, and others have 0.
     """
     before = shifted(out, axis, -1 if reverse else 1, -np.inf)
-    out = op.select_n(op.eq(out, constant(out, -np.inf)), out, zeros_like(out))
-    greatest = constant(out, dtypes.finfo(get_aval(out).dtype).max)
+    out = op.select_n(op.eq(out, elementwise_constant(out, -np.inf)), out, zeros_like(out))
+    greatest = elementwise_constant(out, dtypes.finfo(get_aval(out).dtype).max)
     before, out, x = (op.min(v, greatest) for v in (before, out, x))
     kept, weight = op.exp(op.sub(before, out)), op.exp(op.sub(x, out))
     return _recurrence(kept, op.mul(t, weight), axis, reverse)
 
 
 def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
-    """y with y_i = a_i y_(i-1) + b_i along an axis.
+    """Return y with y_i = a_i y_(i-1) + b_i along an axis.
 
-    In a logarithmic number of steps (Hillis and Steele, 1986): after each, y_i is the sum over
-    the last `step` terms, and a_i the product of their factors.
+    The loop takes a logarithmic number of steps (Hillis and Steele, 1986): after each, y_i is the
+    sum over the last `step` terms, and a_i the product of their factors.
     """
     length, step = shape_of(a)[axis], 1
     while step < length:
@@ -158,7 +159,7 @@ def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
 
 
 def _log_add_exp(aval: ShapedArray, x: Any, y: Any) -> Any:
-    """log(exp x + exp y) = max + log1p(exp(-|x - y|)); where x - y is NaN (infinities), x + y."""
+    """Emit log(exp x + exp y) = max + log1p(exp(-|x - y|)); x + y if x - y is NaN (infinities)."""
     greater = mlir.op1("stablehlo.maximum", aval, (x, y))
     delta = mlir.op1("stablehlo.subtract", aval, (x, y))
     is_nan = emit_compare(ne_p, aval, delta, delta)

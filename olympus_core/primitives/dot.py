@@ -6,18 +6,19 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Linear, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import shift_all
 from olympus_core.primitives.matrices import Axes, Factor, as_matrices
 from olympus_core.primitives.precision import DotAlgorithm, DotAlgorithmPreset, precision_config
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
-    from olympus_core.mlir import ir
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.mlir.bindings import ir
 
 __all__ = ["DotDimensions", "dot_general_p", "product_dtype"]
 
@@ -26,9 +27,9 @@ DotDimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
 class DotGeneral(SingleResult):
-    """Sums products over the contracting axes, for each index of the batch axes.
+    """The sum of products over the contracting axes, for each index of the batch axes.
 
-    The result's axes are the batch axes, then the rest of lhs's, then the rest of rhs's.
+    The result's axes are the batch axes, then the other axes of lhs, then the other axes of rhs.
     """
 
     is_product: ClassVar[bool] = True
@@ -58,7 +59,7 @@ class DotGeneral(SingleResult):
         shape = lhs.sizes(lhs.batch) + lhs.sizes(lhs.free) + rhs.sizes(rhs.free)
         product = _product(lhs, rhs, ctx.aval_out.update(shape=shape), params["precision"])
         if (lhs.value, rhs.value) != operands:
-            ctx.tell_form()
+            ctx.mark_form()
         if shape == ctx.aval_out.shape:
             return product
         return mlir.op1("stablehlo.reshape", ctx.aval_out, (product,))
@@ -82,7 +83,7 @@ class DotGeneral(SingleResult):
     def _pull_back(
         self, cotangent: Any, other: Any, aval: ShapedArray, left: bool, params: dict[str, Any]
     ) -> Any:
-        """The cotangent of one side: the result's, contracted with the free axes of the other."""
+        """Return one side's cotangent: the result's, contracted with the other side's free axes."""
         contract, batch = params["dimension_numbers"]
         (mine, theirs), (my_batch, their_batch) = (
             (contract, batch) if left else (contract[::-1], batch[::-1])
@@ -100,7 +101,7 @@ class DotGeneral(SingleResult):
         axes, in_order = [*my_batch, *free, *order], range(aval.ndim)
         factors = cotangent, other
         if [*my_batch, *order, *free] == [*in_order] and _is_same_for_both(params["precision"]):
-            # the other way round nothing is transposed, which XLA's kernels for CPUs do faster
+            # this order needs no transpose, and XLA's CPU kernels are faster without one
             axes, factors = [*in_order], (other, cotangent)
             numbers = (numbers[0][::-1], numbers[1][::-1])
         out = self.bind(*factors, **(params | {"dimension_numbers": numbers}))
@@ -145,25 +146,27 @@ def _product(lhs: Factor, rhs: Factor, out: ShapedArray, precision: Any) -> ir.V
     }
     total = out
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
-        wanted = [precision.storage(a.dtype, i) for i, (_, a) in enumerate(pairs)]
-        operands = tuple([as_dtype(*p, d) for p, d in zip(pairs, wanted, strict=True)])
+        storage_dtypes = [precision.storage(a.dtype, i) for i, (_, a) in enumerate(pairs)]
+        operands = tuple(
+            [emit_conversion(*p, d) for p, d in zip(pairs, storage_dtypes, strict=True)]
+        )
         total = out.update(dtype=precision.total(out.dtype))
-        algorithm = precision.attribute(*wanted)
+        algorithm = precision.attribute(*storage_dtypes)
         if algorithm is not None:
             attributes["algorithm"] = algorithm
     elif lhs.aval.dtype != rhs.aval.dtype:
-        operands = tuple([as_dtype(*p, out.dtype) for p in pairs])
-    made = mlir.op1("stablehlo.dot_general", total, operands, attributes)
-    return as_dtype(made, total, out.dtype)
+        operands = tuple([emit_conversion(*p, out.dtype) for p in pairs])
+    product = mlir.op1("stablehlo.dot_general", total, operands, attributes)
+    return emit_conversion(product, total, out.dtype)
 
 
 def _is_same_for_both(precision: Any) -> bool:
-    """Whether the precision says the same of either factor, so that these may change places."""
+    """Return True if both factors have the same precision, so that they may be exchanged."""
     return precision is None or (type(precision) is tuple and precision[0] == precision[1])
 
 
-def as_dtype(value: Any, aval: ShapedArray, dtype: DType) -> Any:
-    """Emit the conversion of a value to a dtype, where it has another."""
+def emit_conversion(value: Any, aval: ShapedArray, dtype: DType) -> Any:
+    """Emit the conversion of a value to `dtype`, unless it has that dtype."""
     if aval.dtype == dtype:
         return value
     return mlir.op1("stablehlo.convert", aval.update(dtype=dtype), (value,))
@@ -199,15 +202,15 @@ def _check_axes(lhs: ShapedArray, rhs: ShapedArray, dimensions: DotDimensions) -
             )
 
 
-#: kinds of dtype that sums of products of a kind may have
+#: the kinds that the dtype of a sum of products may have, by the kind of its operands
 _SUMS = {"b": "buif", "u": "uif", "i": "if", "f": "f", "c": "c"}
 
 
 @functools.cache
 def product_dtype(lhs: DType, rhs: DType, preferred: DType | None) -> DType:
-    """The dtype of sums of products: `preferred`, or the wider of the two dtypes.
+    """Return the dtype of sums of products: `preferred`, or the wider of the two dtypes.
 
-    Raises DTypeError where the sums do not fit it.
+    Raise DTypeError if `preferred` cannot represent the sums.
     """
     if lhs != rhs and _range_of(lhs) == _range_of(rhs):
         raise DTypeError(

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms along the last axes.
 
-A transform is linear, and the one of complex numbers is a symmetric matrix.  So the rules are
-those of linear algebra; only the halves that transforms of real numbers leave out need care.
+A transform is linear, and the transform of complex numbers is a symmetric matrix.  So the rules
+follow from linear algebra; only the frequencies that transforms of real numbers omit need care.
 """
 
 from __future__ import annotations
@@ -13,20 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
-from olympus_core.primitives.elementwise.base import at_front, constant, spread, zero_like
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.elementwise.base import (
+    at_front,
+    elementwise_constant,
+    spread,
+    zero_like,
+)
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["FftType", "fft_p"]
 
 
 class FftType(enum.IntEnum):
-    """Which transform: forward or inverse, of complex numbers or to and from real ones."""
+    """The kind of transform: forward or inverse, of complex numbers or to and from real ones."""
 
     FFT = 0
     IFFT = 1
@@ -40,8 +46,8 @@ _OPERANDS = {FftType.RFFT: "float32 or float64"}
 class Fft(LinearPrimitive, SingleResult):
     """The transform of kind `fft_type` along the last axes, one for each of `fft_lengths`.
 
-    The lengths are those of the signal.  A real signal of n samples along the last axis has
-    n // 2 + 1 frequencies: RFFT gives those, and IRFFT takes them.  IFFT and IRFFT divide by the
+    The lengths are the lengths of the signal.  A real signal of n samples along the last axis has
+    n // 2 + 1 frequencies: RFFT returns them, and IRFFT takes them.  IFFT and IRFFT divide by the
     number of samples.
     """
 
@@ -71,7 +77,7 @@ class Fft(LinearPrimitive, SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, (x,) = ctx.aval_out, ctx.avals_in
-        if not out.size or not x.size:  # a sum of nothing
+        if not out.size or not x.size:  # the sum over no elements
             return mlir.full(out, 0)
         attributes = {
             "fft_type": mlir.parsed_attr(f"#stablehlo<fft_type {params['fft_type'].name}>"),
@@ -94,7 +100,7 @@ class Fft(LinearPrimitive, SingleResult):
 
 
 def _of_frequencies_left_out(c: Any, lengths: Shape) -> Any:
-    """The real part of the transform of the cotangent, with zeros for the frequencies left out."""
+    """Return the real part of the cotangent's transform, with zeros for the omitted frequencies."""
     shape = shape_of(c)
     missing = lengths[-1] - shape[-1]
     config = (*((0, 0, 0),) * (len(shape) - 1), (0, missing, 0))
@@ -103,9 +109,9 @@ def _of_frequencies_left_out(c: Any, lengths: Shape) -> Any:
 
 
 def _of_frequencies_that_stand_for_two(c: Any, lengths: Shape) -> Any:
-    """The conjugate of the transform, doubled where the mirrored frequency is not given too.
+    """Return the conjugate of the transform, doubled where the mirrored frequency is omitted.
 
-    It is given for frequency 0, and for the middle one of an even length.
+    Frequency 0, and the middle one of an even length, are their own mirror images.
     """
     found = op.fft(c, fft_type=FftType.RFFT, fft_lengths=lengths)
     real, imag = op.real(found), op.imag(found)
@@ -114,7 +120,7 @@ def _of_frequencies_that_stand_for_two(c: Any, lengths: Shape) -> Any:
     alone = op.eq(k, np.int32(0))
     if lengths[-1] % 2 == 0:
         alone = op.or_(alone, op.eq(k, np.int32(lengths[-1] // 2)))
-    once, twice = (spread(constant(real, n / count), shape) for n in (1, 2))
+    once, twice = (spread(elementwise_constant(real, n / count), shape) for n in (1, 2))
     weights = op.select_n(alone, twice, once)
     return op.complex(op.mul(real, weights), op.neg(op.mul(imag, weights)))
 

@@ -1,7 +1,7 @@
-"""Gather, which reads windows at computed positions, and what it shares with scatter.
+"""Gather, which reads windows at computed positions, and helpers that scatter shares.
 
 `indices` has a vector of coordinates in its last axis, and one window is read for each; the
-dimension numbers, XLA's, say which axes of which array stand for what.
+dimension numbers, as in XLA, map the axes of the arrays to each other.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
-from olympus_core.errors import ArgumentError, ShapeError
-from olympus_core.primitive import Batched, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.primitive import Batched, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import BOOL, move_axis, shift_all, spread, zero_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "GatherDimensionNumbers",
@@ -40,12 +41,12 @@ Axes = tuple[int, ...]
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which axes of a gather stand for what.
+    """The roles of the axes of a gather.
 
     `offset_dims`: the axes of the result that run over a window; `collapsed_slice_dims`: the axes
-    of the operand, of window length 1, that the result lacks; `start_index_map`: the axis of the
-    operand that each coordinate is of; `operand_batching_dims`, `start_indices_batching_dims`: axes
-    that operand and indices share.
+    of the operand, of window length 1, that the result lacks; `start_index_map`: the operand
+    axis of each coordinate; `operand_batching_dims`, `start_indices_batching_dims`: axes that
+    operand and indices share.
     """
 
     offset_dims: Axes
@@ -56,7 +57,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which axes of a scatter stand for what; the mirror image of GatherDimensionNumbers."""
+    """The roles of the axes of a scatter; the mirror image of GatherDimensionNumbers."""
 
     update_window_dims: Axes
     inserted_window_dims: Axes
@@ -66,11 +67,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(enum.Enum):
-    """What becomes of a window that is out of bounds.
+    """The handling of windows that are out of bounds.
 
-    CLIP moves it inside.  FILL_OR_DROP reads a fill value, and drops what would be written.
-    PROMISE_IN_BOUNDS says that there is none (reads are then clipped, writes dropped).  ONE_HOT
-    reads zeros.
+    CLIP moves the window inside.  FILL_OR_DROP reads a fill value, and drops updates.
+    PROMISE_IN_BOUNDS promises that no window is out of bounds (reads are then clipped, writes
+    dropped).  ONE_HOT reads zeros.
     """
 
     CLIP = 1
@@ -80,9 +81,9 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode of a name, such as "clip"; None is FILL_OR_DROP.
+        """Return the mode with a name, such as "clip"; None is FILL_OR_DROP.
 
-        Raises ShapeError (a ValueError) for a name that no mode has.
+        Raise ShapeError (a ValueError) for an unknown name.
         """
         if isinstance(s, GatherScatterMode):
             return s
@@ -104,7 +105,7 @@ _MODES: dict[str | None, GatherScatterMode] = {
 
 
 def require(holds: bool, name: str, avals: tuple[ShapedArray, ...], why: str) -> None:
-    """Raise ShapeError, with the operands' types and the reason, unless something holds."""
+    """Raise ShapeError, with the operands' types and the reason `why`, unless `holds`."""
     if not holds:
         text = ", ".join(a.short_name() for a in avals)
         raise ShapeError(f"{name} of {text}: {why}")
@@ -113,7 +114,7 @@ def require(holds: bool, name: str, avals: tuple[ShapedArray, ...], why: str) ->
 def check_indices(
     name: str, avals: tuple[ShapedArray, ...], coordinates: Axes, batching: tuple[Axes, Axes]
 ) -> None:
-    """Check indices, the axes their coordinates are of, and the axes shared with the operand."""
+    """Check indices, the operand axes of their coordinates, and the axes that both share."""
     x, indices = avals[:2]
     if dtypes.kind(indices.dtype) not in "iu":
         raise ArgumentError(f"{name} needs integer indices, and got {indices.long_name()}")
@@ -138,17 +139,17 @@ def check_indices(
 
 
 def distinct(axes: Axes, rank: int) -> bool:
-    """Whether axes are of an array of this rank, and none is twice."""
+    """Return True if `axes` are distinct axes of an array of rank `rank`."""
     return len(set(axes)) == len(axes) and all(0 <= a < rank for a in axes)
 
 
 def increasing(axes: Axes, rank: int) -> bool:
-    """Whether axes are of an array of this rank, each greater than the one before."""
+    """Return True if `axes` are axes of an array of rank `rank`, in strictly increasing order."""
     return distinct(axes, rank) and list(axes) == sorted(axes)
 
 
 def merge(rank: int, window_dims: Axes, window: list[int], batch: Shape) -> Shape:
-    """A shape with the window's lengths at `window_dims`, and the batch's elsewhere, in order."""
+    """Return a shape with the window's lengths at `window_dims`, and the batch's elsewhere."""
     rest, shape = iter(batch), [0] * rank
     for d, n in zip(window_dims, window, strict=True):
         shape[d] = n
@@ -156,7 +157,7 @@ def merge(rank: int, window_dims: Axes, window: list[int], batch: Shape) -> Shap
 
 
 def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int]) -> Any:
-    """Emit a bound for each coordinate, at every vector of coordinates."""
+    """Emit a bound for each coordinate, for every vector of coordinates."""
     if len(set(bounds)) == 1:
         return mlir.full(indices, bounds[0])
     row = ctx.numpy_constant(np.array(bounds, indices.dtype))
@@ -166,8 +167,8 @@ def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int
 class Gather(SingleResult):
     """Windows of `slice_sizes` at each of the coordinates in the indices.
 
-    No array is moved or repeated for a batch: a mapped operand has one more axis in each window,
-    mapped indices have more windows, and axes of both are batching axes.
+    Batching moves and repeats no array: a mapped operand has one more axis in each window, mapped
+    indices have more windows, and if both are mapped their mapped axes are batching axes.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -202,7 +203,7 @@ class Gather(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x, indices = operands
         if params["mode"] in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS):
-            return _gather(ctx, x, indices, params)  # XLA clips
+            return _gather(ctx, x, indices, params)  # XLA clamps the coordinates
         aval = _signed(ctx.avals_in[1])
         if aval is not ctx.avals_in[1]:
             indices = mlir.op1("stablehlo.convert", aval, (indices,))
@@ -248,7 +249,7 @@ class Gather(SingleResult):
             if di == len(shape_of(indices)) - 1:
                 indices, di = move_axis(indices, di, 0), 0
             numbers, place = _over_indices(numbers, dx, di, rank)
-            again = dx is None or di > 0  # the order, and the positions, start again
+            again = dx is None or di > 0  # the order, and the positions, restart for each
             for name in ("indices_are_sorted", "unique_indices"):
                 params[name] = params[name] and not again
         params["dimension_numbers"] = numbers
@@ -272,13 +273,13 @@ def _gather(ctx: LoweringContext, x: Any, indices: Any, params: dict[str, Any]) 
 
 
 def _signed(indices: ShapedArray) -> ShapedArray:
-    """The aval of indices in a signed dtype that holds them and every bound below 2**31."""
+    """Return the aval of indices in a signed dtype that holds them and every bound below 2**31."""
     wide = indices.dtype.itemsize > 4 or indices.dtype == np.dtype("uint32")
     return shaped(indices.shape, np.dtype("int64" if wide else "int32"))
 
 
 def _inside(ctx: LoweringContext, indices: Any, aval: ShapedArray, params: dict[str, Any]) -> Any:
-    """Emit, for each vector of coordinates, whether its window lies within the operand."""
+    """Emit a bool for each vector of coordinates: True if its window is within the operand."""
     dims: GatherDimensionNumbers = params["dimension_numbers"]
     x, sizes = ctx.avals_in[0], params["slice_sizes"]
     last = emit_bounds(ctx, aval, [x.shape[i] - sizes[i] for i in dims.start_index_map])
@@ -290,15 +291,17 @@ def _inside(ctx: LoweringContext, indices: Any, aval: ShapedArray, params: dict[
         return mlir.op1("stablehlo.reshape", inside, (both,))
     init = ctx.numpy_constant(np.asarray(True))
     over = {"dimensions": mlir.i64_array((aval.ndim - 1,))}
-    made = mlir.op("stablehlo.reduce", [mlir.tensor_type(inside)], (both, init), over, regions=1)
-    fill_region(made, [flag], lambda a, b: (mlir.op1("stablehlo.and", flag, (a, b)),))
-    return made.result
+    operation = mlir.op(
+        "stablehlo.reduce", [mlir.tensor_type(inside)], (both, init), over, regions=1
+    )
+    fill_region(operation, [flag], lambda a, b: (mlir.op1("stablehlo.and", flag, (a, b)),))
+    return operation.result
 
 
 def _over_operand(
     numbers: GatherDimensionNumbers, dim: int, rank: int
 ) -> tuple[GatherDimensionNumbers, int]:
-    """Numbers for an operand with one more axis, whole in every window; its place in the result."""
+    """Return numbers for an operand with one more axis, and that axis's position in the result."""
     absent = {
         _shift(a, dim) for a in (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
     }
@@ -320,9 +323,9 @@ def _over_operand(
 def _over_indices(
     numbers: GatherDimensionNumbers, of_operand: int | None, dim: int, rank: int
 ) -> tuple[GatherDimensionNumbers, int]:
-    """Numbers for indices, and where it is mapped an operand, with one more axis."""
-    rest = [i for i in range(rank) if i not in numbers.offset_dims]
-    place = rest[dim] if dim < len(rest) else rank
+    """Return numbers for indices, and if it is mapped an operand, with one more axis."""
+    batch_dims = [i for i in range(rank) if i not in numbers.offset_dims]
+    place = batch_dims[dim] if dim < len(batch_dims) else rank
     pairs = list(
         zip(
             numbers.operand_batching_dims,
@@ -347,7 +350,7 @@ def _over_indices(
 
 
 def _shift(axis: int, dim: int) -> int:
-    """An axis of a value, as one of the array that has a mapped axis at `dim` as well."""
+    """Return an axis of a value as an axis of the array that also has a mapped axis at `dim`."""
     return axis + (axis >= dim)
 
 

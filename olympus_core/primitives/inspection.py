@@ -1,38 +1,39 @@
-"""The inspection of where an array lies: a function of the user's is told its sharding."""
+"""The inspection of the sharding of an array by a callback of the user."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import mlir, xla
-from olympus_core.avals import Shape, ShapedArray, shape_of
-from olympus_core.primitive import Batched, MultipleResults
-from olympus_core.sharding import Sharding, SingleDeviceSharding
-from olympus_core.source import function_name
+from olympus_core import xla
+from olympus_core.base.avals import Shape, ShapedArray, shape_of
+from olympus_core.base.source import function_name
+from olympus_core.ir.primitive import Batched, MultipleResults
+from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["Inspection", "inspect_sharding_p"]
 
-#: what XLA's partitioner knows the operation by
+#: the name of the operation in XLA's partitioner
 _TARGET = "InspectSharding"
 
 
 class Inspection:
-    """What is called with the shape and the sharding of an array, and `name`d so in programs.
+    """A callback that takes the shape and the sharding of an array, with a `name` for programs.
 
-    It is equal to itself alone, and so are the equations that have it.
+    An inspection equals only itself, and so do the equations that contain it.
     """
 
-    def __init__(self, tell: Callable[[Shape, Sharding], Any], name: str) -> None:
-        self.tell = tell
+    def __init__(self, callback: Callable[[Shape, Sharding], Any], name: str) -> None:
+        self.callback = callback
         self.name = name
 
     @staticmethod
     def of(callback: Callable[[Sharding], Any]) -> Inspection:
-        """That of a function of the sharding alone."""
+        """Return the inspection of a function of the sharding alone."""
         return Inspection(lambda _, sharding: callback(sharding), function_name(callback))
 
     def __repr__(self) -> str:
@@ -40,11 +41,11 @@ class Inspection:
 
 
 class InspectSharding(MultipleResults):
-    """Tells `callback`, an `Inspection`, where its operand lies; it has no results.
+    """Call `callback`, an `Inspection`, with the operand's shape and sharding; it has no results.
 
-    For a value that is known it does so at once.  In a program it does when that is compiled: its
-    operation is in no module but the one that the compiler gets, for it has an address of the
-    process in it.  In reverse there is nothing to do.
+    Outside of a program the callback runs immediately; in a program it runs when the program is
+    compiled.  Only the module that the compiler gets contains the operation, because it contains an
+    address of the process.  The transpose does nothing.
     """
 
     inlined: ClassVar[bool] = True
@@ -57,9 +58,9 @@ class InspectSharding(MultipleResults):
     def run_in_place(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         (value,) = args
         sharding = getattr(value, "sharding", None)
-        if not isinstance(sharding, Sharding):  # an array of NumPy goes there where it is used
+        if not isinstance(sharding, Sharding):  # a NumPy array will be placed there
             sharding = SingleDeviceSharding(xla.default_device())
-        params["callback"].tell(shape_of(value), sharding)
+        params["callback"].callback(shape_of(value), sharding)
         return []
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Joining primitives: they put arrays together along an axis, or cut one apart."""
+"""Joining primitives: they join arrays along an axis, or split one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.errors import ShapeError
-from olympus_core.primitive import (
+from olympus_core.base.avals import ShapedArray, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import (
     Batched,
     Linear,
     LinearPrimitive,
@@ -18,11 +17,12 @@ from olympus_core.primitive import (
     SingleResult,
     op,
 )
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import at_front, check_one_dtype, spread, zeros_like
 from olympus_core.primitives.slicing import emit_slice
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["concatenate_p", "split_p", "stack_p", "unstack_p"]
 
@@ -45,12 +45,12 @@ def _check_axis(name: str, x: ShapedArray, axis: int, rank: int) -> None:
 
 
 def _zero(aval: ShapedArray) -> Any:
-    """Zero as a scalar of a type's dtype."""
+    """Return zero as a scalar of the dtype of `aval`."""
     return np.zeros((), aval.dtype)[()]
 
 
 class _Joined(SingleResult):
-    """The operands side by side: linear in all of them together."""
+    """A primitive that joins its operands, and is linear in all of them together."""
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

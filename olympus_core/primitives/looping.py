@@ -1,4 +1,4 @@
-"""Loops in rules that are algorithms on primitives, which `LoweringContext.apply` runs."""
+"""Loops in rules that are written on primitives, which `LoweringContext.apply` runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import trace
-from olympus_core.primitive import op
+from olympus_core.ir import trace
+from olympus_core.ir.primitive import op
 
 __all__ = ["repeat", "repeat_while"]
 
@@ -16,13 +16,13 @@ __all__ = ["repeat", "repeat_while"]
 def repeat_while(
     condition: Callable[..., Any], body: Callable[..., Sequence[Any]], *carry: Any
 ) -> list[Any]:
-    """`while condition(*carry): carry = body(*carry)`; the last carry."""
-    emitting: Any = trace.current()  # the one that LoweringContext.apply makes current
+    """Run `while condition(*carry): carry = body(*carry)`; return the last carry."""
+    emitting: Any = trace.current_trace()  # LoweringContext.apply makes it current
     return list(emitting.while_loop(condition, body, carry))
 
 
 def repeat(count: int, body: Callable[..., Sequence[Any]], *carry: Any) -> list[Any]:
-    """`for i in range(count): carry = body(i, *carry)`, with i an int32; the last carry."""
+    """Run `for i in range(count): carry = body(i, *carry)`, i an int32; return the last carry."""
 
     def step(i: Any, *rest: Any) -> Sequence[Any]:
         return op.add(i, np.int32(1)), *body(i, *rest)

@@ -1,12 +1,12 @@
-"""The factors of a product as XLA's compiler for CPUs takes them: as matrices.
+"""Factors of a product as matrices, the form that XLA's compiler for CPUs uses.
 
-It makes a product of two matrices of any other (`DotDecomposer`): it brings the axes of each factor
-in order and joins those that are summed over, and those that are not.  A factor whose axes are not
-in order, such as one of the gradient of weights, is copied for that, and all elementwise operations
-that it is made of are computed once more.  Two matrices whose axes are in another order it
-multiplies as they are.  So axes that stand side by side are joined here: nothing is copied.
+XLA rewrites any product as a product of two matrices (`DotDecomposer`): it brings the axes of each
+factor in order, and joins the contracting axes and the free axes.  It copies a factor whose axes
+are not in order, such as a factor of the gradient of weights, and recomputes the elementwise
+operations that produce the factor.  XLA multiplies two matrices with axes in another order without
+a copy.  So this module joins adjacent axes, which copies nothing.
 
-Batches are left to it: its product of batches takes as long with such matrices as with copies.
+Batched products are left to XLA: they take as long with such matrices as with copies.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray
+from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
-    from olympus_core.mlir import ir
+    from olympus_core.mlir.bindings import ir
 
 __all__ = ["Axes", "Factor", "as_matrices"]
 
@@ -26,7 +26,7 @@ Axes = tuple[int, ...]
 
 
 class Factor(NamedTuple):
-    """A factor of a product, and its axes: summed over, of the batch, and free."""
+    """A factor of a product, and its contracting, batch and free axes."""
 
     value: ir.Value
     aval: ShapedArray
@@ -35,16 +35,16 @@ class Factor(NamedTuple):
 
     @property
     def free(self) -> Axes:
-        """The axes that the result has of this factor alone."""
+        """The axes of this factor alone that the result has."""
         others = self.contract + self.batch
         return tuple([i for i in range(self.aval.ndim) if i not in others])
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
-        """The sizes of some axes."""
+        """Return the sizes of `axes`."""
         return tuple([self.aval.shape[i] for i in axes])
 
     def joined(self, contract: bool) -> Factor:
-        """The factor with its free axes as one, and with `contract` those that are summed over."""
+        """Return the factor with its free axes joined, and with `contract` its contracting axes."""
         runs = [axes for axes in (self.free, self.contract if contract else ()) if _is_run(axes)]
         begin = {axes[0]: axes for axes in runs}
         within = {i for axes in runs for i in axes[1:]}
@@ -60,9 +60,9 @@ class Factor(NamedTuple):
 
 
 def as_matrices(lhs: Factor, rhs: Factor) -> tuple[Factor, Factor]:
-    """The factors of a product, with axes that stand side by side joined where XLA would copy.
+    """Return the factors of a product, with adjacent axes joined where XLA would copy.
 
-    The axes of their product are to be parted again.
+    The caller splits the axes of the product again.
     """
     in_order = (
         lhs.batch + lhs.free + lhs.contract == tuple(range(lhs.aval.ndim)),
@@ -78,5 +78,5 @@ def as_matrices(lhs: Factor, rhs: Factor) -> tuple[Factor, Factor]:
 
 
 def _is_run(axes: Axes) -> bool:
-    """Whether these are several axes that stand side by side, in order."""
+    """Return True if these are two or more adjacent axes in order."""
     return len(axes) > 1 and axes == tuple(range(axes[0], axes[-1] + 1))

@@ -1,7 +1,7 @@
-"""Integers that are in the order of the elements of an array, and say where each was.
+"""Integers in the order of an array's elements, each with the position of its element.
 
-XLA's CPU compiler sorts plain integers several times as fast as what it has to compare by a
-program, and reduces them by vector instructions.  The functions run under `LoweringContext.apply`.
+XLA's CPU compiler sorts plain integers several times as fast as values with a comparison program,
+and reduces them by vector instructions.  The functions run under `LoweringContext.apply`.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray, get_aval, shape_of
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant, to_dtype, zero_like
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of
+from olympus_core.ir.primitive import op
+from olympus_core.primitives.elementwise.base import elementwise_constant, to_dtype, zero_like
 
-__all__ = ["fits", "key_and_position", "packed_argmax", "packed_argmin", "position_of"]
+__all__ = ["fits_order_key", "key_and_position", "packed_argmax", "packed_argmin", "position_of"]
 
-#: elements below which one more pass over them takes longer than it saves
+#: size below which one more pass over the elements takes longer than it saves
 _FEW = 1024
 _FLOATS = ("float16", "bfloat16", "float32")
 _WORD = np.int64(0xFFFFFFFF)
 INT32, INT64, FLOAT32 = np.dtype("int32"), np.dtype("int64"), np.dtype("float32")
 
 
-def fits(x: ShapedArray, axis: int) -> bool:
-    """Whether elements and their positions along an axis fit keys, and are enough for a gain."""
+def fits_order_key(x: ShapedArray, axis: int) -> bool:
+    """Return True if keys can hold the elements and positions, and `x` is large enough."""
     kind = dtypes.kind(x.dtype)
     narrow = dtypes.long_name(x.dtype) in _FLOATS or (kind in "biu" and x.dtype.itemsize <= 4)
     return narrow and x.size >= _FEW and x.shape[axis] < 2**31
 
 
 def key_and_position(x: Any, axis: int, *, rising: bool = True) -> Any:
-    """For each element an int64: above a key in the order of the elements, below its position.
+    """Return an int64 for each element: an ordered key in the high word, the position in the low.
 
-    -0 and 0 have one key, and so have all NaNs, which is the greatest.  Positions are those along
-    the axis, or with `rising` false less the later an element is.
+    -0 and 0 have one key, and all NaNs have the greatest key.  Positions count along the axis; with
+    `rising` False they count down from 2**32 - 1.
     """
     place = op.iota(shape=shape_of(x), dimension=axis, dtype=INT64)
     if not rising:
@@ -45,21 +45,21 @@ def key_and_position(x: Any, axis: int, *, rising: bool = True) -> Any:
 
 
 def position_of(packed: Any, *, rising: bool = True) -> Any:
-    """The positions that `key_and_position` put below the keys, as int64."""
+    """Return the positions that `key_and_position` put in the low words, as int64."""
     place = op.and_(packed, _WORD)
     return place if rising else op.sub(_WORD, place)
 
 
 def _key(x: Any) -> Any:
-    """An int32 for each element, in their order."""
+    """Return an int32 for each element, in the order of the elements."""
     dtype = get_aval(x).dtype
     kind = dtypes.kind(dtype)
     if kind == "f":
         x = to_dtype(x, FLOAT32)
         x = op.select_n(op.eq(x, zero_like(x)), x, zero_like(x))
-        x = op.select_n(op.ne(x, x), x, constant(x, np.nan))
+        x = op.select_n(op.ne(x, x), x, elementwise_constant(x, np.nan))
         bits = op.bitcast_convert_type(x, new_dtype=INT32)
-        # of negative numbers the greater has the lesser bits
+        # among negative numbers the greater one has the lesser bits
         sign = op.shift_right_arithmetic(bits, np.int32(31))
         return op.xor(bits, op.and_(sign, np.int32(0x7FFFFFFF)))
     if kind == "u" and dtype.itemsize == 4:
@@ -68,12 +68,12 @@ def _key(x: Any) -> Any:
 
 
 def packed_argmax(x: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:
-    """The position of the first greatest float along one axis; a NaN is greater than all."""
+    """Return the position of the first greatest float along one axis; NaN is greater than all."""
     packed = key_and_position(x, axes[0], rising=False)
     place = position_of(op.reduce_max(packed, axes=axes), rising=False)
     return to_dtype(place, index_dtype)
 
 
 def packed_argmin(x: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:
-    """The position of the first least float along one axis; a NaN is less than all."""
+    """Return the position of the first least float along one axis; NaN is less than all."""
     return packed_argmax(op.neg(x), axes, index_dtype)

@@ -1,7 +1,7 @@
-"""What precision a contraction may be computed in.
+"""The precisions in which a contraction may be computed.
 
-It makes the parameter `precision` of `dot_general` and `conv_general_dilated` of the names and
-values that users give, and the attributes of StableHLO of that.
+The module converts the names and values of users to the parameter `precision` of `dot_general` and
+`conv_general_dilated`, and the parameter to attributes of StableHLO.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.context import state, switched
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.context import state, switched
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, DTypeError
+from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
+    from olympus_core.ir.typing import DTypeLike
     from olympus_core.library.lax.dot import PrecisionLike
-    from olympus_core.library.typing import DTypeLike
-    from olympus_core.mlir import ir
+    from olympus_core.mlir.bindings import ir
 
 __all__ = [
     "DotAlgorithm",
@@ -36,7 +37,7 @@ __all__ = [
 
 
 class Precision(enum.Enum):
-    """How exactly a target multiplies float32: `DEFAULT` is its fastest way, `HIGHEST` full."""
+    """The precision of float32 products on a target: `DEFAULT` is the fastest, `HIGHEST` full."""
 
     DEFAULT = 0
     HIGH = 1
@@ -66,7 +67,7 @@ _NAMES: dict[object, Precision] = {
 
 
 class DotAlgorithm(NamedTuple):
-    """An algorithm in full: dtypes that operands are rounded to, dtype of sums, and passes.
+    """A complete algorithm: dtypes that operands are rounded to, dtype of sums, and passes.
 
     The operands are split into `component_count` parts of their dtype, and
     `num_primitive_operations` products of parts are summed.
@@ -81,21 +82,21 @@ class DotAlgorithm(NamedTuple):
     allow_imprecise_accumulation: bool = False
 
     def storage(self, operand: DType, which: int) -> DType:
-        """The dtype that operand 0 or 1, of dtype `operand`, is converted to first."""
+        """Return the dtype that operand 0 or 1, of dtype `operand`, is first converted to."""
         return dtypes.dtype(self[which])
 
     def total(self, out: DType) -> DType:
-        """The dtype of the operation's result, before it is converted to `out`."""
+        """Return the dtype of the operation's result, before the conversion to `out`."""
         return dtypes.dtype(self.accumulation_type)
 
     def attribute(self, lhs: DType, rhs: DType) -> ir.Attribute:
-        """The attribute, for operands of the given dtypes."""
+        """Return the attribute for operands of these dtypes."""
         types = [str(mlir.element_type(dtypes.dtype(t))) for t in self[:3]]
         return _attribute(types, self[3:6], self.allow_imprecise_accumulation)
 
 
 class _Row(NamedTuple):
-    """A preset: MLIR's type of an operand, dtypes stored as, dtype of the sum, and passes."""
+    """A preset: MLIR's type of an operand, its storage dtypes, the dtype of the sum, and passes."""
 
     rounded: str
     storage: tuple[str, ...]
@@ -119,9 +120,9 @@ _ROWS = {
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """The algorithms that targets have: dtype of each operand, of the sum, and passes.
+    """The algorithms of targets: the dtype of each operand, of the sum, and passes.
 
-    `F8` presets take float8 operands as they are; `ANY` sums are of the result's dtype.
+    `F8` presets take float8 operands unchanged; sums of an `ANY` preset have the result's dtype.
     """
 
     DEFAULT = 0
@@ -147,23 +148,23 @@ class DotAlgorithmPreset(enum.Enum):
     __str__ = __repr__
 
     def storage(self, operand: DType, which: int) -> DType:
-        """The dtype that an operand of dtype `operand` is converted to first."""
+        """Return the dtype that an operand of dtype `operand` is first converted to."""
         row = _ROWS.get(self.name)
         if row is None or dtypes.long_name(operand) in row.storage:
             return operand
         return dtypes.dtype(row.storage[0])
 
     def total(self, out: DType) -> DType:
-        """The dtype of the operation's result, before it is converted to `out`."""
+        """Return the dtype of the operation's result, before the conversion to `out`."""
         row = _ROWS.get(self.name)
         if row is not None:
             return dtypes.dtype(row.total)
         return np.dtype("float32") if "F8_F32" in self.name else out
 
     def attribute(self, lhs: DType, rhs: DType) -> ir.Attribute | None:
-        """The attribute, for operands of the given dtypes; None leaves it to the target.
+        """Return the attribute for operands of these dtypes; None leaves the choice to the target.
 
-        Raises DTypeError for a float8 preset with other operands.
+        Raise DTypeError for a float8 preset with other operands.
         """
         row = _ROWS.get(self.name)
         if row is not None:
@@ -181,12 +182,12 @@ class DotAlgorithmPreset(enum.Enum):
         return _attribute([*types, "f32"], (1, 1, 1), "FAST" in self.name)
 
 
-#: what a contraction's parameter `precision` may be
+#: the values of a contraction's parameter `precision`
 Params = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
 
 def default_precision() -> Params:
-    """The precision of contractions that ask for none."""
+    """Return the precision of contractions without an explicit one."""
     found: Params = state.default_matmul_precision
     return found
 
@@ -194,9 +195,9 @@ def default_precision() -> Params:
 def default_matmul_precision(
     precision: PrecisionLike,
 ) -> contextlib.AbstractContextManager[None]:
-    """Within the context, compute contractions that ask for no precision in this one.
+    """Within the context, compute contractions without an explicit precision in this one.
 
-    `precision` is what `parsed_precision` takes; None leaves the choice to the target.
+    `precision` is a value that `parsed_precision` accepts; None leaves the choice to the target.
 
     >>> with default_matmul_precision("float32"):
     ...     y = x @ w
@@ -205,14 +206,14 @@ def default_matmul_precision(
 
 
 def canonical_precision(precision: Any) -> Params:
-    """What the user asks for as a parameter; for None the default of the surroundings."""
+    """Return the parameter for a user's precision; for None the default of the context."""
     return default_precision() if precision is None else parsed_precision(precision)
 
 
 def parsed_precision(precision: Any) -> Params:
-    """What the user asks for as a parameter: None, a Precision, its name, a pair, an algorithm.
+    """Return the parameter for None, a Precision, its name, a pair, or an algorithm.
 
-    Raises ArgumentError (a ValueError) for anything else.
+    Raise ArgumentError (a ValueError) for anything else.
     """
     if precision is None:
         return None
@@ -232,7 +233,7 @@ def parsed_precision(precision: Any) -> Params:
 
 
 def _attribute(types: Sequence[str], counts: Sequence[int], imprecise: bool) -> ir.Attribute:
-    """The attribute for the types of lhs, rhs and sum; components of lhs and rhs, and passes."""
+    """Return the attribute: types of lhs, rhs and sum; numbers of components and of passes."""
     return mlir.parsed_attr(
         f"#stablehlo.dot_algorithm<lhs_precision_type = {types[0]}, "
         f"rhs_precision_type = {types[1]}, accumulation_type = {types[2]}, "
@@ -243,7 +244,7 @@ def _attribute(types: Sequence[str], counts: Sequence[int], imprecise: bool) -> 
 
 
 def precision_config(precision: Params) -> ir.Attribute:
-    """The attribute `precision_config`; an algorithm leaves it at the default."""
+    """Return the attribute `precision_config`; with an algorithm it is the default."""
     lhs = rhs = Precision.DEFAULT
     if precision is not None and not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         lhs, rhs = precision

@@ -1,9 +1,9 @@
 """Random primitives: bits from keys, and keys from seeds and from other keys.
 
-A key is two uint32 words along the last axis.  Everything is a hash of a key and a counter, the
-20-round Threefry-2x32 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011);
-element i of a result hashes the 64-bit counter i, so that no element depends on another.  The
-hash is a function of the module, one for each shape it is applied at.
+A key is two uint32 words along the last axis.  Every value is a hash of a key and a counter, by
+the 20-round Threefry-2x32 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC
+2011); element i of a result hashes the 64-bit counter i, so that no element depends on another.
+The hash is a function of the module, one for each shape of its operands.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Batched, Primitive, SingleResult
+from olympus_core.base.avals import Shape, ShapedArray, shaped
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.base.source import Source
+from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
+from olympus_core.ir.primitive import Batched, Primitive, SingleResult
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.base import at_front
 from olympus_core.primitives.elementwise.logic import (
@@ -27,10 +28,9 @@ from olympus_core.primitives.elementwise.logic import (
     shift_right_logical_p,
     xor_p,
 )
-from olympus_core.source import Source
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p"]
 
@@ -44,13 +44,13 @@ PARITY = 0x1BD11BDA
 
 
 class _Words:
-    """Collects equations on uint32 arrays."""
+    """A collection of equations on uint32 arrays."""
 
     def __init__(self) -> None:
         self.eqns: list[Eqn] = []
 
     def __call__(self, primitive: Primitive, x: Atom, y: Atom | int) -> Var:
-        """One more equation; an int is a literal word."""
+        """Add an equation and return its result; an int is a literal word."""
         other = y if isinstance(y, (Var, Literal)) else Literal(np.uint32(y), _WORD)
         (aval,) = primitive.out_avals((x.aval, other.aval), {})
         out = Var(aval)
@@ -58,16 +58,16 @@ class _Words:
         return out
 
     def rotate(self, x: Atom, bits: int) -> Var:
-        """The bits of each word moved to the left, and around."""
+        """Return the words with their bits rotated to the left."""
         left = self(shift_left_p, x, bits)
         return self(or_p, left, self(shift_right_logical_p, x, 32 - bits))
 
 
 @functools.lru_cache(maxsize=1024)
 def threefry2x32(key: Shape, high: Shape, low: Shape) -> Olympuspr:
-    """The program (key word 1, key word 2, counter high, counter low) -> two words of hash.
+    """Return the program (key word 1, key word 2, counter high, counter low) -> two hash words.
 
-    Each shape is that of the others, or ().
+    All shapes that are not () are equal.
     """
     words = _Words()
     k0, k1, x0, x1 = invars = tuple(Var(shaped(s, UINT32)) for s in (key, key, high, low))
@@ -85,7 +85,7 @@ def threefry2x32(key: Shape, high: Shape, low: Shape) -> Olympuspr:
 
 
 def _key_words(ctx: LoweringContext, keys: Any, shape: Shape) -> tuple[list[Any], Shape]:
-    """The words of `keys` for results of shape (*batch, *shape): scalars of an unbatched key."""
+    """Return the words of `keys` for results of shape (*batch, *shape); scalars if not batched."""
     batch = ctx.avals_in[0].shape[:-1]
     words = []
     for i in range(2):
@@ -104,7 +104,7 @@ def _key_words(ctx: LoweringContext, keys: Any, shape: Shape) -> tuple[list[Any]
 
 
 def _counter(shape: Shape, dtype: np.dtype[Any]) -> Any:
-    """The row-major index of each element, as a sum over axes so that it can be partitioned."""
+    """Return each element's row-major index, as a sum over axes so that it can be partitioned."""
     aval, total, stride = shaped(shape, dtype), None, 1
     for axis in reversed(range(len(shape))):
         dimension = {"iota_dimension": mlir.i64_attr(axis)}
@@ -117,7 +117,7 @@ def _counter(shape: Shape, dtype: np.dtype[Any]) -> Any:
 
 
 def _counters(shape: Shape) -> tuple[Any, Shape, Any]:
-    """The counters' high words, the high words' shape, and the low words."""
+    """Return the counters' high words, the high words' shape, and the low words."""
     if np.prod(shape, dtype=object) < 2**32:
         return mlir.full(_WORD, 0), (), _counter(shape, UINT32)
     wide, aval = shaped(shape, UINT64), shaped(shape, UINT32)
@@ -131,7 +131,7 @@ def _counters(shape: Shape) -> tuple[Any, Shape, Any]:
 
 
 def _hash_counters(ctx: LoweringContext, keys: Any, shape: Shape) -> list[Any]:
-    """Two words for each counter of `shape`, at shape (*batch, *shape)."""
+    """Return two words for each counter of `shape`, at shape (*batch, *shape)."""
     batch = ctx.avals_in[0].shape[:-1]
     words, key_shape = _key_words(ctx, keys, shape)
     high, high_shape, low = _counters(shape)
@@ -147,16 +147,16 @@ def _hash_counters(ctx: LoweringContext, keys: Any, shape: Shape) -> list[Any]:
 
 
 def _keys(words: list[Any], shape: Shape) -> Any:
-    """Two words along a new last axis, as keys.
+    """Return two words along a new last axis, as keys.
 
-    The barrier keeps XLA from making a key anew for each element drawn by it: chains of splits
+    The barrier keeps XLA from recomputing a key for each element drawn from it: chains of splits
     would grow into one fusion, which takes XLA many times as long to compile.
     """
     column, keys = shaped((*shape, 1), UINT32), shaped((*shape, 2), UINT32)
     columns = [mlir.op1("stablehlo.reshape", column, (w,)) for w in words]
     axis = {"dimension": mlir.i64_attr(len(shape))}
-    made = mlir.op1("stablehlo.concatenate", keys, columns, axis)
-    return mlir.op1("stablehlo.optimization_barrier", keys, (made,))
+    joined = mlir.op1("stablehlo.concatenate", keys, columns, axis)
+    return mlir.op1("stablehlo.optimization_barrier", keys, (joined,))
 
 
 def _check_keys(name: str, keys: ShapedArray) -> None:
@@ -167,7 +167,7 @@ def _check_keys(name: str, keys: ShapedArray) -> None:
 
 
 class _OfEach(SingleResult):
-    """A primitive that takes arrays of keys or seeds: mapped, it takes one axis more."""
+    """A primitive that takes arrays of keys or seeds; batching adds one axis to them."""
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -195,7 +195,7 @@ class RandomSeed(_OfEach):
 
 
 class RandomBits(_OfEach):
-    """For each key, an array of `shape` of unsigned integers of `bit_width` bits."""
+    """An array of `shape` of unsigned integers of `bit_width` bits for each key."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (keys,) = avals
@@ -215,7 +215,7 @@ class RandomBits(_OfEach):
 
 
 class RandomSplit(_OfEach):
-    """For each key, an array of `shape` of new keys."""
+    """An array of `shape` of new keys for each key."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (keys,) = avals
@@ -228,7 +228,7 @@ class RandomSplit(_OfEach):
 
 
 class RandomFoldIn(_OfEach):
-    """For each key and each word of data, a new key."""
+    """A new key for each key and word of data."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         keys, data = avals

@@ -1,8 +1,7 @@
 """Reduction primitives: they combine the elements along axes, which the result lacks.
 
-The common ones are a row of a table: name, StableHLO operation, kinds of dtype, and the value
-that an empty reduction has.  `reduce` takes a program of the user's; argmax and argmin give
-positions.
+The common ones are one row of a table: name, StableHLO operation, kinds of dtype, and the value
+of an empty reduction.  `reduce` takes a program of the user; argmax and argmin return positions.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError, TransformError
-from olympus_core.olympuspr import Literal, Olympuspr
-from olympus_core.primitive import Batched, MultipleResults, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir.olympuspr import Literal, Olympuspr
+from olympus_core.ir.primitive import Batched, MultipleResults, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     at_front,
     check_kinds,
-    constant,
+    elementwise_constant,
     reshape,
     shift_all,
     spread,
@@ -36,10 +36,10 @@ from olympus_core.primitives.elementwise.logic import (
     lt_p,
     ne_p,
 )
-from olympus_core.primitives.order_keys import fits, packed_argmax, packed_argmin
+from olympus_core.primitives.order_keys import fits_order_key, packed_argmax, packed_argmin
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "Reduction",
@@ -63,8 +63,8 @@ __all__ = [
 ]
 
 
-#: floats along an axis from which on packed keys find a position faster on the CPU: of 1024 by 1024
-#: in a third of the time, of 4096 by 16 in nine tenths; integers take as long either way
+#: least number of floats along an axis at which packed keys find a position faster on the CPU: a
+#: third of the time for 1024 by 1024, nine tenths for 4096 by 16; integers take as long either way
 _LONG = 32
 
 
@@ -83,12 +83,12 @@ def _extreme(dtype: DType, sign: int) -> Any:
 
 
 def lowest(dtype: DType) -> Any:
-    """The least value of a dtype, where it has one minus infinity: max's identity."""
+    """Return the least value of a dtype, minus infinity if it has one: max's identity."""
     return _extreme(dtype, -1)
 
 
 def highest(dtype: DType) -> Any:
-    """The greatest value of a dtype, where it has one infinity: min's identity."""
+    """Return the greatest value of a dtype, infinity if it has one: min's identity."""
     return _extreme(dtype, 1)
 
 
@@ -102,7 +102,7 @@ def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
 
 
 def _without(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    """A shape _without some of its axes."""
+    """Return a shape without some of its axes."""
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 
@@ -113,26 +113,26 @@ def _emit_reduce(
     axes: tuple[int, ...],
     body: Callable[..., Sequence[Any]],
 ) -> list[Any]:
-    """Emit `stablehlo.reduce`; `body` emits the results for two lots of scalars."""
+    """Emit `stablehlo.reduce`; `body` emits the results for two lists of scalars."""
     types = [mlir.tensor_type(a) for a in ctx.avals_out]
-    made = mlir.op(
+    operation = mlir.op(
         "stablehlo.reduce",
         types,
         (*operands, *inits),
         {"dimensions": mlir.i64_array(axes)},
         regions=1,
     )
-    fill_region(made, [a.update(shape=()) for a in ctx.avals_out], body)
-    return list(made.results)
+    fill_region(operation, [a.update(shape=()) for a in ctx.avals_out], body)
+    return list(operation.results)
 
 
 def fill_region(
-    made: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]]
+    operation: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]]
 ) -> None:
-    """Fill the region of an operation with what `body` emits for two lots of scalars."""
+    """Fill the region of an operation with the results of `body` for two lists of scalars."""
     ir = mlir.ir
     types = [mlir.tensor_type(a) for a in scalars] * 2
-    block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
+    block = operation.regions[0].blocks.append(*types, arg_locs=[operation.location] * len(types))
     with ir.InsertionPoint(block):
         mlir.op("stablehlo.return", (), body(*block.arguments))
 
@@ -178,12 +178,12 @@ class Reduction(SingleResult):
 
 
 def _spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
-    """A reduction's result, repeated along the axes it lost."""
+    """Return a reduction's result, broadcast along the axes it lost."""
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)
 
 
-class Sum(Reduction):
+class ReduceSum(Reduction):
     """The sum, which is linear."""
 
     def jvp(
@@ -195,8 +195,8 @@ class Sum(Reduction):
         return [_spread_back(cotangent, operands[0].aval.shape, params["axes"])]
 
 
-class Product(Reduction):
-    """The product; its derivative has, for each element, the product of all others."""
+class ReduceProduct(Reduction):
+    """The product; its derivative by an element is the product of all others."""
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -213,21 +213,21 @@ class Product(Reduction):
 
 
 def _others(x: Any, axis: int) -> Any:
-    """For each element along the last axis, the product of the others: exact where one is 0."""
+    """Return, for each element along the last axis, the product of the others: exact with zeros."""
     before = op.cumprod(shifted(x, axis, 1, 1), axis=axis, reverse=False)
     after = op.cumprod(shifted(x, axis, -1, 1), axis=axis, reverse=True)
     return op.mul(before, after)
 
 
 def shifted(x: Any, axis: int, by: int, value: float) -> Any:
-    """The elements moved by a number of places along an axis, with `value` where one came in."""
+    """Return the elements moved by `by` positions along an axis; `value` fills the gap."""
     config = [(0, 0, 0)] * len(shape_of(x))
     config[axis] = (by, -by, 0)
-    return op.pad(x, constant(x, value), padding_config=tuple(config))
+    return op.pad(x, elementwise_constant(x, value), padding_config=tuple(config))
 
 
-class Extremum(Reduction):
-    """The greatest or least element; complex ones are in lexicographic order."""
+class ReduceExtremum(Reduction):
+    """The greatest or least element; complex elements compare in lexicographic order."""
 
     def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
         return emit_extremum(self.op, aval, x, y)
@@ -235,7 +235,7 @@ class Extremum(Reduction):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        # computed twice, as in two fusions, an element could be rounded twice, and equal no extreme
+        # two computations, as in two fusions, could round differently, so that no element is equal
         (x,), (t,), axes = op.optimization_barrier(*primals), tangents, params["axes"]
         out = self.bind(x, axes=axes)
         where = op.eq(x, _spread_back(out, shape_of(x), axes))
@@ -246,9 +246,9 @@ class Extremum(Reduction):
 
 
 class ArgExtremum(SingleResult):
-    """The position along the one axis of `axes` of the first greatest or least element.
+    """The position of the first greatest or least element along the single axis of `axes`.
 
-    A NaN counts as both; the result is of dtype `index_dtype`.
+    A NaN counts as both; the result has dtype `index_dtype`.
     """
 
     def __init__(self, name: str, compare: Any, identity: Callable[[DType], Any]) -> None:
@@ -272,7 +272,7 @@ class ArgExtremum(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
         long_floats = dtypes.kind(x.dtype) == "f" and x.shape[axes[0]] >= _LONG
-        if ctx.is_for_unsplit_cpu and long_floats and fits(x, axes[0]):
+        if ctx.is_for_unsplit_cpu and long_floats and fits_order_key(x, axes[0]):
             form = packed_argmax if self is argmax_p else packed_argmin
             return ctx.form(form, operands, self.name, **params)[0]
         values, index = shaped((), x.dtype), shaped((), out.dtype)
@@ -294,7 +294,7 @@ class ArgExtremum(SingleResult):
     def _pick(
         self, values: ShapedArray, index: ShapedArray, x: Any, i: Any, y: Any, j: Any
     ) -> tuple[Any, Any]:
-        """Emit the choice of (x, i) or (y, j): a NaN wins, then the better, then the first."""
+        """Emit the selection of (x, i) or (y, j): a NaN wins, then the better, then the first."""
         flag = shaped((), BOOL)
         better = emit_compare(self.compare, values, x, y)
         if dtypes.kind(values.dtype) == "f":
@@ -320,10 +320,10 @@ class ArgExtremum(SingleResult):
 
 
 class Reduce(MultipleResults):
-    """Reduces several arrays at once over `dimensions`, by the program `olympuspr`.
+    """The joint reduction of several arrays over `dimensions`, by the program `olympuspr`.
 
-    Operands are the arrays, then an initial scalar for each; the program takes two lots of
-    scalars, and gives one.
+    Operands are the arrays, then an initial scalar for each; the program takes two lists of scalars
+    and returns one.
     """
 
     higher_order: ClassVar[bool] = True
@@ -344,10 +344,10 @@ class Reduce(MultipleResults):
         program: Olympuspr = params["olympuspr"]
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {"dimensions": mlir.i64_array(params["dimensions"])}
-        made = mlir.op("stablehlo.reduce", types, operands, attributes, regions=1)
+        operation = mlir.op("stablehlo.reduce", types, operands, attributes, regions=1)
         assert len(program.invars) == 2 * half
-        ctx.region(made.regions[0], program)
-        return list(made.results)
+        ctx.region(operation.regions[0], program)
+        return list(operation.results)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -376,7 +376,7 @@ class Reduce(MultipleResults):
 def split_half(
     name: str, avals: tuple[ShapedArray, ...]
 ) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
-    """Arrays and their initial scalars; raises ShapeError or DTypeError where they do not pair."""
+    """Return arrays and their initial scalars; raise ShapeError or DTypeError unless they match."""
     half = len(avals) // 2
     arrays, inits = avals[:half], avals[half:]
     if len(arrays) != len(inits) or not arrays:
@@ -400,7 +400,7 @@ def check_combiner(
     arrays: tuple[ShapedArray, ...],
     inits: tuple[ShapedArray, ...],
 ) -> None:
-    """Raise DTypeError unless the program gives scalars of the arrays' dtypes."""
+    """Raise DTypeError unless the program returns scalars of the arrays' dtypes."""
     have = [(a.shape, a.dtype) for a in program.out_avals]
     if have != [(i.shape, x.dtype) for x, i in zip(arrays, inits, strict=True)]:
         got = ", ".join(a.short_name() for a in program.out_avals)
@@ -415,11 +415,11 @@ _Dual = tuple[Any, Any]
 def _fold_tangents(
     program: Olympuspr, arrays: Sequence[_Dual], inits: Sequence[_Dual], axes: tuple[int, ...]
 ) -> list[Any]:
-    """The tangents of the reductions of arrays over axes, by operations on whole arrays.
+    """Return the tangents of the reductions of arrays over axes, by operations on whole arrays.
 
-    Each of a logarithmic number of steps combines one half of what is left with the other.
+    Each of a logarithmic number of steps combines one half of the remaining rows with the other.
 
-    The program is taken to be associative and commutative.  Raises TransformError where it is more
+    The program is assumed to be associative and commutative.  Raise TransformError if it has other
     than elementwise operations, which apply to arrays as they do to scalars.
     """
     if not all(e.primitive.is_elementwise for e in program.eqns):
@@ -449,12 +449,12 @@ def _fold_tangents(
 
 
 def _each(function: Callable[[Any], Any], values: Sequence[_Dual]) -> list[_Dual]:
-    """A linear function of values and of their tangents."""
+    """Apply a linear function to values and to their tangents."""
     return [(function(x), None if t is None else function(t)) for x, t in values]
 
 
 def _rows(values: Sequence[_Dual], start: int, limit: int) -> list[_Dual]:
-    """Rows of each array."""
+    """Return rows of each array."""
     rest = shape_of(values[0][0])[1:]
     begin, end = (start, *[0] * len(rest)), (limit, *rest)
     return _each(
@@ -463,7 +463,7 @@ def _rows(values: Sequence[_Dual], start: int, limit: int) -> list[_Dual]:
 
 
 def _combined(program: Olympuspr, args: Sequence[_Dual]) -> list[_Dual]:
-    """The program's results and their tangents."""
+    """Return the program's results and their tangents."""
     env: dict[Any, _Dual] = dict(zip(program.invars, args, strict=True))
 
     def read(atom: Any) -> _Dual:
@@ -484,10 +484,10 @@ def _all_ones(dtype: DType) -> Any:
     return True if dtype == BOOL else dtypes.iinfo(dtype).max if dtypes.kind(dtype) == "u" else -1
 
 
-reduce_sum_p = Sum("reduce_sum", "stablehlo.add", "uifc", lambda _: 0)
-reduce_prod_p = Product("reduce_prod", "stablehlo.multiply", "uifc", lambda _: 1)
-reduce_max_p = Extremum("reduce_max", "stablehlo.maximum", "buifc", lowest)
-reduce_min_p = Extremum("reduce_min", "stablehlo.minimum", "buifc", highest)
+reduce_sum_p = ReduceSum("reduce_sum", "stablehlo.add", "uifc", lambda _: 0)
+reduce_prod_p = ReduceProduct("reduce_prod", "stablehlo.multiply", "uifc", lambda _: 1)
+reduce_max_p = ReduceExtremum("reduce_max", "stablehlo.maximum", "buifc", lowest)
+reduce_min_p = ReduceExtremum("reduce_min", "stablehlo.minimum", "buifc", highest)
 reduce_and_p = Reduction("reduce_and", "stablehlo.and", "bui", _all_ones)
 reduce_or_p = Reduction("reduce_or", "stablehlo.or", "bui", lambda _: 0)
 reduce_xor_p = Reduction("reduce_xor", "stablehlo.xor", "bui", lambda _: 0)

@@ -1,6 +1,6 @@
-"""Scatter primitives: they write windows at computed positions, or combine them with what is there.
+"""Scatter primitives: they write windows at computed positions, or combine them with the operand.
 
-See `gather.py` for what coordinates and dimension numbers are.
+See `gather.py` for coordinates and dimension numbers.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of
-from olympus_core.errors import DTypeError, TransformError
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Batched, Linear, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
+from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
-    constant,
+    elementwise_constant,
     reshape,
     shift_all,
     spread,
@@ -41,7 +42,7 @@ from olympus_core.primitives.gather import (
 from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "scatter_add_p",
@@ -92,10 +93,10 @@ class Scatter(SingleResult):
         )
         return x
 
-    def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
+    def combine(self, ctx: LoweringContext, operation: Any, params: dict[str, Any]) -> None:
         """Fill the region that combines an element with its update."""
         scalar = ctx.aval_out.update(shape=())
-        fill_region(made, [scalar], lambda x, y: (self.combined(scalar, x, y),))
+        fill_region(operation, [scalar], lambda x, y: (self.combined(scalar, x, y),))
 
     def combined(self, aval: ShapedArray, x: Any, y: Any) -> Any:
         """Emit the combination of an element with its update."""
@@ -119,9 +120,11 @@ class Scatter(SingleResult):
             "unique_indices": mlir.bool_attr(params["unique_indices"]),
         }
         types = [mlir.tensor_type(ctx.aval_out)]
-        made = mlir.op("stablehlo.scatter", types, (x, indices, updates), attributes, regions=1)
-        self.combine(ctx, made, params)
-        return made.result
+        operation = mlir.op(
+            "stablehlo.scatter", types, (x, indices, updates), attributes, regions=1
+        )
+        self.combine(ctx, operation, params)
+        return operation.result
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -144,7 +147,7 @@ _SCATTER_FIELDS = {"operand_batching_dims": "input_batching_dims"}
 
 
 def _clipped(ctx: LoweringContext, indices: Any, dims: ScatterDimensionNumbers) -> Any:
-    """Emit the coordinates moved so that every window lies within the operand."""
+    """Emit the coordinates moved so that every window is within the operand."""
     x, aval, updates = ctx.avals_in
     sizes = _window_sizes(dims, x.ndim, updates.shape)
     highest = int(dtypes.iinfo(aval.dtype).max)
@@ -154,14 +157,14 @@ def _clipped(ctx: LoweringContext, indices: Any, dims: ScatterDimensionNumbers) 
 
 
 def _window_sizes(dims: ScatterDimensionNumbers, rank: int, updates: Shape) -> Shape:
-    """The lengths of a window along each axis of the operand."""
+    """Return the lengths of a window along each axis of the operand."""
     absent = {*dims.inserted_window_dims, *dims.operand_batching_dims}
     window = iter(dims.update_window_dims)
     return tuple([1 if i in absent else updates[next(window)] for i in range(rank)])
 
 
 def _windows(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> Any:
-    """What an array has where updates of a shape are written; 0 where none is written."""
+    """Return the elements of an array at the updates' positions; 0 for dropped updates."""
     dims: ScatterDimensionNumbers = params["dimension_numbers"]
     return op.gather(
         x,
@@ -176,7 +179,7 @@ def _windows(x: Any, indices: Any, updates: Shape, params: dict[str, Any]) -> An
 
 
 def _alone(indices: Any, params: dict[str, Any]) -> bool:
-    """Whether no element is written twice."""
+    """Return True if no element is written twice."""
     shape, dims = shape_of(indices), params["dimension_numbers"]
     shared = (*dims.scatter_indices_batching_dims, len(shape) - 1)
     count = math.prod([n for i, n in enumerate(shape) if i not in shared])
@@ -184,7 +187,7 @@ def _alone(indices: Any, params: dict[str, Any]) -> bool:
 
 
 def _chosen(shape: Shape, indices: Any, updates: Shape, params: dict[str, Any]) -> tuple[Any, Any]:
-    """Which elements of the operand stay, and which of the updates are written."""
+    """Return masks of the operand's elements that stay and of the updates that are written."""
     count = math.prod(updates)
     dtype = np.dtype("uint32" if count < 2**32 - 1 else "uint64")
     flat = op.iota(shape=(count,), dimension=0, dtype=dtype)
@@ -195,7 +198,7 @@ def _chosen(shape: Shape, indices: Any, updates: Shape, params: dict[str, Any]) 
 
 
 def _where(condition: Any, x: Any) -> Any:
-    """`x` where a condition holds, and 0 elsewhere."""
+    """Return `x` where `condition` is True, and 0 elsewhere."""
     return op.select_n(condition, zero_like(x), x)
 
 
@@ -206,13 +209,13 @@ def _shape(x: Any) -> Shape:
 class Replace(Scatter):
     """The operand with windows replaced by the updates.
 
-    Where windows overlap it is not said which of them is written, so that one is chosen (by the
-    number that it leaves when all are written) for value and derivative alike.
+    Where windows overlap, StableHLO does not define which update is written.  So the rules for
+    value and derivative choose the same one: the one whose number a scatter of numbers leaves.
     """
 
-    def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
+    def combine(self, ctx: LoweringContext, operation: Any, params: dict[str, Any]) -> None:
         """Fill the region with the update."""
-        fill_region(made, [ctx.aval_out.update(shape=())], lambda _, y: (y,))
+        fill_region(operation, [ctx.aval_out.update(shape=())], lambda _, y: (y,))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -248,7 +251,7 @@ class Replace(Scatter):
         return [dx, None, None if du is None else _where(written, du)]
 
 
-class Sum(Scatter):
+class ScatterSum(Scatter):
     """The operand with updates added or subtracted, which is linear in both."""
 
     def jvp(
@@ -270,7 +273,7 @@ class Sum(Scatter):
         return [cotangent if isinstance(x, Linear) else None, None, share]
 
 
-class Product(Scatter):
+class ScatterProduct(Scatter):
     """The operand with elements multiplied by updates."""
 
     def jvp(
@@ -296,10 +299,10 @@ class Product(Scatter):
         return [self.bind(cotangent, indices, updates, **params), None, None]
 
 
-class Extremum(Scatter):
+class ScatterExtremum(Scatter):
     """The operand with the greater or lesser of elements and updates.
 
-    Where several attain it, its derivative is the mean of theirs, as of `reduce_max`.
+    If several attain it, the derivative is the mean of theirs, as in `reduce_max`.
     """
 
     def combined(self, aval: ShapedArray, x: Any, y: Any) -> Any:
@@ -318,7 +321,7 @@ class Extremum(Scatter):
             op.convert_element_type(op.eq(*pair), new_dtype=dtype, weak_type=False)
             for pair in ((x, out), (updates, best))
         )
-        share = op.div(constant(x, 1), op.scatter_add(kept, indices, written, **params))
+        share = op.div(elementwise_constant(x, 1), op.scatter_add(kept, indices, written, **params))
         total = zeros_like(x) if dx is None else op.mul(dx, kept)
         if du is not None:
             total = op.scatter_add(total, indices, op.mul(du, written), **params)
@@ -330,12 +333,12 @@ class Apply(Scatter):
 
     higher_order: ClassVar[bool] = True
 
-    def combine(self, ctx: LoweringContext, made: Any, params: dict[str, Any]) -> None:
-        """Fill the region with the program; the update it also gets is not used."""
+    def combine(self, ctx: LoweringContext, operation: Any, params: dict[str, Any]) -> None:
+        """Fill the region with the program; it ignores the update."""
         program: Olympuspr = params["olympuspr"]
         scalar = ctx.aval_out.update(shape=())
         nested = ctx.nested()
-        fill_region(made, [scalar], lambda x, _: nested.inline(program, [x]))
+        fill_region(operation, [scalar], lambda x, _: nested.inline(program, [x]))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -349,9 +352,9 @@ class Apply(Scatter):
 
 
 scatter_p = Replace("scatter")
-scatter_add_p = Sum("scatter-add", "stablehlo.add")
-scatter_sub_p = Sum("scatter-sub", "stablehlo.subtract")
-scatter_mul_p = Product("scatter-mul", "stablehlo.multiply")
-scatter_min_p = Extremum("scatter-min", "stablehlo.minimum")
-scatter_max_p = Extremum("scatter-max", "stablehlo.maximum")
+scatter_add_p = ScatterSum("scatter-add", "stablehlo.add")
+scatter_sub_p = ScatterSum("scatter-sub", "stablehlo.subtract")
+scatter_mul_p = ScatterProduct("scatter-mul", "stablehlo.multiply")
+scatter_min_p = ScatterExtremum("scatter-min", "stablehlo.minimum")
+scatter_max_p = ScatterExtremum("scatter-max", "stablehlo.maximum")
 scatter_apply_p = Apply("scatter-apply")

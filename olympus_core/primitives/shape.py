@@ -1,7 +1,7 @@
-"""Shape primitives: they arrange elements anew, and compute none.
+"""Shape primitives: they rearrange elements, and compute none.
 
-`iota` is among them, which counts from nothing.  Primitives that cut arrays apart and put them
-together are in `slicing.py` and `joining.py`.
+`iota` is here too, which has no operand.  Primitives that split and join arrays are in
+`slicing.py` and `joining.py`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shape_of, shaped
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.olympuspr import Literal
-from olympus_core.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.olympuspr import Literal
+from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import move_axis, reshape, shift_all
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "broadcast_in_dim_p",
@@ -33,7 +34,7 @@ __all__ = [
 
 
 class BroadcastInDim(LinearPrimitive, SingleResult):
-    """To `shape`: axis i of the operand becomes axis `broadcast_dimensions[i]`, or repeats."""
+    """The operand broadcast to `shape`: its axis i becomes axis `broadcast_dimensions[i]`."""
 
     takes_literals: ClassVar[bool] = True
 
@@ -122,12 +123,12 @@ def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -
 
 
 def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that undoes another."""
+    """Return the inverse of a permutation."""
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def permuted(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
-    """The aval of `x` with its axes in the order given."""
+    """Return the aval of `x` with its axes in the order `permutation`."""
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 
@@ -156,7 +157,7 @@ class Transpose(LinearPrimitive, SingleResult):
 
 
 class Squeeze(LinearPrimitive, SingleResult):
-    """Without the axes `dimensions`, which have length 1."""
+    """The operand without the axes `dimensions`, which have length 1."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -255,7 +256,7 @@ class Iota(SingleResult):
 
 
 class Copy(LinearPrimitive, SingleResult):
-    """The same array, as a value of its own."""
+    """The same array, as a separate value."""
 
     takes_literals: ClassVar[bool] = True
 

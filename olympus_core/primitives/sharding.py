@@ -1,18 +1,24 @@
-"""Constraints on where the compiler puts a value of a program of several devices."""
+"""Constraints on the sharding of a value in a program for several devices."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import mlir, source
-from olympus_core.avals import ShapedArray
-from olympus_core.errors import ShardingError, TransformError
-from olympus_core.primitive import Batched, LinearPrimitive, SingleResult
-from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
+from olympus_core.base import source
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import ShardingError, TransformError
+from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult
+from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["refuse_manual", "sharding_constraint_p"]
 
@@ -30,7 +36,7 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         if ctx.manual is not None:
             refuse_manual(sharding, ctx.manual.names)
             if len(ctx.manual.names) == len(ctx.manual.mesh.axis_names):
-                return operands[0]  # each device has its own value, and nothing is left to place
+                return operands[0]  # each device has its own value, which needs no placement
         attribute = ctx.meshes.attribute(sharding, ctx.aval_out.shape)
         if attribute is None:
             return operands[0]
@@ -46,9 +52,9 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
 
 
 def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
-    """Raise ShardingError for a sharding along an axis that a `shard_map` around it maps over.
+    """Raise ShardingError for a sharding along an axis that a surrounding `shard_map` maps over.
 
-    The compiler would end the process.
+    Otherwise the compiler would end the process.
     """
     if not isinstance(sharding, NamedSharding):
         return
@@ -56,13 +62,13 @@ def refuse_manual(sharding: Sharding, manual: Collection[Any]) -> None:
     if wrong := [name for name in named if name in manual]:
         raise ShardingError(
             f"a constraint to {sharding.spec} names the axis {wrong[0]!r}, which shard_map maps "
-            f"over here: each device has its own value{source.current().place()}",
+            f"over here: each device has its own value{source.current_location().place()}",
             hint="name the other axes of the mesh alone",
         )
 
 
 def _with_axis(sharding: Sharding, axis: int) -> Sharding:
-    """The sharding of an array with one more axis, which is left to the compiler."""
+    """Return the sharding of an array with one more axis, which is left to the compiler."""
     if isinstance(sharding, SingleDeviceSharding):
         return sharding
     if not isinstance(sharding, NamedSharding):

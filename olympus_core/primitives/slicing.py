@@ -1,4 +1,4 @@
-"""Slicing primitives: they read, write or surround a part of an array.
+"""Slicing primitives: they read, write or pad a part of an array.
 
 A slice at mapped positions is a gather, and an update at mapped positions a scatter.
 """
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shape_of
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Linear, LinearPrimitive, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, shape_of
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import Batched, Linear, LinearPrimitive, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
@@ -29,7 +30,7 @@ from olympus_core.primitives.gather import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "dynamic_slice_p",
@@ -107,7 +108,7 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
 
 
 class DynamicSlice(LinearPrimitive, SingleResult):
-    """`slice_sizes` elements from the start indices on, which are moved to lie within bounds."""
+    """`slice_sizes` elements from the start indices on, which are clamped to within bounds."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, *starts = avals
@@ -143,7 +144,7 @@ class DynamicSlice(LinearPrimitive, SingleResult):
 def _gather_slices(
     batched: Batched, args: Sequence[Any], dims: Sequence[int | None], sizes: Shape
 ) -> tuple[Any, int]:
-    """Slices at positions of their own, by a gather; starts are clamped, as dynamic_slice's."""
+    """Return slices at mapped positions, by a gather; it clamps starts as dynamic_slice does."""
     x, indices = args[0], _starts(batched, args[1:], dims[1:])
     rank, mapped = len(sizes), dims[0] is not None
     x = move_axis(x, dims[0], 0) if dims[0] is not None else x
@@ -168,13 +169,13 @@ def _gather_slices(
 
 
 def _starts(batched: Batched, starts: Sequence[Any], dims: Sequence[int | None]) -> Any:
-    """Start indices, one row for each mapped value, as gather and scatter take them."""
+    """Return the start indices, one row for each mapped index, as gather and scatter take them."""
     columns = [at_front(s, d, batched.size) for s, d in zip(starts, dims, strict=True)]
     return op.stack(*columns, axis=1)
 
 
 class DynamicUpdateSlice(SingleResult):
-    """The operand with the update written at the start indices, moved to lie within bounds."""
+    """The operand with the update written at the start indices, clamped to within bounds."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, update, *starts = avals
@@ -228,7 +229,7 @@ class DynamicUpdateSlice(SingleResult):
 def _scatter_slices(
     batched: Batched, args: Sequence[Any], dims: Sequence[int | None]
 ) -> tuple[Any, int]:
-    """Updates at positions of their own, by a scatter; starts are clamped."""
+    """Return updates at mapped positions, by a scatter that clamps starts."""
     x, update = (at_front(v, d, batched.size) for v, d in zip(args[:2], dims[:2], strict=True))
     rank = len(shape_of(update)) - 1
     out = op.scatter(
@@ -250,7 +251,7 @@ def _scatter_slices(
 
 
 class Pad(SingleResult):
-    """`padding_config` has (low, high, interior) for each axis; negative low or high cuts off."""
+    """Padding by (low, high, interior) for each axis in `padding_config`; negative values crop."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, value = avals

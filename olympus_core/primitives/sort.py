@@ -1,4 +1,4 @@
-"""Sorting primitives: they put elements in order, or take the greatest."""
+"""Sorting primitives: they sort elements, or select the greatest."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shape_of, shaped
-from olympus_core.errors import ShapeError
-from olympus_core.olympuspr import Eqn
-from olympus_core.primitive import Batched, MultipleResults, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shape_of, shaped
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.olympuspr import Eqn
+from olympus_core.ir.primitive import Batched, MultipleResults, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     at_front,
@@ -22,21 +23,21 @@ from olympus_core.primitives.elementwise.base import (
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
-from olympus_core.primitives.order_keys import fits, key_and_position, position_of
+from olympus_core.primitives.order_keys import fits_order_key, key_and_position, position_of
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
-    from olympus_core.agreement import Agreement, Differing
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.divergence import Agreement, Differing
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["along", "sort_p", "top_k_p"]
 
 
 class Sort(MultipleResults):
-    """Sorts the operands along `dimension` by the first `num_keys` of them.
+    """The operands sorted along `dimension` by the first `num_keys` of them.
 
-    The order is total: -0 equals 0, NaNs equal each other and come last, complex numbers go by
-    their real parts, then their imaginary ones.
+    The order is total: -0 equals 0, NaNs equal each other and come last, complex numbers compare by
+    their real parts, then their imaginary parts.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
@@ -51,31 +52,38 @@ class Sort(MultipleResults):
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        """A result differs as the keys, which say where its elements go, and its operand do."""
+        """A result differs if its operand or a key does, because the keys determine the order."""
         keys = frozenset[Any]().union(*operands[: eqn.params["num_keys"]])
         return [x | keys for x in operands]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         first, axis = ctx.avals_in[0], params["dimension"]
-        plain = len(operands) == 1 and dtypes.kind(first.dtype) != "f"  # compared as it is
-        if ctx.is_for_unsplit_cpu and params["num_keys"] == 1 and not plain and fits(first, axis):
+        plain = len(operands) == 1 and dtypes.kind(first.dtype) != "f"  # compared without keys
+        if (
+            ctx.is_for_unsplit_cpu
+            and params["num_keys"] == 1
+            and not plain
+            and fits_order_key(first, axis)
+        ):
             return ctx.form(packed_sort, operands, "sort", axis=axis)
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {
             "dimension": mlir.i64_attr(params["dimension"]),
             "is_stable": mlir.bool_attr(params["is_stable"]),
         }
-        made = mlir.op("stablehlo.sort", types, operands, attributes, regions=1)
+        operation = mlir.op("stablehlo.sort", types, operands, attributes, regions=1)
         scalars = [a.update(shape=()) for a in ctx.avals_out]
         pairs = [mlir.tensor_type(a) for a in scalars for _ in range(2)]
-        block = made.regions[0].blocks.append(*pairs, arg_locs=[made.location] * len(pairs))
+        block = operation.regions[0].blocks.append(
+            *pairs, arg_locs=[operation.location] * len(pairs)
+        )
         with mlir.ir.InsertionPoint(block):
             keys: list[tuple[ShapedArray, Any, Any]] = []
             for i, aval in enumerate(scalars[: params["num_keys"]]):
                 x, y = block.arguments[2 * i : 2 * i + 2]
                 keys += _keys(aval, x, y)
             mlir.op("stablehlo.return", (), (_before(keys),))
-        return list(made.results)
+        return list(operation.results)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -99,7 +107,7 @@ class Sort(MultipleResults):
 
 
 def packed_sort(*operands: Any, axis: int) -> list[Any]:
-    """The operands sorted by the first: its keys are sorted with the positions in them."""
+    """Return the operands sorted by the first: it sorts its keys with the positions in them."""
     last = len(shape_of(operands[0])) - 1
     packed = move_axis(key_and_position(operands[0], axis), axis, last)
     (packed,) = op.sort(packed, dimension=last, is_stable=True, num_keys=1)
@@ -108,9 +116,9 @@ def packed_sort(*operands: Any, axis: int) -> list[Any]:
 
 
 def along(x: Any, positions: Any, axis: int) -> Any:
-    """The elements of `x` at positions along an axis, all of them within it."""
+    """Return the elements of `x` at positions along an axis; all positions are within it."""
     rank = len(shape_of(x))
-    if 0 in shape_of(x):  # a gather takes an element at the least
+    if 0 in shape_of(x):  # a gather needs at least one element
         return reshape(x, shape_of(positions))
     others = tuple([i for i in range(rank) if i != axis])
     return op.gather(
@@ -126,7 +134,7 @@ def along(x: Any, positions: Any, axis: int) -> Any:
 
 
 def _keys(aval: ShapedArray, x: Any, y: Any) -> list[tuple[ShapedArray, Any, Any]]:
-    """Pairs of values of real dtypes whose total order is that of x and y."""
+    """Return pairs of values of real dtypes whose total order is the order of x and y."""
     kind = dtypes.kind(aval.dtype)
     if kind == "c":
         part = shaped(aval.shape, dtypes.to_real(aval.dtype))
@@ -140,14 +148,14 @@ def _keys(aval: ShapedArray, x: Any, y: Any) -> list[tuple[ShapedArray, Any, Any
 
 
 def _canonical(aval: ShapedArray, x: Any) -> Any:
-    """x with 0 for -0, and one NaN for all NaNs."""
+    """Return x with 0 for -0, and one NaN for all NaNs."""
     zero, nan = mlir.full(aval, 0), mlir.full(aval, np.nan)
     x = mlir.op1("stablehlo.select", aval, (emit_compare(eq_p, aval, x, zero), zero, x))
     return mlir.op1("stablehlo.select", aval, (emit_compare(ne_p, aval, x, x), nan, x))
 
 
 def _before(keys: list[tuple[ShapedArray, Any, Any]]) -> Any:
-    """Whether the first of each pair is less, in lexicographic order of the pairs."""
+    """Emit True if the first of each pair is less, in lexicographic order of the pairs."""
     flag = shaped((), BOOL)
     *first, last = keys
     result = _compare("LT", *last)
@@ -168,7 +176,7 @@ def _compare(direction: str, aval: ShapedArray, x: Any, y: Any) -> Any:
 
 
 class TopK(MultipleResults):
-    """The `k` greatest elements along the last axis in falling order, and their indices.
+    """The `k` greatest elements along the last axis in descending order, and their indices.
 
     Of equal elements the first comes first; NaN is greater than all.
     """
@@ -183,8 +191,8 @@ class TopK(MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
-        made = mlir.op("chlo.top_k", types, operands, {"k": mlir.i64_attr(params["k"])})
-        return list(made.results)
+        operation = mlir.op("chlo.top_k", types, operands, {"k": mlir.i64_attr(params["k"])})
+        return list(operation.results)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

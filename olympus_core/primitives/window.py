@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.errors import ShapeError, TransformError
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Batched, LinearPrimitive, MultipleResults, SingleResult, op
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.errors import ShapeError, TransformError
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.primitive import Batched, LinearPrimitive, MultipleResults, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
     check_kinds,
@@ -42,8 +42,8 @@ from olympus_core.primitives.reduction import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
-    from olympus_core.mlir import ir
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.mlir.bindings import ir
 
 __all__ = [
     "Padding",
@@ -63,17 +63,17 @@ Padding = tuple[tuple[int, int], ...]
 
 
 def dilated(size: int, dilation: int) -> int:
-    """The extent of `size` elements that are `dilation` apart."""
+    """Return the extent of `size` elements that are `dilation` apart."""
     return (size - 1) * dilation + 1 if size else 0
 
 
 def windows(size: int, padding: tuple[int, int], window: int, stride: int) -> int:
-    """How many windows fit along a dimension, its size and the window's being dilated ones."""
+    """Return the number of windows along a dimension; `size` and `window` are dilated sizes."""
     return max(0, (size + sum(padding) - window) // stride + 1)
 
 
 def window_shape(name: str, shape: Shape, params: dict[str, Any]) -> Shape:
-    """The shape of a window reduction's result; raises ShapeError for parameters that don't fit."""
+    """Return the shape of a window reduction's result; raise ShapeError for invalid parameters."""
     for what, low in (
         ("window_dimensions", 1),
         ("window_strides", 1),
@@ -102,12 +102,12 @@ def window_shape(name: str, shape: Shape, params: dict[str, Any]) -> Shape:
 
 
 def pairs_attr(pairs: Padding) -> ir.Attribute:
-    """Pairs of ints as a dense attribute of shape (n, 2)."""
+    """Return pairs of ints as a dense attribute of shape (n, 2)."""
     return mlir.dense(np.asarray(pairs, np.int64).reshape(-1, 2))
 
 
 def _attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
-    """The attributes of `stablehlo.reduce_window`."""
+    """Return the attributes of `stablehlo.reduce_window`."""
     return {
         "window_dimensions": mlir.i64_array(params["window_dimensions"]),
         "window_strides": mlir.i64_array(params["window_strides"]),
@@ -118,7 +118,7 @@ def _attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
 
 
 def _map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
-    """The parameters for an array that has a mapped axis at `dim` as well."""
+    """Return the parameters for an array that also has a mapped axis at `dim`."""
     moved = dict(params)
     for name, value in (
         ("window_dimensions", 1),
@@ -140,15 +140,15 @@ def emit_reduce_window(
 ) -> Any:
     """Emit `stablehlo.reduce_window`; `body` emits the result for two scalars."""
     out = ctx.aval_out
-    made = mlir.op(
+    operation = mlir.op(
         "stablehlo.reduce_window",
         (mlir.tensor_type(out),),
         (operand, init),
         _attributes(params),
         regions=1,
     )
-    fill_region(made, (out.update(shape=()),), body)
-    return made.result
+    fill_region(operation, (out.update(shape=()),), body)
+    return operation.result
 
 
 class WindowReduction(SingleResult):
@@ -187,7 +187,7 @@ class WindowSum(WindowReduction):
         return self.bind(*primals, **params), self.bind(tangents[0], **params)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        """Windows over the cotangents, dilated by the strides, of those that have an element."""
+        """Return window sums of the cotangents of nonempty windows, dilated by the strides."""
         shape = operands[0].aval.shape
         strides, ones = params["window_strides"], (1,) * len(shape)
         kept = zip(
@@ -232,10 +232,10 @@ _SELECTIONS = {"ge": (ge_p, lowest), "le": (le_p, highest)}
 
 
 class SelectAndGather(LinearPrimitive, SingleResult):
-    """For each window of the second operand the first's element where the second's is selected.
+    """The element of the first operand, for each window of the second, that the second selects.
 
-    `select_prim` is "ge" to select the greatest, "le" the least; 0 where nothing but padding is.
-    This is the derivative of window maxima and minima: a tangent is selected as the value is.
+    `select_prim` is "ge" to select the greatest, "le" the least; windows of only padding give 0.
+    This is the derivative of window maxima and minima: the tangent at the selected value.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -255,7 +255,7 @@ class SelectAndGather(LinearPrimitive, SingleResult):
             ctx.numpy_constant(np.zeros((), taken.dtype)),
         ]
         outs = [x.update(shape=ctx.aval_out.shape), ctx.aval_out]
-        made = mlir.op(
+        operation = mlir.op(
             "stablehlo.reduce_window",
             [mlir.tensor_type(a) for a in outs],
             (operands[1], operands[0], *inits),
@@ -268,17 +268,17 @@ class SelectAndGather(LinearPrimitive, SingleResult):
             value = mlir.op1("stablehlo.select", x, (first, a, b))
             return value, mlir.op1("stablehlo.select", taken, (first, s, t))
 
-        fill_region(made, [x, taken], better)
-        return made.results[1]
+        fill_region(operation, [x, taken], better)
+        return operation.results[1]
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
-        """Each window's cotangent is added where its element was selected."""
+        """Return zeros with each window's cotangent added at its selected element."""
         shape, x = operands[0].aval.shape, operands[1]
         if _are_tiles(shape, params):
             return [_spread_in_tiles(cotangent, x, params), None]
         count = math.prod(shape)
         numbers = op.iota(shape=(count,), dimension=0, dtype=np.dtype("int32"))
-        # from 1 on, for 0 says that nothing was selected
+        # numbers start at 1, and 0 marks a window without a selected element
         numbers = reshape(op.add(numbers, np.int32(1)), shape)
         places = op.sub(self.bind(numbers, x, **params), np.int32(1))
         total = op.scatter_add(
@@ -299,13 +299,13 @@ class SelectAndGather(LinearPrimitive, SingleResult):
         return self.bind(*arrays, **_map_axis(params, 0)), 0
 
 
-#: elements of a window up to which the selected one is found by comparisons written out, and of an
-#: array from which on that is faster than to scatter
+#: most elements of a window for which unrolled comparisons find the selected one, and least
+#: elements of an array for which that is faster than a scatter
 _COMPARED, _MANY = 16, 2**17
 
 
 def _are_tiles(shape: Shape, params: dict[str, Any]) -> bool:
-    """Whether windows lie side by side, without padding, and have the last axis as it is."""
+    """Return True if windows are adjacent, without padding, and of size 1 along the last axis."""
     sizes = params["window_dimensions"]
     return (
         sizes == params["window_strides"]
@@ -319,7 +319,7 @@ def _are_tiles(shape: Shape, params: dict[str, Any]) -> bool:
 
 
 def _spread_in_tiles(cotangent: Any, x: Any, params: dict[str, Any]) -> Any:
-    """Each window's cotangent at its selected element, 0 elsewhere, where windows are tiles.
+    """Return each window's cotangent at its selected element, 0 elsewhere; windows are tiles.
 
     For windows of 2 by 2 a scatter takes XLA ten times as long on the CPU.
     """
@@ -328,7 +328,7 @@ def _spread_in_tiles(cotangent: Any, x: Any, params: dict[str, Any]) -> Any:
     dtype = get_aval(x).dtype
     keeps, identity = (op.ge, lowest) if params["select_prim"] == "ge" else (op.le, highest)
     best = spread(np.asarray(identity(dtype)).astype(dtype)[()], count)
-    chosen = spread(np.int32(-1), count)  # what is the identity is not selected, as in `lower`
+    chosen = spread(np.int32(-1), count)  # elements equal to the identity are not selected
     for place in itertools.product(*map(range, strides)):
         limits = [i + (n - 1) * s + 1 for i, n, s in zip(place, count, strides, strict=True)]
         part = op.slice(x, start_indices=place, limit_indices=tuple(limits), strides=strides)
@@ -351,7 +351,7 @@ def _spread_in_tiles(cotangent: Any, x: Any, params: dict[str, Any]) -> Any:
 
 
 def _each_repeated(x: Any, times: Shape) -> Any:
-    """Each element as often in a row along each axis as `times` says."""
+    """Repeat each element `times[i]` times in a row along axis i."""
     shape = shape_of(x)
     full = tuple(itertools.chain(*zip(shape, times, strict=True)))
     axes = tuple(range(0, len(full), 2))
@@ -360,7 +360,7 @@ def _each_repeated(x: Any, times: Shape) -> Any:
 
 
 class ReduceWindow(MultipleResults):
-    """Reduces the windows of several arrays at once by the program `olympuspr`.
+    """The reduction of the windows of several arrays together, by the program `olympuspr`.
 
     Operands are the arrays, then an initial scalar for each.
     """
@@ -380,9 +380,9 @@ class ReduceWindow(MultipleResults):
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         program: Olympuspr = params["olympuspr"]
         attributes = _attributes(params)
-        made = mlir.op("stablehlo.reduce_window", types, operands, attributes, regions=1)
-        ctx.region(made.regions[0], program)
-        return list(made.results)
+        operation = mlir.op("stablehlo.reduce_window", types, operands, attributes, regions=1)
+        ctx.region(operation.regions[0], program)
+        return list(operation.results)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -1,1 +1,1 @@
-"""Transformations of traced functions and of programs, a file each."""
+"""Transformations of traced functions and of programs, one module for each."""

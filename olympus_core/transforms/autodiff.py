@@ -1,7 +1,7 @@
-"""Derivatives as users ask for them, of functions of trees.
+"""The public derivatives of functions of trees.
 
-`jvp` and `linearize` go forward, `vjp` and `grad` back; `jacfwd`, `jacrev` and `hessian` build
-whole matrices of derivatives from them.
+`jvp` and `linearize` are forward mode, `vjp` and `grad` reverse mode; `jacfwd`, `jacrev` and
+`hessian` build whole matrices of derivatives from them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped, value_text
-from olympus_core.errors import DTypeError, MissingRuleError, TransformError
-from olympus_core.source import function_name
-from olympus_core.tracer import Array
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped, value_text
+from olympus_core.base.errors import DTypeError, MissingRuleError, TransformError
+from olympus_core.base.source import function_name
+from olympus_core.ir.tracer import Array
 from olympus_core.transforms.flat import (
     as_derivative,
     canonical_argnums,
@@ -28,7 +28,7 @@ from olympus_core.transforms.flat import (
     names_of,
     pick,
     refill,
-    zeros,
+    zeros_of,
 )
 from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import LinearFunction, linearize_flat
@@ -42,7 +42,7 @@ _Aux = TypeVar("_Aux")
 
 
 def differentiable(aval: ShapedArray) -> bool:
-    """Whether values of the type have tangents: floats and complex numbers do."""
+    """Return True if values of the type have tangents: floats and complex numbers."""
     return dtypes.kind(aval.dtype) in "fc"
 
 
@@ -73,10 +73,10 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """(fun(*primals), the derivative there in the direction of `tangents` [, aux]).
+    """Return (fun(*primals), the derivative in the direction of `tangents` [, aux]).
 
-    Tangents have their primals' structure and types; those of integers have dtype float0.
-    Raises TransformError where they do not.
+    Tangents have the structure and types of their primals; those of integers have dtype float0.
+    Raises TransformError for other tangents.
 
     >>> jvp(lambda x: x * x, (3.0,), (1.0,))
     (Array(9., ...), Array(6., ...))
@@ -97,10 +97,12 @@ def jvp(
     check_arrays("jvp", fun, names, leaves)
     avals = [get_aval(x) for x in leaves]
     check_same("jvp", "tangent", names, avals, directions)
-    given = [t if differentiable(a) else None for a, t in zip(avals, directions, strict=True)]
+    active_tangents = [
+        t if differentiable(a) else None for a, t in zip(avals, directions, strict=True)
+    ]
     flat, trees = _flattened(fun, in_tree, has_aux, function_name(fun))
     what = f"jvp of '{function_name(fun)}'"
-    outs, out_tangents = jvp_flat(flat, leaves, given, what)
+    outs, out_tangents = jvp_flat(flat, leaves, active_tangents, what)
     out_tree, aux_tree = trees()
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
@@ -112,7 +114,7 @@ def jvp(
 def _flattened(
     fun: Callable[..., Any], in_tree: tree.PyTreeDef, has_aux: bool, name: str
 ) -> tuple[Callable[..., list[Any]], Callable[[], tuple[tree.PyTreeDef, tree.PyTreeDef | None]]]:
-    """`fun` on flat leaves, aux's after the results'; and their trees, once it has run.
+    """Return `fun` on flat leaves, with aux's last, and a function of the trees after its run.
 
     `name` is the user's function, for messages.
     """
@@ -150,10 +152,10 @@ def linearize(
 @overload
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(fun(*primals), the function of tangents that is its derivative there [, aux]).
+    """Return (fun(*primals), the linear function from tangents to its derivative [, aux]).
 
-    The derivative does not compute `fun` again, however often it is called.  It is a tree
-    (`tree_util.Partial`), whose leaves are what it needs of the point.
+    The derivative does not recompute `fun`, however often it is called.  It is a tree
+    (`tree_util.Partial`), whose leaves are the residuals at the point.
     """
     leaves, in_tree = tree.flatten(primals)
     names = names_of(fun, in_tree)
@@ -175,8 +177,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
                 f"  primals:  {in_tree}\n  tangents: {tangent_tree}"
             )
         check_same("linearize", "tangent", names, avals, values)
-        given = [t for t, a in zip(values, active, strict=True) if a]
-        results = text.having(residuals).apply(given)[:count]
+        active_tangents = [t for t, a in zip(values, active, strict=True) if a]
+        results = text.having(residuals).apply(active_tangents)[:count]
         filled = map(instantiate, results, out_avals)
         return out_tree.unflatten(map(as_derivative, filled, out_avals))
 
@@ -186,7 +188,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
-    """The cotangent that a function of `what` was called with."""
+    """Return the cotangent, the only argument of the function that `what` returned."""
     if len(cotangents) != 1:
         raise TransformError(
             f"the function that {what} gave takes one cotangent, of the result's structure, and "
@@ -199,7 +201,7 @@ def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
 def _pull_back(
     linear: LinearFunction, cotangents: Sequence[Any], active: Sequence[bool]
 ) -> list[Any]:
-    """A cotangent for each input: zeros where nothing comes back, float0 zeros for integers."""
+    """Return a cotangent for each input: zeros for None, float0 zeros for integers."""
     given = iter(linear.transpose(cotangents))
     return [next(given) if a else None for a in active]
 
@@ -215,12 +217,12 @@ def vjp(
 @overload
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(fun(*primals), the function that pulls a cotangent of the result back [, aux]).
+    """Return (fun(*primals), the function that pulls back a cotangent of the result [, aux]).
 
-    The second is called with a cotangent of the result's structure and types, and gives a tuple
-    with one for each primal.  It is a tree (`tree_util.Partial`), whose leaves are what it needs
-    of the primals, and goes through jit, vmap and scan.  Raises TransformError where the cotangent
-    does not fit.
+    The second takes a cotangent of the result's structure and types, and returns a tuple with one
+    for each primal.  It is a tree (`tree_util.Partial`), whose leaves are the residuals, and can be
+    passed through jit, vmap and scan.  Raises TransformError for a cotangent of another structure
+    or type.
 
     >>> y, pull_back = vjp(lambda x: x * x, 3.0)
     >>> pull_back(1.0)
@@ -265,13 +267,13 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[_P, tuple[_R, Any]]:
-    """A function that gives `fun`'s value and its gradient in the arguments `argnums`.
+    """Return a function that returns `fun`'s value and its gradient in the arguments `argnums`.
 
     `fun` returns a scalar, or with `has_aux` a pair (scalar, anything).  Gradients have the
-    structure and types of their arguments.  `holomorphic` takes complex derivatives of complex
+    structure and types of their arguments.  `holomorphic` computes complex derivatives of complex
     functions; `allow_int` gives integers gradients of dtype float0.
 
-    Raises TransformError for a result that is not a scalar, or an argument that has no derivative.
+    Raises TransformError for a result that is not a scalar, or an argument without a derivative.
     """
     check_callable("grad", fun)
     name = function_name(fun)
@@ -312,9 +314,9 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[_P, Any]:
-    """A function that gives the gradient of `fun` in the arguments `argnums`; see value_and_grad.
+    """Return a function that returns the gradient of `fun` in `argnums`; see value_and_grad.
 
-    With `has_aux` it gives (gradient, aux).
+    With `has_aux` it returns (gradient, aux).
 
     >>> grad(lambda x: x**3)(2.0)
     Array(12., ...)
@@ -378,11 +380,11 @@ def _check_scalar(
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The transpose of a function that is linear in its arguments, at their shapes and dtypes.
+    """Return the transpose of a function linear in its arguments, at their shapes and dtypes.
 
-    It takes a cotangent of the result and gives a tuple with one for each argument, and is a tree
-    (`tree_util.Partial`) whose leaves are the arrays that `fun` closes over.  Raises
-    TransformError for a function that is not linear, as far as its primitives show.
+    The transpose takes a cotangent of the result and returns a tuple with one for each argument.
+    It is a tree (`tree_util.Partial`) whose leaves are the arrays that `fun` closes over.  Raises
+    TransformError for a function whose primitives are not linear in the arguments.
     """
     leaves, in_tree = tree.flatten(primals)
     avals = [
@@ -409,7 +411,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
                 f"'{function_name(fun)}' is not: {e}"
             ) from e
         result: tuple[Any, ...] = in_tree.unflatten(
-            as_derivative(zeros(a) if c is None else c, a)
+            as_derivative(zeros_of(a) if c is None else c, a)
             for c, a in zip(given, avals, strict=True)
         )
         return result
@@ -420,7 +422,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
 
 
 def _check_cotangents(values: Sequence[Any], avals: Sequence[ShapedArray]) -> None:
-    """Raise TransformError unless the cotangents have the types of a linear function's results."""
+    """Raise TransformError unless cotangents have the types of a linear function's results."""
     for i, (x, a) in enumerate(zip(values, avals, strict=True)):
         if (have := get_aval(x)).strip_weak() is not a.strip_weak():
             raise TransformError(

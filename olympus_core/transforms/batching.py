@@ -1,6 +1,6 @@
 """Batching: a function of single values, applied along a mapped axis.
 
-A `BatchTracer` is a value that stands for one of each along an axis of an array.
+A `BatchTracer` represents each of the values along an axis of an array.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import source, trace
-from olympus_core.array import put
-from olympus_core.avals import ShapedArray, get_aval, shape_of
-from olympus_core.olympuspr import named_axes
-from olympus_core.primitive import Batched, Primitive, op
+from olympus_core.arrays.device_array import put_array
+from olympus_core.base import source
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of
+from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import named_axes
+from olympus_core.ir.primitive import Batched, Primitive, op
+from olympus_core.ir.trace import Trace, naming, using_trace
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.primitives.elementwise.base import move_axis
-from olympus_core.trace import Trace, naming, using
-from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.leaks import check_leaks
 
@@ -25,7 +26,7 @@ __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval", "place_axi
 
 
 def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
-    """The type of one of the values along axis `dim`."""
+    """Return the type of one of the values along axis `dim`."""
     if dim is None:
         return aval
     return aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
@@ -42,19 +43,19 @@ class BatchTracer(Tracer):
         self.value = value
         self.dim = dim
         self.aval = batched_aval(get_aval(value), dim)
-        self.mark = None if isinstance(value, Tracer) else source.current()
+        self.mark = None if isinstance(value, Tracer) else source.current_location()
 
     def origin(self) -> str:
-        """Which function it is a value of; and where it comes from."""
+        """Return the transformed function of the value, and the origin of the value."""
         inner = self.mark.place(", made at ") if self.mark else f": {self.value.origin()}"
         return f"a value in {self.owner.what}{inner}"
 
 
 class BatchTrace:
-    """Applies primitives to all values along a mapped axis at once.
+    """Applies primitives to all values along a mapped axis together.
 
-    `axis` is the identity of the mapped axis: the values of two traces that share it are mapped
-    together, as those of a function and of the derivative rule that is run in its place.
+    `axis` is the identity of the mapped axis: the values of two traces with the same identity are
+    mapped together, such as the values of a function and of the derivative rule that replaces it.
     """
 
     __slots__ = ("axis", "batched", "parent", "what")
@@ -80,7 +81,7 @@ class BatchTrace:
             else:
                 values.append(x)
                 dims.append(None)
-        with using(self.parent):
+        with using_trace(self.parent):
             if not mapped and not self._names_axis(primitive, params):
                 return self.parent.process(primitive, args, params)
             out, out_dims = primitive.batch(self.batched, values, dims, **params)
@@ -89,9 +90,9 @@ class BatchTrace:
         return self._result(out, out_dims)
 
     def _result(self, value: Any, dim: int | None) -> Any:
-        """As `wrap`, and always an array: a rule may give an operand back."""
+        """Return `wrap(value, dim)` as an array: a rule may return an operand unchanged."""
         if dim is None:
-            return value if isinstance(value, Array) or is_float0(value) else put(value)
+            return value if isinstance(value, Array) or is_float0(value) else put_array(value)
         return BatchTracer(self, value, dim)
 
     def _names_axis(self, primitive: Primitive, params: dict[str, Any]) -> bool:
@@ -99,11 +100,11 @@ class BatchTrace:
         return name is not None and name in named_axes(primitive, params)
 
     def wrap(self, value: Any, dim: int | None) -> Any:
-        """A tracer; or the value itself where it has no mapped axis."""
+        """Return a tracer; or the value itself if it has no mapped axis."""
         return value if dim is None else BatchTracer(self, value, dim)
 
     def unwrap(self, x: Any) -> tuple[Any, int | None]:
-        """A value and its mapped axis."""
+        """Return a value and its mapped axis."""
         if x.__class__ is BatchTracer and x.owner.axis is self.axis:
             return x.value, x.dim
         return x, None
@@ -117,30 +118,33 @@ def batch_flat(
     what: str = "vmap",
     axis: object = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """The flat results of `fun` mapped over the axes `dims` of `args`, and their mapped axes.
+    """Return the flat results of `fun` mapped over the axes `dims` of `args`, and their axes.
 
     `what` names the transformed function in messages.  With the `axis` of a `BatchTrace`, `fun`
-    may also close over values of that.
+    may also close over values of that trace.
     """
-    made = BatchTrace(trace.current(), batched, what, axis)
-    inputs = [made.wrap(*_without_data(x, d)) for x, d in zip(args, dims, strict=True)]
-    with using(made), naming(() if batched.name is None else ((batched.name, batched.size),)):
+    batch_trace = BatchTrace(trace.current_trace(), batched, what, axis)
+    inputs = [batch_trace.wrap(*_without_data(x, d)) for x, d in zip(args, dims, strict=True)]
+    with (
+        using_trace(batch_trace),
+        naming(() if batched.name is None else ((batched.name, batched.size),)),
+    ):
         outs = fun(*inputs)
-    pairs = [made.unwrap(x) for x in outs]
+    pairs = [batch_trace.unwrap(x) for x in outs]
     del inputs, outs
-    check_leaks(made, what)
+    check_leaks(batch_trace, what)
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
 def _without_data(x: Any, dim: int | None) -> tuple[Any, int | None]:
-    """The value and its mapped axis; a float0 array is one of its rows, and none is mapped."""
+    """Return the value and its mapped axis; a float0 array as one row that is not mapped."""
     if dim is None or not is_float0(x):
         return x, dim
     return np.zeros(batched_aval(get_aval(x), dim).shape, x.dtype), None
 
 
 def place_axis(value: Any, dim: int | None, wanted: int | None, size: int) -> Any:
-    """`value` with its mapped axis at `wanted`; one without is repeated along a new axis."""
+    """Return `value` with its mapped axis at `wanted`; repeat a value without one."""
     if wanted is None or dim == wanted:
         return value
     if dim is not None:

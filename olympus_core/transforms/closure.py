@@ -1,15 +1,15 @@
-"""`closure_convert`: what a function closes over and may be differentiated in becomes arguments."""
+"""`closure_convert`: make arguments of the differentiable values that a function closes over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from olympus_core import tree
-from olympus_core.avals import get_aval
-from olympus_core.errors import TransformError
-from olympus_core.source import function_name
-from olympus_core.tracer import Array, Tracer
+from olympus_core.base import tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import TransformError
+from olympus_core.base.source import function_name
+from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.autodiff import differentiable
 from olympus_core.transforms.batching import BatchTracer
@@ -26,22 +26,22 @@ _R = TypeVar("_R")
 def closure_convert(
     fun: Callable[..., _R], *example_args: Any
 ) -> tuple[Callable[..., _R], list[Array]]:
-    """(a function that closes over nothing differentiated, what `fun` closes over of that kind).
+    """Return (a function closing over no differentiated value, the values `fun` closes over).
 
-    The function takes arguments of the structure and types of `example_args`, and then the
-    values of the list, one by one.  With it a `custom_vjp` function can take another function
-    that closes over values, and give them cotangents.  Raises TransformError when it is called
+    The function takes arguments of the structure and types of `example_args`, and then the values
+    of the list, one by one.  With it a `custom_vjp` function can take another function that closes
+    over values, and return their cotangents.  Raises TransformError when the function is called
     with arguments of another structure.
 
     >>> converted, consts = closure_convert(fun, x)
     >>> converted(x, *consts)
     """
-    leaves, in_tree = data.flatten(example_args)
+    leaves, in_tree = data.flatten_data(example_args)
     check_arrays("closure_convert", fun, names_of(fun, in_tree), leaves)
     out_trees: list[tree.PyTreeDef] = []
 
     def flat(*xs: Any) -> list[Any]:
-        outs, out_tree = data.flatten(fun(*in_tree.unflatten(xs)))
+        outs, out_tree = data.flatten_data(fun(*in_tree.unflatten(xs)))
         out_trees.append(out_tree)
         return outs
 
@@ -51,7 +51,7 @@ def closure_convert(
 
     def converted(*args: Any) -> _R:
         count = len(args) - sum(hoisted)
-        values, given_tree = data.flatten(args[:count])
+        values, given_tree = data.flatten_data(args[:count])
         if given_tree != in_tree:
             raise TransformError(
                 f"'{name}', converted by closure_convert, needs arguments of its example's "
@@ -66,7 +66,7 @@ def closure_convert(
 
 
 def _may_be_differentiated(x: Any) -> bool:
-    """Whether a value has a tangent, or could get one from a transformation around it."""
+    """Return True if a value has a tangent, or an outer transformation could give it one."""
     if isinstance(x, BatchTracer):
         return _may_be_differentiated(x.value)
     return isinstance(x, Tracer) and (isinstance(x, JVPTracer) or differentiable(x.aval))

@@ -1,7 +1,7 @@
-"""What of a value a program can hold: the leaves with data, and the structure of the rest.
+"""The leaves of a value that have data, and the structure of the other parts.
 
-A float0 array, the tangent of an integer, has a shape and no data.  It is not a leaf: its shape is
-part of the structure, which makes it anew where it is filled with leaves.
+A float0 array, the tangent of an integer, has a shape and no data.  It is not a leaf: its shape
+is part of the structure, which creates the array again when it is filled with leaves.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, tree
+from olympus_core.base import dtypes, tree
 
-__all__ = ["flatten", "is_float0", "paths", "stack_float0", "unstack_float0"]
+__all__ = ["flatten_data", "is_float0", "paths", "stack_float0", "unstack_float0"]
 
 
 class _Float0:
-    """The place of a float0 array in a structure."""
+    """A placeholder of a float0 array in a structure."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
@@ -30,12 +30,12 @@ tree.register_node(_Float0, lambda x: ((), x.shape), _rebuild)
 
 
 def is_float0(x: Any) -> bool:
-    """Whether a leaf is a float0 array."""
+    """Return True if a leaf is a float0 array."""
     return isinstance(x, np.ndarray) and x.dtype == dtypes.float0
 
 
-def flatten(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
-    """The leaves of a tree that are data, and the structure that rebuilds it from them."""
+def flatten_data(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
+    """Return the leaves of a tree that have data, and the structure that rebuilds the tree."""
     leaves, treedef = tree.flatten(value)
     if np.ndarray not in map(type, leaves):
         return leaves, treedef
@@ -43,13 +43,13 @@ def flatten(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
 
 
 def paths(treedef: tree.PyTreeDef) -> list[tree.KeyPath]:
-    """The path of each leaf of a structure."""
+    """Return the path of each leaf of a structure."""
     marked = treedef.unflatten(range(treedef.num_leaves))
     return [path for path, x in tree.flatten_with_path(marked)[0] if not is_float0(x)]
 
 
 def stack_float0(value: Any, length: int) -> Any:
-    """The tree with a leading axis for its float0 arrays, whose data the others have stacked."""
+    """Return the tree with a leading axis for its float0 arrays; the other leaves have one."""
 
     def stacked(x: Any) -> Any:
         return np.zeros((length, *x.shape), x.dtype) if is_float0(x) else x
@@ -58,5 +58,5 @@ def stack_float0(value: Any, length: int) -> Any:
 
 
 def unstack_float0(value: Any) -> Any:
-    """The tree with its float0 arrays without their leading axis."""
+    """Return the tree with its float0 arrays without their leading axis."""
     return tree.map(lambda x: np.zeros(x.shape[1:], x.dtype) if is_float0(x) else x, value)

@@ -1,6 +1,6 @@
 """Evaluation: a program applied to values.
 
-Each equation is bound anew under the current trace, and at the line and scope it came from.
+Each equation is bound under the current trace, with its own source line and name scope.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core import source
-from olympus_core.olympuspr import Literal, Olympuspr
+from olympus_core.base import source
+from olympus_core.ir.olympuspr import Literal, Olympuspr
 
 __all__ = ["evaluate"]
 
@@ -23,7 +23,7 @@ def evaluate(program: Olympuspr, args: Sequence[Any]) -> list[Any]:
         return atom.value if atom.__class__ is Literal else env[atom]
 
     for eqn in program.eqns:
-        with source.using(eqn.source):
+        with source.using_location(eqn.source):
             out = eqn.primitive.bind(*map(read, eqn.inputs), **eqn.params)
         if eqn.primitive.multiple_results:
             env.update(zip(eqn.outputs, out, strict=True))

@@ -1,4 +1,4 @@
-"""What transformations of trees share: names, choices of arguments, checks and zeros."""
+"""Helpers of transformations of trees: names, argument selection, checks and zeros."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, trace, tree
-from olympus_core.array import put
-from olympus_core.avals import ShapedArray, get_aval, value_text
-from olympus_core.errors import DTypeError, TransformError
-from olympus_core.primitive import op
+from olympus_core.arrays.device_array import put_array
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, get_aval, value_text
+from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.base.source import function_name
+from olympus_core.ir import trace
+from olympus_core.ir.primitive import op
 from olympus_core.primitives.collective import varying
-from olympus_core.source import function_name
 from olympus_core.transforms.data import is_float0
 
 __all__ = [
@@ -31,14 +32,14 @@ __all__ = [
     "names_of",
     "pick",
     "refill",
-    "zeros",
+    "zeros_of",
 ]
 
 
 def names_of(
     fun: Callable[..., Any], in_tree: tree.PyTreeDef, argnums: int | Sequence[int] | None = None
 ) -> list[str]:
-    """The name and path of each leaf of a tuple of positional arguments: `argument x['w']`."""
+    """Return the name and path of each leaf of a tuple of arguments: `argument x['w']`."""
     try:
         parameters = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
@@ -53,7 +54,7 @@ def names_of(
 
 
 def check_callable(what: str, fun: Any) -> None:
-    """Raise TransformError for what is not a function."""
+    """Raise TransformError for a value that is not a function."""
     if not callable(fun):
         raise TransformError(f"{what} needs a function, and got {fun!r:.80}")
 
@@ -78,7 +79,7 @@ def check_arrays(
 
 
 def check_results(name: str, outs: Sequence[Any], out_tree: tree.PyTreeDef) -> None:
-    """Raise TransformError unless all that the function `name` returned are arrays or scalars."""
+    """Raise TransformError unless all results of the function `name` are arrays or scalars."""
     for i, x in enumerate(outs):
         try:
             get_aval(x)
@@ -110,41 +111,41 @@ def check_same(
             raise TransformError(f"{what}: the {kind} of {name} must be {need}, and is {got}")
 
 
-def zeros(aval: ShapedArray) -> Any:
-    """An array of zeros of a type."""
+def zeros_of(aval: ShapedArray) -> Any:
+    """Return an array of zeros of a type."""
     zero = np.zeros((), aval.dtype)[()]
     made = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
     return varying(made, aval.vma)
 
 
 def float0_zeros(aval: ShapedArray) -> np.ndarray[Any, Any]:
-    """What an integer array has for a tangent: an array of no bytes."""
+    """Return the tangent of an integer array: a float0 array, which has no bytes."""
     return np.zeros(aval.shape, dtypes.float0)
 
 
 def instantiate(x: Any, aval: ShapedArray) -> Any:
-    """A (co)tangent, with zeros made for `None`; an integer's is of dtype float0."""
+    """Return a (co)tangent, with zeros for `None`; an integer's has dtype float0."""
     if dtypes.kind(aval.dtype) not in "fc":
         return float0_zeros(aval)
-    return zeros(aval) if x is None else x
+    return zeros_of(aval) if x is None else x
 
 
 def as_derivative(x: Any, aval: ShapedArray) -> Any:
-    """A derivative as an array, weak where `aval` is: a number written without a dtype.
+    """Return a derivative as an array, weakly typed if `aval` is.
 
-    No operation may have made it: that of the identity is the cotangent it was begun with, a
-    value of the host.
+    It may not come from an operation: the derivative of the identity is the initial cotangent, a
+    NumPy value.
     """
     if is_float0(x):
         return x
     if aval.weak_type:
         return op.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
     host = isinstance(x, (np.ndarray, np.generic))
-    return put(x) if host and trace.at_base() else x
+    return put_array(x) if host and trace.at_base() else x
 
 
 def canonical_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
-    """`argnums` as a Python int or a tuple of these; raises TransformError for anything else."""
+    """Return `argnums` as a Python int or a tuple of them; raise TransformError otherwise."""
     try:
         return operator.index(argnums)
     except TypeError:
@@ -158,7 +159,7 @@ def canonical_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
 
 
 def check_positions(what: str, chosen: Sequence[int], count: int) -> None:
-    """Raise TransformError unless `chosen` are different ones of `count` positional arguments."""
+    """Raise TransformError unless `chosen` are distinct indices of `count` arguments."""
     for n in chosen:
         if not -count <= n < count:
             raise TransformError(
@@ -170,7 +171,7 @@ def check_positions(what: str, chosen: Sequence[int], count: int) -> None:
 
 
 def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[Any, ...]:
-    """The positional arguments that `argnums` names; raises TransformError where one is missing."""
+    """Return the positional arguments `argnums`; raise TransformError if one is missing."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
     what = f"argnums of the derivative of '{name}'"
     if not chosen:
@@ -180,7 +181,7 @@ def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[
 
 
 def refill(args: Sequence[Any], argnums: int | Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """The arguments with the chosen ones replaced."""
+    """Return the arguments with the chosen ones replaced."""
     chosen = (argnums,) if isinstance(argnums, int) else argnums
     result = list(args)
     for n, value in zip(chosen, values, strict=True):

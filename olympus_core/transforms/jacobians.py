@@ -1,7 +1,7 @@
-"""Whole matrices of derivatives: `jacfwd`, `jacrev`, `hessian`.
+"""Matrices of all derivatives: `jacfwd`, `jacrev`, `hessian`.
 
-Each makes a function whose result has, for each pair of a result's leaf and an argument's leaf, the
-array of all derivatives, of shape result + argument.
+Each returns a function whose result has, for each pair of a result's leaf and an argument's leaf,
+the array of all derivatives, of shape result + argument.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import TransformError
-from olympus_core.primitive import op
-from olympus_core.source import function_name
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import TransformError
+from olympus_core.base.source import function_name
+from olympus_core.ir.primitive import op
 from olympus_core.transforms.autodiff import jvp, vjp
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.flat import (
@@ -25,7 +25,7 @@ from olympus_core.transforms.flat import (
     check_callable,
     pick,
     refill,
-    zeros,
+    zeros_of,
 )
 from olympus_core.transforms.vmapping import vmap
 
@@ -49,7 +49,7 @@ def _check(
 
 
 def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
-    """For each leaf the rows of the identity of all leaves together: (total, *shape)."""
+    """Return, for each leaf, its rows of the identity of all leaves together: (total, *shape)."""
     total, start, rows = sum(a.size for a in avals), 0, []
     for aval in avals:
         flat = np.zeros((total, aval.size), aval.dtype)
@@ -60,7 +60,7 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
 
 
 def _parts(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
-    """An array cut along an axis of all leaves' elements, each part with its leaf's shape there."""
+    """Split an axis of all leaves' elements into one part for each leaf, with the leaf's shape."""
     shape = x.shape
     pieces = op.split(x, sizes=tuple(a.size for a in avals), axis=axis)
     return [
@@ -75,7 +75,7 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[_P, Any]:
-    """The Jacobian of `fun`, a column at a time, forward: best for few arguments' elements.
+    """Return the function of `fun`'s Jacobian, by columns in forward mode: best for few inputs.
 
     Raises TransformError for arguments that are not floats (complex with `holomorphic`).
     """
@@ -110,12 +110,12 @@ def jacfwd(
 
 
 def _data(x: Any, aval: ShapedArray) -> Any:
-    """The derivatives of a result; zeros of its own dtype where that is of integers."""
-    return zeros(aval.update(shape=x.shape, weak_type=False)) if is_float0(x) else x
+    """Return the derivatives of a result; for an integer result, zeros of its dtype."""
+    return zeros_of(aval.update(shape=x.shape, weak_type=False)) if is_float0(x) else x
 
 
 def _last(x: Any) -> Any:
-    """The array with its first axis last."""
+    """Return the array with its first axis last."""
     rank = get_aval(x).ndim
     return op.transpose(x, permutation=(*range(1, rank), 0))
 
@@ -123,7 +123,7 @@ def _last(x: Any) -> Any:
 def _nested(
     out_tree: tree.PyTreeDef, in_tree: tree.PyTreeDef, each: list[list[Any]], single: bool
 ) -> Any:
-    """The derivatives in the tree of the result, and each of them in the tree of the arguments."""
+    """Return derivatives in the tree of the result, each in the tree of the arguments."""
     inner = [in_tree.unflatten(parts) for parts in each]
     return out_tree.unflatten([x[0] if single else x for x in inner])
 
@@ -135,7 +135,7 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[_P, Any]:
-    """The Jacobian of `fun`, a row at a time, in reverse: best for few results' elements.
+    """Return the function of `fun`'s Jacobian, by rows in reverse mode: best for few outputs.
 
     Raises TransformError for arguments or results that are not floats (complex with
     `holomorphic`; integer arguments get zeros with `allow_int`).
@@ -169,7 +169,7 @@ def jacrev(
             as_derivative(
                 next(rows)
                 if dtypes.kind(a.dtype) in "fc"
-                else zeros(a.update(shape=(total, *a.shape))),
+                else zeros_of(a.update(shape=(total, *a.shape))),
                 a,
             )
             for a in avals
@@ -188,7 +188,7 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[_P, Any]:
-    """The second derivatives of `fun`: forward mode over reverse.
+    """Return the function of `fun`'s second derivatives: forward mode over reverse mode.
 
     >>> hessian(lambda x: x @ x)(ones(2))
     Array([[2., 0.],

@@ -1,6 +1,6 @@
 """Forward mode: the value of a function, and its derivative in a direction.
 
-A tangent that is zero is `None` throughout, so that no zeros are made or computed with.
+A zero tangent is `None` throughout, so that zeros are neither created nor computed with.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core import source, trace
-from olympus_core.avals import get_aval
-from olympus_core.context import state
-from olympus_core.primitive import Primitive
+from olympus_core.base import source
+from olympus_core.base.avals import get_aval
+from olympus_core.base.context import state
+from olympus_core.ir import trace
+from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.trace import Trace, using_trace
+from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import varying
-from olympus_core.trace import Trace, using
-from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
 
 __all__ = ["JVPTrace", "JVPTracer", "jvp_flat"]
@@ -31,16 +32,16 @@ class JVPTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
         self.aval = get_aval(primal)
-        self.mark = None if isinstance(primal, Tracer) else source.current()
+        self.mark = None if isinstance(primal, Tracer) else source.current_location()
 
     def origin(self) -> str:
-        """Which derivative it is a value in; and where it comes from."""
+        """Return the derivative that the value is in, and the origin of the value."""
         inner = self.mark.place(", made at ") if self.mark else f": {self.primal.origin()}"
         return f"a value in {self.owner.what}{inner}"
 
 
 class JVPTrace:
-    """Carries a tangent along with each value."""
+    """Propagates a tangent with each value."""
 
     __slots__ = ("parent", "what")
 
@@ -59,7 +60,7 @@ class JVPTrace:
             else:
                 primals.append(x)
                 tangents.append(None)
-        with using(self.parent):
+        with using_trace(self.parent):
             if not active:
                 return self.parent.process(primitive, args, params)
             out, tangent = primitive.jvp(primals, tangents, **params)
@@ -71,20 +72,20 @@ class JVPTrace:
         return self.wrap(out, tangent)
 
     def wrap(self, primal: Any, tangent: Any) -> Any:
-        """A tracer; or the value itself where the tangent is zero."""
+        """Return a tracer; or the value itself if the tangent is zero."""
         return primal if tangent is None else JVPTracer(self, primal, tangent)
 
     def unwrap(self, x: Any) -> tuple[Any, Any]:
-        """A value and its tangent."""
+        """Return a value and its tangent."""
         if x.__class__ is JVPTracer and x.owner is self:
             return x.primal, x.tangent
         return x, None
 
 
 def _alike(tangent: Any, primal: Any) -> Any:
-    """A tangent that varies along the axes of a `shard_map` along which its value does.
+    """Return a tangent that varies along the axes of a `shard_map` along which its value does.
 
-    So that in reverse, what does not vary gets the sum over all that made use of it.
+    So in reverse mode a value that does not vary gets the sum of the cotangents of all its uses.
     """
     return None if tangent is None else varying(tangent, get_aval(primal).vma)
 
@@ -95,13 +96,13 @@ def jvp_flat(
     tangents: Sequence[Any],
     what: str = "a derivative",
 ) -> tuple[list[Any], list[Any]]:
-    """The flat results of a flat function at `primals`, and their tangents (None for zero).
+    """Return the flat results of a flat function at `primals`, and their tangents (None: zero).
 
     `what` names the transformed function in messages.
     """
-    jvp = JVPTrace(trace.current(), what)
+    jvp = JVPTrace(trace.current_trace(), what)
     inputs = [jvp.wrap(x, _alike(t, x)) for x, t in zip(primals, tangents, strict=True)]
-    with using(jvp):
+    with using_trace(jvp):
         outs = fun(*inputs)
     pairs = [jvp.unwrap(x) for x in outs]
     del inputs, outs

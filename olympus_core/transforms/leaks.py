@@ -1,23 +1,23 @@
-"""Leaks: values of a transformation that are still held when it has ended.
+"""Leaks: tracers of a transformation that are still referenced after it has ended.
 
-The garbage collector knows who holds the tracers of a trace, so that tracing itself keeps no
-record of them.
+The garbage collector finds the references to the tracers of a trace, so that tracing itself
+needs no record of them.
 """
 
 from __future__ import annotations
 
 import gc
 
-from olympus_core.context import state
-from olympus_core.errors import LeakedTracerError
-from olympus_core.trace import Trace
-from olympus_core.tracer import Tracer
+from olympus_core.base.context import state
+from olympus_core.base.errors import LeakedTracerError
+from olympus_core.ir.trace import Trace
+from olympus_core.ir.tracer import Tracer
 
 __all__ = ["check_leaks"]
 
 
 def check_leaks(ended: Trace, what: str) -> None:
-    """Raise LeakedTracerError, where `check_tracer_leaks` is on, if a tracer outlives its trace."""
+    """Raise LeakedTracerError, if `check_tracer_leaks` is on, for a tracer of an ended trace."""
     if not state.check_tracer_leaks:
         return
     gc.collect()

@@ -1,11 +1,11 @@
 """Linearization and reverse mode.
 
-At a point, a function has a value and a linear program from tangents to tangents; transposed, that
-takes cotangents back.
+At a point, a function has a value and a linear program from tangents to tangents; its transpose
+maps cotangents back.
 
 The linear program is recorded while the function is differentiated forward: `JVPTrace` runs on a
-`LinearTrace`, which passes what depends on primal values alone to the trace below, and records
-what depends on a tangent.  The primal values that it needs, the residuals, become its constants.
+`LinearTrace`, which passes operations on primal values only to the trace below, and records
+operations on tangents.  The primal values that it needs, the residuals, become its constants.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from olympus_core import source, trace
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.context import state, switched
-from olympus_core.errors import InternalError, TraceError
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import Linear, Primitive, Split
-from olympus_core.primitives.collective import parted, summed, varying
+from olympus_core.base import source
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import state, switched
+from olympus_core.base.errors import InternalError, TraceError
+from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.ir.primitive import Linear, Primitive, TangentSplit
+from olympus_core.ir.trace import Trace, using_trace
+from olympus_core.primitives.collective import split_along, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
-from olympus_core.trace import Trace, using
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.leaks import check_leaks
@@ -39,32 +40,32 @@ __all__ = [
 
 
 class LinearTrace(StagingTrace):
-    """Records what depends on tangents; everything else goes to the parent trace."""
+    """Records the operations on tangents; passes all others to the parent trace."""
 
     def __init__(self, parent: Trace, what: str) -> None:
         super().__init__(what)
         self.parent = parent
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Record the operation if an operand is a tangent, else pass it on."""
+        """Record the operation if an operand is a tangent, else run it in the parent trace."""
         unknown = [x.__class__ is StagedTracer and x.owner is self for x in args]
         if not any(unknown):
-            with using(self.parent):
+            with using_trace(self.parent):
                 return self.parent.process(primitive, args, params)
         split = primitive.split(tuple(unknown), **params) if primitive.has_programs else None
-        if split is None:  # nothing to be had of it in advance
-            if state.axes and not (primitive.has_programs or primitive.says_varying):
+        if split is None:  # no part of it can run in the parent trace
+            if state.axes and not (primitive.has_programs or primitive.types_varying_axes):
                 args = self._known_joined(args)
             return super().process(primitive, args, params)
         return process_split(split, args, unknown, self.parent, super().process)
 
     def _known_joined(self, args: Sequence[Any]) -> list[Any]:
-        """What does not depend on a tangent, made to vary as the operands do, by the parent.
+        """Return the operands with primal ones typed to vary like the tangents, by the parent.
 
-        Here it would be recorded, and stand for a tangent when the program is transposed.
+        If this trace recorded the conversion, the transpose would treat its result as a tangent.
         """
         every = frozenset[Any]().union(*[get_aval(x).vma for x in args])
-        with using(self.parent):
+        with using_trace(self.parent):
             return [
                 x
                 if (x.__class__ is StagedTracer and x.owner is self) or is_literal(x)
@@ -74,24 +75,26 @@ class LinearTrace(StagingTrace):
 
 
 def process_split(
-    split: Split,
+    split: TangentSplit,
     args: Sequence[Any],
     unknown: Sequence[bool],
     parent: Trace,
     later: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any],
 ) -> list[Any]:
-    """Run the part of nested programs that nothing unknown enters in `parent`, the rest `later`."""
-    with using(parent):
+    """Run the known part of nested programs in `parent`, and the unknown part by `later`."""
+    with using_trace(parent):
         outs = split.known([x for x, u in zip(args, unknown, strict=True) if not u])
     residuals = outs[split.num_known_outs :]
-    rest = [x for x, u in zip(args, unknown, strict=True) if u]
-    linear_outs = iter(later(split.linear, split.operands(residuals, rest), split.linear_params))
+    unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
+    linear_outs = iter(
+        later(split.linear, split.operands(residuals, unknown_args), split.linear_params)
+    )
     known = iter(outs[: split.num_known_outs])
     return [next(linear_outs) if u else next(known) for u in split.unknown_outs]
 
 
 class LinearFunction(NamedTuple):
-    """A linear program from tangents to tangents; `None` stands for a result that is zero."""
+    """A linear program from tangents to tangents; `None` is a result that is zero."""
 
     program: Olympuspr
     outs: tuple[int | None, ...]
@@ -102,29 +105,29 @@ class LinearFunction(NamedTuple):
         return self.program.consts
 
     def having(self, residuals: Sequence[Any]) -> LinearFunction:
-        """The function with other residuals; with none it is only the text of a program."""
+        """Return the function with other residuals; without any, it is only the program."""
         p = self.program
         program = Olympuspr(p.invars, p.eqns, p.outvars, p.constvars, tuple(residuals))
         return self._replace(program=program)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of the results for tangents of the inputs that have one."""
+        """Return the tangents of the results, given the tangents of the active inputs."""
         values = evaluate(self.program, tangents)
         return [None if i is None else values[i] for i in self.outs]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
-        """The cotangents of the inputs, from those of the results; None for zero."""
+        """Return the cotangents of the inputs, from those of the results; None is zero."""
         kept = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
-        untold = state.untold
-        with switched("parted", untold):  # also where a rule asks, amid another derivative
+        unrecorded_axes = state.unrecorded_axes
+        with switched("parted", unrecorded_axes):  # also for a derivative within another one
             outs = backward(self.program, kept)
         return [
-            x if x is None else summed(x, untold - a.vma)
+            x if x is None else summed(x, unrecorded_axes - a.vma)
             for x, a in zip(outs, self.program.in_avals, strict=True)
         ]
 
     def transpose_whole(self, cotangents: Sequence[Any]) -> list[Any]:
-        """As `transpose`, of a user's program: a part of it may be of residuals alone."""
+        """Like `transpose`, for a user's program, a part of which may depend on residuals only."""
         p = self.program
         values = dict(zip(p.constvars, p.consts, strict=True))
         return self._replace(program=_given(p, p.invars, values)).transpose(cotangents)
@@ -136,17 +139,17 @@ def linearize_flat(
     active: Sequence[bool],
     what: str = "a derivative",
 ) -> tuple[list[Any], LinearFunction]:
-    """The flat results of `fun` at `primals`, and its derivative there in the active ones.
+    """Return the flat results of `fun` at `primals`, and its derivative in the active ones.
 
     `what` names the transformed function in messages.
     """
-    linear = LinearTrace(trace.current(), what)
+    linear = LinearTrace(trace.current_trace(), what)
     jvp = JVPTrace(linear, what)
     inputs = [
         jvp.wrap(x, linear.new_input(tangent_aval(get_aval(x)))) if a else x
         for x, a in zip(primals, active, strict=True)
     ]
-    with using(jvp):
+    with using_trace(jvp):
         outs = list(fun(*inputs))
     pairs = [jvp.unwrap(x) for x in outs]
     del inputs, outs
@@ -162,20 +165,20 @@ def linearize_flat(
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
-    """The type of a tangent of a value: its own, and never weak."""
+    """Return the type of a value's tangent: its own type, never weak."""
     return aval.strip_weak()
 
 
 def cotangent_aval(aval: ShapedArray) -> ShapedArray:
-    """The type of a cotangent of a value: that of a tangent, or of a part of it (`parted`)."""
+    """Return the type of a value's cotangent: the tangent's, or a part's (`split_along`)."""
     return aval.update(weak_type=False, vma=aval.vma | state.parted)
 
 
 def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
-    """The cotangents of a linear program's inputs, from those of its results (None: zero).
+    """Return the cotangents of a linear program's inputs, from those of its results (None: zero).
 
-    The equations are visited in reverse; each hands the cotangents of its results to the
-    `transpose` of its primitive, at the line that the equation came from.
+    The equations are visited in reverse; each passes the cotangents of its results to the
+    `transpose` of its primitive, with the equation's source line.
     """
     values: dict[Any, Any] = dict(zip(program.constvars, program.consts, strict=True))
     pending: dict[Any, Any] = {}
@@ -183,12 +186,12 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
     def give(atom: Any, cotangent: Any) -> None:
         if cotangent is not None and atom.__class__ is Var and atom not in values:
             if state.parted:
-                cotangent = parted(varying(cotangent, atom.aval.vma), state.parted)
+                cotangent = split_along(varying(cotangent, atom.aval.vma), state.parted)
             old = pending.get(atom)
             pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
 
     def take(var: Any) -> Any:
-        """The cotangent of a variable: it varies as the variable does, and is summed as such."""
+        """Return the cotangent of a variable, which varies and is summed as the variable does."""
         found = pending.pop(var, None)
         axes = var.aval.vma
         return varying(found, axes) if found is not None and axes else found
@@ -204,7 +207,7 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
         outs = [take(v) for v in eqn.outputs]
         if all(c is None for c in outs):
             continue
-        with source.using(eqn.source, backward=True):
+        with source.using_location(eqn.source, backward=True):
             _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), give)
     return [take(v) for v in program.invars]
 
@@ -230,10 +233,10 @@ def _transpose_eqn(
 def transpose_program(
     program: Olympuspr, linear: Sequence[bool], given: Sequence[bool]
 ) -> Callable[..., list[Any]]:
-    """The transpose of a program in its `linear` inputs, as a flat function.
+    """Return the transpose of a program in its `linear` inputs, as a flat function.
 
-    It takes the values of the other inputs and then the `given` cotangents of the results, and
-    returns a cotangent (None for zero) for each linear input.
+    The function takes the values of the other inputs and then the `given` cotangents of the
+    results, and returns a cotangent (None for zero) for each linear input.
     """
 
     def transposed(*args: Any) -> list[Any]:
@@ -247,13 +250,13 @@ def transpose_program(
 
 
 def _given(program: Olympuspr, invars: tuple[Var, ...], env: dict[Any, Any]) -> Olympuspr:
-    """The program of `invars`, with what depends on the values in `env` alone as its constants."""
+    """Return the program of `invars`; results that depend only on `env` become its constants."""
     rest = _run_known(program.eqns, env)
     return Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
 
 
 def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
-    """Evaluate what depends on the values in `env` alone, and add it there; give what is left."""
+    """Evaluate equations that depend only on `env`, extend `env`, and return the other ones."""
     rest: list[Eqn] = []
     used = {x for eqn in eqns for x in eqn.inputs if x.__class__ is Var}
     for eqn in eqns:
@@ -263,7 +266,7 @@ def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
             for x, k in zip(eqn.inputs, known, strict=True)
             if k
         ]
-        with source.using(eqn.source, backward=True):
+        with source.using_location(eqn.source, backward=True):
             if all(known):
                 out = eqn.primitive.bind(*values, **eqn.params)
                 outs = out if eqn.primitive.multiple_results else [out]
@@ -276,9 +279,10 @@ def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
 def _run_known_part(
     eqn: Eqn, known: Sequence[bool], values: Sequence[Any], env: dict[Any, Any], used: set[Var]
 ) -> Eqn:
-    """The equation without the results that are known, which are added to `env`.
+    """Return the equation without its known results, which are added to `env`.
 
-    Programs give such results; where none of them is `used`, the equation stays as it is.
+    Only equations with programs have such results; if none of them is `used`, the equation is
+    unchanged.
     """
     if not any(known) or not eqn.primitive.has_programs:
         return eqn

@@ -1,7 +1,7 @@
 """Transformations of programs: from an Olympuspr to its derivative, transpose, batch or parts.
 
-These are what the rules of primitives with programs are made of.  Each is cached by the program's
-identity, so that a program that is called often is transformed once.
+The rules of primitives with programs use them.  Each is cached by the program's identity, so that
+a program that is called often is transformed once.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from olympus_core import trace
-from olympus_core.array import to_numpy
-from olympus_core.avals import ShapedArray
-from olympus_core.context import state
-from olympus_core.errors import InternalError
-from olympus_core.olympuspr import Eqn, Olympuspr
-from olympus_core.primitive import Batched
+from olympus_core.arrays.device_array import array_to_numpy
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.context import state
+from olympus_core.base.errors import InternalError
+from olympus_core.base.source import Source
+from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import Eqn, Olympuspr
+from olympus_core.ir.primitive import Batched
+from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.constant import ArrayConstant, constant_p
-from olympus_core.source import Source
-from olympus_core.tracer import Tracer
 from olympus_core.transforms.batching import BatchTrace, place_axis
 from olympus_core.transforms.evaluate import evaluate
-from olympus_core.transforms.flat import zeros
+from olympus_core.transforms.flat import zeros_of
 from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import (
     cotangent_aval,
@@ -53,14 +53,14 @@ def _cached(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _closed(program: Olympuspr) -> Olympuspr:
-    """The program with the arrays it closes over, as a rule may have done, made equations."""
+    """Return the program with the arrays it closes over, from a rule, as constant equations."""
     if not program.consts:
         return program
     if any(isinstance(c, Tracer) for c in program.consts):
         raise InternalError("a transformed program closes over traced values")
     nowhere = Source(None, 0, "")
     eqns = [
-        Eqn(constant_p, (), (v,), {"value": ArrayConstant(to_numpy(c), v.aval)}, nowhere)
+        Eqn(constant_p, (), (v,), {"value": ArrayConstant(array_to_numpy(c), v.aval)}, nowhere)
         for v, c in zip(program.constvars, program.consts, strict=True)
     ]
     return Olympuspr(program.invars, (*eqns, *program.eqns), program.outvars)
@@ -70,12 +70,12 @@ def _closed(program: Olympuspr) -> Olympuspr:
 def jvp_program(
     program: Olympuspr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...]
 ) -> tuple[Olympuspr, tuple[bool, ...]]:
-    """The program of values and tangents, and which results have a tangent.
+    """Return the program of values and tangents, and the mask of results that have a tangent.
 
     Inputs are the program's and then tangents of the `nonzero` ones; results are the program's
-    and then the tangents.  A tangent is made, of zeros if need be, of each result `wanted`.
+    and then the tangents.  Each result in `wanted` gets a tangent, of zeros if need be.
     """
-    made: list[bool] = []
+    has_tangent: list[bool] = []
 
     def both(*args: Any) -> list[Any]:
         primals = args[: len(program.invars)]
@@ -84,16 +84,16 @@ def jvp_program(
         outs, out_tangents = jvp_flat(functools.partial(_apply, program), primals, tangents)
         kept: list[Any] = []
         for t, w, atom in zip(out_tangents, wanted, program.outvars, strict=True):
-            made.append(w or t is not None)
+            has_tangent.append(w or t is not None)
             if t is not None:
                 kept.append(t)
             elif w:
-                kept.append(zeros(tangent_aval(atom.aval)))
+                kept.append(zeros_of(tangent_aval(atom.aval)))
         return outs + kept
 
     tangents = [tangent_aval(a) for a, n in zip(program.in_avals, nonzero, strict=True) if n]
     result = stage(both, [*program.in_avals, *tangents])
-    return _closed(result), tuple(made)
+    return _closed(result), tuple(has_tangent)
 
 
 def _apply(program: Olympuspr, *args: Any) -> list[Any]:
@@ -101,7 +101,7 @@ def _apply(program: Olympuspr, *args: Any) -> list[Any]:
 
 
 class BatchedProgram(NamedTuple):
-    """A program of values with a mapped axis, and where its results have theirs."""
+    """A program of values with a mapped axis, and the mapped axes of its results."""
 
     program: Olympuspr
     out_dims: tuple[int | None, ...]
@@ -114,16 +114,16 @@ def batch_program(
     dims: tuple[int | None, ...],
     wanted: tuple[bool, ...] = (),
 ) -> BatchedProgram:
-    """The program mapped over the axes `dims` of its inputs; mapped results have theirs at 0.
+    """Return the program mapped over the axes `dims` of its inputs, with mapped results at 0.
 
-    A result is mapped where it depends on a mapped input, or where it is `wanted` to be.
+    A result is mapped if it depends on a mapped input, or if it is `wanted`.
     """
     out_dims: list[int | None] = []
 
     def mapped(*args: Any) -> list[Any]:
-        made = BatchTrace(trace.current(), batched)
+        made = BatchTrace(trace.current_trace(), batched)
         inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
-        with trace.using(made):
+        with trace.using_trace(made):
             outs = evaluate(program, inputs)
         results = []
         for i, x in enumerate(outs):
@@ -154,7 +154,7 @@ class SplitProgram(NamedTuple):
 
 
 class _KnownTrace(StagingTrace):
-    """Stages the known part; what touches an unknown value goes to the unknown part's trace."""
+    """Stages the known part; operations on unknown values go to the unknown part's trace."""
 
     def __init__(self, unknown: StagingTrace) -> None:
         super().__init__("the known part of a program")
@@ -174,16 +174,16 @@ class _KnownTrace(StagingTrace):
 def split_program(
     program: Olympuspr, unknown: tuple[bool, ...], forced: tuple[bool, ...] = ()
 ) -> SplitProgram:
-    """Part a program into what the `unknown` inputs do not enter, and the rest.
+    """Split a program into the part that does not depend on the `unknown` inputs, and the rest.
 
-    Results that are `forced` are taken as unknown; a known value that is one is a residual.
+    Results in `forced` are treated as unknown; if such a result is known, it is a residual.
     """
     later = StagingTrace("the unknown part of a program")
     now = _KnownTrace(later)
     inputs = [
         (later if u else now).new_input(a) for a, u in zip(program.in_avals, unknown, strict=True)
     ]
-    with trace.using(now):
+    with trace.using_trace(now):
         outs = evaluate(program, inputs)
     is_unknown = tuple(
         (x.__class__ is StagedTracer and x.owner is later) or bool(forced and forced[i])
@@ -198,7 +198,7 @@ def split_program(
 
 
 def permute(program: Olympuspr, ins: Sequence[int], outs: Sequence[int]) -> Olympuspr:
-    """The program with its inputs and results in another order."""
+    """Return the program with its inputs and results in another order."""
     return Olympuspr(
         tuple(program.invars[i] for i in ins),
         program.eqns,
@@ -207,14 +207,14 @@ def permute(program: Olympuspr, ins: Sequence[int], outs: Sequence[int]) -> Olym
 
 
 def staged(fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Olympuspr:
-    """The program of a function that closes over nothing traced."""
+    """Return the program of a function that closes over no traced value."""
     return _closed(stage(fun, avals))
 
 
 def transposed_program(
     program: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...]
 ) -> tuple[Olympuspr, tuple[bool, ...]]:
-    """The transpose of a program in its `linear` inputs, and which of these get a cotangent.
+    """Return the transpose of a program in its `linear` inputs, and the mask of their cotangents.
 
     Its inputs are the program's other inputs and the `given` cotangents of the results.
     """

@@ -1,6 +1,6 @@
 """Staging: the Olympuspr of a Python function, for arguments of given avals.
 
-The function runs once on tracers.  Every primitive it binds becomes an equation; whatever it
+The function runs once on tracers.  Every primitive it binds becomes an equation; a value that it
 closes over becomes a literal (scalars) or a constant (arrays, and tracers of outer traces).
 """
 
@@ -14,18 +14,26 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from olympus_core import collection, dtypes, source
-from olympus_core import pretty as _printer  # noqa: F401  (what is staged can be printed)
-from olympus_core.array import DeviceArray
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.check import check
-from olympus_core.context import state, surroundings
-from olympus_core.errors import LeakedTracerError, OlympusError, TraceError
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr, ProgramParams, Var, untold_in
-from olympus_core.primitive import Primitive
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.base import dtypes, gc_pause, source
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import state, surroundings
+from olympus_core.base.errors import LeakedTracerError, OlympusError, TraceError
+from olympus_core.ir import pretty as _printer  # noqa: F401  (makes staged programs printable)
+from olympus_core.ir.check import check
+from olympus_core.ir.olympuspr import (
+    Atom,
+    Eqn,
+    Literal,
+    Olympuspr,
+    ProgramParams,
+    Var,
+    unrecorded_axes_in,
+)
+from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.trace import record_varying_axes, using_trace
+from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import pvary_p
-from olympus_core.trace import tell_untold, using
-from olympus_core.tracer import Tracer
 from olympus_core.transforms.leaks import check_leaks
 
 __all__ = [
@@ -53,25 +61,29 @@ class StagedTracer(Tracer):
         self.aval = var.aval
 
     def origin(self) -> str:
-        """The argument or the operation that the value is."""
+        """Return the argument or the operation of the value."""
         return self.owner.origin(self.variable)
+
+    def argument(self) -> str | None:
+        """Return the name of the argument, if the value is an argument; None for a part of one."""
+        return self.owner.argument(self.variable)
 
 
 def is_literal(x: Any) -> bool:
-    """Whether a value is written into a program: a scalar that is known."""
+    """Return True if a value is a literal in a program: a scalar that is known."""
     scalar = isinstance(x, (DeviceArray, np.ndarray, np.generic)) and not x.shape
     return scalar or dtypes.is_python_scalar(x)
 
 
 def _literal(x: Any) -> Literal:
-    """The literal of a scalar that has a dtype."""
+    """Return the literal of a scalar that has a dtype."""
     aval = get_aval(x)
     value = np.asarray(x).astype(aval.dtype)[()]
     return Literal(value.item() if aval.weak_type else value, aval)
 
 
 class StagingTrace:
-    """Records what is bound as equations."""
+    """Records bound primitives as equations."""
 
     def __init__(self, what: str = "a function") -> None:
         self.what = what
@@ -80,24 +92,24 @@ class StagingTrace:
         self.invars: list[Var] = []
         self.names: list[str] = []
         self.consts: dict[int, tuple[Var, Any]] = {}
-        self.literals: dict[Any, Literal] = {}  # of NumPy's scalars, by type and bits
+        self.literals: dict[Any, Literal] = {}  # NumPy scalars, by type and bits
 
     def new_input(self, aval: ShapedArray, name: str = "") -> StagedTracer:
-        """A tracer for one more input of the program."""
+        """Return a tracer for one more input of the program."""
         var = Var(aval)
         self.invars.append(var)
         self.names.append(name)
         return StagedTracer(self, var)
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Type the operation, record it, and give tracers for its results."""
+        """Type the operation, record it, and return tracers for its results."""
         inputs = tuple(
             [
                 x.variable if x.__class__ is StagedTracer and x.owner is self else self.lift(x)
                 for x in args
             ]
         )
-        if state.axes and not (primitive.has_programs or primitive.says_varying):
+        if state.axes and not (primitive.has_programs or primitive.types_varying_axes):
             inputs = self._joined(inputs)
         avals = tuple([a.aval for a in inputs])
         try:
@@ -112,36 +124,38 @@ class StagingTrace:
         outputs = tuple([Var(a) for a in outs])
         if primitive.has_programs:
             params = ProgramParams(params)
-        eqn = Eqn(primitive, inputs, outputs, params, source.current(2), kind)
+        eqn = Eqn(primitive, inputs, outputs, params, source.current_location(2), kind)
         self.eqns.append(eqn)
         if state.axes and primitive.has_programs:
-            tell_untold(untold_in(eqn))
+            record_varying_axes(unrecorded_axes_in(eqn))
         if primitive.multiple_results:
             return [StagedTracer(self, v) for v in outputs]
         return StagedTracer(self, outputs[0])
 
     def _joined(self, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        """The operands made to vary along the same axes of a `shard_map`; scalars written do not.
+        """Return the operands typed to vary along the same axes of a `shard_map`, except literals.
 
-        So that the derivative of one that does not vary is summed over those that do.
+        So the derivative by an operand that does not vary is summed over the axes of the others.
         """
         every = frozenset[Any]().union(*[a.aval.vma for a in inputs])
         if not every:
             return inputs
-        made = []
+        joined = []
         for atom in inputs:
             missing = every - atom.aval.vma
             if missing and atom.__class__ is Var:
                 params = {"axes": tuple(sorted(missing, key=str))}
                 (aval,) = pvary_p.out_avals((atom.aval,), params)
                 varying = Var(aval)
-                self.eqns.append(Eqn(pvary_p, (atom,), (varying,), params, source.current(3)))
+                self.eqns.append(
+                    Eqn(pvary_p, (atom,), (varying,), params, source.current_location(3))
+                )
                 atom = varying
-            made.append(atom)
-        return tuple(made)
+            joined.append(atom)
+        return tuple(joined)
 
     def lift(self, x: Any) -> Atom:
-        """What `x` is in this program: its own variable, a literal, or a constant."""
+        """Return `x` as its own variable, a literal, or a constant of this program."""
         cls = x.__class__
         if cls is StagedTracer:
             if x.owner is self:
@@ -168,8 +182,13 @@ class StagingTrace:
             found = self.consts[key] = (Var(get_aval(x)), x)
         return found[0]
 
+    def argument(self, var: Var) -> str | None:
+        """Return the name of the argument that a variable is; None for other variables."""
+        name = self.names[self.invars.index(var)] if var in self.invars else None
+        return name if name and name.isidentifier() else None
+
     def origin(self, var: Var) -> str:
-        """Where a variable of this program comes from, in words."""
+        """Return a text with the origin of a variable of this program."""
         if var in self.invars:
             name = self.names[self.invars.index(var)]
             return f"the argument {name!r} of {self.what}" if name else f"an input of {self.what}"
@@ -179,7 +198,7 @@ class StagingTrace:
         return f"a value that {self.what} closes over"
 
     def program(self, outputs: Sequence[Any]) -> Olympuspr:
-        """What was recorded, with the given values as results."""
+        """Return the recorded program, with `outputs` as results."""
         outvars = tuple([self.lift(x) for x in outputs])
         constvars, consts = zip(*self.consts.values(), strict=True) if self.consts else ((), ())
         return Olympuspr(tuple(self.invars), tuple(self.eqns), outvars, constvars, consts)
@@ -189,13 +208,13 @@ _snapshots: dict[int, tuple[weakref.ref[Any], Any]] = {}
 
 
 def freeze(program: Olympuspr) -> Olympuspr:
-    """The program with its constants as they are now, whatever becomes of the user's arrays."""
+    """Return the program with copies of its constants, unaffected by writes to user arrays."""
     consts = tuple(map(_snapshot, program.consts))
     return Olympuspr(program.invars, program.eqns, program.outvars, program.constvars, consts)
 
 
 def _snapshot(x: Any) -> Any:
-    """A copy of an array that may be written to, one for all programs until it has been."""
+    """Return a copy of a writable array, shared by all programs until the array changes."""
     if not isinstance(x, np.ndarray) or not x.flags.writeable:
         return x
     key = id(x)
@@ -208,7 +227,7 @@ def _snapshot(x: Any) -> Any:
 
 
 def _forget(snapshots: dict[int, Any], key: int, _: object) -> None:
-    snapshots.pop(key, None)  # at the end of the process the module's own names are gone
+    snapshots.pop(key, None)  # at exit, the names of the module may be gone
 
 
 def _same_bits(x: Any, y: Any) -> bool:
@@ -226,28 +245,28 @@ _staged: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDiction
 
 
 def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
-    """What `make` stages from the user's function `fun`, for as long as that lives.
+    """Return the result of `make`, which stages `fun`; it is cached while `fun` is alive.
 
-    It is called again for another `key`, or in other surroundings.  A function is taken to be
-    pure, as by `jit`; only what it closes over of an outer trace is of that trace alone.
+    `make` is called again for another `key`, or in another context.  A function is assumed to be
+    pure, as by `jit`; a result whose constants are tracers is not cached.
     """
     if type(fun).__eq__ is not _IDENTITY and not isinstance(fun, BuiltinFunctionType):
-        return make()  # it may be equal to another
+        return make()  # a custom __eq__ may make it equal to another
     key = key, surroundings()
     try:
-        made = _staged.setdefault(fun, {})
-        found: _S | None = made.get(key)
-    except TypeError:  # it has no weak references, or the key no hash
+        programs = _staged.setdefault(fun, {})
+        found: _S | None = programs.get(key)
+    except TypeError:  # it has no weak references, or the key is not hashable
         return make()
     if found is None:
         found = make()
         if not any(isinstance(c, Tracer) for c in found.consts):
-            made[key] = found
+            programs[key] = found
     return found
 
 
 def clear_staged() -> None:
-    """Forget what was staged from every function."""
+    """Discard the programs that were staged from all functions."""
     _staged.clear()
 
 
@@ -260,13 +279,13 @@ def stage(
 ) -> Olympuspr:
     """Run `fun` on tracers of the given avals; its flat results are the program's.
 
-    `names` and `what` name the inputs and the function in messages.  Raises what `fun` raises.
+    `names` and `what` name the inputs and the function in messages.  Exceptions of `fun` propagate.
     """
     trace = StagingTrace(what)
     filled = list(names) + [""] * (len(avals) - len(names))
     tracers = [trace.new_input(a, n) for a, n in zip(avals, filled, strict=True)]
     try:
-        with collection.paused(), using(trace):
+        with gc_pause.paused(), using_trace(trace):
             program = trace.program(source.run_staged(fun, tracers))
     finally:
         trace.alive = False
@@ -278,13 +297,13 @@ def stage(
 
 
 def hoist_consts(program: Olympuspr) -> tuple[Olympuspr, tuple[Any, ...]]:
-    """The program with its constants as leading inputs, and those constants."""
+    """Return the program with its constants as leading inputs, and those constants."""
     invars = (*program.constvars, *program.invars)
     return Olympuspr(invars, program.eqns, program.outvars), program.consts
 
 
 def _place() -> str | None:
-    position = source.current(3).position()
+    position = source.current_location(3).position()
     return str(position) if position else None
 
 

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from olympus_core import tree
-from olympus_core.avals import get_aval
-from olympus_core.errors import TransformError
-from olympus_core.primitive import Batched
-from olympus_core.source import function_name
+from olympus_core.base import tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import TransformError
+from olympus_core.base.source import function_name
+from olympus_core.ir.primitive import Batched
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
@@ -32,12 +32,12 @@ def vmap(
     """Map `fun` over axes of its arguments: one result for each index, stacked.
 
     `in_axes` is an int, None (not mapped), or a tuple with a tree prefix for each positional
-    argument; keyword arguments are mapped over axis 0.  What is not mapped is passed as it is,
-    functions and other objects too.  `out_axes` is a tree prefix of the result.  Collectives in
-    `fun` find the axis by `axis_name`.
+    argument; keyword arguments are mapped over axis 0.  Arguments that are not mapped are passed
+    unchanged, functions and other objects too.  `out_axes` is a tree prefix of the result.
+    Collectives in `fun` refer to the axis by `axis_name`.
 
-    Raises TransformError where the mapped axes differ in size, with every argument's, where what
-    is mapped is not an array, or where nothing is mapped and `axis_size` is not given.
+    Raises TransformError if the mapped axes differ in size (with every argument's size), if a
+    mapped value is not an array, or if nothing is mapped and `axis_size` is not given.
 
     >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(xs, y)
     """

@@ -1,13 +1,14 @@
-"""Are the numbers of a program right?
+"""Numerical verification of programs.
 
 A program is run operation by operation beside a float64 run of NumPy, and its compiled form is
-compared with that.  The first operation that is wrong is found, with the line that it stands at.
+compared with both. The first wrong operation is reported with its source line.
 """
 
 from __future__ import annotations
 
 from olympus_core.verification.bisection import Run, first_wrong, prefix
 from olympus_core.verification.comparison import Comparison, Tolerance, compare
+from olympus_core.verification.dependencies import arguments_of
 from olympus_core.verification.findings import Element, Finding
 from olympus_core.verification.floats import Statistics, statistics, ulps
 from olympus_core.verification.interpreter import interpret
@@ -26,6 +27,7 @@ __all__ = [
     "Statistics",
     "Tolerance",
     "Verification",
+    "arguments_of",
     "can_vary",
     "compare",
     "first_wrong",

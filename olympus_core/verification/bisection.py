@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.array import put, to_numpy
+from olympus_core.arrays.device_array import array_to_numpy, put_array
 from olympus_core.control.cond import cond_p
 from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
-from olympus_core.effects import without_effects
-from olympus_core.olympuspr import Atom, Eqn, Literal, Olympuspr
+from olympus_core.ir.effects import without_effects
+from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr
 from olympus_core.verification.comparison import compare, explained
 from olympus_core.verification.findings import Finding, finding
 from olympus_core.verification.floats import is_inexact
 from olympus_core.verification.onedevice import one_device_program
 from olympus_core.verification.sidebyside import SideBySide, alone
-from olympus_core.verification.values import Array, Value
+from olympus_core.verification.values import Array, TrackedValue
 
 __all__ = ["Run", "first_wrong", "prefix"]
 
@@ -34,9 +34,9 @@ Run = Callable[[Olympuspr, Sequence[Array]], Sequence[Array]]
 
 
 def prefix(program: Olympuspr, count: int, wanted: Sequence[Atom] | None = None) -> Olympuspr:
-    """The program of the first `count` equations.
+    """Return the program of the first `count` equations.
 
-    Its results are the values that the rest of the program needs, or those that are `wanted`.
+    Its results are the values that the rest of the program needs, or the `wanted` values.
     """
     eqns = program.eqns[:count]
     if wanted is None:
@@ -53,12 +53,12 @@ class _Search:
         self.make = make
         self.path = path
 
-    def reference(self, program: Olympuspr, inputs: Sequence[Array]) -> list[Value]:
-        """The results of a program, operation by operation."""
+    def reference(self, program: Olympuspr, inputs: Sequence[Array]) -> list[TrackedValue]:
+        """Return the results of a program, run operation by operation."""
         return self.make().run(program, inputs)
 
     def is_wrong(self, program: Olympuspr, inputs: Sequence[Array]) -> bool:
-        """Whether the compiled program differs from the one operation by operation."""
+        """Return True if the compiled program differs from the operation-by-operation run."""
         values = self.reference(program, inputs)
         got = self.run(program, inputs)
         return any(
@@ -66,7 +66,7 @@ class _Search:
         )
 
     def first(self, program: Olympuspr, inputs: Sequence[Array]) -> Finding | None:
-        """The first wrong equation of a program that is wrong as a whole."""
+        """Return the finding of the first wrong equation of a program with a wrong result."""
         right, wrong = 0, len(program.eqns)
         if not wrong:
             return None
@@ -79,7 +79,7 @@ class _Search:
         return self.blame(program, wrong - 1, inputs)
 
     def blame(self, program: Olympuspr, place: int, inputs: Sequence[Array]) -> Finding:
-        """What is wrong with an equation whose operands are right."""
+        """Return the finding of an equation with correct operands."""
         eqn = program.eqns[place]
         before = prefix(program, place, [x for x in eqn.inputs if not isinstance(x, Literal)])
         values = iter(self.reference(before, inputs))
@@ -92,17 +92,18 @@ class _Search:
         after = prefix(program, place + 1, eqn.outputs)
         wanted = self.reference(after, inputs)
         got = self.run(after, inputs)
-        return self.told(eqn, operands, got, wanted, self._is_sensitive(eqn, before, got, inputs))
+        is_sensitive = self._is_sensitive(eqn, before, got, inputs)
+        return self.finding_of(eqn, operands, got, wanted, is_sensitive)
 
-    def told(
+    def finding_of(
         self,
         eqn: Eqn,
         operands: Sequence[Array],
         got: Sequence[Array],
-        wanted: Sequence[Value],
+        wanted: Sequence[TrackedValue],
         sensitive: bool,
     ) -> Finding:
-        """The finding of an equation, at the result that is furthest off."""
+        """Return the finding of an equation, at the result with the largest error."""
         pairs = [(compare(x, v.array, explained(v)), x) for x, v in zip(got, wanted, strict=True)]
         comparison, result = max(pairs, key=lambda pair: pair[0].mismatches)
         kind: Any = "sensitive" if sensitive else "compiled"
@@ -111,18 +112,19 @@ class _Search:
     def _is_sensitive(
         self, eqn: Eqn, before: Olympuspr, got: Sequence[Array], inputs: Sequence[Array]
     ) -> bool:
-        """Whether integers or bools differ only as the operands do, which rounding explains."""
+        """Return True if integers or bools differ only because of the operands' rounding errors."""
         if eqn.primitive.has_programs or any(is_inexact(x.dtype) for x in got):
             return False
         compiled = iter(self.run(before, inputs))
-        own = [
-            put(x.value if isinstance(x, Literal) else next(compiled), x.aval) for x in eqn.inputs
+        operands_run = [
+            put_array(x.value if isinstance(x, Literal) else next(compiled), x.aval)
+            for x in eqn.inputs
         ]
-        again = [to_numpy(x) for x in alone(eqn, own)]
+        again = [array_to_numpy(x) for x in alone(eqn, operands_run)]
         return all(np.array_equal(x, y) for x, y in zip(again, got, strict=True))
 
     def inside(self, eqn: Eqn, operands: Sequence[Array]) -> Finding | None:
-        """The first wrong operation in the programs of an equation; None where they are right."""
+        """Return the first wrong operation in the programs of an equation, or None."""
         if eqn.primitive is scan_p:
             return self.in_scan(eqn, operands)
         if eqn.primitive is while_p:
@@ -139,7 +141,7 @@ class _Search:
         return self.deeper(name, eqn.params["olympuspr"], operands)
 
     def deeper(self, name: str, program: Olympuspr, inputs: Sequence[Array]) -> Finding | None:
-        """The first wrong operation of a nested program that is wrong when compiled alone."""
+        """Return the first wrong operation of a nested program, compiled alone, or None."""
         if not self.is_wrong(program, inputs):
             return None
         return _Search(self.run, self.make, (*self.path, name) if name else self.path).first(
@@ -185,11 +187,11 @@ def first_wrong(
     run: Run,
     make: Callable[[], SideBySide] = SideBySide,
 ) -> Finding | None:
-    """The first operation of a program whose compiled form is wrong on these inputs.
+    """Return the first operation of a program whose compiled form is wrong on these inputs.
 
-    `run` compiles a program and runs it.  Loops are entered iteration by iteration.  Nested
-    programs that are right when they are compiled alone are not entered further.  None where no
-    equation can be blamed: the compiled program is what it is operation by operation.
+    `run` compiles a program and runs it. Loops are searched iteration by iteration. Nested programs
+    that are correct when compiled alone are not searched. Return None if no equation can be blamed:
+    the compiled program equals the program run operation by operation.
     """
     program, search = without_effects(program), _Search(run, make, ())
     return search.first(program, inputs) if search.is_wrong(program, inputs) else None

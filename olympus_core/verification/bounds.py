@@ -1,4 +1,4 @@
-"""How far from the reference a result may be, and the size of a rounding error."""
+"""The allowed distance of a result from the reference, and the size of a rounding error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_core.verification.floats import Format, format_of, is_inexact
 from olympus_core.verification.reference import Call, Rule
-from olympus_core.verification.values import Array, Value, widened
+from olympus_core.verification.values import Array, TrackedValue, widened
 
 __all__ = ["disagreement", "noise_scale"]
 
@@ -18,10 +18,10 @@ __all__ = ["disagreement", "noise_scale"]
 def disagreement(
     rule: Rule, call: Call, expected: Sequence[Array], place: int, got: Array
 ) -> tuple[Array, Any] | None:
-    """Where result number `place` is not what the reference has: the excess, and what is allowed.
+    """Return the excess error of result number `place` over the reference, and the allowed error.
 
-    None where all elements agree.  Integers and bools agree if they are equal; floats within the
-    rule's error, two steps of rounding, and what the hardware does to numbers near zero.
+    Return None if all elements agree. Integers and bools agree if they are equal. Floats agree
+    within the rule's error, two roundings, and the hardware's treatment of numbers near zero.
     """
     want = np.asarray(expected[place])
     if not is_inexact(got.dtype):
@@ -50,11 +50,12 @@ def _exact_excess(got: Array, want: Array) -> Array:
 
 
 def _excess(got: Array, want: Array, allowed: Any, info: Format) -> Array:
-    """How far each element is beyond what is allowed; infinite for a NaN or infinity too many."""
+    """Return the error of each element beyond the allowed one; infinite for a wrong NaN or inf."""
     own = widened(got)
     error = np.abs(own - want)
     agree = (own == want) | (np.isnan(own) & np.isnan(want)) | (error <= allowed)
-    beyond = np.abs(want) + allowed > info.largest  # it is rounded to infinity, or is the greatest
+    # it is rounded to infinity, or is the largest number
+    beyond = np.abs(want) + allowed > info.largest
     agree |= beyond & (np.isinf(own) | (np.abs(own) >= info.largest * (1 - 4 * info.roundoff)))
     agree |= (np.isnan(own) & beyond) if np.iscomplexobj(own) else False
     if got.dtype.kind != "c" and not _has_infinity(got.dtype):
@@ -77,7 +78,7 @@ def _has_subnormals(call: Call) -> bool:
 
 
 def _flushed_excess(rule: Rule, call: Call, place: int, got: Array, allowed: Any) -> Array:
-    """The excess where subnormal operands are taken for zeros, as the hardware may."""
+    """Return the excess if subnormal operands are flushed to zero, as the hardware may do."""
     operands = [
         np.where(np.abs(wide) < format_of(x.dtype).normal, 0 * wide, wide)
         if is_inexact(x.dtype)
@@ -90,12 +91,14 @@ def _flushed_excess(rule: Rule, call: Call, place: int, got: Array, allowed: Any
     return _excess(got, want, allowed, format_of(got.dtype))
 
 
-def noise_scale(rule: Rule | None, call: Call, values: Sequence[Value], result: Array) -> Any:
-    """What a unit roundoff is multiplied with for the random error of an operation.
+def noise_scale(
+    rule: Rule | None, call: Call, values: Sequence[TrackedValue], result: Array
+) -> Any:
+    """Return the factor of a unit roundoff in the random error of an operation.
 
-    A rounding has an error of u times the result.  Of a sum of n terms the roundings are taken as
+    A rounding has an error of u times the result. The roundings of a sum of n terms are assumed
     independent, so that their error grows with the root of n (Higham and Mary, SIAM Journal on
-    Scientific Computing 41, 2019), in units of the sums on the way.
+    Scientific Computing 41, 2019), in units of the partial sums.
     """
     if rule is not None and not rule.sums:
         return 2 * np.abs(result)

@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core.base import dtypes
 from olympus_core.verification.findings import Element, worst
 from olympus_core.verification.floats import format_of, is_inexact, shares_digits, ulps
-from olympus_core.verification.values import Array, Value, widened
+from olympus_core.verification.values import Array, TrackedValue, widened
 
 __all__ = ["Comparison", "Tolerance", "compare", "explained"]
 
 #: steps of its own dtype that a result may differ by, however exact the runs happen to be
 ULPS = 32.0
-#: how many times the spread of the runs a result may be away: three runs were looked at
+#: The allowed multiple of the spread of the three runs.
 SPREAD = 16.0
 
 
 class Tolerance(NamedTuple):
-    """What a user allows: |got - expected| <= atol + rtol |expected|, or so many `ulps`.
+    """A user's tolerance: |got - expected| <= atol + rtol |expected|, or a number of `ulps`.
 
-    Where all three are None, what is allowed is `explained`.
+    If all three are None, the difference that `explained` returns is allowed.
     """
 
     rtol: float | None = None
@@ -32,16 +32,16 @@ class Tolerance(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """Whether any of it was."""
+        """True if any of the three is given."""
         return any(x is not None for x in self)
 
 
 class Comparison(NamedTuple):
-    """How far a result is from another: in how many of its elements too far, and where most.
+    """The distance of a result from another: the number of wrong elements, and the worst of them.
 
-    `error` is the greatest absolute error of all elements, and `ulps` the greatest distance in
-    steps of the dtype of those where `shares_digits`; None if elements differ and it is False for
-    each of them.  `element` is the worst of those that differ by too much, or None where none does.
+    `error` is the largest absolute error of all elements. `ulps` is the largest distance in steps
+    of the dtype of the elements with `shares_digits`; None if elements differ and none has it.
+    `element` is the worst of the elements that differ by too much, or None.
     """
 
     size: int
@@ -51,12 +51,12 @@ class Comparison(NamedTuple):
     element: Element | None
 
 
-def explained(value: Value) -> Array | float:
-    """The difference that rounding explains, for each element of a value.
+def explained(value: TrackedValue) -> Array | float:
+    """Return the difference that rounding explains, for each element of a value.
 
-    It is 16 times the greatest difference from float64 of three runs, the program's own operation
-    by operation and two with random rounding errors (Parker, Monte Carlo Arithmetic, 1997), and 32
-    steps of its dtype; integers and bools must be equal.
+    It is 16 times the largest difference from float64 of three runs, plus 32 steps of the dtype.
+    The runs are the program's own, operation by operation, and two with random rounding errors
+    (Parker, Monte Carlo Arithmetic, 1997). Integers and bools must be equal.
     """
     if not is_inexact(value.dtype):
         return 0.0
@@ -71,8 +71,8 @@ def compare(
 ) -> Comparison:
     """Compare two arrays of one shape; `want` may be wider than `got`.
 
-    NaNs agree with NaNs and infinities with those of their sign; zeros of both signs are equal.
-    A `tolerance` that is given is used instead of what is `allowed`.
+    NaNs agree with NaNs and infinities with those of their sign; zeros of both signs are equal. A
+    given `tolerance` replaces the `allowed` error.
     """
     got, want = np.asarray(got), np.asarray(want)
     if not got.size:
@@ -103,7 +103,7 @@ def compare(
 
 
 def _greatest(steps: Array, useful: Array) -> float | None:
-    """The most steps of the elements where they are `useful`; 0 where no element is off."""
+    """Return the most steps of the elements where they are `useful`; 0 if all elements agree."""
     counted = steps[useful & np.isfinite(steps)]
     if counted.size and (farthest := float(counted.max())):
         return farthest
@@ -111,6 +111,6 @@ def _greatest(steps: Array, useful: Array) -> float | None:
 
 
 def _both_leave_the_range(got: Array, want: Array, allowed: Any) -> Any:
-    """Where a result is infinite and the other so large that rounding explains it."""
+    """Return True where a result is infinite and the other so large that rounding explains it."""
     info = format_of(got.dtype)
     return np.isinf(widened(got)) & (np.abs(want) + allowed > info.largest) & np.isfinite(want)

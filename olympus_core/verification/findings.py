@@ -1,4 +1,4 @@
-"""What verification finds of one operation: the kind of fault, its place and its numbers."""
+"""A finding of the verification of one operation: the kind of fault, its place and its numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from olympus_core.olympuspr import Eqn
+from olympus_core.ir.olympuspr import Eqn
 from olympus_core.verification.floats import Statistics, shares_digits, statistics, ulps
 
 __all__ = ["Element", "Finding", "Kind", "finding", "worst"]
@@ -36,10 +36,10 @@ Kind = Literal[
 
 
 class Element(NamedTuple):
-    """One element of a result: what it is, what it should be, and how far apart they are.
+    """One element of a result: its value, the expected value, and their distance.
 
-    `place` is its index.  `error` and `allowed` are absolute; `ulps` is the error in steps of the
-    result's dtype, and None where `shares_digits` is False.
+    `place` is its index. `error` and `allowed` are absolute. `ulps` is the error in steps of the
+    result's dtype, None if `shares_digits` is False.
     """
 
     place: tuple[int, ...]
@@ -51,10 +51,10 @@ class Element(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is wrong with an operation, or with what it was given.
+    """A fault of an operation, or of its operands.
 
-    `location` is the user's "file:line", `text` that line, and `path` says inside of what it
-    stands, such as ("scan, iteration 3",).
+    `location` is the user's "file:line", `text` that line, and `path` the enclosing operations,
+    such as ("scan, iteration 3",).
     """
 
     kind: Kind
@@ -76,7 +76,7 @@ def finding(
     result: Array,
     element: Element | None = None,
 ) -> Finding:
-    """The finding of an equation on these operands."""
+    """Return the finding of an equation on these operands."""
     position = eqn.source.position()
     return Finding(
         kind,
@@ -92,7 +92,7 @@ def finding(
 
 
 def worst(got: Array, expected: Array, excess: Array, allowed: Any) -> Element:
-    """The element where `excess` is greatest; `expected` may be wider than the result's dtype."""
+    """Return the element with the largest `excess`; `expected` may have a wider dtype."""
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), got.shape))
     with np.errstate(all="ignore"):
         rounded = expected.astype(got.dtype)

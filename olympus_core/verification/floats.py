@@ -1,4 +1,4 @@
-"""What a float dtype can hold, the distance of floats in ulps, and the statistics of an array."""
+"""The range of a float dtype, the distance of floats in ulps, and the statistics of an array."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.dtypes import DType
+from olympus_core.base import dtypes
+from olympus_core.base.dtypes import DType
 
 __all__ = [
     "Format",
@@ -26,11 +26,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Format(NamedTuple):
-    """A float dtype: its unit roundoff, its range, and how small an error it cannot avoid.
+    """A float dtype: its unit roundoff, its range, and its unavoidable absolute error.
 
     `roundoff` is half the distance from 1 to the next number: the relative error of one rounding.
-    `floor` is the absolute error that a result near zero may have: XLA's CPU runtime takes
-    subnormal numbers for zero where the hardware can, which is in float32, bfloat16 and float64.
+    `floor` is the absolute error that a result near zero may have: XLA's CPU runtime flushes
+    subnormal numbers to zero if the hardware can, for float32, bfloat16 and float64.
     """
 
     roundoff: float
@@ -47,7 +47,7 @@ _KEEP_SUBNORMALS = ("float16", "float8", "float6", "float4")
 
 @functools.cache
 def format_of(dtype: DType) -> Format:
-    """The format of a float dtype; of a complex one, that of its parts.
+    """Return the format of a float dtype; for a complex one, that of its parts.
 
     Example: `format_of(np.dtype("float32")).roundoff` is 2**-24.
     """
@@ -67,14 +67,14 @@ def format_of(dtype: DType) -> Format:
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Whether a dtype is a float or complex one."""
+    """Return True for a float or complex dtype."""
     return dtypes.kind(dtype) in "fc"
 
 
 def spacing(x: Array, dtype: DType) -> Array:
-    """The distance of neighbours of a float dtype at the magnitude of `x`, as float64.
+    """Return the distance of adjacent numbers of a float dtype at the magnitude of `x`, as float64.
 
-    The numbers from a power of two up to the next are equally far apart (IEEE 754-2019, 3.3).
+    The numbers from a power of two to the next have equal distances (IEEE 754-2019, 3.3).
     """
     info = format_of(dtype)
     with np.errstate(all="ignore"):
@@ -84,10 +84,10 @@ def spacing(x: Array, dtype: DType) -> Array:
 
 
 def ulps(a: Array, b: Array) -> Array:
-    """How many steps of their dtype two arrays of it are apart, element by element, as float64.
+    """Return the distance of two arrays in steps of their dtype, element by element, as float64.
 
-    Zeros of both signs are equal, and so are NaNs; a NaN is infinitely far from a number.  Of
-    complex numbers the part that is farther apart counts, and of integers their difference.
+    Zeros of both signs are equal, and so are NaNs; a NaN is infinitely far from a number. For
+    complex numbers the larger distance of the two parts counts, for integers their difference.
 
     >>> ulps(np.float32([1.0]), np.nextafter(np.float32([1.0]), 2))
     array([1.])
@@ -105,7 +105,7 @@ def ulps(a: Array, b: Array) -> Array:
 
 
 def digits_lost(roundoff: float) -> float:
-    """The relative error from which a result has lost its digits: two thirds of them are wrong.
+    """Return the relative error at which two thirds of a result's digits are wrong.
 
     It is the cube root of the unit roundoff: 0.004 of float32, 0.08 of float16, 0.16 of bfloat16.
     """
@@ -113,10 +113,10 @@ def digits_lost(roundoff: float) -> float:
 
 
 def shares_digits(got: Array, want: Array) -> Array:
-    """Where the distance in ulps is a useful measure: the relative error is below `digits_lost`.
+    """Return True where ulps are a useful measure: the relative error is below `digits_lost`.
 
-    Elsewhere, near zero, across zero and at infinities, the count of steps of the dtype has no
-    relation to the size of the error.  For integers and bools it is the error itself.
+    Elsewhere, near zero, across zero and at infinities, the number of steps of the dtype has no
+    relation to the size of the error. For integers and bools it is the error itself.
     """
     if not is_inexact(got.dtype):
         return np.ones(got.shape, bool)
@@ -128,7 +128,7 @@ def shares_digits(got: Array, want: Array) -> Array:
 
 
 def _steps(a: Array, b: Array) -> Array:
-    """The differences of ordinals; of those of 64 bits and two signs, rounded."""
+    """Return the differences of ordinals; 64-bit ones of different signs are rounded."""
     alike = (a < 0) == (b < 0)
     near = np.abs(np.where(alike, a, 0) - np.where(alike, b, 0)).astype(np.float64)
     far = np.abs(a.astype(np.float64)) + np.abs(b.astype(np.float64))
@@ -136,7 +136,7 @@ def _steps(a: Array, b: Array) -> Array:
 
 
 def _ordinals(x: Array) -> Array:
-    """The place of each number in the order of all of its dtype, 0 for zero, as int64."""
+    """Return the position of each number in the order of its dtype, 0 for zero, as int64."""
     bits = int(dtypes.finfo(x.dtype).bits)
     raw = np.ascontiguousarray(x).view(f"uint{x.dtype.itemsize * 8}").reshape(x.shape)
     if dtypes.long_name(x.dtype) == "float8_e8m0fnu":  # it has no sign
@@ -147,8 +147,10 @@ def _ordinals(x: Array) -> Array:
 
 
 class Statistics(NamedTuple):
-    """What there is to say of an array in a line; of what is finite in it, of magnitudes if it is
-    complex.  `minimum`, `maximum` and `mean` are None where nothing is."""
+    """The statistics of an array's finite elements, or of their magnitudes if complex.
+
+    `minimum`, `maximum` and `mean` are None if no element is finite.
+    """
 
     type: str
     minimum: float | None
@@ -170,7 +172,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(x: Array) -> Statistics:
-    """The statistics of an array of any dtype.
+    """Return the statistics of an array of any dtype.
 
     >>> str(statistics(np.float32([1, 3, np.nan])))
     'float32[3], min 1, max 3, mean 2, 1 NaNs'

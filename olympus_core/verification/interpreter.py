@@ -1,7 +1,7 @@
-"""StableHLO's reference interpreter: what a lowered program means by the specification.
+"""StableHLO's reference interpreter, which evaluates a lowered program by the specification.
 
-It is slow, and lacks some operations; one that it lacks ends the process, so it is looked for
-first.  Reading its complex results ends the process too.
+It is slow, and lacks some operations. A missing operation ends the process, so these are searched
+for first. Reading its complex results ends the process too.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.errors import LoweringError
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.stages import Lowered
+from olympus_core.base.errors import LoweringError
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.mlir import bindings as mlir
+from olympus_core.stages.stages import Lowered
 
 __all__ = ["interpret"]
 
@@ -32,9 +32,9 @@ _LACKS = frozenset(
 
 
 def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
-    """The results of a lowered program on flat arrays, as the interpreter has them.
+    """Return the interpreter's results of a lowered program on flat arrays.
 
-    Raises LoweringError, with the name of the operation, where it cannot run the program.
+    Raises LoweringError, with the name of the operation, if it cannot run the program.
     """
     program: Olympuspr = lowered.olympuspr
     avals = program.out_avals
@@ -47,12 +47,12 @@ def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
                 f"{', '.join(missing)}",
                 hint="verify against op-by-op or float64",
             )
-        outs = mlir.evaluate(lowered.module, [np.asarray(x) for x in inputs])
+        outs = mlir.evaluate_module(lowered.module, [np.asarray(x) for x in inputs])
         return [x.reshape(a.shape) for x, a in zip(outs, program.out_avals, strict=True)]
 
 
 def _missing(operation: Any) -> set[str]:
-    """The names of operations within one that the interpreter lacks."""
+    """Return the names of nested operations that the interpreter lacks."""
     found: set[str] = set()
     for region in operation.regions:
         for block in region.blocks:

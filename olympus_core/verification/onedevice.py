@@ -1,7 +1,7 @@
-"""What a `shard_map` means, as a program of one device: the reference of what several compute.
+"""A `shard_map` as a program of one device: the reference for the result of several devices.
 
-Each axis that it maps over becomes a mapped axis of `vmap`, which makes a sum, a gather or a
-permutation of elements of what is a message among devices.
+Each mapped mesh axis becomes a mapped axis of `vmap`. Messages between devices become a sum, a
+gather or a permutation of elements.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import get_aval
-from olympus_core.mesh import AnyMesh
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import op
+from olympus_core.base.avals import get_aval
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.primitive import op
+from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import PartitionSpec
 from olympus_core.primitives.elementwise.base import reshape
-from olympus_core.sharding import PartitionSpec
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import staged
 from olympus_core.transforms.vmapping import vmap
@@ -28,7 +28,7 @@ _Axes = tuple[tuple[Any, int], ...]
 
 
 def one_device_program(params: dict[str, Any]) -> Olympuspr:
-    """The program of whole arrays that the `shard_map` of these parameters computes.
+    """Return the program of whole arrays that is equivalent to the `shard_map` of these parameters.
 
     >>> one_device_program(eqn.params)  # of an equation whose primitive is shard_map_p
     """
@@ -66,7 +66,7 @@ def _program(
 
 
 def _named(spec: PartitionSpec) -> list[Any]:
-    """The axes of a spec, dimension by dimension."""
+    """Return the axes of a spec, dimension by dimension."""
     return [name for d in range(len(spec)) for name in spec.axes(d)]
 
 
@@ -77,9 +77,9 @@ def _whole_shape(
 
 
 def _cut(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
-    """The parts of an array, with a dimension in front for each axis of the spec.
+    """Return the parts of an array, with a leading dimension for each axis of the spec.
 
-    These are in the order of the mesh.
+    These dimensions are in the order of the mesh.
     """
     sizes = dict(axes)
     shape: list[int] = []
@@ -96,9 +96,9 @@ def _cut(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
 
 
 def _joined(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
-    """The array of parts that have a dimension in front for each axis.
+    """Return the array of parts that have a leading dimension for each axis.
 
-    Along an axis that the spec does not name all parts are equal, and the first is taken.
+    Along an axis that is not in the spec all parts are equal, and the first is used.
     """
     sizes = dict(axes)
     named = _named(spec)

@@ -1,11 +1,11 @@
-"""Whether results stay finite for inputs of other sizes and signs.
+"""A check that results stay finite for inputs of other sizes and signs.
 
-The compiled program runs on draws of several sizes.  Where a result has an infinity or a NaN, the
-smallest such size is searched, and the program is run operation by operation there, in its own
-dtypes and in float64.  It is a failure if float64 has a result well inside the range of the dtype,
-and an exponential left the range before a logarithm, a quotient or a product brought it back: the
-program has an equivalent form without that.  Any other operation that leaves the range of its dtype
-is a note.
+The compiled program runs on draws of several sizes. If a result has an infinity or a NaN, the
+smallest such size is searched. There the program is run operation by operation, in its own dtypes
+and in float64. It is a failure if the float64 result is well inside the range of the dtype, and an
+exponential left the range before a logarithm, a quotient or a product that reverses it: then an
+equivalent program without the overflow exists. Any other operation that leaves the range of its
+dtype is a note.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.olympuspr import Eqn, Olympuspr
-from olympus_core.stages import Traced
+from olympus_core.base import dtypes
+from olympus_core.ir.olympuspr import Eqn, Olympuspr
+from olympus_core.stages.stages import Traced
 from olympus_core.verification.bisection import Run, first_wrong
 from olympus_core.verification.comparison import compare
 from olympus_core.verification.findings import Finding
 from olympus_core.verification.floats import format_of, is_inexact, statistics
 from olympus_core.verification.sidebyside import SideBySide
-from olympus_core.verification.values import Array, Value, widened
+from olympus_core.verification.values import Array, TrackedValue, widened
 from olympus_core.verification.verify import ResultCheck
 
 __all__ = ["Draw", "RangeFault", "Ranges", "can_vary", "judge_ranges"]
@@ -38,7 +38,7 @@ _EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "sinh", "cosh", "logistic", "
 _INVERSES = frozenset(("log", "log1p", "div", "mul"))
 
 _PATTERNS = ("both signs", "positive", "negative", "mixed sizes")
-#: what runs the compiled program on flat arrays
+#: A function that runs the compiled program on flat arrays.
 Program = Callable[[Sequence[Array]], Sequence[Array]]
 
 
@@ -70,7 +70,7 @@ class RangeFault(NamedTuple):
     fails: bool
 
     def check(self) -> ResultCheck:
-        """The comparison with float64 on the draw, which fails."""
+        """Return the comparison with float64 on the draw, which fails."""
         counts = [
             f"{count} {one if count == 1 else many}"
             for which, one, many in (
@@ -95,7 +95,7 @@ class Ranges(NamedTuple):
 
 
 def can_vary(dtype: dtypes.DType) -> bool:
-    """Whether arrays of the dtype are drawn in other sizes: floats with a sign, complex numbers."""
+    """Return True if arrays of the dtype are drawn in other sizes: signed floats and complex."""
     return is_inexact(dtype) and dtypes.long_name(dtype) != "float8_e8m0fnu"
 
 
@@ -164,7 +164,7 @@ class _Search:
         return [draw for draw in found if draw is not None]
 
     def first(self, pattern: str, sizes: Sequence[float], finite: float = 1.0) -> Draw | None:
-        """The smallest draw of a pattern found that has a result that is not finite."""
+        """Return the smallest tested draw of a pattern without finite results, or None."""
         for size in sizes:
             size = min(size, self.largest)
             if self.bad(Draw(pattern, size)):
@@ -173,7 +173,7 @@ class _Search:
         return None
 
     def smallest_bad(self, pattern: str, low: float, high: float) -> Draw:
-        """The draw of a size up to `_NEAR` times one without such a result, by bisection."""
+        """Return a draw within `_NEAR` times a size without such a result, by bisection."""
         while high / low > _NEAR:
             middle = float(f"{math.sqrt(low * high):.3g}")
             if not low < middle < high:
@@ -185,19 +185,19 @@ class _Search:
         return Draw(pattern, high)
 
     def bad(self, draw: Draw) -> bool:
-        """Whether a result that was finite on the given inputs is not finite on this draw."""
+        """Return True if a result is finite on the given inputs, but not on this draw."""
         self.draws.append(draw)
         return any(map(np.any, self.places(self.program(self.arrays(draw)))))
 
     def places(self, results: Sequence[Array]) -> list[Array]:
-        """Where elements are judged and are not finite."""
+        """Return True where elements are checked and are not finite."""
         return [
             finite & _is_faulty(np.asarray(got), self.allow)
             for got, finite in zip(results, self.finite, strict=True)
         ]
 
     def arrays(self, draw: Draw) -> list[Array]:
-        """The inputs of a draw; those that do not vary are as they were given."""
+        """Return the inputs of a draw; inputs that do not vary are unchanged."""
         return [
             _drawn(draw, x, np.random.default_rng([self.seed, _PATTERNS.index(draw.pattern), i]))
             if varies
@@ -236,7 +236,7 @@ def _is_faulty(x: Array, allow: frozenset[str]) -> Array:
 
 
 class _Judge:
-    """Decides whether a result that is not finite is a failure, a note, or right."""
+    """A classifier of results that are not finite: a failure, a note, or correct."""
 
     def __init__(
         self, traced: Traced, run: Run, search: _Search, on_operation: Callable[[], None]
@@ -245,7 +245,7 @@ class _Judge:
         self.on_operation = on_operation
 
     def faults(self, draw: Draw) -> list[RangeFault]:
-        """The faults of the results on a draw; none where float64 is out of the range as well."""
+        """Return the faults of the results on a draw; none if float64 overflows as well."""
         inputs = self.search.arrays(draw)
         got = [np.asarray(x) for x in self.search.program([np.array(x) for x in inputs])]
         values = _RangeRun(on_operation=self.on_operation).run(self.traced.olympuspr, inputs)
@@ -258,9 +258,9 @@ class _Judge:
         return found
 
     def fault(
-        self, draw: Draw, name: str, got: Array, value: Value, inputs: Sequence[Array]
+        self, draw: Draw, name: str, got: Array, value: TrackedValue, inputs: Sequence[Array]
     ) -> RangeFault:
-        """The fault of a result that float64 has well inside the range."""
+        """Return the fault of a result that float64 has well inside the range."""
         if np.isfinite(value.array).all():  # rounding moved it to the edge of a domain, perhaps
             program: Olympuspr = self.traced.olympuspr
             blamed = first_wrong(program, inputs, self.run)
@@ -269,8 +269,8 @@ class _Judge:
         return RangeFault(draw, name, got, value.wide, value.undone or value.origin, fails)
 
 
-def _is_inside(value: Value) -> bool:
-    """Whether all of float64's result is below the root of the largest number of the dtype."""
+def _is_inside(value: TrackedValue) -> bool:
+    """Return True if the float64 result is below the root of the largest number of the dtype."""
     limit = math.sqrt(format_of(value.dtype).largest)
     return bool(np.all(np.isfinite(value.wide) & (np.abs(value.wide) <= limit)))
 
@@ -281,7 +281,7 @@ class _RangeRun(SideBySide):
     def __init__(self, *, on_operation: Callable[[], None]) -> None:
         super().__init__(on_operation=on_operation, samples=0, checks=False)
 
-    def _trace_faults(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+    def _trace_faults(self, eqn: Eqn, values: Sequence[TrackedValue], out: TrackedValue) -> None:
         if not is_inexact(out.dtype):
             return
         self._trace_nonfinite(eqn, values, out)
@@ -298,21 +298,21 @@ class _RangeRun(SideBySide):
             out.undone = self._finding("exponential", eqn, values, out, at * 1.0)
 
 
-def _overflowed(v: Value) -> Array:
-    """Where a value is infinite and float64 has a number."""
+def _overflowed(v: TrackedValue) -> Array:
+    """Return True where a value is infinite and float64 has a number."""
     return np.asarray(np.isinf(widened(v.array)) & np.isfinite(v.wide))
 
 
-def _vanished(v: Value) -> Array:
-    """Where a value is zero and float64 has another number."""
+def _vanished(v: TrackedValue) -> Array:
+    """Return True where a value is zero and float64 has another number."""
     return np.asarray((v.array == 0) & (v.wide != 0) & np.isfinite(v.wide))
 
 
-def _brought_back(eqn: Eqn, floats: Sequence[Value], out: Value) -> Array:
-    """Where an operation is not finite, and in float64 brings an exponential back into the range.
+def _brought_back(eqn: Eqn, floats: Sequence[TrackedValue], out: TrackedValue) -> Array:
+    """Return True where an operation is not finite, and in float64 reverses an exponential.
 
-    It is the logarithm of one that overflowed or vanished, the quotient of two that both did, or
-    the product of one that overflowed and one that vanished.
+    It is the logarithm of an overflowed or underflowed value, the quotient of two overflowed or two
+    underflowed values, or the product of an overflowed and an underflowed value.
     """
     none = np.zeros(out.aval.shape, bool)
     if eqn.primitive.name not in _INVERSES or any(v.beyond is None for v in floats):

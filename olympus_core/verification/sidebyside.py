@@ -1,8 +1,8 @@
 """A program run operation by operation, in its own dtypes and in float64, side by side.
 
-Each operation is compiled and run alone.  What it gives is compared with the reference on the same
-operands, so that errors do not add up, and the first operation that is wrong is known at once.
-The other runs follow the program's own choices: its branches, its iterations, and its integers.
+Each operation is compiled and run alone. Its result is compared with the reference on the same
+operands, so errors do not accumulate, and the first wrong operation is found immediately. The other
+runs follow the program's own choices: its branches, its iterations, and its integers.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, source
-from olympus_core.array import put, to_numpy
-from olympus_core.avals import ShapedArray
+from olympus_core.arrays.device_array import array_to_numpy, put_array
+from olympus_core.base import dtypes, source
+from olympus_core.base.avals import ShapedArray
 from olympus_core.control.cond import cond_p
 from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
-from olympus_core.effects import without_effects
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr
+from olympus_core.ir.effects import without_effects
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitives.precision import Precision
 from olympus_core.verification.bounds import disagreement, noise_scale
 from olympus_core.verification.findings import Finding, Kind, finding, worst
 from olympus_core.verification.floats import digits_lost, format_of, is_inexact
 from olympus_core.verification.onedevice import one_device_program
 from olympus_core.verification.reference import PROPERTIES, RULES, Call, Rule
-from olympus_core.verification.values import Array, Value, largest, mapped, value_of, widened
+from olympus_core.verification.values import Array, TrackedValue, largest, mapped, value_of, widened
 from olympus_core.verification.widening import evaluate_wide, same_factors
 
 __all__ = ["Evaluator", "SideBySide", "alone"]
 
-#: what runs one operation in the program's dtypes: an equation and its operands, on a device
+#: A function that runs one operation in the program's dtypes: an equation, its operands, a device.
 Evaluator = Callable[[Eqn, Sequence[Any]], Sequence[Any]]
 
 _SAMPLES = 2
-_TF32 = 2.0**-11  # roundoff of the 10 mantissa bits that a GPU keeps of a float32 operand
-_MOST = 100  # findings that are kept
+_TF32 = 2.0**-11  # roundoff of the 10 mantissa bits that a GPU uses of a float32 operand
+_MOST = 100  # largest number of saved findings
 
 
 def alone(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
     """Run an operation on the CPU, compiled as a program of it alone."""
-    with source.using(eqn.source):
+    with source.using_location(eqn.source):
         outs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outs) if eqn.primitive.multiple_results else [outs]
 
 
 class SideBySide:
-    """The runs of one program on given inputs, and what was found on the way.
+    """The runs of one program on given inputs, and their findings.
 
-    `evaluators` replace, by the name of a primitive, what runs it in the program's dtypes;
-    `on_operation` is called before each operation.  `samples` is the number of runs with random
-    rounding errors; without `checks`, no operation is compared with its rule.
-    `coarse_products` is for a GPU that rounds the float32 operands of products to TF32.
+    `evaluators` replace the runner of a primitive in the program's dtypes, by its name.
+    `on_operation` is called before each operation. `samples` is the number of runs with random
+    rounding errors. Without `checks`, no operation is compared with its rule. `coarse_products` is
+    for a GPU that rounds the float32 operands of products to TF32.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class SideBySide:
         self._on_operation = on_operation
         self._rng = np.random.default_rng(seed)
 
-    def run(self, program: Olympuspr, inputs: Sequence[Any]) -> list[Value]:
-        """The results of a program, of arrays of just its types."""
+    def run(self, program: Olympuspr, inputs: Sequence[Any]) -> list[TrackedValue]:
+        """Return the results of a program; the arrays have exactly its types."""
         program = without_effects(program)
         given = [
             value_of(x, v.aval, self._samples) for x, v in zip(inputs, program.invars, strict=True)
@@ -90,14 +90,14 @@ class SideBySide:
         with np.errstate(all="ignore"):
             return self.evaluate(program, given)
 
-    def evaluate(self, program: Olympuspr, inputs: Sequence[Value]) -> list[Value]:
-        """The results of a program on values, equation by equation."""
-        env: dict[Any, Value] = dict(zip(program.invars, inputs, strict=True))
+    def evaluate(self, program: Olympuspr, inputs: Sequence[TrackedValue]) -> list[TrackedValue]:
+        """Return the results of a program on values, equation by equation."""
+        env: dict[Any, TrackedValue] = dict(zip(program.invars, inputs, strict=True))
         for var, const in zip(program.constvars, program.consts, strict=True):
             env[var] = value_of(const, var.aval, self._samples)
         last = _last_uses(program)
 
-        def read(atom: Any) -> Value:
+        def read(atom: Any) -> TrackedValue:
             if isinstance(atom, Literal):
                 return value_of(atom.value, atom.aval, self._samples)
             return env[atom]
@@ -118,7 +118,7 @@ class SideBySide:
         finally:
             self._path.pop()
 
-    def _equation(self, eqn: Eqn, values: Sequence[Value]) -> list[Value]:
+    def _equation(self, eqn: Eqn, values: Sequence[TrackedValue]) -> list[TrackedValue]:
         primitive, params = eqn.primitive, eqn.params
         if primitive is scan_p:
             return self._scan(params, values)
@@ -138,10 +138,10 @@ class SideBySide:
                 return self.evaluate(params["olympuspr"], values)
         return self._operation(eqn, values)
 
-    def _scan(self, params: dict[str, Any], values: Sequence[Value]) -> list[Value]:
+    def _scan(self, params: dict[str, Any], values: Sequence[TrackedValue]) -> list[TrackedValue]:
         a, n, body = params["num_consts"], params["num_carry"], params["olympuspr"]
         consts, carry, xs = values[:a], list(values[a : a + n]), values[a + n :]
-        rows: list[list[Value]] = []
+        rows: list[list[TrackedValue]] = []
         places = range(params["length"])
         for i in reversed(places) if params["reverse"] else places:
             row = [_row(x, i) for x in xs]
@@ -162,7 +162,7 @@ class SideBySide:
             *(_stack(column, t) for column, t in zip(zip(*rows, strict=True), types, strict=True)),
         ]
 
-    def _while(self, params: dict[str, Any], values: Sequence[Value]) -> list[Value]:
+    def _while(self, params: dict[str, Any], values: Sequence[TrackedValue]) -> list[TrackedValue]:
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
         cond_consts, body_consts = values[:n_cond], values[n_cond : n_cond + n_body]
         carry = list(values[n_cond + n_body :])
@@ -174,16 +174,16 @@ class SideBySide:
                 carry = self.evaluate(params["body_olympuspr"], [*body_consts, *carry])
         return carry
 
-    def _operation(self, eqn: Eqn, values: Sequence[Value]) -> list[Value]:
+    def _operation(self, eqn: Eqn, values: Sequence[TrackedValue]) -> list[TrackedValue]:
         self._on_operation()
         run = self._evaluators.get(eqn.primitive.name, alone)
         natives = [
-            put(to_numpy(x), v.aval)
+            put_array(array_to_numpy(x), v.aval)
             for x, v in zip(run(eqn, [v.native for v in values]), eqn.outputs, strict=True)
         ]
         rule = _rule_of(eqn)
         arrays = [v.array for v in values]
-        made = [to_numpy(x) for x in natives]
+        made = [array_to_numpy(x) for x in natives]
         avals = [v.aval for v in values]
         call = Call(eqn.params, avals, [v.aval for v in eqn.outputs], [], arrays)
         own = [widened(x) for x in arrays]
@@ -195,12 +195,12 @@ class SideBySide:
             expected = self._check(eqn, rule, call, own, made)
         elif eqn.primitive.name in PROPERTIES:
             self.checked += 1
-            self._hold(eqn, call._replace(operands=own), made)
+            self._check_properties(eqn, call._replace(operands=own), made)
         else:
             self.unchecked[eqn.primitive.name] += 1
         if not any(is_inexact(x.dtype) for x in made):
             return [
-                Value(x, widened(y), (widened(y),) * self._samples)
+                TrackedValue(x, widened(y), (widened(y),) * self._samples)
                 for x, y in zip(natives, made, strict=True)
             ]
         wides = self._wides(eqn, rule, call, values, own, expected)
@@ -217,7 +217,7 @@ class SideBySide:
     def _check(
         self, eqn: Eqn, rule: Rule, call: Call, own: Sequence[Array], made: Sequence[Array]
     ) -> Sequence[Array]:
-        """What the reference has on the same operands; a finding where the results differ."""
+        """Return the reference's results; add a finding if the results differ."""
         full = call._replace(operands=own)
         expected = rule.value(full)
         for i, (got, want) in enumerate(zip(made, expected, strict=True)):
@@ -228,8 +228,8 @@ class SideBySide:
                 self.findings.append(finding("wrong", eqn, self._path, call.natives, got, element))
         return expected
 
-    def _hold(self, eqn: Eqn, call: Call, made: Sequence[Array]) -> None:
-        """A finding for the first property that results should have, and have not."""
+    def _check_properties(self, eqn: Eqn, call: Call, made: Sequence[Array]) -> None:
+        """Add a finding for the first property that the results do not have."""
         for each in PROPERTIES[eqn.primitive.name](call, [widened(x) for x in made]):
             error = np.abs(np.asarray(each.got) - each.want)
             excess = np.where(error > each.allowed, error - each.allowed, 0.0)
@@ -238,7 +238,9 @@ class SideBySide:
                 element = worst(each.got.astype(blamed.dtype), each.want, excess, each.allowed)
                 found = finding("wrong", eqn, self._path, call.natives, blamed, element)
                 self.findings.append(
-                    found._replace(operation=f"{found.operation}, of which {each.said} must hold")
+                    found._replace(
+                        operation=f"{found.operation}, of which {each.formula} must hold"
+                    )
                 )
                 return
 
@@ -247,11 +249,11 @@ class SideBySide:
         eqn: Eqn,
         rule: Rule | None,
         call: Call,
-        values: Sequence[Value],
+        values: Sequence[TrackedValue],
         own: Sequence[Array],
         expected: Sequence[Array] | None,
     ) -> list[Sequence[Array]]:
-        """The results in float64: of the exact run, and of each sample."""
+        """Return the results in float64: of the exact run, and of each sample."""
         runs = [
             [v.wide for v in values],
             *map(list, zip(*(v.samples for v in values), strict=True)),
@@ -275,7 +277,9 @@ class SideBySide:
             elif any(is_inexact(a.dtype) for a in call.avals_in) or not values:
                 made.append(_fallback(eqn, call, run))
             else:
-                made.append([widened(to_numpy(x)) for x in alone(eqn, [v.native for v in values])])
+                made.append(
+                    [widened(array_to_numpy(x)) for x in alone(eqn, [v.native for v in values])]
+                )
         return made
 
     def _value(
@@ -283,16 +287,16 @@ class SideBySide:
         eqn: Eqn,
         call: Call,
         rule: Rule | None,
-        values: Sequence[Value],
+        values: Sequence[TrackedValue],
         native: Any,
         wides: Sequence[Array],
-    ) -> Value:
-        """One result, whose samples have a random rounding error of this operation more."""
+    ) -> TrackedValue:
+        """Return one result; its samples have a random rounding error of this operation."""
         dtype = native.aval.dtype
-        array = to_numpy(native)
+        array = array_to_numpy(native)
         if not is_inexact(dtype):
             wide = widened(array)
-            return Value(native, wide, (wide,) * self._samples)
+            return TrackedValue(native, wide, (wide,) * self._samples)
         own = widened(array)
         followed = [_followed(np.asarray(x), own) for x in wides]
         roundoff = max([format_of(dtype).roundoff, *(v.roundoff for v in values)])
@@ -304,7 +308,7 @@ class SideBySide:
                 x + unit * self._rng.uniform(-1, 1, x.shape) * noise_scale(rule, call, values, x)
                 for x in samples
             )
-        return Value(native, followed[0], samples, roundoff)
+        return TrackedValue(native, followed[0], samples, roundoff)
 
     def _unit(self, eqn: Eqn, dtype: Any) -> float:
         unit = format_of(dtype).roundoff
@@ -313,20 +317,20 @@ class SideBySide:
             return max(unit, _TF32)
         return unit
 
-    def _trace_faults(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
-        """Say where infinities, NaNs and lost digits of a result come from."""
+    def _trace_faults(self, eqn: Eqn, values: Sequence[TrackedValue], out: TrackedValue) -> None:
+        """Record the origin of infinities, NaNs and lost digits of a result."""
         if not is_inexact(out.dtype):
             return
         self._trace_nonfinite(eqn, values, out)
         self._trace_loss(eqn, values, out)
 
     def _finding(
-        self, kind: Kind, eqn: Eqn, values: Sequence[Value], out: Value, at: Array
+        self, kind: Kind, eqn: Eqn, values: Sequence[TrackedValue], out: TrackedValue, at: Array
     ) -> Finding:
         element = None if kind == "nan" else worst(out.array, out.wide, at, math.inf)
         return finding(kind, eqn, self._path, [v.array for v in values], out.array, element)
 
-    def _trace_nonfinite(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+    def _trace_nonfinite(self, eqn: Eqn, values: Sequence[TrackedValue], out: TrackedValue) -> None:
         got = out.array
         bad = ~np.isfinite(got)
         if not bad.any():
@@ -345,7 +349,7 @@ class SideBySide:
             origin = self._finding(kind, eqn, values, out, at.astype(np.float64))
         out.origin = origin
 
-    def _trace_loss(self, eqn: Eqn, values: Sequence[Value], out: Value) -> None:
+    def _trace_loss(self, eqn: Eqn, values: Sequence[TrackedValue], out: TrackedValue) -> None:
         limit = digits_lost(out.roundoff)
         floats = [v for v in values if is_inexact(v.dtype)]
         error = out.relative_error()
@@ -363,9 +367,9 @@ class SideBySide:
             out.own_loss = self._local_loss(eqn, floats, out, limit)
 
     def _local_loss(
-        self, eqn: Eqn, floats: Sequence[Value], out: Value, limit: float
+        self, eqn: Eqn, floats: Sequence[TrackedValue], out: TrackedValue, limit: float
     ) -> Finding | None:
-        """Elements that lost their digits here, though the greatest ones did not."""
+        """Return the finding of elements that lost digits here, if the largest did not."""
         error = np.abs(widened(out.array) - out.wide)
         size = np.abs(out.wide)
         lost = (error > limit * size) & np.isfinite(error) & (size > 0)
@@ -376,7 +380,7 @@ class SideBySide:
 
 
 def _rule_of(eqn: Eqn) -> Rule | None:
-    """The rule of an equation; none for dtypes of 2 and 4 bits, which NumPy does not compute in."""
+    """Return the rule of an equation; None for 2-bit and 4-bit dtypes, which NumPy lacks."""
     narrow = ("int2", "int4", "uint2", "uint4")
     kinds = {dtypes.long_name(x.aval.dtype) for x in (*eqn.inputs, *eqn.outputs)}
     return None if kinds & set(narrow) else RULES.get(eqn.primitive.name)
@@ -385,22 +389,22 @@ def _rule_of(eqn: Eqn) -> Rule | None:
 def _fallback(eqn: Eqn, call: Call, run: Sequence[Array]) -> list[Array]:
     if eqn.primitive.name == "bitcast_convert_type":  # its bits are those of the program's dtype
         narrow = [x.astype(a.dtype) for x, a in zip(run, call.avals_in, strict=True)]
-        outs = alone(eqn, [put(x, a) for x, a in zip(narrow, call.avals_in, strict=True)])
-        return [widened(to_numpy(x)) for x in outs]
+        outs = alone(eqn, [put_array(x, a) for x, a in zip(narrow, call.avals_in, strict=True)])
+        return [widened(array_to_numpy(x)) for x in outs]
     return evaluate_wide(eqn.primitive, eqn.params, call.avals_in, run)
 
 
 def _followed(wide: Array, own: Array) -> Array:
-    """The float64 result, or the program's where that is finite and this is not.
+    """Return the float64 result, or the program's where only that is finite.
 
-    A rounding error less may leave a function's domain: the root of -1e-20, which was 0.
+    The float64 result may leave a function's domain: the root of -1e-20, which was rounded to 0.
     """
     left = np.isfinite(own) & ~np.isfinite(wide)
     return np.where(left, own, wide) if left.any() else wide
 
 
 def _last_uses(program: Olympuspr) -> dict[Any, int]:
-    """The equation after which each variable is not needed."""
+    """Return the last equation that uses each variable."""
     last: dict[Any, int] = {}
     for place, eqn in enumerate(program.eqns):
         last.update((x, place) for x in eqn.inputs if not isinstance(x, Literal))
@@ -408,10 +412,10 @@ def _last_uses(program: Olympuspr) -> dict[Any, int]:
     return last
 
 
-def _row(x: Value, i: int) -> Value:
+def _row(x: TrackedValue, i: int) -> TrackedValue:
     aval: ShapedArray = x.aval.update(shape=x.aval.shape[1:])
     return mapped(lambda v: v[i], [x], aval)
 
 
-def _stack(column: Sequence[Value], aval: ShapedArray) -> Value:
+def _stack(column: Sequence[TrackedValue], aval: ShapedArray) -> TrackedValue:
     return mapped(lambda *rows: np.stack(rows), column, aval)

@@ -1,4 +1,4 @@
-"""Verification of a traced program: what is compared, and what is found where it differs."""
+"""Verification of a traced program: the comparisons, and the findings of differences."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from olympus_core import tree, xla
-from olympus_core.array import to_numpy
-from olympus_core.compiling import Repeats
-from olympus_core.errors import UsageError
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.stages import Interface, Traced
+from olympus_core import xla
+from olympus_core.arrays.device_array import array_to_numpy
+from olympus_core.base import tree
+from olympus_core.base.errors import UsageError
+from olympus_core.execution.compilation import Repeats
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.stages.stages import Interface, Traced
 from olympus_core.verification.bisection import Run, first_wrong
 from olympus_core.verification.comparison import Comparison, Tolerance, compare, explained
 from olympus_core.verification.findings import Finding
@@ -24,15 +25,15 @@ from olympus_core.verification.floats import (
     statistics,
 )
 from olympus_core.verification.sidebyside import Evaluator, SideBySide
-from olympus_core.verification.values import Array, Value, largest, widened
+from olympus_core.verification.values import Array, TrackedValue, largest, widened
 
 __all__ = ["ResultCheck", "Verification", "runner", "verify"]
 
 #: the references that a program itself has
 OWN = ("op-by-op", "float64")
-#: a result this small beside 1 may be all rounding error, in units of its roundoff
+#: A result below this, relative to 1, may be all rounding error, in units of its roundoff.
 _NEAR_ZERO = 16.0
-#: a result this small beside its operands is zero but for the rounding of float64
+#: A result below this, relative to its operands, is zero up to the rounding of float64.
 _VANISHES = 2.0**-40
 
 
@@ -40,9 +41,9 @@ _CALLED = {"nan": ("NaN", "NaNs"), "inf": ("infinity", "infinities")}
 
 
 class ResultCheck(NamedTuple):
-    """One result compared with one reference; `why` says what is wrong, or None.
+    """One result compared with one reference; `why` is the reason of a failure, or None.
 
-    `finding` is the operation that it comes from, where there is one.
+    `finding` is the operation that causes it, if one was found.
     """
 
     result: str
@@ -54,10 +55,11 @@ class ResultCheck(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What was compared and found.
+    """The comparisons and findings of a verification.
 
-    `operations` are those that are wrong alone.  `checked` operations were compared with the
-    reference; the `unchecked` ones, by name, have no rule there.  `notes` do not fail it.
+    `operations` are those that are wrong alone. `checked` operations were compared with the
+    reference. The `unchecked` ones, by name, have no rule there. `notes` do not fail the
+    verification.
     """
 
     checks: tuple[ResultCheck, ...]
@@ -68,12 +70,12 @@ class Verification(NamedTuple):
 
     @property
     def compared(self) -> int:
-        """The number of elements that were compared; if it is 0, nothing was judged."""
+        """The number of compared elements; if it is 0, nothing was verified."""
         return sum(check.comparison.size for check in self.checks)
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.operations and all(check.why is None for check in self.checks)
 
 
@@ -84,7 +86,7 @@ def runner(
     compiler_options: xla.Options | None = None,
     optimize: xla.Optimize = "default",
 ) -> Run:
-    """What compiles a program in this way, and runs it on flat arrays.
+    """Return a function that compiles a program in this way, and runs it on flat arrays.
 
     Example: `runner()(traced.olympuspr, [x])` runs a program on the CPU.
     """
@@ -96,7 +98,7 @@ def runner(
         signature = Interface("part", in_tree, tree.structure([0] * len(outs)), names, ins, outs)
         lowered = Traced(signature, program).lower(target, repeats=repeats)
         compiled = lowered.compile(compiler_options, optimize=optimize)
-        return [to_numpy(x) for x in compiled(*inputs)]
+        return [array_to_numpy(x) for x in compiled(*inputs)]
 
     return run
 
@@ -116,14 +118,14 @@ def verify(
     evaluators: dict[str, Evaluator] | None = None,
     on_operation: Callable[[], None] = lambda: None,
 ) -> Verification:
-    """Whether `results`, which a compiled form of a program gave for flat `inputs`, are right.
+    """Verify `results`, which a compiled form of a program returned for flat `inputs`.
 
-    They are compared with what the program gives operation by operation ("op-by-op"), in float64
-    ("float64"), and with the `references`, the results of other runs by their names.  `tolerances`
-    are by the name of a dtype; without one, what is allowed is what rounding explains.  `allow`
-    has "nan" and "inf" where results may be these.  Where a result differs, the program is cut
-    and compiled in parts by `run`, and the first wrong operation is found.  `on_operation` is
-    called before each operation that is run alone, to show progress.
+    They are compared with the program run operation by operation ("op-by-op"), in float64
+    ("float64"), and with the `references`, the results of other runs by their names. `tolerances`
+    are by the name of a dtype; without one, the difference that rounding explains is allowed.
+    `allow` has "nan" and "inf" if results may have these. If a result differs, `run` compiles parts
+    of the program to find the first wrong operation. `on_operation` is called before each operation
+    that is run alone, to show progress.
 
     Raises UsageError for an `against` that is neither.
 
@@ -165,14 +167,14 @@ def verify(
 def _blamed(
     checks: Sequence[ResultCheck], found: Finding | None
 ) -> tuple[list[ResultCheck], list[Finding]]:
-    """The checks with the operation found; they pass where it decides by rounding alone."""
+    """Return the checks with the finding; they pass if the operation differs by rounding only."""
     if found is not None and found.kind == "sensitive":
         return [c if c.finding else c._replace(why=None) for c in checks], [found]
     return [c._replace(finding=found) if c.why and not c.finding else c for c in checks], []
 
 
-def _is_zero(value: Value) -> bool:
-    """Whether the exact result is zero beside what it was made of: it has no digits to lose."""
+def _is_zero(value: TrackedValue) -> bool:
+    """Return True if the exact result is zero relative to its operands."""
     if value.loss is None:
         return False
     ends = [abs(x) for s in value.loss.operands for x in (s.minimum, s.maximum) if x is not None]
@@ -180,13 +182,15 @@ def _is_zero(value: Value) -> bool:
 
 
 class _Judge:
-    """Says whether a result is right: equal enough, finite, and with some digits left."""
+    """A check of a result: equal within the tolerance, finite, and with some correct digits."""
 
     def __init__(self, tolerances: Mapping[str, Tolerance], allow: frozenset[str]) -> None:
         self.tolerances = tolerances
         self.allow = allow
 
-    def check(self, against: str, name: str, got: Array, want: Array, value: Value) -> ResultCheck:
+    def check(
+        self, against: str, name: str, got: Array, want: Array, value: TrackedValue
+    ) -> ResultCheck:
         """Compare one result with one reference."""
         tolerance = self.tolerances.get(value.dtype.name, self.tolerances.get(""))
         if got.shape != want.shape:
@@ -210,7 +214,7 @@ class _Judge:
             )
         return found
 
-    def _nonfinite(self, got: Array, value: Value) -> str | None:
+    def _nonfinite(self, got: Array, value: TrackedValue) -> str | None:
         if not is_inexact(got.dtype) or (value.origin is None and not np.isnan(got).any()):
             return None
         with np.errstate(all="ignore"):
@@ -220,8 +224,8 @@ class _Judge:
                     return f"has {count} {_CALLED[name][count > 1]}"
         return None
 
-    def _has_lost_its_digits(self, value: Value) -> bool:
-        """Whether the program's own dtypes leave a result without correct digits."""
+    def _has_lost_its_digits(self, value: TrackedValue) -> bool:
+        """Return True if the program's own dtypes leave a result without correct digits."""
         if not is_inexact(value.dtype) or _is_zero(value):
             return False
         limit = digits_lost(value.roundoff)

@@ -1,7 +1,7 @@
-"""Operations without a rule of the reference, in float64, as XLA computes them.
+"""Operations without a reference rule, in float64, as XLA computes them.
 
-Their lowering is that of the program, so that this shows what rounding does to them, and nothing of
-whether they are lowered right.
+Their lowering is that of the program, so this shows the effect of rounding, but not an error in the
+lowering.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.array import put, to_numpy
-from olympus_core.avals import ShapedArray
-from olympus_core.context import switched
-from olympus_core.olympuspr import Literal, Olympuspr, Var
-from olympus_core.primitive import Primitive
+from olympus_core.arrays.device_array import array_to_numpy, put_array
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.context import switched
+from olympus_core.ir.olympuspr import Literal, Olympuspr, Var
+from olympus_core.ir.primitive import Primitive
 
 __all__ = ["evaluate_wide", "same_factors", "wide_aval", "wide_program"]
 
@@ -30,7 +30,7 @@ def _wide_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def wide_aval(aval: ShapedArray) -> ShapedArray:
-    """The type with a float64 or complex128 in the place of its float or complex dtype."""
+    """Return the type with float64 or complex128 instead of its float or complex dtype."""
     return aval.update(dtype=_wide_dtype(aval.dtype))
 
 
@@ -51,7 +51,7 @@ def _wide_atom(atom: Any, made: dict[Any, Any]) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def wide_program(program: Olympuspr) -> Olympuspr:
-    """The program with all its floats in float64, and its complex numbers in complex128."""
+    """Return the program with all its floats in float64, and its complex numbers in complex128."""
     made: dict[Any, Any] = {}
     atom = functools.partial(_wide_atom, made=made)
     invars = tuple(map(atom, program.invars))
@@ -65,7 +65,7 @@ def wide_program(program: Olympuspr) -> Olympuspr:
     ]
     constvars = tuple(map(atom, program.constvars))
     consts = tuple(
-        np.asarray(to_numpy(c), v.aval.dtype)
+        np.asarray(array_to_numpy(c), v.aval.dtype)
         for c, v in zip(program.consts, constvars, strict=True)
     )
     return Olympuspr(invars, tuple(eqns), tuple(map(atom, program.outvars)), constvars, consts)
@@ -77,12 +77,12 @@ def evaluate_wide(
     avals: Sequence[ShapedArray],
     args: Sequence[Array],
 ) -> list[Array]:
-    """The results of an operation on float64 operands, compiled as a program of it alone."""
+    """Return the results of an operation on float64 operands, compiled as a program of its own."""
     wide = {name: _wide_param(value) for name, value in params.items()}
     with switched("enable_x64", True):
-        given = [put(x, wide_aval(a)) for x, a in zip(args, avals, strict=True)]
+        given = [put_array(x, wide_aval(a)) for x, a in zip(args, avals, strict=True)]
         outs = primitive.bind(*given, **wide)
-    return [to_numpy(x) for x in (outs if primitive.multiple_results else [outs])]
+    return [array_to_numpy(x) for x in (outs if primitive.multiple_results else [outs])]
 
 
 #: decompositions that are unique only up to the phases of vectors, or to the basis of a space
@@ -91,10 +91,10 @@ _SAME = 1e-2  # relative difference of vectors that are the same but for roundin
 
 
 def same_factors(name: str, wide: Sequence[Array], own: Sequence[Array]) -> list[Array]:
-    """The float64 results of a decomposition, as the one that the program's own results are.
+    """Return the float64 results of a decomposition, matched to the program's own results.
 
-    Signs and phases of its vectors are those of the program, which are as right.  Where it chose
-    other pivots, or another basis of a space, its results are taken as they are.
+    Signs and phases of its vectors are those of the program, which are equally correct. If the
+    program chose other pivots, or another basis of a space, its results are returned.
     """
     whole = [dtypes.kind(x.dtype) in "biu" for x in own]
     same = all(np.array_equal(x, y) for x, y, w in zip(wide, own, whole, strict=True) if w)
@@ -106,7 +106,7 @@ def same_factors(name: str, wide: Sequence[Array], own: Sequence[Array]) -> list
 
 
 def _turned(wide: Array, own: Array) -> Array:
-    """The vectors in the columns, or in the rows, with the phases that the program's have."""
+    """Return the vectors, in columns or rows, with the phases of the program's vectors."""
     target = own.astype(wide.dtype)
     if wide.ndim < 2 or not wide.size:
         return wide

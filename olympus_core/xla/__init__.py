@@ -5,7 +5,9 @@ Every difference between the supported versions of jaxlib ends in this package.
 
 from __future__ import annotations
 
-from olympus_core.xla.arrays import (
+from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
+from olympus_core.xla.messages import donated_twice, execution_error, is_donated_twice
+from olympus_core.xla.runtime.arrays import (
     block_until_ready,
     delete,
     device_of,
@@ -17,31 +19,25 @@ from olympus_core.xla.arrays import (
     to_dlpack,
     to_numpy,
 )
-from olympus_core.xla.client import (
-    absent_target,
+from olympus_core.xla.runtime.compiler import compile, load_executable
+from olympus_core.xla.runtime.cpu import (
     default_device,
-    devices,
     ensure_lapack,
     expect_devices,
     more_devices,
-    topology_devices,
 )
-from olympus_core.xla.compiler import compile, load
-from olympus_core.xla.device_models import DeviceModel, Rates, device_models, shipped_devices
-from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
-from olympus_core.xla.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
-from olympus_core.xla.hlo import computation, hlo_cost_analysis, hlo_dot, hlo_proto, hlo_text
-from olympus_core.xla.inlining import KEPT, keeps_calls
-from olympus_core.xla.messages import donated_twice, execution_error
-from olympus_core.xla.options import (
-    Optimize,
-    Options,
-    checked_options,
-    named_options,
-    optimize_options,
+from olympus_core.xla.runtime.devices import absent_target, devices, topology_devices
+from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
+from olympus_core.xla.runtime.hlo_conversion import (
+    computation,
+    hlo_cost_analysis,
+    hlo_dot,
+    hlo_proto,
+    hlo_text,
 )
-from olympus_core.xla.saved import saved_executable
-from olympus_core.xla.sharding import (
+from olympus_core.xla.runtime.inlining import KEPT, keeps_calls
+from olympus_core.xla.runtime.invocation import Watch
+from olympus_core.xla.runtime.partitioned import (
     assembled,
     handler,
     make_mesh,
@@ -51,8 +47,22 @@ from olympus_core.xla.sharding import (
     sharding_like,
     tiling_of,
 )
-from olympus_core.xla.status import BackendStatus, backends, versions
-from olympus_core.xla.targets import (
+from olympus_core.xla.runtime.saved import saved_executable
+from olympus_core.xla.runtime.status import BackendStatus, backends, versions
+from olympus_core.xla.targets.device_models import (
+    DeviceModel,
+    Rates,
+    device_models,
+    shipped_devices,
+)
+from olympus_core.xla.targets.options import (
+    Optimize,
+    Options,
+    checked_options,
+    named_options,
+    optimize_options,
+)
+from olympus_core.xla.targets.targets import (
     MOST_DEVICES,
     Target,
     Topology,
@@ -65,7 +75,6 @@ from olympus_core.xla.targets import (
     target,
     target_on,
 )
-from olympus_core.xla.watch import Watch
 
 __all__ = [
     "KEPT",
@@ -110,10 +119,11 @@ __all__ = [
     "hlo_text",
     "host_value",
     "is_deleted",
+    "is_donated_twice",
     "is_gpu_name",
     "keeps_calls",
     "known_devices",
-    "load",
+    "load_executable",
     "make_mesh",
     "more_devices",
     "named_options",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import quiet  # isort: skip
+from olympus_core.base import quiet  # isort: skip
 
 import jaxlib._hlo
 import jaxlib._jax

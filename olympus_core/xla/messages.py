@@ -1,11 +1,11 @@
-"""The runtime's and the compiler's error texts, made readable and given one of our classes."""
+"""Error texts of the runtime and the compiler, made readable, as errors of OLYMPUS."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
-from olympus_core.errors import (
+from olympus_core.base.errors import (
     ArtifactError,
     BackendError,
     CompileError,
@@ -21,6 +21,7 @@ __all__ = [
     "compile_error",
     "donated_twice",
     "execution_error",
+    "is_donated_twice",
     "nearest",
 ]
 
@@ -30,20 +31,28 @@ _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.
 # Lines that speak of the toolkit's own sources or versions and never of the user's program.
 _NOISE = ("<unknown>:0: error: Failed to parse using StableHLO", "See https://openxla.org")
 _TRACE = "=== Source Location Trace"
-_DONATED_TWICE = ("donate the same buffer twice", "previously donated in the same call")
+_DONATED_TWICE = (
+    "donate the same buffer twice",
+    "previously donated in the same call",
+    "also used by the same call",
+)
+# The runtime finds no shard of a deleted argument, where each argument has one.
+_NO_SHARD = re.compile(r"to have 1 shards, got: \[(?:\d+, )*0\b")
+
+_TWICE = "one array was passed for two arguments"
 
 
 def clean(exc: BaseException) -> str:
-    """The message of a runtime error, without status code, C++ trace and boilerplate."""
+    """Return the message of a runtime error, without status code, C++ trace and boilerplate."""
     text = str(exc).split(_TRACE, 1)[0]
     lines = [line for line in text.splitlines() if not line.startswith(_NOISE)]
     return _STATUS.sub("", "\n".join(lines).strip()) or type(exc).__name__
 
 
 def nearest(name: str, known: Iterable[str], show: Callable[[str], str] = str) -> str | None:
-    """A hint that names what the user may have meant, or None where nothing is near.
+    """Return a hint with the names that the user may have meant, or None if none is similar.
 
-    Names of which `name` is the first part, as h100 is of h100-sxm, are nearer than any other.
+    Names that begin with `name` and a hyphen, such as h100-sxm for h100, take precedence.
     """
     import difflib  # only a mistake needs it
 
@@ -54,7 +63,7 @@ def nearest(name: str, known: Iterable[str], show: Callable[[str], str] = str) -
 
 
 def compile_error(exc: BaseException) -> OlympusError:
-    """What to raise when a compiler refuses: UsageError for an option, else CompileError."""
+    """Return the error of a failed compilation: UsageError for an option, else CompileError."""
     text = clean(exc)
     if found := _NO_OPTION.search(text):
         return UsageError(
@@ -70,30 +79,39 @@ def compile_error(exc: BaseException) -> OlympusError:
 
 
 def execution_error(exc: BaseException) -> OlympusError:
-    """What to raise when a compiled program could not be run, or its result not be read."""
+    """Return the error of a compiled program that failed to run, or whose result cannot be read."""
     text = clean(exc)
-    if any(said in text for said in _DONATED_TWICE):
+    if any(text_part in text for text_part in _DONATED_TWICE):
         return donated_twice()
     if "deleted" in text or "donated" in text:
         return DeletedArrayError("an array was used after it had been deleted or donated")
     if "Execution supplied" in text or "RuntimeProgramInputMismatch" in text:
         return UsageError(f"the arguments do not fit the program: {text}")
-    # What the runtime says of a deleted argument: it finds no shard where one must be.
-    if "to have 1 shards, got: [0" in text:
+    if _NO_SHARD.search(text):
         return DeletedArrayError("an argument was passed after it had been deleted or donated")
     return BackendError(f"the program failed while it ran: {text}")
 
 
-def donated_twice() -> UsageError:
-    """What to raise where an array is donated and passed for another argument too."""
+def donated_twice(
+    arguments: str = "", which: str = "at least one of them is donated"
+) -> UsageError:
+    """Return the error for an array that is donated and passed for another argument too.
+
+    `arguments` names the two, such as " of 'f', x and y", and `which` says which are donated.
+    """
     return UsageError(
-        "one array was passed for two arguments, and at least one of them is donated",
-        hint="pass a copy for one of them, or donate neither",
+        f"{_TWICE}{arguments}, and {which}",
+        hint="pass a copy for one of them, x.copy() or olympus.numpy.copy(x), or donate neither",
     )
 
 
+def is_donated_twice(error: OlympusError) -> bool:
+    """Return True if `error` is one of `donated_twice`."""
+    return str(error).startswith(_TWICE)
+
+
 def artifact_error(exc: BaseException) -> ArtifactError:
-    """What to raise when serialized bytes are not an executable for this host."""
+    """Return the error for serialized bytes that are not an executable for this host."""
     return ArtifactError(
         f"the executable cannot be loaded: {clean(exc)}",
         hint="it is damaged, or was built by another version or for another machine: rebuild it",

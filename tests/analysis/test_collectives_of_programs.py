@@ -13,15 +13,16 @@ import olympus.numpy as jnp
 from olympus import lax
 from olympus.errors import ArtifactError, UsageError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
-from olympus_core import mlir, xla
-from olympus_core.analysis.collectives import collectives_of
-from olympus_core.analysis.cost import cost_of_module
-from olympus_core.analysis.kernels import Kernel, Transfer
-from olympus_core.analysis.machines import GpuMachine
-from olympus_core.xla.device_models import shipped_devices
-from olympus_core.xla.replica_groups import groups_of, pairs_of
-from olympus_core.xla.targets import Topology
-from olympus_core.xla.wire import Message
+from olympus_core import xla
+from olympus_core.analysis.cost.cost import cost_of_module
+from olympus_core.analysis.hlo.collectives import collectives_of
+from olympus_core.analysis.hlo.kernels import Kernel, Transfer
+from olympus_core.analysis.hlo.machines import GpuMachine
+from olympus_core.mlir import bindings as mlir
+from olympus_core.xla.hlo.replica_groups import groups_of, pairs_of
+from olympus_core.xla.proto.wire import Message
+from olympus_core.xla.targets.device_models import shipped_devices
+from olympus_core.xla.targets.targets import Topology
 from tests.marks import needs_gpu_compiler
 
 P = PartitionSpec

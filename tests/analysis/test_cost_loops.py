@@ -9,9 +9,9 @@ import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax
 from olympus.errors import ArtifactError, UsageError
-from olympus_core import mlir
-from olympus_core.analysis.cost import cost_of_module
-from olympus_core.analysis.trips import _trips
+from olympus_core.analysis.cost.cost import cost_of_module
+from olympus_core.analysis.cost.trips import _trips
+from olympus_core.mlir import bindings as mlir
 
 N = 8
 X = ox.ShapeDtypeStruct((N,), "float32")

@@ -13,8 +13,8 @@ from olympus import lax
 from olympus.analysis import AxisTraffic, Collective, by_axes
 from olympus.errors import ArtifactError, UsageError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
-from olympus_core import mlir
-from olympus_core.analysis.cost import cost_of_module
+from olympus_core.analysis.cost.cost import cost_of_module
+from olympus_core.mlir import bindings as mlir
 
 P = PartitionSpec
 MESH = AbstractMesh((2, 4), ("data", "model"))

@@ -8,8 +8,8 @@ import pytest
 import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax
-from olympus_core import mlir
-from olympus_core.analysis.cost import cost_of_module
+from olympus_core.analysis.cost.cost import cost_of_module
+from olympus_core.mlir import bindings as mlir
 
 X = ox.ShapeDtypeStruct((), "float16")
 

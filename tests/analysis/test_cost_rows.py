@@ -14,10 +14,11 @@ from olympus.errors import UsageError
 from olympus.stages import Compiled
 from olympus_cli.frontends.python import load_target
 from olympus_cli.spec.project import load_project
-from olympus_core import lowering, mlir
-from olympus_core.analysis.cost import cost_of_module
-from olympus_core.analysis.places import Place, Places, read_name
-from olympus_core.entry import Entry
+from olympus_core.analysis.cost.cost import cost_of_module
+from olympus_core.analysis.sources.places import Place, Places, read_name
+from olympus_core.lowering import module as lowering
+from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.mlir import bindings as mlir
 from tests.core.networks import X, forward, params
 from tests.primitives.cases_collective import AXIS_CASES, SIZE
 
@@ -280,7 +281,7 @@ def test_kinds_of_operations_and_dtypes():
 def test_collectives(case):
     (x,) = case.arrays(case.dtypes[0])
     program = ox.make_olympuspr(lambda x: case.call(lax, x), axis_env=[("i", SIZE)])(x[0])
-    entry = Entry("f", axes=(("i", SIZE),))
+    entry = EntryAttributes("f", axes=(("i", SIZE),))
     found = cost_of_module(lowering.lower_module(program, entry))
     assert found.unknown == ()
     assert (found.collective_bytes == 0) == ("index" in case.id)

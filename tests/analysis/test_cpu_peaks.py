@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from olympus.errors import UsageError
-from olympus_core import calibration
-from olympus_core.analysis import cpu_peaks
-from olympus_core.analysis.cpu_peaks import (
+from olympus_core.analysis.hlo import cpu_peaks
+from olympus_core.analysis.hlo.cpu_peaks import (
     GENERIC,
     Calibrated,
     Cpu,
@@ -22,6 +21,7 @@ from olympus_core.analysis.cpu_peaks import (
     kept_peaks,
     known_peaks,
 )
+from olympus_core.api import calibration
 
 
 @pytest.fixture

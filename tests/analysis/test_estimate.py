@@ -10,11 +10,11 @@ import pytest
 import olympus
 import olympus.numpy as np
 from olympus import analysis
-from olympus_core.analysis.cpu_peaks import GENERIC
-from olympus_core.analysis.estimate import estimate
-from olympus_core.analysis.kernels import Kernels
-from olympus_core.analysis.machines import CpuMachine
-from olympus_core.xla.hlo_module import Computation
+from olympus_core.analysis.hlo.cpu_peaks import GENERIC
+from olympus_core.analysis.hlo.estimate import estimate
+from olympus_core.analysis.hlo.kernels import Kernels
+from olympus_core.analysis.hlo.machines import CpuMachine
+from olympus_core.xla.hlo.hlo_module import Computation
 from tests.analysis.estimated import compiled, kernels, shape, total
 
 HERE = str(Path(__file__))

@@ -11,10 +11,10 @@ import pytest
 import olympus
 import olympus.numpy as np
 from olympus import analysis, lax
-from olympus_core.analysis.cpu_peaks import GENERIC
-from olympus_core.analysis.estimate import estimate
-from olympus_core.analysis.machines import GpuMachine
-from olympus_core.errors import UsageError
+from olympus_core.analysis.hlo.cpu_peaks import GENERIC
+from olympus_core.analysis.hlo.estimate import estimate
+from olympus_core.analysis.hlo.machines import GpuMachine
+from olympus_core.base.errors import UsageError
 from olympus_core.xla import Target, device_model, device_models
 from tests.analysis.estimated import H200, MODEL, compiled, kernels, shape, total
 from tests.marks import needs_gpu_compiler
@@ -175,7 +175,7 @@ def test_every_peak_matters(monkeypatch):
 
     def times(peaks):
         monkeypatch.setattr(
-            "olympus_core.analysis.estimate.kept_peaks", lambda: analysis.Kept(peaks)
+            "olympus_core.analysis.hlo.estimate.kept_peaks", lambda: analysis.Kept(peaks)
         )
         return [one.estimate().seconds for one in made]
 

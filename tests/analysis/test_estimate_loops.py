@@ -8,7 +8,7 @@ import pytest
 
 import olympus.numpy as np
 from olympus import lax
-from olympus_core.errors import UsageError
+from olympus_core.base.errors import UsageError
 from tests.analysis.estimated import compiled, kernels, shape, total
 
 HERE = str(Path(__file__))

@@ -6,9 +6,9 @@ import pytest
 
 import olympus.numpy as np
 from olympus import lax
-from olympus_core.analysis.kernels import Kernels
-from olympus_core.analysis.machines import CpuMachine, GpuMachine
-from olympus_core.xla.hlo_reader import read_module
+from olympus_core.analysis.hlo.kernels import Kernels
+from olympus_core.analysis.hlo.machines import CpuMachine, GpuMachine
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
 from tests.analysis.estimated import MODEL, compiled, kernels, shape, total
 
 ROWS, WIDTH = 100_000, 256
@@ -48,7 +48,7 @@ def module_of(text):
     """A program from HLO text, where XLA's passes would not leave what a test is about."""
     from jaxlib import _hlo  # the door of the product has no parser of HLO
 
-    return read_module(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    return read_hlo_module(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
 
 
 def only_kernel(text):

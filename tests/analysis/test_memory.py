@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import olympus
 import olympus.numpy as jnp
 from olympus_core import artifact, xla
-from olympus_core.analysis.lines import Lines
-from olympus_core.analysis.memory import Memory, _bytes_at
-from olympus_core.errors import BackendError, UsageError
-from olympus_core.xla.buffer_assignment import Place
-from olympus_core.xla.hlo_module import HloModule, Instruction
-from olympus_core.xla.hlo_reader import read_module
+from olympus_core.analysis.memory.memory import Memory, _bytes_at
+from olympus_core.analysis.sources.lines import Lines
+from olympus_core.base.errors import BackendError, UsageError
+from olympus_core.xla.hlo.hlo_module import HloModule, Instruction
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.proto.buffer_assignment import AllocationSlice
 from tests.artifact.bundles import save
 from tests.marks import needs_gpu_compiler
 
@@ -279,7 +279,7 @@ def chain(count: int, located: int | None) -> HloModule:
         root = "ROOT " if n == count else ""
         lines.append(f"{root}v{n} = f32[8] negate(v{n - 1}){there if n == located else ''}")
     raw = _hlo.hlo_module_from_text("\n".join([*lines, "}"])).as_serialized_hlo_module_proto()
-    return read_module(raw)
+    return read_hlo_module(raw)
 
 
 @pytest.mark.parametrize("located", [None, 1, 150, 300])
@@ -322,7 +322,7 @@ ENTRY main {{
   e = f32[8] negate(d)
   ROOT f = f32[8] add(c, e)
 }}"""
-    module = read_module(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    module = read_hlo_module(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
     lines, entry = Lines(module), module.entry
     found = {each.name: lines.line(each, entry) for each in entry.instructions.values()}
     one, two = "/model.py:1", "/model.py:2"
@@ -360,7 +360,7 @@ def test_the_largest_have_the_users_names_and_lines(target: xla.Target) -> None:
 
 def test_a_stored_executable_says_the_same() -> None:
     made = compiled(lambda x: jnp.sort(jnp.sin(x)) @ x, ARRAY)
-    loaded = xla.load(made.serialize(), CPU)
+    loaded = xla.load_executable(made.serialize(), CPU)
     again = olympus.stages.Compiled(made.signature, loaded, CPU).memory()
     assert again == made.memory()
     assert again.timeline() == made.memory().timeline()
@@ -482,7 +482,7 @@ class _Lived(NamedTuple):
 def test_bytes_that_are_taken_at_each_step(drawn: list[tuple[int, int, int, int]]) -> None:
     """Each byte that a value lies on counts once, while any of its values is live."""
     spots: list[Any] = [
-        (_Lived(start, end), Place(allocation, offset, 1 + (start + end + offset) % 7))
+        (_Lived(start, end), AllocationSlice(allocation, offset, 1 + (start + end + offset) % 7))
         for start, end, allocation, offset in drawn
     ]
     want = [

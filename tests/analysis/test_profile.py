@@ -17,8 +17,8 @@ from olympus import lax
 from olympus.analysis import Profile
 from olympus.errors import BackendError, SignatureError, UsageError
 from olympus_core.analysis.profiling import _union
-from olympus_core.xla import profiler
-from olympus_core.xla.profiler import read_recording, record
+from olympus_core.xla.runtime import profiler
+from olympus_core.xla.runtime.profiler import read_recording, record
 
 HERE = __file__
 

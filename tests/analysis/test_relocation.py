@@ -13,8 +13,8 @@ import pytest
 import olympus
 from olympus.analysis import Relocation, SourceMap
 from olympus.errors import ArtifactError, BackendError
-from olympus_core.xla import serialized
-from olympus_core.xla.wire import Message, edited, field, integer_field
+from olympus_core.xla.proto import serialized
+from olympus_core.xla.proto.wire import Message, edited, field, integer_field
 from tests.marks import needs_gpu_compiler
 
 PROGRAM = """\

@@ -10,8 +10,8 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus_core.analysis import memory as memory_module
-from olympus_core.analysis.memory import Memory
+from olympus_core.analysis.memory import memory as memory_module
+from olympus_core.analysis.memory.memory import Memory
 from tests.artifact.bundles import save
 
 MATRIX = olympus.ShapeDtypeStruct((512, 512), "float32")

@@ -111,7 +111,7 @@ def test_a_program_that_is_no_portable_stablehlo(
 
 
 def test_a_program_without_an_entry(bundle: Path) -> None:
-    from olympus_core import mlir
+    from olympus_core.mlir import bindings as mlir
 
     empty = mlir.portable(mlir.ir.Module.parse("module {}", mlir.context()))
     with pytest.raises(ArtifactError, match="the program has no function 'main'"):

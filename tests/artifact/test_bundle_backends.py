@@ -12,7 +12,8 @@ import pytest
 import olympus
 from olympus import artifact, lax
 from olympus.errors import ArtifactError, BackendError
-from olympus_core import stages, xla
+from olympus_core import xla
+from olympus_core.stages import stages
 from tests.artifact.bundles import change_manifest, members_of, save, struct
 
 H200 = olympus.target("gpu", "h200")

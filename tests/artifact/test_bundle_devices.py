@@ -142,7 +142,7 @@ def test_calls_that_do_not_fit_are_refused(bundle: Path) -> None:
         compiled(olympus.device_put(X, turned), W)
     gone = olympus.device_put(X, compiled.input_shardings[0][0])
     gone.delete()
-    with pytest.raises(DeletedArrayError, match="argument 1 was passed after"):
+    with pytest.raises(DeletedArrayError, match=r"argument x of '.*' was passed after"):
         compiled(gone, W)
     with pytest.raises(SignatureError, match="lacks the key 'down'"):
         compiled(X, {"up": W["up"]})

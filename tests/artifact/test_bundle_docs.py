@@ -12,7 +12,7 @@ SAID = re.compile(r"^(\S.*\S) {3}# (.*)$", re.MULTILINE)
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
-    save, load = EXAMPLE.findall((ROOT / "docs" / "artifact.md").read_text())
+    save, load = EXAMPLE.findall((ROOT / "docs" / "reference" / "bundle.md").read_text())
     python(save, tmp_path)
     checked, count = SAID.subn(r"assert (\1) == (\2)", load)
     assert count == 2

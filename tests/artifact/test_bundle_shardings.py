@@ -284,7 +284,7 @@ def test_an_executable_of_another_program(bundle: Path, tmp_path: Path, name: st
 
 def test_shardings_that_end_the_compiler(bundle: Path) -> None:
     """With `mhlo.sharding` beside its own, some versions of XLA end the process."""
-    from olympus_core import mlir
+    from olympus_core.mlir import bindings as mlir
 
     content = members_of(bundle)["program.stablehlo.bc"]
     with mlir.context():

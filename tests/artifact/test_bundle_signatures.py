@@ -203,7 +203,7 @@ def test_without_native_code_the_executable_is_not_touched(
     def load(*_: object) -> None:
         raise AssertionError("the executable was loaded")
 
-    monkeypatch.setattr("olympus_core.xla.load", load)
+    monkeypatch.setattr("olympus_core.xla.load_executable", load)
     loaded = artifact.load(
         replace_member(bundle, "executables/cpu.bin", b"native code of an attacker"), native=False
     )

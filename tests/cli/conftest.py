@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from olympus_cli.isolated import call
 from olympus_cli.main import cli
+from olympus_cli.workers import call
 from tests.cli.forking import Spawn, forking
 
 MODEL = """\

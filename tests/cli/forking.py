@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import olympus_cli.commands
-from olympus_cli import own_process
-from olympus_cli.isolated import supervisor
-from olympus_cli.isolated.supervisor import Job, fork_quietly
+from olympus_cli.process import own_process
+from olympus_cli.workers import supervisor
+from olympus_cli.workers.supervisor import Job, fork_quietly
 
 Spawn = Callable[[socket.socket, socket.socket, Job, socket.socket], Any]
 

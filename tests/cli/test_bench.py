@@ -15,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olympus.errors import CompileError
-from olympus_cli.bench import attempts
-from olympus_cli.bench.measuring import Measuring
+from olympus_cli.bench.compare import attempts
+from olympus_cli.bench.measure.measuring import Measuring
+from olympus_cli.bench.measure.sampler import OnStage
+from olympus_cli.bench.measure.work import SamplerWork
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sampler import OnStage
 from olympus_cli.bench.statistics import median_ranks, summarize
-from olympus_cli.bench.work import SamplerWork
+from olympus_cli.text.metrics import BENCH
 
 Invoke = Callable[..., Result]
 
@@ -90,7 +91,7 @@ def work(folder: Path) -> Path:
     return folder
 
 
-STAGES = ["import", "import_program", "trace", "lower", "compile", "first_call", "steady_call"]
+STAGES = ["import", "import-program", "trace", "lower", "compile", "first-call", "steady-call"]
 
 
 def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
@@ -104,16 +105,18 @@ def test_bench_reports_every_stage(work: Path, invoke: Invoke) -> None:
         "program:scale",
         "cpu",
     )
-    rates = ["steady_cpu", "throughput", "flop_rate", "byte_rate"]
-    assert list(target["metrics"]) == [*STAGES, *rates, "peak_memory"]
-    for metric in target["metrics"].values():
+    rates = ["steady-cpu", "throughput", "flop-rate", "byte-rate"]
+    assert list(target["metrics"]) == [*STAGES, *rates, "process-memory"]
+    assert list(target["metrics"]) == [name for name in BENCH if name != "load"]
+    for name, metric in target["metrics"].items():
+        assert metric["unit"] == BENCH[name]
         assert 0 < metric["minimum"] <= metric["q1"] <= metric["median"] <= metric["q3"]
     facts = target["facts"]
     assert (facts["flops"], facts["io_bytes"], facts["input_bytes"]) == (8, 68, 32)
     assert facts["roofline_seconds"] > 0 and facts["estimate_seconds"] > 0
-    steady = target["metrics"]["steady_call"]["median"]
+    steady = target["metrics"]["steady-call"]["median"]
     assert facts["roofline_share"] == pytest.approx(facts["roofline_seconds"] / steady)
-    assert target["metrics"]["peak_memory"]["median"] > 2**20
+    assert target["metrics"]["process-memory"]["median"] > 2**20
 
 
 SIZES = """\
@@ -143,8 +146,8 @@ def test_a_matrix_is_a_sweep_with_a_plot(
     options = ("--time-limit", "0.1", "--plot", "times.svg")
     result = invoke("bench", "sizes", *options)
     assert result.exit_code == 0, result.output
-    assert "sizes: steady call against k" in result.stdout
-    assert "steady call: time grows as k^(" in result.stdout
+    assert "sizes: steady-call against k" in result.stdout
+    assert "steady-call: time grows as k^(" in result.stdout
     assert "flops as k^(1.00 +- 0.00)" in result.stdout
     assert (work / "times.svg").read_text().startswith("<svg")
     assert "wrote times.svg" in result.stderr
@@ -206,12 +209,12 @@ def test_bench_of_an_entry_is_a_table(work: Path, invoke: Invoke) -> None:
     assert [line[0] for line in lines[1:]][:8] == [
         "metric",
         "import",
-        "import",
+        "import-program",
         "trace",
         "lower",
         "compile",
-        "first",
-        "steady",
+        "first-call",
+        "steady-call",
     ]
 
 
@@ -228,8 +231,8 @@ def test_a_bundle_is_measured_without_its_source(work: Path, invoke: Invoke) -> 
         "moved.olympus",
         "cpu",
     )
-    rates = ["steady_cpu", "throughput", "flop_rate", "byte_rate"]
-    calls = ["first_call", "steady_call", *rates, "peak_memory"]
+    rates = ["steady-cpu", "throughput", "flop-rate", "byte-rate"]
+    calls = ["first-call", "steady-call", *rates, "process-memory"]
     assert list(target["metrics"]) == ["import", "load", *calls]
     assert target["facts"]["flops"] == 8
 

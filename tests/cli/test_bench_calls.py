@@ -11,7 +11,7 @@ import pytest
 
 import olympus
 from olympus.sharding import NamedSharding, PartitionSpec
-from olympus_cli.bench.calls import Calls
+from olympus_cli.bench.measure.calls import Calls
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable

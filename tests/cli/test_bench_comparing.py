@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_cli.bench.comparing import Compared, Rounds, compare
+from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.spec.benching import BenchSpec
 from tests.cli.test_bench_verdict import PAIRED, Machine
@@ -18,7 +18,7 @@ SAMPLES = 20
 def process(call: Array, cpu: Array) -> Measured:
     metrics = {
         name: Metric("s", "lower", tuple(map(float, samples)))
-        for name, samples in (("steady_call", call), ("steady_cpu", cpu))
+        for name, samples in (("steady-call", call), ("steady-cpu", cpu))
     }
     return Measured("f", "m:f", "cpu", metrics, {"cpu": "a processor"}, {}, {})
 

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 import olympus
-from olympus_cli.bench.conditions import Others, conditions, free_memory, host, machine, trouble
+from olympus_cli.bench.measure.conditions import (
+    Others,
+    conditions,
+    free_memory,
+    host,
+    machine,
+    trouble,
+)
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

@@ -67,11 +67,11 @@ def test_an_interrupted_comparison_shows_its_rounds_and_leaves_no_process(
     (comparison,) = json.loads(data)["comparisons"]
     ours, theirs = comparison["rounds"]
     assert ours == theirs >= 1  # the third begins when the second, or with turns the first, is over
-    metric = comparison["metrics"]["steady_call"]
+    metric = comparison["metrics"]["steady-call"]
     assert (metric["verdict"]["word"], metric["fails"]) == ("inconclusive", False)
     assert metric["before"] > 0 and metric["now"] > 0
     rounds = f"{ours} round{'' if ours == 1 else 's'}"
-    assert f"steady call and steady cpu are inconclusive: interrupted after {rounds}\n" in talk
+    assert f"steady-call and steady-cpu are inconclusive: interrupted after {rounds}\n" in talk
     assert f"the measuring was interrupted (whole rounds: {ours})" in talk
     assert talk.endswith("\ninterrupted\n")
     assert f"interrupted after {rounds}" in (folder / "bench.xml").read_text()

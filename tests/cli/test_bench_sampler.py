@@ -14,9 +14,9 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import CompileError
-from olympus_cli.bench.imports import import_seconds
+from olympus_cli.bench.measure.imports import import_seconds
+from olympus_cli.bench.measure.sampler import Effort, Sampler, SamplerWork
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sampler import Effort, Sampler, SamplerWork
 from olympus_cli.spec.resolve import Request
 
 Invoke = Callable[..., Result]
@@ -69,11 +69,11 @@ def test_two_programs_are_sampled_in_turns(work: Path) -> None:
         pairs = [(a.sample(prepared[0].batch), b.sample(prepared[1].batch)) for _ in range(3)]
         ours, theirs = a.finish("samples"), b.finish("samples")
     for found, taken in zip((ours, theirs), zip(*pairs, strict=True), strict=True):
-        assert found.metrics["steady_call"].samples == taken
+        assert found.metrics["steady-call"].samples == taken
         assert Measured.of_document(json.loads(json.dumps(found.document()))) == found
     assert (ours.facts["donated"], theirs.facts["donated"]) == ("none", "fed back")
-    assert ours.metrics["steady_call"].batch == prepared[0].batch > 1
-    assert ours.metrics["first_call"].samples == (prepared[0].first_call,)
+    assert ours.metrics["steady-call"].batch == prepared[0].batch > 1
+    assert ours.metrics["first-call"].samples == (prepared[0].first_call,)
     assert ours.facts["input_sets"] == 2
     assert ours.machine == theirs.machine
     assert ours.fingerprint != theirs.fingerprint
@@ -141,7 +141,7 @@ def test_an_interruption_keeps_what_was_measured(
     document = json.loads(result.stdout)
     (target,), (failure,) = document["targets"], document["failed"]
     assert (target["target"], target["facts"]["stopped_by"]) == ("step", "interrupted")
-    assert target["metrics"]["steady_call"]["samples"] == taken
+    assert target["metrics"]["steady-call"]["samples"] == taken
     error = failure["error"]
     assert (failure["target"], error["kind"], error["exit_code"]) == ("dies", "CompileError", 4)
 
@@ -149,7 +149,7 @@ def test_an_interruption_keeps_what_was_measured(
 def test_imports_are_timed_in_a_fresh_interpreter(work: Path) -> None:
     spec = Request("good").spec()
     found = import_seconds(spec, 0)
-    assert list(found) == ["import", "import_program"]
+    assert list(found) == ["import", "import-program"]
     assert all(len(seconds) == 1 and 0 < seconds[0] < 60 for seconds in found.values())
     assert list(import_seconds(None, 0)) == ["import"]
     (work / "program.py").write_text("raise SystemExit(3)\n")
@@ -158,7 +158,7 @@ def test_imports_are_timed_in_a_fresh_interpreter(work: Path) -> None:
         "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(5)\n    os._exit(0)\n"
     )
     (work / "program.py").write_text(left + "def good(x):\n    return x\n")
-    assert list(import_seconds(replace(spec), 0)) == ["import", "import_program"]
+    assert list(import_seconds(replace(spec), 0)) == ["import", "import-program"]
 
 
 def test_a_mistake_is_told_before_anything_is_measured(work: Path, invoke: Invoke) -> None:

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from olympus_cli.bench.compared import compared_notes
-from olympus_cli.bench.comparing import Compared, Rounds, compare
+from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
+from olympus_cli.bench.compare.sessions import ALIKE, Session, Skew
+from olympus_cli.bench.compare.verdict import judge
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sessions import ALIKE, Session, Skew
-from olympus_cli.bench.verdict import judge
+from olympus_cli.bench.show import compared_notes
 from olympus_cli.spec.benching import BenchSpec
 from tests.cli.test_bench_comparing import process
 from tests.cli.test_bench_verdict import sides
@@ -105,7 +105,7 @@ def test_what_takes_twice_as_long_is_worse_at_any_load_that_both_had(
 ) -> None:
     for seed in range(RUNS):
         found = compared(2.0, (load, load), sharing=sharing, seed=seed)
-        assert [each.metric for each in found.worse] == ["steady_call", "steady_cpu"]
+        assert [each.metric for each in found.worse] == ["steady-call", "steady-cpu"]
         assert {each.verdict.reason for each in found.judged} == {""}
 
 
@@ -120,7 +120,7 @@ def test_the_reason_says_what_was_measured_and_what_to_do() -> None:
     found = compared(1.0, (0, 2), (3e9, 2.7e9))
     (note,) = compared_notes(found)
     assert re.fullmatch(
-        r"steady call and steady cpu are inconclusive: the sessions differ: other programs "
+        r"steady-call and steady-cpu are inconclusive: the sessions differ: other programs "
         r"took 0\.00 of 2 processors then and (1\.0\d|0\.9\d) now, the clock was 3\.00 GHz then "
         r"and 2\.70 GHz now, which may have made times now up to 2\.2\d times as long; measure "
         r"again when the machine is quiet, or compare with --baseline git:REV",

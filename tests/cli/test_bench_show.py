@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import olympus
+from olympus.analysis import Calibrated, keep_peaks, known_peaks
+from olympus_cli.bench.measure import rates
+from olympus_cli.bench.measure.subject import Subject
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.show import Attempt, fact_rows, measured_tables, overview_table
 from olympus_cli.faults.failure import Failure
@@ -28,12 +33,12 @@ FACTS = {
     "donated": "none",
 }
 METRICS = {
-    "import_program": Metric("s", "lower", (0.25,)),
-    "steady_call": Metric("s", "lower", (2e-3,) * 8, 16),
+    "import-program": Metric("s", "lower", (0.25,)),
+    "steady-call": Metric("s", "lower", (2e-3,) * 8, 16),
     "throughput": Metric("1/s", "neither", (500.0, 490.4)),
-    "flop_rate": Metric("FLOP/s", "neither", (1e9, 1e9)),
-    "byte_rate": Metric("B/s", "neither", (1e6, 1e6)),
-    "peak_memory": Metric("B", "lower", (2.0**30,)),
+    "flop-rate": Metric("FLOP/s", "neither", (1e9, 1e9)),
+    "byte-rate": Metric("B/s", "neither", (1e6, 1e6)),
+    "process-memory": Metric("B", "lower", (2.0**30,)),
 }
 MEASURED = Measured(
     target="f",
@@ -62,12 +67,12 @@ def test_the_metrics_are_told_in_their_units() -> None:
     (title, columns, found), _ = measured_tables(MEASURED)
     assert (title, columns[0], columns[2]) == ("f  (m:f, cpu)", "metric", "95% interval")
     assert found == (
-        ("import program", "250 ms", "-", "-", "1"),
-        ("steady call", "2.00 ms", "2.00 ms .. 2.00 ms", "2.00 ms .. 2.00 ms", "8 x 16"),
+        ("import-program", "250 ms", "-", "-", "1"),
+        ("steady-call", "2.00 ms", "2.00 ms .. 2.00 ms", "2.00 ms .. 2.00 ms", "8 x 16"),
         ("throughput", "495 calls/s", "-", "493 calls/s .. 498 calls/s", "2"),
-        ("flops", "1.00 GFLOP/s", "-", "1.00 GFLOP/s .. 1.00 GFLOP/s", "2"),
-        ("bytes", "1.00 MB/s", "-", "1.00 MB/s .. 1.00 MB/s", "2"),
-        ("peak memory", "1.00 GiB", "-", "-", "1"),
+        ("flop-rate", "1.00 GFLOP/s", "-", "1.00 GFLOP/s .. 1.00 GFLOP/s", "2"),
+        ("byte-rate", "1.00 MB/s", "-", "1.00 MB/s .. 1.00 MB/s", "2"),
+        ("process-memory", "1.00 GiB", "-", "-", "1"),
     )
 
 
@@ -89,7 +94,7 @@ def test_how_it_was_measured_is_told() -> None:
     ("facts", "row", "words"),
     [
         ({"flops": None}, "cost", "unknown flops"),
-        ({"peaks": "usual"}, "roofline", "not calibrated: olympus devices --calibrate"),
+        ({"peaks": "usual"}, "roofline", "as this CPU is not calibrated)"),
         ({"peaks": "h200"}, "roofline", "(the peaks of h200)"),
         ({"roofline_share": 1.5}, "roofline", "150% of it, as its arguments are in a cache"),
         (
@@ -115,12 +120,37 @@ def test_what_is_not_usual_is_told(facts: dict[str, object], row: str, words: st
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    found = rows(roofline_seconds=None, estimate_seconds=None)
-    assert not {"roofline", "estimate"} & set(found)
+    found = rows(roofline_seconds=None, estimate_seconds=None, peaks_assumption="The peaks.")
+    assert not {"roofline", "estimate", "peaks"} & set(found)
+    assert "peaks" not in rows(peaks="h200", peaks_assumption=None)
+
+
+def test_the_calibration_is_shown_as_in_other_estimates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = olympus.ShapeDtypeStruct((8,), "float32")
+    compiled = olympus.jit(lambda x: x + 1).lower(shape).compile()
+    subject = Subject(lambda _stage: None, olympus.target("cpu"))
+    monkeypatch.setattr(subject, "cost", lambda: compiled.cost())
+    monkeypatch.setattr(subject, "estimate", lambda: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    usual = rates.program_facts(subject)
+    assert "were not measured, and usual ones are taken" in usual["peaks_assumption"]
+    assert usual["peaks_assumption"] in compiled.estimate().assumptions
+    keep_peaks(known_peaks(), Calibrated("2026-11-23 19:10 UTC", 0.5))
+    facts = rates.program_facts(subject)
+    assert facts["peaks_assumption"] in compiled.estimate().assumptions
+    assert rows(**facts)["peaks"] == (
+        "The peaks of this CPU are those that olympus devices --calibrate measured: "
+        "2026-11-23 19:10 UTC at a load of 0.5."
+    )
 
 
 def test_each_target_has_its_line() -> None:
     failed = Attempt("g", failure=Failure("CompileError", "it died\nof something"))
     title, columns, found = overview_table([Attempt("f", MEASURED), failed])
-    assert (title, columns) == ("all targets", ("target", "steady call", "peak memory", "outcome"))
+    assert (title, columns) == (
+        "all targets",
+        ("target", "steady-call", "process-memory", "outcome"),
+    )
     assert found == (("f", "2.00 ms", "1.00 GiB", "measured"), ("g", "-", "-", "failed: it died"))

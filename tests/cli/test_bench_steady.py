@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import olympus
-from olympus_cli.bench.attempts import Against
+from olympus_cli.bench.compare.attempts import Against
+from olympus_cli.bench.compare.rounds import LEAST_PAIRS, Side, turns
 from olympus_cli.bench.expected import expected_time
-from olympus_cli.bench.rounds import Side
-from olympus_cli.bench.steady import SAMPLE_SECONDS, drift, trend, warm_up
-from olympus_cli.bench.stopping import MAX_SAMPLES, MIN_SAMPLES, Stopping, repetitions
-from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
+from olympus_cli.bench.measure.steady import SAMPLE_SECONDS, drift, trend, warm_up
+from olympus_cli.bench.measure.stopping import MAX_SAMPLES, MIN_SAMPLES, Stopping, repetitions
+from olympus_cli.bench.measure.work import BundleWork, Effort, SamplerWork
+from olympus_cli.commands import bench
+from tests.documents import ROOT
 
 
 class World:
@@ -215,8 +217,11 @@ def test_all_parts_of_the_measuring_are_within_the_limit() -> None:
             1,
             Against(baseline="git:HEAD"),
             "up to 10 s, or 40 s if it is repeated; the start, "
-            "imports, compilation and first call of 10 to 40 processes",
+            "imports, compilation and first call of 10 to 40 processes come on top; each of 5 "
+            "rounds of a comparison in turns has at least 4 pairs of samples, whatever the time "
+            "limit",
         ),
+        (2, Against(baseline="git:HEAD", rounds=3), "each of 6 rounds of a comparison in turns"),
     ],
 )
 def test_the_expected_time(number: int, against: Against, words: str) -> None:
@@ -225,3 +230,13 @@ def test_the_expected_time(number: int, against: Against, words: str) -> None:
     others = {None: None, "main": (), "git:HEAD": Side(work)}
     other = others[against.baseline]
     assert words in expected_time([work] * number, [other] * number, against)
+
+
+def test_the_least_pairs_are_those_that_are_taken_and_documented() -> None:
+    taken = list(turns(lambda calls: 1.0, lambda calls: 1.0, 1, seconds=-1.0))
+    assert len(taken) == LEAST_PAIRS
+    for name in ("reference/metrics", "how-to/baselines"):
+        text = " ".join((ROOT / "docs" / f"{name}.md").read_text().split())
+        assert f"at least {LEAST_PAIRS} pairs of samples" in text
+    (told,) = (each.help for each in bench.command.params if each.name == "time_limit")
+    assert f"{LEAST_PAIRS} pairs of samples a round at least" in told

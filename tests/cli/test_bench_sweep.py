@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from olympus_cli.bench.measure.rates import rate_metrics
 from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.rates import rate_metrics
 from olympus_cli.bench.show import Attempt, bench_report, measured_tables
 from olympus_cli.bench.sweep import fitted_exponent, sweep_page, sweeps_of
 
@@ -23,7 +23,7 @@ def measured(name: str, seconds: float, flops: float | None = None, **matrix: ob
         target=f"{name}@{values}" if values else name,
         entry=f"m:{name}",
         backend="cpu",
-        metrics={"steady_call": steady, **rate_metrics(steady, facts)},
+        metrics={"steady-call": steady, **rate_metrics(steady, facts)},
         machine={"cpu": "a", "threads": "2", "os": "linux", "device": "cpu"},
         conditions={"load": 0.5},
         versions={"olympus": "1"},
@@ -76,7 +76,7 @@ def test_the_picture_of_several_sweeps_is_one() -> None:
     for sweeps, count in zip(pictures, (1, 2), strict=True):
         root = ElementTree.fromstring(sweep_page(sweeps))
         titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
-        wanted = ["f: steady call against n", "f: steady call against m"][:count]
+        wanted = ["f: steady-call against n", "f: steady-call against m"][:count]
         assert [title for title in titles if title in wanted] == wanted
     assert not pictures[1][1].is_logarithmic
 
@@ -122,6 +122,6 @@ def test_rates_are_counts_by_seconds() -> None:
     found = rate_metrics(Metric("s", "lower", (0.5, 0.25), 3), {"flops": 10, "io_bytes": None})
     assert {name: each.samples for name, each in found.items()} == {
         "throughput": (2.0, 4.0),
-        "flop_rate": (20.0, 40.0),
+        "flop-rate": (20.0, 40.0),
     }
     assert {each.better for each in found.values()} == {"neither"}

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from olympus_cli.bench.compare.resampling import ratio_interval, student_quantile
+from olympus_cli.bench.compare.verdict import ROUNDS, adjusted, judge
 from olympus_cli.bench.model import Direction, Metric
-from olympus_cli.bench.resampling import ratio_interval, student_quantile
-from olympus_cli.bench.verdict import ROUNDS, adjusted, judge
 
 Random = np.random.Generator
 Array = np.ndarray

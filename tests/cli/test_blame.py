@@ -7,17 +7,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import Result
 
 import olympus
-import olympus_core.api
+import olympus_core.api.jit
 from olympus.errors import InternalError, TraceError, why_absent
 from olympus.extend import mark_caller
 from olympus_cli.faults.blame import as_told
 from olympus_cli.frontends import python
-from olympus_core import source
+from olympus_core.base import source
+from olympus_core.base.torch_names import EXPRESSIONS
 
 Invoke = Callable[..., Result]
 
@@ -37,6 +40,23 @@ MISTAKES = {
     "ox.nosuchthing": ["module 'olympus' has no attribute 'nosuchthing'"],
     "x.summ()": ["'Array' object has no attribute 'summ'", "did you mean sum"],
     "x.relu()": ["olympus.nn.relu is a function: olympus.nn.relu(x)"],
+    "x.T @ x.t": ["no attribute 't'", "hint: arrays have no t: write x.T"],
+    "x.float()": ["hint: arrays have no float: write x.astype('float32')"],
+    "x.view(-1)": ["view takes a dtype, and got the size or shape -1", "hint: x.reshape(2, -1)"],
+    "x.view(-1, 2)": ["view takes a dtype", "hint: x.reshape(2, -1)"],
+    "x.view((2, 2))": ["view takes a dtype", "hint: x.reshape(2, -1)"],
+    "x.size(0)": ["hint: size is an attribute of an array", "x.shape[0] is the length of axis 0"],
+    "x.ndim()": ["hint: ndim is an attribute of an array, not a method: x.ndim"],
+    "x.permute(1, 0)": ["hint: arrays have no permute: write x.transpose(1, 0)"],
+    "x.cuda()": ["hint: a traced array has no device: the target's backend"],
+    "x.to('cuda')": ["hint: x.astype('float32') converts the dtype; a traced array has no device"],
+    "x.detach()": ["hint: olympus.lax.stop_gradient(x)"],
+    "x.sum().backward()": ["hint: olympus.grad(loss)"],
+    "x.contiguous()": ["hint: use x as it is"],
+    "x.relu_()": ["hint: arrays do not change in place"],
+    "x.uniform()": ["no attribute 'uniform'"],
+    "x.sum(dim=0)": ["hint: did you mean axis?"],
+    "x.sum(0, keepdim=True)": ["hint: did you mean keepdims?"],
     "x.at[0].sett(1)": ["did you mean set?"],
     "np.sum(x, axs=0)": ["did you mean axis?"],
     "x.astype('flot32')": ["'flot32' is not a dtype", "did you mean float32?"],
@@ -142,7 +162,7 @@ def test_a_defect_of_ours_is_told_as_one_with_the_users_line(
     folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     code = "def wrong(*args): return args.nosuch\n"
-    inside = olympus_core.api.__file__
+    inside = olympus_core.api.jit.__file__
     (folder / "m.py").write_text(
         f"{TOP}exec(compile({code!r}, {inside!r}, 'exec'))\ndef f(x):\n    return wrong(x)\n"
     )
@@ -180,6 +200,26 @@ def test_any_exception_can_be_told() -> None:
     assert isinstance(told, TraceError)
     assert str(told) == "the program raised Odd: (its __str__ raised KeyboardInterrupt)"
     assert told.location is not None and told.location.startswith(__file__)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_the_expression_for_a_method_of_a_tensor_works(name: str) -> None:
+    """In a traced function, and for a name that arrays do not have."""
+    assert not hasattr(olympus.Array, name)
+
+    def f(x: Any, y: Any, i: Any) -> Any:
+        return eval(EXPRESSIONS[name], {"olympus": olympus}, {"x": x, "y": y, "i": i, "mask": mask})
+
+    mask = np.array([[True, False, True], [False, True, True]])
+    ones = np.ones((2, 3), np.float32)
+    with olympus.enable_x64(True):
+        assert olympus.jit(f).trace(ones, ones, np.zeros((2, 3), np.int32))
+
+
+def test_a_distribution_is_no_method(folder: Path, invoke: Invoke) -> None:
+    (folder / "m.py").write_text("def f(x): return x.uniform()\n")
+    result = invoke("trace", "m:f", "--shapes", "x=f32[2]")
+    assert "olympus.random" not in result.stderr and "initializers" not in result.stderr
 
 
 def test_why_a_name_is_absent() -> None:

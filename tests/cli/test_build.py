@@ -511,7 +511,8 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
     (work / "olympus.toml").write_text(TOML + table)
     loop = (
         "flops and bytes are not known, only with one trip of it: while loop at warns.py:8: "
-        "how often it runs depends on data (--trips warns.py:8=N, or trips of the target, says it)"
+        "how often it runs depends on data "
+        "(olympus cost --trips warns.py:8=N, or trips of the target, sets it)"
     )
     moon = "the moon is full, at warns.py:7"
     donated = (

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import Result
 
+import olympus
 from olympus.errors import SpecError
-from olympus_cli.gates.budget import METRICS
+from olympus_cli.check.budget import METRICS
+from olympus_cli.check.check import Checked, check_in_worker
 from olympus_cli.spec.limits import LIMITED, QUANTITIES, parse_limit
+from olympus_cli.spec.resolve import open_project
+from olympus_cli.workers.messages import Channel
 
 Invoke = Callable[..., Result]
 
@@ -267,6 +272,9 @@ def test_saved_figures_that_are_damaged_are_told(work: Path, invoke: Invoke, tex
     result = invoke("check")
     assert result.exit_code == 5
     assert "goldens/dense.figures.json" in result.stderr
+    hint = " ".join(result.stderr.partition("hint: ")[2].split())
+    remedy = "olympus check dense --update saves them again, or git restore"
+    assert hint == f"{remedy} goldens/dense.figures.json"
     assert invoke("check", "--update").exit_code == 0
     assert invoke("check").exit_code == 0
 
@@ -282,6 +290,111 @@ def test_donated_memory_must_be_used(work: Path, invoke: Invoke) -> None:
     assert "no result takes the memory of x" in result.stderr
     budget(work, 'donation = "all-used"', target=target.replace(', "x"', ""))
     assert invoke("check").exit_code == 0
+
+
+UPDATE = """\
+[target.dense]
+entry = "program:update"
+args = ["f32[4]", "f32[4]"]
+"""
+EMPTY = """\
+[target.dense]
+entry = "program:counted"
+args = { state = {}, x = "f32[4]" }
+donate = ["state"]
+"""
+
+
+@pytest.mark.parametrize("target", [UPDATE, EMPTY])
+def test_a_target_that_must_donate_and_does_not(work: Path, invoke: Invoke, target: str) -> None:
+    (work / "program.py").write_text(PROGRAM + "\n\ndef counted(state, x):\n    return state, x\n")
+    budget(work, 'donation = "all-used"', target=target)
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1].split() == [
+        *("dense", "cpu", "donation", "none", "donated", "all-used", "broken")
+    ]
+    assert result.stderr.splitlines() == [
+        "error: target 'dense' on cpu: the program donates no array, so that donation = all-used "
+        "judges nothing",
+        "  donate an argument with the dtype and shape of a result: donate = [...] of the target, "
+        "or donate_argnums of olympus.jit",
+    ]
+
+
+def test_the_donation_of_all_targets_judges_those_that_donate(work: Path, invoke: Invoke) -> None:
+    donating = UPDATE.replace("dense]", "donating]") + 'donate = ["state"]\n'
+    rule = '[budget]\ndonation = "all-used"\n'
+    (work / "olympus.toml").write_text(rule + UPDATE + donating)
+    result = invoke("check")
+    assert result.exit_code == 0, result.output
+    rows = {line.split()[0]: line for line in result.stdout.splitlines()[1:]}
+    assert rows["dense"].endswith("not judged") and rows["donating"].endswith("kept")
+    result = invoke("check", "dense", "--output", "json", "--output", "junit=out.xml")
+    assert result.exit_code == 2
+    reason = "it donates no array, and its only rule is donation of [budget]"
+    assert f"target 'dense' is not judged: {reason}" in result.stderr
+    assert "hint: donate = [...] of [target.dense]" in result.stderr
+    document = json.loads(result.stdout)
+    assert document["not_judged"] == [{"target": "dense", "reason": reason}]
+    (verdict,) = document["targets"][0]["verdicts"]
+    assert (verdict["verdict"], verdict["why"]) == ("not judged", "")
+    assert "donation is not judged: none donated" in (work / "out.xml").read_text()
+    (work / "olympus.toml").write_text(rule + UPDATE)
+    assert invoke("check").exit_code == 2  # nothing is judged
+    (work / "olympus.toml").write_text(f"{rule}flops = 1_000\n{UPDATE}")
+    assert invoke("check", "dense").exit_code == 0
+    (work / "olympus.toml").write_text(f"{rule}{UPDATE}budget.donation = 'all-used'\n")
+    assert invoke("check").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [("x", "argument x  f16"), ("x.astype('float32')", "argument x  f16"), ("1.0", "argument x")],
+)
+def test_a_dtype_without_operations_can_be_forbidden(
+    work: Path, invoke: Invoke, result: str, line: str
+) -> None:
+    (work / "program.py").write_text(f"def passed(x):\n    return {result}\n")
+    target = '[target.dense]\nentry = "program:passed"\nargs = ["f16[4]"]\n'
+    budget(work, 'forbid = ["f16"]', target=target)
+    found = invoke("check")
+    assert found.exit_code == 1
+    assert "the program has f16, which is forbidden, as a dtype of arguments" in found.stderr
+    assert f"\n  {line}" in found.stderr
+    budget(work, 'forbid = ["f64"]', target=target)
+    assert invoke("check").exit_code == 0
+
+
+def test_a_limit_without_the_compiler_for_it_is_broken(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = DENSE + 'backends = ["cpu", "gpu:h200"]\n'
+    budget(work, 'peak-memory = "1 GiB"', "flops = 10_000", 'fits = "h200"', target=own)
+    here = olympus.backends()
+    absent = [
+        each._replace(available=False, note="no plugin", install="pip install plugin")
+        if each.name == "gpu"
+        else each
+        for each in here
+    ]
+    monkeypatch.setattr(olympus, "backends", lambda: absent)
+    (spec,) = open_project(None).select()
+    say = cast(Channel, lambda _stage: None)
+    found = Checked.from_data(check_in_worker(say, spec, False, False))
+    assert {(each.backend, each.key): each.word for each in found.verdicts} == {
+        ("cpu", "peak-memory"): "kept",
+        ("cpu", "flops"): "kept",
+        ("cpu", "fits"): "kept",
+        ("gpu", "peak-memory"): "broken",
+        ("gpu", "flops"): "kept",
+        ("gpu", "fits"): "broken",
+    }
+    broken = found.broken[0]
+    assert broken.why == (
+        "peak-memory is not known: the program is not compiled for gpu: no plugin"
+    )
+    assert [str(line) for line in broken.lines] == ["pip install plugin"]
 
 
 def test_the_budget_of_all_targets(work: Path, invoke: Invoke) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from olympus_cli.completion import FLAGS, TARGETS, target_items
 from olympus_cli.main import COMMANDS
+from olympus_cli.options.completion import FLAGS, TARGETS, target_items
 
 ROOT = Path(__file__).parents[2]
 TOML = """

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from olympus_cli import console
-from olympus_cli.reports import bars
-from olympus_cli.tables import fitted, shortened
+from olympus_cli.charts import bars
+from olympus_cli.terminal import console
+from olympus_cli.terminal.tables import fitted, shortened
 
 COLUMNS = ("metric", "figure")
 ROWS = [("a word and another one, and so on", "x" * 20), ("b", "y")]

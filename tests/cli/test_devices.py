@@ -14,13 +14,13 @@ from click.testing import Result
 import olympus
 from olympus import analysis, artifact
 from olympus.analysis import kept_peaks
-from olympus_cli.bench import conditions
+from olympus_cli.bench.measure import conditions
 from olympus_cli.builder.key import content_key
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.project import load_project
 from olympus_cli.spec.resolve import Request
-from olympus_core import calibration
-from olympus_core.analysis.cpu_peaks import GENERIC
+from olympus_core.analysis.hlo.cpu_peaks import GENERIC
+from olympus_core.api import calibration
 from tests.marks import needs_gpu_compiler
 
 Invoke = Callable[..., Result]

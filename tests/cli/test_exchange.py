@@ -22,7 +22,7 @@ RUN = Run(
     "0123456789ab", {"olympus": "0.1.0", "python": "3.11.7"},
 )  # fmt: skip
 TIME = Figure(
-    "f@batch=1,train=true", "cpu", "steady_call", "s", 0.1 + 0.2, 0.29, 0.31, 12,
+    "f@batch=1,train=true", "cpu", "steady-call", "s", 0.1 + 0.2, 0.29, 0.31, 12,
     fingerprint="f" * 64, spread=Spread(0.301, 0.01, 0.28, 0.4, 0.295, 0.305),
 )  # fmt: skip
 ONCE = Figure("f", "gpu-h200", "build-trace", "s", 0.25, count=1, program="a" * 64)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 import pytest
 from click.testing import Result
 
-from olympus_cli import commands, console
+from olympus_cli import commands
 from olympus_cli.main import COMMANDS
+from olympus_cli.terminal import console
 
 Invoke = Callable[..., Result]
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-from olympus_cli.comparison.html import render_page as render_comparison_page
+from olympus_cli.diff.html import render_diff_page as render_comparison_page
 from olympus_cli.history.model import Point
-from olympus_cli.history.page import render_page as render_history
+from olympus_cli.history.page import render_history_page as render_history
 from olympus_cli.history.series import History, lines_of
-from olympus_cli.profiling.page import render_profile
-from olympus_cli.profiling.report import ProfiledKernel, ProfileReport
+from olympus_cli.profile.page import render_profile
+from olympus_cli.profile.results import ProfiledKernel, ProfileReport
 from olympus_cli.reports.figures import KernelReport
 from olympus_cli.reports.html.listing import Listing, Mark
 from olympus_cli.reports.html.render import render_html

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from olympus.errors import UsageError
-from olympus_cli.available_memory import available_memory
-from olympus_cli.program.inputs import file_inputs, parse_int_range, seeded_inputs
+from olympus_cli.process.memory import available_memory
+from olympus_cli.program import input_files
+from olympus_cli.program.input_files import file_inputs
+from olympus_cli.program.inputs import parse_int_range, seeded_inputs
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.spec.inputs import InputSpec
 
@@ -312,6 +314,29 @@ def test_a_member_that_is_there_twice(tmp_path: Path) -> None:
         members.writestr("x", ONE.getvalue())
     with pytest.raises(UsageError, match="it has 'x' twice"):
         file_inputs(tmp_path / "f", [leaf("x", "float32", 64)])
+
+
+def test_the_number_of_members_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_files, "_MOST_MEMBERS", 3)
+    leaves = [leaf(name, "float32") for name in "abcd"]
+    arrays = {name: np.float32(1) for name in "abcd"}
+    np.savez(tmp_path / "f.npz", **{name: arrays[name] for name in "abc"})
+    assert len(file_inputs(tmp_path / "f.npz", leaves[:3])) == 3
+    np.savez(tmp_path / "f.npz", **arrays)
+    with pytest.raises(UsageError, match=r"f\.npz has 4 arrays, and at most 3 are read") as caught:
+        file_inputs(tmp_path / "f.npz", leaves)
+    assert "save only the arguments" in str(caught.value.hint)
+
+
+def test_the_directory_of_an_archive_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_files, "_MOST_DIRECTORY", 100_000)  # more than the search for it
+    with zipfile.ZipFile(tmp_path / "f.npz", "w") as members:
+        for i in range(2):
+            members.writestr(f"{i}{'n' * 60_000}.npy", ONE.getvalue())
+    with pytest.raises(UsageError, match=r"its directory has 12.* bytes, and at most 100000"):
+        file_inputs(tmp_path / "f.npz", [leaf("x", "float32", 64)])
 
 
 def test_arrays_by_columns_and_the_second_version_of_the_format(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from olympus_cli import interrupts
+from olympus_cli.process import interrupts
 
 
 def test_what_comes_is_raised_at_the_end_of_the_outermost() -> None:

@@ -23,14 +23,14 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import CompileError
-from olympus_cli import own_process
 from olympus_cli.faults.failure import Failure
-from olympus_cli.isolated import ending
-from olympus_cli.isolated.call import Isolated, call, wait
-from olympus_cli.isolated.conversation import Conversation
-from olympus_cli.isolated.messages import Channel, Receiver, Sender, loads
-from olympus_cli.isolated.patched import Snapshot
-from olympus_cli.own_process import safe_path
+from olympus_cli.process import own_process
+from olympus_cli.process.own_process import safe_path
+from olympus_cli.workers import ending
+from olympus_cli.workers.call import Isolated, call, wait
+from olympus_cli.workers.conversation import Conversation
+from olympus_cli.workers.messages import Channel, Receiver, Sender, loads
+from olympus_cli.workers.patched import Snapshot
 
 Invoke = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
@@ -300,7 +300,7 @@ def test_a_bundle_that_crashes_is_a_line_and_damaged(
         text=True,
         check=False,
     )
-    line = f"error: the process that {does} was ended by SIGABRT (stage: load)"
+    line = f"error: the process that {does} {bundle} was ended by SIGABRT (stage: load)"
     told = [text for text in done.stderr.splitlines() if not text.startswith("note: the measuring")]
     assert (done.returncode, done.stdout, told) == (5, "", [line])
 
@@ -638,7 +638,7 @@ def _prints(_say: Callable[[str], None], text: str) -> None:
 def test_nothing_is_said_where_the_command_has_gone() -> None:
     code = (
         "import socket\n"
-        "from olympus_cli.isolated.messages import Sender\n"
+        "from olympus_cli.workers.messages import Sender\n"
         "ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
         "theirs.close()\n"
         "Sender(ours, b'token').send(('stage', 'trace'))\n"

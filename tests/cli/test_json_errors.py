@@ -9,15 +9,19 @@ from typing import Any
 
 import pytest
 from click.testing import Result
+from jsonschema import Draft202012Validator
 
+from olympus import errors
 from olympus.errors import InternalError
-from olympus_cli import interrupts, main, shortage
+from olympus_cli import main
 from olympus_cli.commands import lower
-from olympus_cli.signals import Terminated
+from olympus_cli.process import interrupts, shortage
+from olympus_cli.process.interrupts import Terminated
+from olympus_cli.reports.json import error_schema
 
 Invoke = Callable[..., Result]
 
-KEYS = {"kind", "message", "hint", "location", "exit_code"}
+VALID = Draft202012Validator(error_schema())
 FAILS = ("program.py:fails", "--shapes", "f32[2]")
 STAGES = ("trace", "lower", "cost", "compile", "report", "run")
 ENTRY_COMMANDS = (*STAGES, "shard", "verify", "bench")
@@ -41,8 +45,9 @@ MISSING = {
 
 def error_of(result: Result) -> dict[str, Any]:
     """The error in the only document on stdout, which agrees with the exit code and stderr."""
-    error = json.loads(result.stdout)["error"]
-    assert error.keys() == KEYS
+    document = json.loads(result.stdout)
+    VALID.validate(document)
+    error = document["error"]
     assert error["exit_code"] == result.exit_code != 0
     assert error["message"] in result.stderr
     assert isinstance(error, dict)
@@ -133,8 +138,59 @@ def test_an_end_of_another_kind(
     assert (error["kind"], error["exit_code"]) == (kind, code)
 
 
+def test_the_schema_has_the_classes_and_the_exit_codes_of_errors() -> None:
+    Draft202012Validator.check_schema(error_schema())
+    properties = error_schema()["$defs"]["error"]["properties"]
+    classes = {
+        name: kind
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.OlympusError)
+    }
+    assert set(properties["kind"]["enum"]) == {*classes, "Interrupted", "Terminated"}
+    codes = {each.exit_code for each in classes.values()} | {interrupts.EXIT_CODE, 143}
+    assert set(properties["exit_code"]["enum"]) == codes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda error: error.pop("hint"),
+        lambda error: error.update(kind="NewerSchema"),
+        lambda error: error.update(exit_code=0),
+        lambda error: error.update(location="model.py"),
+        lambda error: error.update(trace=""),
+    ],
+)
+def test_the_schema_refuses_what_no_error_has(
+    work: Path, invoke: Invoke, change: Callable[[dict[str, Any]], object]
+) -> None:
+    error_of(invoke("build", "--json"))
+    document = json.loads(invoke("build", "--json").stdout)
+    assert document["failed"] == [{"target": None, "error": document["error"]}]
+    for error in (document["error"], document["failed"][0]["error"]):
+        before = dict(error)
+        change(error)
+        assert not VALID.is_valid(document)
+        error.clear()
+        error.update(before)
+    VALID.validate(document)
+
+
+def test_an_error_of_a_class_of_the_command_line_has_the_kind_it_is_based_on(
+    work: Path, invoke: Invoke
+) -> None:
+    entry = 'entry = "program.py:fails"\nargs = ["f32[]"]'
+    (work / "olympus.toml").write_text(f"[target.f]\n{entry}\n")
+    (work / "baselines").mkdir()
+    (work / "baselines" / "main.json").write_text('{"schema_version": 99, "targets": {}}')
+    error = error_of(invoke("bench", "f", "--baseline", "main", "--json"))
+    assert (error["kind"], error["exit_code"]) == ("ArtifactError", 5)
+
+
 def test_a_document_that_was_written_stays_the_only_one(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text('[target.f]\nentry = "program.py:fails"\nargs = ["f32[]"]\n')
     document = json.loads(invoke("build", "--json").stdout)
-    assert document["targets"][0]["error"]["exit_code"] == 3
+    (failed,) = (each["error"] for each in document["targets"])
+    assert failed["exit_code"] == 3
+    VALID.validate({"error": failed})
     assert "error" not in document

@@ -16,7 +16,8 @@ from click.testing import Result
 from safetensors.numpy import save_file
 
 from olympus.errors import BackendError, UsageError
-from olympus_cli.program.inputs import file_inputs, seeded_inputs
+from olympus_cli.program.input_files import file_inputs
+from olympus_cli.program.inputs import seeded_inputs
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.tensor_files import dotted
 from olympus_cli.spec.inputs import InputSpec
@@ -240,11 +241,40 @@ def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None
     assert str(raised.value).endswith(
         "lacks 'head.w', and has 'head.weight', which the program does not take"
     )
-    assert raised.value.hint == "'head.weight' is the nearest name to 'head.w'"
+    quoted = ", ".join(f"'{name}'" for name in (*layers, "head.w"))
+    near = "did you mean 'head.w' instead of 'head.weight'?"
+    assert raised.value.hint == f"{near} the program takes {quoted}"
     np.savez(tmp_path / "in.npz", **dict.fromkeys((*layers, "head.weight"), one))  # type: ignore[arg-type]
     with pytest.raises(UsageError) as raised:
         file_inputs(tmp_path / "in.npz", leaves)
-    assert raised.value.hint == "'head.weight' is the nearest name to 'head.w'"
+    near = "did you mean head.w instead of head.weight?"
+    assert raised.value.hint == f"{near} the program takes {', '.join((*layers, 'head.w'))}"
+
+
+@pytest.mark.parametrize("suffix", ["npz", "safetensors"])
+def test_a_wrong_name_is_named_with_all_arguments_of_the_program(
+    work: Path, invoke: Invoke, suffix: str
+) -> None:
+    write(work, '{ from = "made:init" }', "inputs.x = { range = [0, 1] }")
+    tensors = suffix == "safetensors"
+    for given, near in [
+        (("params.0.weight", "params.0.b", "x"), ("params.0.w", "params.0.weight")),
+        (("unlike",), None),
+    ]:
+        names = [name if tensors else name.replace(".0.", "[0].") for name in given]
+        arrays = {name: np.ones(3, np.float32) for name in names}
+        path = work / f"in.{suffix}"
+        save_file(arrays, path) if tensors else np.savez(path, **arrays)  # type: ignore[arg-type]
+        result = invoke("run", "it", "--inputs", path.name)
+        assert result.exit_code == 2
+        hint = " ".join(result.stderr.partition("hint: ")[2].split())
+        takes = ["params[0]['b']", "params[0]['w']", "x"]
+        if tensors:
+            takes = ["'params.0.b'", "'params.0.w'", "'x'"]
+        assert hint.endswith(f"the program takes {', '.join(takes)}")
+        assert ("did you mean" in hint) is (near is not None)
+        if near and tensors:
+            assert f"did you mean '{near[0]}' instead of '{near[1]}'?" in hint
 
 
 def test_arguments_that_a_file_lacks_come_from_the_target(work: Path, invoke: Invoke) -> None:

@@ -13,9 +13,9 @@ from click.testing import Result
 
 import olympus
 from olympus.errors import SignatureError, SpecError
-from olympus_cli.isolated import call
-from olympus_cli.places import unwritable
 from olympus_cli.spec.benching import parse_threshold
+from olympus_cli.text.places import unwritable
+from olympus_cli.workers import call
 
 Invoke = Callable[..., Result]
 
@@ -95,7 +95,7 @@ def work(folder: Path) -> Path:
     [
         ("uses_jax", ["program.py:14", "hint: this line calls JAX", "import olympus.numpy as jnp"]),
         ("adds_none", ["unsupported operand type(s) for +: 'Array' and 'NoneType'"]),
-        ("traced_shape", ["and is (a traced array f32[4], 3)", "make the argument static"]),
+        ("traced_shape", ["and is (a traced array f32[4], 3)", "make 'x' static"]),
         ("text_rate", ["got a traced array f32[4] and a str '3e-4'", "float(...)"]),
         ("misspelt", ["hint: did you mean olympus.nn.softmax?"]),
     ],

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,22 +18,23 @@ import pytest
 from click.testing import Result
 
 from olympus.errors import CompileError, SpecError, TraceError, UsageError
-from olympus_cli import console
-from olympus_cli.bench.attempts import Attempt
-from olympus_cli.choices import FORMATS
-from olympus_cli.comparison.comparing import compared
-from olympus_cli.comparison.loading import read_side
-from olympus_cli.comparison.report import comparison_report
-from olympus_cli.comparison.sides import FileSide
+from olympus_cli.bench.compare.attempts import Attempt
+from olympus_cli.diff.comparing import compared
+from olympus_cli.diff.loading import read_side
+from olympus_cli.diff.report import comparison_report
+from olympus_cli.diff.sides import FileSide
 from olympus_cli.faults.failure import Failure
-from olympus_cli.gates.trials import Trials
-from olympus_cli.reports.failures import failure_data
-from olympus_cli.reports.formats.github import render_github
-from olympus_cli.reports.formats.junit import render_junit
-from olympus_cli.reports.formats.markdown import render_markdown
-from olympus_cli.reports.formats.text import render_text
-from olympus_cli.reports.gates import Case, GateReport, Remark, case_of_error
-from olympus_cli.reports.outputs import RENDERERS, Outputs
+from olympus_cli.gate_reports.failures import failure_data
+from olympus_cli.gate_reports.formats.github import render_github
+from olympus_cli.gate_reports.formats.junit import render_junit
+from olympus_cli.gate_reports.formats.markdown import render_markdown
+from olympus_cli.gate_reports.formats.text import render_gate_text
+from olympus_cli.gate_reports.model import Case, GateReport, Remark, case_of_error
+from olympus_cli.gate_reports.outputs import RENDERERS, Outputs
+from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.process.interrupts import Terminated
+from olympus_cli.terminal import console
+from olympus_cli.text.choices import FORMATS
 
 Invoke = Callable[..., Result]
 
@@ -145,7 +147,9 @@ def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invok
     assert result.exit_code == 2
     (suite,) = junit((work / "out.xml").read_text())
     assert suite.attrib["errors"] == "1"
-    assert result.stdout.startswith("::error title=olympus check%3A gone%3A check run::")
+    assert result.stdout.startswith(
+        "::error file=olympus.toml,line=2,title=olympus check%3A gone%3A check run::"
+    )
     (work / "olympus.toml").write_text(GONE + TOML.replace("8 kFLOP", "1 GFLOP"))
     result = invoke("check", "--output", "junit=out.xml", "--json")
     assert result.exit_code == 2
@@ -358,7 +362,7 @@ def test_names_are_not_markdown() -> None:
 def test_text_and_json_show_every_control(work: Path) -> None:
     for form in ("text", "json", "gitlab"):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u2028\ud800]", RENDERERS[form](report()))
-    assert "warning: a" in render_text(report())
+    assert "warning: a" in render_gate_text(report())
 
 
 @pytest.mark.parametrize("blanks", ["", "  ", "\t\u3000"])
@@ -447,13 +451,50 @@ def test_the_place_of_an_error(error: UsageError, verdict: str, places: tuple[st
     assert (case.verdict, case.places) == (verdict, places)
 
 
-def test_an_interrupted_target_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("end", "kind", "message", "code"),
+    [
+        (KeyboardInterrupt, "Interrupted", "it was interrupted", 130),
+        (Terminated, "Terminated", "it was terminated", 143),
+    ],
+)
+def test_an_interrupted_target_is_an_error(
+    end: type[KeyboardInterrupt], kind: str, message: str, code: int
+) -> None:
     trials = Trials("check", 2)
-    with pytest.raises(KeyboardInterrupt), trials.of("dense"):
-        raise KeyboardInterrupt
-    assert [(case.verdict, case.message) for case in trials.cases] == [
-        ("error", "it was interrupted")
-    ]
+    with pytest.raises(end), trials.of("dense"):
+        raise end
+    assert [(case.verdict, case.message) for case in trials.cases] == [("error", message)]
+    error = {"kind": kind, "message": message, "hint": None, "location": None, "exit_code": code}
+    assert trials.failed == [{"target": "dense", "error": error}]
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, Terminated])
+def test_an_interrupted_verification_is_reported(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, end: type[KeyboardInterrupt]
+) -> None:
+    def ends(*_args: object, **_options: object) -> None:
+        raise end
+
+    monkeypatch.setattr("olympus_cli.commands.verify.call", ends)
+    result = invoke("verify", "--json")
+    code = {KeyboardInterrupt: 130, Terminated: 143}[end]
+    assert result.exit_code == code
+    failed = json.loads(result.stdout)["failed"]
+    assert [each["error"]["exit_code"] for each in failed] == [code]
+
+
+def test_a_verification_is_interrupted_between_processes_too(
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_args: object, **_options: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("olympus_cli.commands.verify.call", ends)
+    result = invoke("verify", "--json")
+    assert result.exit_code == 143
+    (failed,) = json.loads(result.stdout)["failed"]
+    assert failed["error"]["kind"] == "Terminated"
 
 
 def test_a_gate_that_says_no_is_told_after_what_failed() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from olympus_cli.peak_memory import peak_memory
+from olympus_cli.process.memory import peak_memory
 
 MIB = 2**20
 

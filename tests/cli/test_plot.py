@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from olympus_cli.reports.axis import axis_of, plain_number
-from olympus_cli.reports.plot import Plot, PlotMark, Series
-from olympus_cli.units import duration
+from olympus_cli.charts.axis import axis_of, plain_number
+from olympus_cli.charts.plot import Plot, PlotMark, Series
+from olympus_cli.text.units import duration
 
 NAMES = {"title": "calls", "x": "run", "y": "time"}
 STEP = Series("a", list(range(20)), [1.0] * 10 + [2.0] * 10)

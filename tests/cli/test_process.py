@@ -199,7 +199,7 @@ def test_containers_of_results_may_print(work: Path) -> None:
 
 HELD = """
 import select, signal, threading, time
-from olympus_cli import interrupts
+from olympus_cli.process import interrupts
 
 def interrupt():
     time.sleep(0.2)
@@ -208,7 +208,7 @@ def interrupt():
 interrupts.install()
 threading.Thread(target=interrupt).start()
 try:
-    with interrupts.raised():
+    with interrupts.interrupts_raised():
         select.select([], [], [])
 except KeyboardInterrupt:
     print("interrupted")

@@ -13,10 +13,10 @@ import pytest
 from click.testing import Result
 
 from olympus.analysis import Profile, Span
-from olympus_cli.profiling.page import render_profile, time_frames
-from olympus_cli.profiling.report import ProfiledKernel, ProfiledRow, ProfileReport
-from olympus_cli.profiling.table import notes
-from olympus_cli.profiling.trace import trace_events
+from olympus_cli.profile.page import render_profile, time_frames
+from olympus_cli.profile.results import ProfiledKernel, ProfiledRow, ProfileReport
+from olympus_cli.profile.table import notes
+from olympus_cli.profile.trace import trace_events
 from olympus_cli.reports.flame import drawn
 
 Invoke = Callable[..., Result]

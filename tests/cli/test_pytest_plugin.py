@@ -38,6 +38,11 @@ entry = "model:dense"
 args = ["f32[8,16]", "f32[16,32]"]
 budget.flops = "8 kFLOP"
 """
+OTHER = """
+[target.other]
+entry = "model:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+"""
 TESTS = """\
 import pytest
 from olympus import ShapeDtypeStruct
@@ -104,7 +109,7 @@ def test_pytest_does_not_rewrite_the_package(
     monkeypatch.setenv("PYTHONPATH", str(site))
     work.makepyfile(
         test_own=f"""
-        from olympus_cli import nearest
+        from olympus_cli.text import nearest
 
         def test_own():
             assert ("@pytest_ar" in vars(nearest)) is {is_rewritten}
@@ -180,6 +185,34 @@ def test_a_project_without_budgets_fails(work: pytest.Pytester) -> None:
     )
 
 
+NOTE = "note: not judged, as they have no budget and are not golden: *"
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["alone", "xdist"])
+def test_targets_without_a_budget_are_in_the_summary(
+    work: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    kept = TOML.partition("\n[target.broken]")[0]
+    free = "".join(f'[target.{n}]\nentry = "model:nan"\nargs = ["f32[4]"]\n' for n in ("c", "d"))
+    work.makefile(".toml", olympus=f"{kept}\n{free}")
+    result = run(work, "--olympus", *workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([NOTE.replace("*", "c, d")])
+    assert result.ret == 0
+    single = run(work, "--olympus", "olympus.toml::check[kept]", *workers)
+    single.assert_outcomes(passed=1)
+    single.stdout.no_fnmatch_line(NOTE)
+
+
+def test_no_note_where_all_targets_are_judged_or_only_numbers_are_asked_for(
+    work: pytest.Pytester,
+) -> None:
+    work.makefile(".toml", olympus=TOML.partition("\n[target.broken]")[0])
+    run(work, "--olympus").stdout.no_fnmatch_line(NOTE)
+    work.makefile(".toml", olympus='[target.f]\nentry = "model:dense"\nargs = ["f32[4,4]"]\n')
+    run(work, "--olympus-verify").stdout.no_fnmatch_line(NOTE)
+
+
 def test_numbers_are_verified(work: pytest.Pytester) -> None:
     work.makefile(".toml", olympus='[target.nan]\nentry = "model:nan"\nargs = ["f32[4]"]\n')
     result = run(work, "--olympus-verify")
@@ -234,12 +267,37 @@ def test_wrong(olympus, limits):
             "E *model.py:5  8.19 k",
             "E *the program has tanh, which is forbidden, 1 times",
             "E *model.py:6  1 operation",
-            "E *UsageError: olympus_budget: ?budget? has no key 'flop'",
-            "E *UsageError: olympus_budget: budget.flops is '2 GiB'*",
+            "E *UsageError: olympus.check: ?budget? has no key 'flop'",
+            "E *UsageError: olympus.check: budget.flops is '2 GiB'*",
             "E *hint: its units are *",
-            "E *UsageError: olympus_budget: flops is '+1%', and nothing is saved here",
-            "E *UsageError: olympus_budget: bundle-size is of targets*",
-            "E *UsageError: check was given no limit",
+            "E *UsageError: olympus.check: flops is '+1%', and nothing is saved here",
+            "E *UsageError: olympus.check: bundle-size is of targets*",
+            "E *UsageError: olympus.check was given no limit",
+        ]
+    )
+
+
+def test_a_donation_that_is_asked_for_and_absent(work: pytest.Pytester) -> None:
+    rule = '[budget]\ndonation = "all-used"\n'
+    work.makefile(".toml", olympus=rule + TOML.replace("8 kFLOP", "1 MFLOP") + OTHER)
+    work.makepyfile(
+        TESTS
+        + """
+def test_limit(olympus):
+    olympus.check(dense, X, W, donation="all-used")
+
+@pytest.mark.olympus_budget(donation="all-used")
+def test_marker(olympus):
+    olympus.check(dense, X, W, flops="1 MFLOP")
+"""
+    )
+    result = run(work, "--olympus", "-rs")
+    result.assert_outcomes(passed=2, skipped=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "E *the program donates no array, so that donation = all-used judges nothing",
+            "E *donate an argument with the dtype and shape of a result: *",
+            "SKIPPED*target 'other' is not judged: it donates no array*",
         ]
     )
 

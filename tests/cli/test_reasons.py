@@ -154,6 +154,120 @@ def test_a_program_that_differs_on_every_trace_is_warned_of(work: Path, invoke: 
     assert "differs on every trace" not in invoke("build").stderr
 
 
+SET = """\
+import olympus.numpy as np
+
+PARTS = {"wq", "wk", "wv", "wo", "up", "down"}
+
+
+def f(p):
+    x = 1.0
+    for name in PARTS:
+        x = np.tanh(x * p[name])
+    return x
+"""
+
+PARTS = """\
+[target.f]
+entry = "program.py:f"
+args.p = { wq = "f32[]", wk = "f32[]", wv = "f32[]", wo = "f32[]", up = "f32[]", down = "f32[]" }
+golden = true
+"""
+
+OF_SEED = "the program depends on Python's hash seed, which differs in each process, so that"
+REMEDY = "; iterate over sorted(...) where the program iterates over a set of strings"
+
+
+def warnings_of(result: Result) -> list[str]:
+    return [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+
+
+@pytest.fixture
+def seeded(folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program whose order is that of a set, built with one hash seed; another one is set."""
+    (folder / "program.py").write_text(SET)
+    (folder / "olympus.toml").write_text(PARTS)
+    monkeypatch.setenv("PYTHONHASHSEED", "5")
+    result = invoke("build")
+    assert result.exit_code == 0 and not warnings_of(result)
+    monkeypatch.setenv("PYTHONHASHSEED", "6")
+    return folder
+
+
+def test_a_program_of_the_hash_seed_is_warned_of(seeded: Path, invoke: Invoke) -> None:
+    (warning,) = warnings_of(invoke("build"))
+    assert f"program.py:9: {OF_SEED} it is built every time: multiply: operand 1: " in warning
+    assert warning.endswith(REMEDY)
+    edit(seeded / "program.py", "in PARTS", "in sorted(PARTS)")
+    assert not warnings_of(invoke("build"))
+    assert reason(invoke) == "None"
+
+
+def test_another_order_of_independent_operations_is_warned_of(seeded: Path, invoke: Invoke) -> None:
+    edit(seeded / "program.py", "    x = 1.0\n", "    x = {}\n")
+    edit(seeded / "program.py", "x = np.tanh(x * p[name])", "x[name] = np.tanh(p[name])")
+    assert not warnings_of(invoke("build"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONHASHSEED", "5")
+        (warning,) = warnings_of(invoke("build"))
+    assert f"program.py:9: {OF_SEED} it is built every time: the order of its op" in warning
+    assert not warnings_of(invoke("check", "--update"))  # a golden program has no such order
+
+
+def test_results_in_the_order_of_a_set_are_warned_of(
+    seeded: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit(seeded / "program.py", "    x = 1.0\n", "    x = ()\n")
+    edit(seeded / "program.py", "x = np.tanh(x * p[name])", "x += (np.zeros(ord(name[0])),)")
+    assert not warnings_of(invoke("build"))
+    monkeypatch.setenv("PYTHONHASHSEED", "5")
+    result = invoke("build")
+    assert "(result[" in result.stdout
+    (warning,) = warnings_of(result)
+    assert f"{OF_SEED} it is built every time" in warning
+
+
+def test_a_value_drawn_while_a_module_is_imported_is_warned_of(
+    seeded: Path, invoke: Invoke
+) -> None:
+    text = SET.replace("PARTS = ", "import random\nDRAWN = random.random()\nPARTS = ")
+    (seeded / "program.py").write_text(
+        text.replace("in PARTS", "in ['up']").replace("1.0", "DRAWN")
+    )
+    assert not warnings_of(invoke("build"))
+    (warning,) = warnings_of(invoke("build"))
+    assert "program.py:11: the program differs in each process, so that it is built " in warning
+    assert "; a module draws a value while it is imported" in warning
+
+
+def test_a_changed_source_is_not_traced_in_other_processes(seeded: Path, invoke: Invoke) -> None:
+    log = seeded / "imported.txt"
+    edit(seeded / "program.py", "PARTS = ", f"open({str(log)!r}, 'a').write('once ')\nPARTS = ")
+    assert not warnings_of(invoke("build"))
+    assert log.read_text() == "once "
+
+
+def test_a_golden_program_of_the_hash_seed(
+    seeded: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (warning,) = warnings_of(invoke("check", "--update"))
+    assert f"{OF_SEED} it equals its golden program only by chance: multiply: " in warning
+    assert invoke("check").exit_code == 0
+    monkeypatch.setenv("PYTHONHASHSEED", "5")
+    result = invoke("check")
+    assert result.exit_code == 1
+    first, second, third = result.stderr.splitlines()
+    assert first == (
+        f"error: target 'f' on cpu: {OF_SEED} it equals its golden program only by chance"
+    )
+    assert second.startswith("  program.py:9  multiply: operand 1: ")
+    assert third == f"  {REMEDY[2:]}"
+    edit(seeded / "program.py", "in PARTS", "in sorted(PARTS)")
+    assert not warnings_of(invoke("check", "--update"))
+    monkeypatch.setenv("PYTHONHASHSEED", "6")
+    assert invoke("check").exit_code == 0
+
+
 def test_a_golden_check_shows_both_values_and_the_command(work: Path, invoke: Invoke) -> None:
     assert invoke("check", "--update").exit_code == 0
     edit(work / "program.py", "2.0", "3.0")

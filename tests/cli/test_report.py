@@ -39,7 +39,7 @@ from olympus_cli.reports.model import (
     XlaReport,
 )
 from olympus_cli.reports.text import render_text
-from olympus_cli.units import byte_size, count, duration
+from olympus_cli.text.units import byte_size, count, duration
 
 Invoke = Callable[..., Result]
 

@@ -18,8 +18,10 @@ from click.testing import Result
 
 import olympus
 from olympus.errors import BackendError, UsageError
-from olympus_cli.program.inputs import npz_bytes
+from olympus_cli.program.input_files import npz_bytes
+from olympus_cli.program.runnable import label_to_run
 from olympus_cli.reports.arrays import summarize_array
+from olympus_cli.spec.resolve import Request
 
 Invoke = Callable[..., Result]
 
@@ -199,6 +201,44 @@ def test_the_first_backend_with_a_device_runs(
     monkeypatch.setattr(olympus, "devices", devices)
     result = invoke("run", "both")
     assert result.exit_code == 0, result.output
+
+
+def test_a_result_of_nan_alone_has_a_note(work: Path, invoke: Invoke) -> None:
+    Path("roots.py").write_text(
+        "import olympus.numpy as jnp\ndef f(x, n):\n    return jnp.sqrt(x - 9), x.sum() * n\n"
+    )
+    command = ("run", "roots:f", "--shapes", "x=f32[4], n=f32[]")
+    note = "note: result[0]: every element is NaN, on drawn values of x, n; give --inputs FILE"
+    result = invoke(*command)
+    assert result.exit_code == 0 and note in result.stderr
+    assert "x = { range = [0.1, 1] }" in result.stderr
+    np.savez("in.npz", x=np.zeros(4, "float32"), n=np.float32(1))
+    assert "every element is NaN" not in invoke(*command, "--inputs", "in.npz").stderr
+    Path("olympus.toml").write_text(
+        '[target.f]\nentry = "roots:f"\nargs = { x = "f32[4]", n = "f32[]" }\n'
+        "inputs = { x = { range = [10, 11] }, n = { range = [0, 1] } }\n"
+    )
+    assert "every element is NaN" not in invoke("run", "f").stderr
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (None, "--backend cpu runs it on the CPU; `olympus compile` needs no device"),
+        ("install the driver", "install the driver"),
+    ],
+)
+def test_an_absent_device_has_a_hint(
+    work: Path, monkeypatch: pytest.MonkeyPatch, hint: str | None, shown: str
+) -> None:
+    def devices(backend: str) -> list[str]:
+        raise BackendError("no GPU is attached", hint=hint)
+
+    monkeypatch.setattr(olympus, "devices", devices)
+    spec = Request("program:double", shapes="f32[2]", device="h200").spec()
+    with pytest.raises(BackendError, match=r"^double cannot run on gpu:h200: no GPU") as caught:
+        label_to_run(spec)
+    assert caught.value.hint == shown
 
 
 @pytest.mark.parametrize("options", [("--device", "a100-80"), ("--backend", "gpu:a100-80")])

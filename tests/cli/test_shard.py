@@ -8,11 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from olympus_cli.program.trial import Found, default_order
-from olympus_cli.spec.candidates import Candidate, combined, named, singles, toml_text, whole
+from olympus_cli.shard.candidates import (
+    Candidate,
+    argument_name,
+    combined,
+    singles,
+    toml_text,
+    whole,
+)
+from olympus_cli.shard.replaced import Given, Plain, replaced, results_like
+from olympus_cli.shard.trial import Found, default_order
 from olympus_cli.spec.model import ShapeSpec
 from olympus_cli.spec.project import load_project
-from olympus_cli.spec.replaced import Given, Plain, replaced, results_like
 from tests.cli.conftest import Invoke
 from tests.marks import needs_gpu_compiler
 
@@ -188,7 +195,7 @@ def test_which_candidates_there_are(work: Path) -> None:
     assert found[3].merged(found[6], spec) is None  # 12 elements are not divided by 8
     assert found[2].merged(found[3], spec) is None  # one axis twice
     assert found[2].merged(found[5], spec) == Candidate({a: (("data", "model"),)})
-    assert named(b) == "argument 2.a b"
+    assert argument_name(b) == "argument 2.a b"
 
 
 def test_the_batch_is_tried_beside_large_parameters(work: Path) -> None:

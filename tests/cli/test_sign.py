@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus_cli.settings import Settings, read_settings
+from olympus_cli.program.settings import Settings, read_settings
 
 Invoke = Callable[..., Result]
 
@@ -126,7 +126,7 @@ def test_no_native_compiles_what_the_bundle_holds(work: Path, invoke: Invoke) ->
 def test_a_terminal_is_told_of_native_code(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from olympus_cli import console
+    from olympus_cli.terminal import console
 
     said: list[str] = []
     monkeypatch.setattr(console, "note", said.append)
@@ -138,7 +138,7 @@ def test_a_terminal_is_told_of_native_code(
 def test_a_note_is_for_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from olympus_cli import console
+    from olympus_cli.terminal import console
 
     console.note("hello")
     assert capsys.readouterr().err == ""

@@ -64,7 +64,9 @@ def test_what_python_does_when_a_stream_cannot_be_flushed_is_done() -> None:
 
 @pytest.mark.parametrize(("code", "left"), [("3", True), ("None", True), ("'no'", False)])
 def test_codes_of_the_end(code: str, left: bool) -> None:
-    result = done(f"from olympus_cli.leaving import leave; leave({code}); print('stayed')")
+    result = done(
+        f"from olympus_cli.process.fast_exit import leave; leave({code}); print('stayed')"
+    )
     assert (result.returncode, "stayed" in result.stdout) == (
         int(code) if code.isdigit() else 0,
         not left,
@@ -73,8 +75,8 @@ def test_codes_of_the_end(code: str, left: bool) -> None:
 
 LOADING = """
 import gc
-from olympus_cli import own_process
-from olympus_cli.loading import unhindered
+from olympus_cli.process import own_process
+from olympus_cli.process.fast_imports import unhindered
 {claim}
 frozen = gc.get_freeze_count()
 with unhindered():

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import Result
 
-from olympus_cli.templates import TEMPLATES
+from olympus_cli.commands.init import TEMPLATES
 
 Invoke = Callable[..., Result]
 

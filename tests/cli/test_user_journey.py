@@ -138,7 +138,7 @@ def test_bench_gives_times_of_every_stage(begun: Path) -> None:
     measured = olympus(begun, "bench", "predict@batch=1", "--json", "--time-limit", "0.2")
     assert measured.returncode == 0, measured.stderr
     (target,) = json.loads(measured.stdout)["targets"]
-    stages = ("trace", "lower", "compile", "first_call", "steady_call")
+    stages = ("trace", "lower", "compile", "first-call", "steady-call")
     assert all(target["metrics"][stage]["median"] > 0 for stage in stages)
 
 

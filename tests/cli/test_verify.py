@@ -17,8 +17,8 @@ from olympus_cli.program.inputs import seeded_inputs
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.project import load_project
-from olympus_cli.verifying.goldens import digest, read_golden, write_golden
-from olympus_cli.verifying.progress import counted
+from olympus_cli.verify.goldens import digest, read_golden, write_golden
+from olympus_cli.verify.progress import operation_counter
 
 Invoke = Callable[..., Result]
 
@@ -150,6 +150,36 @@ def test_a_nan_names_its_operation_and_line(work: Path, invoke: Invoke) -> None:
     finding = found["checks"][0]["finding"]
     assert (finding["kind"], finding["operation"]) == ("nan", "log")
     assert finding["result"]["nans"] == 4
+
+
+def test_a_nan_of_drawn_values_names_the_argument_and_the_remedy(
+    work: Path, invoke: Invoke
+) -> None:
+    (work / "roots.py").write_text(
+        "import olympus\nimport olympus.numpy as jnp\n"
+        "@olympus.jit\ndef root(p):\n    return jnp.sqrt(p['a'])\n"
+        "def f(x, p, n):\n    return root(p) + jnp.exp(x) * n\n"
+    )
+    table = '[target.roots]\nentry = "roots:f"\nargs.x = "f32[9]"\nargs.n = "i32[]"\n'
+    (work / "olympus.toml").write_text(f'{table}args.p = {{ a = "f32[9]" }}\n')
+    result = invoke("verify", "roots")
+    assert result.exit_code == 1
+    key = "p['a']"
+    assert f"it depends on {key}, whose values are drawn: float32[9], min -0." in result.stderr
+    assert f'[target.roots.inputs]\n    "{key}" = {{ range = [0.1, 1] }}\n' in result.stderr
+    assert "depends on x" not in result.stderr and "depends on n" not in result.stderr
+    line = f'inputs."{key}" = {{ range = [0.1, 1] }}\n'
+    (work / "olympus.toml").write_text(f'{table}args.p = {{ a = "f32[9]" }}\n{line}')
+    assert invoke("verify", "roots").exit_code == 0
+
+
+def test_a_nan_of_a_declared_range_has_no_remedy(work: Path, invoke: Invoke) -> None:
+    with (work / "olympus.toml").open("a") as file:
+        file.write("\n[target.logarithm.inputs]\nx = { range = [0, 1] }\n")
+    result = invoke("verify", "logarithm", "--json")
+    assert result.exit_code == 1 and "made the first NaN" in result.stderr
+    assert document(result)[0]["drawn"] == []
+    assert "whose values are drawn" not in result.stderr
 
 
 def test_cancellation_is_named(work: Path, invoke: Invoke) -> None:
@@ -437,14 +467,14 @@ def test_progress_without_a_terminal(
 ) -> None:
     result = invoke("verify", "forward")
     assert result.stderr.splitlines()[0] == "verifying forward"
-    monkeypatch.setattr("olympus_cli.verifying.progress._APART", 0.0)
+    monkeypatch.setattr("olympus_cli.verify.progress._APART", 0.0)
     result = invoke("verify", "--runs", "2")
     lines = [line for line in result.stderr.splitlines() if line.startswith("verifying forward")]
     assert lines[0] == "verifying forward (1 of 6)"
     assert "verifying forward (1 of 6): load for cpu" in lines  # the build of the first command
-    monkeypatch.setattr("olympus_cli.verifying.progress._OFTEN", 0.0)
+    monkeypatch.setattr("olympus_cli.verify.progress._OFTEN", 0.0)
     said = list[str]()
-    done = counted(said.append)
+    done = operation_counter(said.append)
     done()
     done()
     assert said == ["verify, operations so far: 1", "verify, operations so far: 2"]
@@ -474,7 +504,7 @@ def test_distributions_of_inputs() -> None:
     assert y.tolist() == seeded_inputs(leaves[-1:], 1)[0].tolist()
     (any_w,) = seeded_inputs(leaves[2:3], specs={"*['w']": InputSpec(range=(7, 8))})
     assert any_w.astype("f4").min() >= 7
-    with pytest.raises(UsageError, match="what the input 'z' is, and the program takes no such"):
+    with pytest.raises(UsageError, match="describes the input 'z', and the program has no such"):
         seeded_inputs(leaves, specs={"z": InputSpec(range=(0, 1))})
     with pytest.raises(UsageError, match=r"n is int32\[1000\], and takes a range"):
         seeded_inputs(leaves, specs={"n": InputSpec(normal=(0, 1))})

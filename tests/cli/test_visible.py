@@ -14,8 +14,8 @@ from click.testing import Result
 import olympus
 from olympus import artifact
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli import console
-from olympus_cli.visible import one_line, visible
+from olympus_cli.terminal import console
+from olympus_cli.text.visible import one_line, visible
 
 Invoke = Callable[..., Result]
 

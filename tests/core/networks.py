@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import olympus as ox
-from olympus_core.check import check
-from olympus_core.olympuspr import Literal, Olympuspr
-from olympus_core.outline import Block, blocks, outline
-from olympus_core.repeats import MEASURED, Thresholds
-from olympus_core.simplify import simplify
+from olympus_core.blocks.outline import Block, blocks, outline
+from olympus_core.blocks.repeats import MEASURED, Thresholds
+from olympus_core.ir.check import check
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.olympuspr import Literal, Olympuspr
 
 jnp = ox.numpy
 EVERY = Thresholds(again=0)  # of the usual size, a gain or not

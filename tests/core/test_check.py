@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus_core.avals import shaped
-from olympus_core.check import check
-from olympus_core.errors import InternalError
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var
-from olympus_core.primitive import op
-from olympus_core.source import Source
+from olympus_core.base.avals import shaped
+from olympus_core.base.errors import InternalError
+from olympus_core.base.source import Source
+from olympus_core.ir.check import check
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
+from olympus_core.ir.primitive import op
 
 F32 = shaped((), np.dtype("float32"))
 I32 = shaped((), np.dtype("int32"))

@@ -14,7 +14,7 @@ import olympus
 import olympus.experimental
 import olympus.numpy as jnp
 from olympus.errors import ConfigError, NaNError, OlympusWarning
-from olympus_core.config import Config
+from olympus_core.api.config import Config
 
 BOTH = pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
 X = np.ones((2, 3), np.float32)

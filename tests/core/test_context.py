@@ -9,8 +9,8 @@ import pytest
 
 import olympus
 import olympus_core
-from olympus_core import context
-from olympus_core.context import SWITCHES, Context, state, surroundings, switched
+from olympus_core.base import context
+from olympus_core.base.context import SWITCHES, Context, state, surroundings, switched
 
 CORE = Path(olympus_core.__file__).parent
 
@@ -26,7 +26,7 @@ OTHERS = {
     "numpy_rank_promotion": "raise",
     "scope": "outer",
     "source": "a line",
-    "untold": frozenset("x"),
+    "unrecorded_axes": frozenset("x"),
 }
 
 

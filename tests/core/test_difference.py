@@ -25,7 +25,7 @@ from olympus.analysis import (
 )
 from olympus.errors import ArtifactError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
-from olympus_core.analysis.alignment import common, rising
+from olympus_core.analysis.diff.alignment import common, rising
 from tests.core import networks
 
 X = np.ones((3, 2))

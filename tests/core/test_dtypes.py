@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus
-from olympus_core import avals, dtypes
-from olympus_core.errors import DTypeError
+from olympus_core.base import avals, dtypes
+from olympus_core.base.errors import DTypeError
 
 NAMES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

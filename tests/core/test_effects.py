@@ -10,10 +10,10 @@ import olympus
 import olympus.numpy as jnp
 from olympus import debug, lax
 from olympus.verification import verify
-from olympus_core.check import check
-from olympus_core.effects import effects_in, without_effects
+from olympus_core.ir.check import check
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.effects import effects_in, without_effects
 from olympus_core.primitives.inspection import inspect_sharding_p
-from olympus_core.simplify import simplify
 from tests.core.networks import WIDTH, layer, params
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus_core.fingerprint import fingerprint
+from olympus_core.lowering.fingerprint import fingerprint
 
 X = np.ones((2, 3), np.float32)
 
@@ -76,7 +76,7 @@ def test_what_prints_alike_is_not_one_function() -> None:
 
 CODE = """
 import numpy as np, olympus, olympus.numpy as jnp
-from olympus_core.fingerprint import fingerprint
+from olympus_core.lowering.fingerprint import fingerprint
 
 @olympus.custom_jvp
 def soft(x):

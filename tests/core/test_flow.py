@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import olympus as ox
-from olympus_core.flow import Flow
-from olympus_core.kinds import Labels
-from olympus_core.olympuspr import Eqn, Literal, Olympuspr, Var, kind_of
-from olympus_core.simplify import simplify
+from olympus_core.blocks.dataflow import Flow
+from olympus_core.blocks.labels import Labels
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, kind_of
 from tests.core.networks import traced
 
 jnp = ox.numpy

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus_core.repeats import Thresholds
+from olympus_core.blocks.repeats import Thresholds
 from tests.core.networks import WIDTH, X, found, norm
 
 jnp = ox.numpy

@@ -9,7 +9,7 @@ import pytest
 
 import olympus as ox
 from olympus.errors import ConcretizationError
-from olympus_core import eager
+from olympus_core.execution import eager
 
 jnp = ox.numpy
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus_core.stages import Lowered, Traced
+from olympus_core.stages.stages import Lowered, Traced
 from tests.core.networks import norm
 
 jnp = ox.numpy

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus_core import compiling, mlir, xla
-from olympus_core.errors import OlympusWarning, UsageError
-from olympus_core.xla import inlining
-from olympus_core.xla.compiler import compile_options, copying_late
+from olympus_core import xla
+from olympus_core.base.errors import OlympusWarning, UsageError
+from olympus_core.execution import compilation
+from olympus_core.mlir import bindings as mlir
+from olympus_core.xla.runtime import inlining
+from olympus_core.xla.runtime.invocation import compile_options, copying_late
 from tests.core.networks import (
     X,
     forward,
@@ -126,7 +128,7 @@ def test_a_function_called_at_once_has_blocks_too() -> None:
 def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert inlining.keeps_calls()
     assert inlining.probed()
-    monkeypatch.setattr(compiling.xla, "keeps_calls", lambda: False)
+    monkeypatch.setattr(compilation.xla, "keeps_calls", lambda: False)
     traced = ox.jit(forward).trace(params(6), X)
     with pytest.warns(OlympusWarning, match="does not keep the repeated blocks"):
         lowered = traced.lower()

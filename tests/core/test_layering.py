@@ -15,123 +15,53 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("olympus", "olympus_core", "olympus_cli")
-LAYERS = [
-    "errors",
-    "regular_files",
-    "quiet",
-    "collection",
-    "absent",
-    "submodules",
-    "version",
-    "context",
-    "source",
-    "tree",
-    "dtypes",
-    "avals",
-    "mesh",
-    "sharding",
-    "stage",
-    "notebook",
-    "mlir",
-    "xla",
-    "analysis",
-    "trace",
-    "mesh_context",
-    "primitive",
-    "olympuspr",
-    "pretty",
-    "simplify",
-    "effects",
-    "agreement",
-    "primitives",
-    "check",
-    "tracer",
-    "array",
-    "sharded",
-    "fingerprint",
-    "kinds",
-    "flow",
-    "repeats",
-    "gain",
-    "stored",
-    "rewriting",
-    "outline",
-    "shardy",
-    "entry",
-    "kept",
-    "emitting",
-    "lowering",
-    "inspecting",
-    "compiling",
-    "spmd",
-    "transforms",
-    "control",
-    "calling",
-    "sharded_calling",
-    "config",
-    "eager",
-    "compiled",
-    "stages",
-    "verification",
-    "artifact",
-    "library",
-    "api",
-    "pmap",
-    "calibration",
-    "xla_computation",
-]
-CLI_LAYERS = [
-    "own_process",
-    "loading",
-    "leaving",
-    "interrupts",
-    "signals",
-    "shortage",
-    "streams",
-    "visible",
-    "places",
-    "units",
-    "nearest",
-    "choices",
-    "peak_memory",
-    "available_memory",
-    "versions",
-    "git",
-    "templates",
-    "faults",
-    "tables",
-    "console",
-    "output",
-    "spec",
-    "settings",
-    "frontends",
-    "isolated",
-    "program",
-    "reports",
-    "profiling",
-    "health",
-    "builder",
-    "gates",
-    "comparison",
-    "bench",
-    "history",
-    "verifying",
-    "testing",
-    "pytest_plugin",
-    "usage",
-    "options",
-    "input_options",
-    "completion",
-    "commands",
-    "main",
-    "__main__",
-]
-ORDERS = {"olympus_core": LAYERS, "olympus_cli": CLI_LAYERS}
+#: The folders of each package, and of each folder that has some, bottom up.  A folder imports only
+#: from itself and from the folders before it.
+ORDERS = {
+    "olympus_core": [
+        *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
+        *("execution", "analysis", "stages", "transforms", "control", "jit", "library"),
+        *("verification", "artifact", "api"),
+    ],
+    "olympus_core/xla": ["door", "messages", "proto", "hlo", "targets", "runtime"],
+    "olympus_core/analysis": [
+        *("sources", "cost", "hlo", "memory", "diff", "profile", "profiling"),
+    ],
+    "olympus_cli": [
+        *("text", "process", "faults", "workers", "spec", "revisions", "frontends", "terminal"),
+        *("program", "charts", "reports", "gate_reports", "profile", "builder", "check", "verify"),
+        *(
+            "diff",
+            "bench",
+            "history",
+            "shard",
+            "pytest_plugin",
+            "options",
+            "commands",
+            "main",
+            "__main__",
+        ),
+    ],
+    "olympus_cli/bench": [
+        *("statistics", "model", "measure", "baselines", "compare", "sweep", "show"),
+        "expected",
+    ],
+}
+#: Folders whose functions are named after those of NumPy and SciPy, with others' names among them
+NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/")
+#: Names of functions that several modules have: `olympus.analysis.compare` and
+#: `olympus.verification.compare` are public, `put` is of a device's buffer and of its array,
+#: `command` is the click command of each module of commands, and `main` starts each process
+SHARED = {"compare", "command", "main", "structure", "evaluate"}
+#: The folders whose places are listed in docs/explanation/design.md
+PACKAGE_ORDERS = ("olympus_core", "olympus_cli")
+#: A reader keeps this many folders in mind
+MOST_FOLDERS = 25
 # The folders of the library, each of which imports only itself and those before it.
 NAMESPACES = ["lax", "numpy", "special", "random", "nn", "scipy"]
 DOORS = {
-    "jaxlib": ("olympus_core/mlir.py", "olympus_core/tree.py", "olympus_core/xla/"),
-    "rich": ("olympus_cli/console.py",),
+    "jaxlib": ("olympus_core/mlir/bindings.py", "olympus_core/base/tree.py", "olympus_core/xla/"),
+    "rich": ("olympus_cli/terminal/console.py",),
     "jax": (),
 }
 
@@ -170,16 +100,18 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def layer_of(module: str) -> int | None:
-    package, _, rest = module.partition(".")
-    top, order = rest.partition(".")[0], ORDERS.get(package, [])
-    return order.index(top) if top in order else None
+def place_in(folder: str, module: str) -> int | None:
+    """The place of a module among the folders of `folder`; None for one of another folder."""
+    rest = module.removeprefix(f"{folder.replace('/', '.')}.")
+    order = ORDERS[folder]
+    top = rest.partition(".")[0]
+    return order.index(top) if rest != module and top in order else None
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_imports_go_down(path: Path) -> None:
     name = relative(path)
-    own = layer_of(name.removesuffix(".py").replace("/", "."))
+    own = name.removesuffix(".py").replace("/", ".")
     for module in imports(path):
         top = module.split(".")[0]
         if top in DOORS:
@@ -188,9 +120,10 @@ def test_imports_go_down(path: Path) -> None:
             assert top != "olympus_core", f"{name} imports {module}"
         if name.startswith("olympus_core/"):
             assert top not in ("olympus", "olympus_cli"), f"{name} imports {module}"
-        layer = layer_of(module) if name.startswith(f"{top}/") else None
-        if layer is not None and own is not None:
-            assert layer <= own, f"{name} imports {module}, a layer above it"
+        for folder in ORDERS:
+            here, there = place_in(folder, own), place_in(folder, module)
+            if here is not None and there is not None:
+                assert there <= here, f"{name} imports {module}, which is above it in {folder}"
 
 
 LIBRARY = ROOT / "olympus_core" / "library"
@@ -233,42 +166,50 @@ def test_the_tests_of_the_library_are_named_after_its_modules() -> None:
     assert tests - modules == ACROSS
 
 
-@pytest.mark.parametrize("package", ORDERS)
-def test_every_module_has_a_layer(package: str) -> None:
-    tops = {p.relative_to(ROOT / package).parts[0] for p in (ROOT / package).rglob("*.py")}
-    assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(ORDERS[package])
+@pytest.mark.parametrize("folder", ORDERS)
+def test_every_module_has_a_place(folder: str) -> None:
+    tops = {p.relative_to(ROOT / folder).parts[0] for p in (ROOT / folder).rglob("*.py")}
+    assert {t.removesuffix(".py") for t in tops} - {"__init__"} == set(ORDERS[folder])
+    assert len(ORDERS[folder]) <= MOST_FOLDERS
 
 
-@pytest.mark.parametrize("package", ORDERS)
-def test_the_overview_has_the_layers_in_their_order(package: str) -> None:
-    text = read(ROOT / "docs" / "overview.md").partition(f"`{package}`, bottom up")[2]
-    table = text.partition("| layer | what it is |\n")[2].partition("\n\n")[0]
+@pytest.mark.parametrize("package", PACKAGE_ORDERS)
+def test_the_overview_has_the_folders_in_their_order(package: str) -> None:
+    text = read(ROOT / "docs" / "explanation" / "design.md").partition(f"`{package}`, bottom up")[2]
+    table = text.partition("| folder | content |\n")[2].partition("\n\n")[0]
     cells = [line.split(" | ")[0] for line in table.splitlines()[1:]]
     assert [name for cell in cells for name in re.findall(r"`(\w+)`", cell)] == ORDERS[package]
 
 
-def test_no_modules_of_the_command_line_import_each_other() -> None:
+@pytest.mark.parametrize("package", [*PACKAGE_ORDERS, "benchmarks"])
+def test_no_modules_import_each_other(package: str) -> None:
     """In a circle of any length, wherever in a file the imports are."""
     modules = {
         relative(p).removesuffix(".py").removesuffix("/__init__").replace("/", "."): p
-        for p in (ROOT / "olympus_cli").rglob("*.py")
+        for p in (ROOT / package).rglob("*.py")
     }
     needs = {name: {m for m in imports(p) if m in modules} for name, p in modules.items()}
-    packages = {p.parent.name for p in modules.values() if p.name == "__init__.py"}
-    for name in needs:  # a package's own docstring module imports nothing
-        needs[name] -= {f"olympus_cli.{each}" for each in packages} | {"olympus_cli"}
+    for name, path in modules.items():
+        if path.name == "__init__.py":  # what it imports is exported, and imported from its module
+            needs[name] = set()
     list(graphlib.TopologicalSorter(needs).static_order())  # raises CycleError
 
 
-def test_a_class_of_the_command_line_has_a_name_of_its_own() -> None:
-    names = [
-        node.name
-        for path in FILES
-        if relative(path).startswith("olympus_cli/")
-        for node in parsed(path).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
-    assert {name for name in names if names.count(name) > 1} == set()
+@pytest.mark.parametrize("kind", [ast.ClassDef, ast.FunctionDef], ids=["classes", "functions"])
+@pytest.mark.parametrize("package", PACKAGE_ORDERS)
+def test_a_public_name_has_one_definition(package: str, kind: type[ast.stmt]) -> None:
+    places: dict[str, set[str]] = {}
+    for path in FILES:
+        name = relative(path)
+        if not name.startswith(f"{package}/"):
+            continue
+        if kind is ast.FunctionDef and name.startswith(NAMESAKES):
+            continue
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and isinstance(node, kind):
+                places.setdefault(node.name, set()).add(name)
+    several = {n: p for n, p in places.items() if len(p) > 1 and not n.startswith("_")}
+    assert {n: p for n, p in several.items() if n not in SHARED} == {}
 
 
 def test_the_core_does_not_know_the_command_line() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus_core.entry import Entry
-from olympus_core.errors import LoweringError, UsageError
-from olympus_core.lowering import lower_module
+from olympus_core.base.errors import LoweringError, UsageError
+from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.lowering.module import lower_module
 
 X = np.arange(4.0, dtype=np.float32)
 
@@ -170,7 +170,7 @@ def test_the_gpu_target_is_lowered_for_its_platform():
 
 def test_lower_module_takes_any_program():
     program = olympus.jit(lambda x: x).trace(X).olympuspr
-    assert "return %arg0" in str(lower_module(program, Entry("f")))
+    assert "return %arg0" in str(lower_module(program, EntryAttributes("f")))
 
 
 def test_symbols_never_collide():

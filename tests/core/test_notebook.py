@@ -10,7 +10,7 @@ import pytest
 
 import olympus as ox
 import olympus.numpy as np
-from olympus_core.notebook import _MOST_LINES, _shown
+from olympus_core.base.notebook import _MOST_LINES, _shown
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</pre><script>\u202e\x1b"
 
@@ -116,7 +116,7 @@ def test_a_program_for_a_gpu_is_shown_without_one() -> None:
 
 @pytest.mark.parametrize("value", [None, 0, 1023, 1536, 5 * 2**40])
 def test_sizes(value: int | None) -> None:
-    from olympus_core.notebook import _size
+    from olympus_core.base.notebook import _size
 
     found = _size(value)
     assert found in {"unknown", "0 B", "1023 B", "1.50 KiB", "5.00 TiB"}

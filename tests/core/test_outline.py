@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus_core import repeats
-from olympus_core.olympuspr import Literal
-from olympus_core.outline import outline
-from olympus_core.repeats import Thresholds
-from olympus_core.simplify import simplify
+from olympus_core.blocks import repeats
+from olympus_core.blocks.outline import outline
+from olympus_core.blocks.repeats import Thresholds
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.olympuspr import Literal
 from tests.core.networks import (
     EVERY,
     WIDTH,
@@ -321,7 +321,7 @@ def test_a_program_of_few_like_products_is_not_searched(monkeypatch: pytest.Monk
             x = jnp.tanh(jnp.sin(x) @ p["q"])
         return x
 
-    monkeypatch.setattr("olympus_core.outline.Flow", searched)
+    monkeypatch.setattr("olympus_core.blocks.outline.Flow", searched)
     assert found(few, params(3), X) == ()
     with pytest.raises(AssertionError, match="searched"):
         found(few, params(4), X)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import olympus as ox
-from olympus_core.outline import blocks
+from olympus_core.blocks.outline import blocks
 from tests.core.networks import (
     X,
     assert_close,

@@ -22,8 +22,8 @@ from olympus.analysis import (
     structural_fingerprint,
 )
 from olympus.errors import ArtifactError
-from olympus_core import mlir
-from olympus_core.analysis.places import Places
+from olympus_core.analysis.sources.places import Places
+from olympus_core.mlir import bindings as mlir
 
 X = np.ones((3, 2))
 

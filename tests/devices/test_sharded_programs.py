@@ -188,11 +188,14 @@ def test_donated_arrays() -> None:
     y = step(x)
     assert x.is_deleted()
     np.testing.assert_allclose(np.asarray(y), X + 1.0)
-    for call in (lambda: step(x), lambda: x * 2.0, lambda: step.lower(y).compile()(x)):
-        with pytest.raises(DeletedArrayError):
+    named = "argument x of '<lambda>' was passed after"
+    for call in (lambda: step(x), lambda: step.lower(y).compile()(x)):
+        with pytest.raises(DeletedArrayError, match=named):
             call()
-    twice = "one array was passed for two arguments, and at least one of them is donated"
-    for donated in (0, (0, 1)):
+    with pytest.raises(DeletedArrayError):
+        _ = x * 2.0
+    for donated, which in ((0, "a is donated"), ((0, 1), "both are donated")):
+        twice = f"one array was passed for two arguments of '<lambda>', a and b, and {which}"
         both_of = olympus.jit(lambda a, b: (a + b, a - b), donate_argnums=donated)
         for array in (y, jnp.ones(3)):
             with pytest.raises(UsageError, match=twice):

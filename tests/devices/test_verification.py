@@ -12,7 +12,7 @@ import olympus
 from olympus import P, lax
 from olympus import numpy as jnp
 from olympus.verification import runner, verify
-from olympus_core.olympuspr import Olympuspr
+from olympus_core.ir.olympuspr import Olympuspr
 from tests.devices.test_shard_map import BODIES, OURS, W, X, mapped
 
 AGAINST = ("op-by-op", "float64")

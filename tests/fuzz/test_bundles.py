@@ -1,6 +1,7 @@
 """Damaged and forged bundles: they are refused, or give the right answer, and nothing else.
 
-pytest tests/fuzz/test_bundles.py -n0 --fuzz 100 -s    the figures of docs/reliability.md
+`pytest tests/fuzz/test_bundles.py -n0 --fuzz 100 -s` prints the figures of
+docs/explanation/reliability.md.
 """
 
 from __future__ import annotations

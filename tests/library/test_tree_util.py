@@ -13,7 +13,7 @@ import pytest
 import olympus
 import olympus.tree
 import olympus.tree_util as ours
-from olympus_core.errors import SignatureError, TreeError
+from olympus_core.base.errors import SignatureError, TreeError
 
 theirs = jax.tree_util
 BOTH = pytest.mark.parametrize("util", [ours, theirs], ids=["olympus", "jax"])

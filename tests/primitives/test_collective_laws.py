@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus_core import lowering
-from olympus_core.check import check
-from olympus_core.entry import Entry
+from olympus_core.ir.check import check
+from olympus_core.lowering import module as lowering
+from olympus_core.lowering.entry import EntryAttributes
 from tests.primitives.case import Case
 from tests.primitives.cases_collective import AXIS_CASES, SIZE
 
@@ -121,7 +121,7 @@ def test_lowering_for_replicas_is_golden_and_well_typed(
     program = olympus.make_olympuspr(ours(case), axis_env=[("i", SIZE)])(x[0])
     check(program)
     assert f" {case.primitive}[" in str(program)
-    entry = Entry("f", axes=(("i", SIZE),))
+    entry = EntryAttributes("f", axes=(("i", SIZE),))
     module = lowering.lower_module(program, entry)
     golden(f"primitives/{case.id}.txt", f"{program}\n\n{module}")
     proto = olympus.xla_computation(ours(case), axis_env=[("i", SIZE)])(x[0])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus_core.errors import TransformError
+from olympus_core.base.errors import TransformError
 from tests.primitives.case import Case, as_plain
 from tests.primitives.cases import CASES
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus_core.check import check
-from olympus_core.errors import InternalError
-from olympus_core.primitive import Primitive, op
+from olympus_core.base.errors import InternalError
+from olympus_core.ir.check import check
+from olympus_core.ir.primitive import Primitive, op
 from tests.primitives.case import Case, as_plain
 from tests.primitives.cases import CASES
 from tests.primitives.cases_collective import AXIS_CASES
@@ -102,7 +102,7 @@ def test_a_second_primitive_of_a_name_is_refused() -> None:
 def test_a_primitive_is_found_wherever_it_is_declared(name: str) -> None:
     code = (
         "import sys; from olympus_core.primitives.elementwise.arithmetic import add_p\n"
-        "from olympus_core.primitive import op\n"
+        "from olympus_core.ir.primitive import op\n"
         "assert 'olympus_core.primitives.linalg.lu' not in sys.modules\n"
         f"print(op.{name})"
     )

@@ -244,7 +244,7 @@ def test_log_compiles(caplog):
     ],
 )
 def test_a_switch_is_the_threads_own(switch, name):
-    from olympus_core.context import state
+    from olympus_core.base.context import state
 
     other = []
     with switch():

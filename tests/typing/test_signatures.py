@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import olympus as ox
-from olympus_core.array import DeviceArray
-from olympus_core.library import methods, typing
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.ir import typing
+from olympus_core.library import methods
 from olympus_core.library.numpy.indexing.at import IndexUpdateHelper, IndexUpdateRef
 from olympus_core.library.random.keys import KeyArray
 
@@ -222,7 +223,7 @@ def declared(file: str, class_: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in block.body if isinstance(node, ast.FunctionDef)}
 
 
-DECLARED = declared("tracer.py", "Array")
+DECLARED = declared("ir/tracer.py", "Array")
 OF_KEYS = declared("library/random/keys.py", "KeyArray")
 OPERATORS = {f"__{side}{name}__" for name in methods._OPERATORS for side in ("", "r")}
 OPERATORS |= {f"__{name}__" for name in methods._COMPARISONS}

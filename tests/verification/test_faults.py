@@ -12,9 +12,10 @@ import olympus
 import olympus.numpy as jnp
 from olympus import lax, nn
 from olympus.verification import Finding, Tolerance, Verification, runner, verify
-from olympus_core import eager, mlir
-from olympus_core.olympuspr import Literal
-from olympus_core.primitive import op
+from olympus_core.execution import eager
+from olympus_core.ir.olympuspr import Literal
+from olympus_core.ir.primitive import op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.logic import emit_compare, le_p
 from olympus_core.primitives.linalg.qr import geqrf_p
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from olympus_core import xla
-from olympus_core.avals import shaped
-from olympus_core.errors import BackendError, DTypeError, UsageError
-from olympus_core.xla import arrays
+from olympus_core.base.avals import shaped
+from olympus_core.base.errors import BackendError, DTypeError, UsageError
+from olympus_core.xla.runtime import arrays
 
 NUMPY = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 import olympus
 import olympus.numpy as jnp
 from olympus_core import xla
-from olympus_core.analysis.estimate import estimate
-from olympus_core.analysis.memory import memory_of
-from olympus_core.errors import ArtifactError
-from olympus_core.xla.columns import Columns, Ints, packed
-from olympus_core.xla.hlo_module import Computation, HloModule, Instruction
-from olympus_core.xla.hlo_reader import read_module
-from olympus_core.xla.wire import BYTES, Message, field
+from olympus_core.analysis.hlo.estimate import estimate
+from olympus_core.analysis.memory.memory import memory_of
+from olympus_core.base.errors import ArtifactError
+from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.proto.columns import Columns, Ints, packed
+from olympus_core.xla.proto.wire import BYTES, Message, field
 from tests.marks import needs_gpu_compiler
 
 Change = Callable[[list[tuple[int, bytes]]], bytes]
@@ -218,12 +218,12 @@ CHANGES: dict[str, Change] = {
 def test_instructions_that_are_written_in_another_way(change: Change, data: bytes) -> None:
     other = rewritten(data, change)
     assert other != data
-    assert without_forms(read_module(other)) == without_forms(read_module(data))
+    assert without_forms(read_hlo_module(other)) == without_forms(read_hlo_module(data))
 
 
 def test_layers_have_one_form(data: bytes) -> None:
     """And what has one form is alike but for names and ids."""
-    module = read_module(data)
+    module = read_hlo_module(data)
     first: dict[int, Computation] = {}
     shared = 0
     for each in module.computations.values():
@@ -245,7 +245,7 @@ def test_figures_do_not_depend_on_forms(
     data: bytes, target: xla.Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is found once for all that are alike is what is found for each."""
-    module = read_module(data)
+    module = read_hlo_module(data)
     apart = {
         id: Computation(id, c.name, partial(_apart, c), c.root_id, c.is_fusion, -id)
         for id, c in module.computations.items()

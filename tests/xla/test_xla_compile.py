@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from olympus_core import xla
-from olympus_core.errors import ArtifactError, CompileError, UsageError
+from olympus_core.base.errors import ArtifactError, CompileError, UsageError
 
 CPU = xla.target("cpu")
 
@@ -41,7 +41,7 @@ def test_the_number_of_outputs(count):
 
 
 def test_module_objects_and_bytes_are_the_same(programs):
-    from olympus_core import mlir
+    from olympus_core.mlir import bindings as mlir
 
     module = mlir.ir.Module.parse(programs["muladd"], mlir.context())
     assert xla.hlo_text(module) == xla.hlo_text(programs["muladd"])
@@ -136,7 +136,7 @@ def test_what_the_compiler_refuses(text, message):
 
 def test_store_and_load(muladd):
     data = muladd.serialize()
-    again = xla.load(data, CPU)
+    again = xla.load_executable(data, CPU)
     assert xla.to_numpy(again.execute(_ints(3, 4))[0]) == 10
     assert again.cost_analysis() == muladd.cost_analysis()
     assert again.hlo_text() == muladd.hlo_text()
@@ -147,7 +147,7 @@ def test_store_and_load(muladd):
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b"abc", lambda b: b[: len(b) // 2]])
 def test_damaged_bytes(muladd, damage):
     with pytest.raises(ArtifactError, match="cannot be loaded"):
-        xla.load(damage(muladd.serialize()), CPU)
+        xla.load_executable(damage(muladd.serialize()), CPU)
 
 
 def test_lapack(programs):
@@ -162,7 +162,7 @@ def test_a_loaded_program_finds_lapack(programs, python, tmp_path):
     path.write_bytes(xla.compile(programs["cholesky"], CPU).serialize())
     got = python(
         "import sys, numpy as np; from olympus_core import xla;"
-        f"e = xla.load(open({str(path)!r}, 'rb').read(), xla.target('cpu'));"
+        f"e = xla.load_executable(open({str(path)!r}, 'rb').read(), xla.target('cpu'));"
         "print(xla.to_numpy(e.execute([xla.put(np.eye(3, dtype=np.float32) * 4)])[0])[2, 2])"
     )
     assert (got.returncode, got.stdout) == (0, "2.0\n"), got.stderr

@@ -13,10 +13,10 @@ import tomli
 import olympus
 import olympus.numpy as np
 from olympus_core import xla
-from olympus_core.errors import SpecError, UsageError
-from olympus_core.xla.device_models import RATE_DTYPES, device_models, shipped_devices
-from olympus_core.xla.device_tables import GROUPS
-from olympus_core.xla.gpu_targets import config_text
+from olympus_core.base.errors import SpecError, UsageError
+from olympus_core.xla.targets.device_models import RATE_DTYPES, device_models, shipped_devices
+from olympus_core.xla.targets.device_tables import GROUPS
+from olympus_core.xla.targets.gpu_targets import config_text
 from tests.documents import ROOT, read
 from tests.marks import needs_gpu_compiler
 
@@ -226,7 +226,7 @@ def test_any_table_is_read_or_refused_in_words():
 
 
 def test_the_example_of_the_page_is_read():
-    (block,) = re.findall(r"```toml\n(.*?)```", read(ROOT / "docs/devices.md"), re.DOTALL)
+    (block,) = re.findall(r"```toml\n(.*?)```", read(ROOT / "docs/reference/devices.md"), re.DOTALL)
     own = device_models(tomli.loads(block)["device"])
     assert own["our-h200"].bandwidth == 2.4e12
     assert own["lab-board"].tensor_tflops.bfloat16 == 64.5

@@ -7,8 +7,8 @@ from importlib import metadata
 import pytest
 
 from olympus_core import xla
-from olympus_core.errors import BackendError, CompileError, UsageError
-from olympus_core.xla import gpu
+from olympus_core.base.errors import BackendError, CompileError, UsageError
+from olympus_core.xla.runtime import gpu
 from tests.marks import needs_gpu_compiler
 
 INSTALL = f'pip install "jax-cuda13-pjrt=={metadata.version("jaxlib")}"'
@@ -130,7 +130,7 @@ def test_a_library_that_cannot_be_loaded(python, tmp_path):
     broken = tmp_path / "broken.so"
     broken.write_text("no library")
     got = python(
-        "from olympus_core.xla import gpu\n"
+        "from olympus_core.xla.runtime import gpu\n"
         f"gpu.plugin_path = lambda: {str(broken)!r}\n"
         "try:\n    gpu.gpu_client()\n"
         "except gpu.BackendError as e:\n    print(e, '|', e.hint)"
@@ -142,8 +142,8 @@ def test_a_library_that_cannot_be_loaded(python, tmp_path):
 @needs_gpu_compiler
 def test_a_device_that_the_compiler_does_not_take(python):
     got = python(
-        "from olympus_core.xla import gpu\n"
-        "from olympus_core.xla.targets import Target\n"
+        "from olympus_core.xla.runtime import gpu\n"
+        "from olympus_core.xla import Target\n"
         "gpu.device_config = lambda target: 'nonsense'\n"
         "try:\n    gpu.compile_only_devices(Target('gpu', 'h200'))\n"
         "except gpu.BackendError as e:\n    print(e)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olympus_core import xla
-from olympus_core.errors import CompileError
+from olympus_core.base.errors import CompileError
 
 
 def test_text(programs):

@@ -10,11 +10,11 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus_core import xla
-from olympus_core.errors import ArtifactError
-from olympus_core.xla.buffer_assignment import read_assignment
-from olympus_core.xla.hlo_module import HloModule, Shape
-from olympus_core.xla.hlo_reader import read_module
-from olympus_core.xla.wire import Message, cut, field
+from olympus_core.base.errors import ArtifactError
+from olympus_core.xla.hlo.hlo_module import HloModule, Shape
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.proto.buffer_assignment import read_assignment
+from olympus_core.xla.proto.wire import Message, cut, field
 from tests.marks import needs_gpu_compiler
 
 lax = olympus.lax
@@ -176,7 +176,7 @@ def test_bytes_that_are_cut_off_or_changed_are_refused_or_read(target: xla.Targe
         changed[at] ^= int(rng.integers(1, 256))
         for damaged in (data[:at], bytes(changed)):
             try:
-                read_module(damaged)
+                read_hlo_module(damaged)
             except ArtifactError:
                 refused += 1
     assert refused > 150  # every one that is cut off, and more
@@ -184,7 +184,7 @@ def test_bytes_that_are_cut_off_or_changed_are_refused_or_read(target: xla.Targe
 
 def test_a_module_without_an_entry_is_refused() -> None:
     with pytest.raises(ArtifactError, match="it has no entry"):
-        read_module(b"")
+        read_hlo_module(b"")
 
 
 @pytest.mark.parametrize(
@@ -258,9 +258,9 @@ def test_the_program_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(data: bytes) -> HloModule:
         read.append(len(data))
-        return read_module(data)
+        return read_hlo_module(data)
 
-    monkeypatch.setattr("olympus_core.xla.executable.read_module", counted)
+    monkeypatch.setattr("olympus_core.xla.runtime.executable.read_hlo_module", counted)
     made.memory()
     made.estimate()
     made.estimate("h200")

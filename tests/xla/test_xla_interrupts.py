@@ -88,7 +88,7 @@ print("the end", flush=True)
 THREAD = """
 import os, signal, sys, threading
 import olympus as ox
-from olympus_core.xla import background
+from olympus_core.xla.runtime import background
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

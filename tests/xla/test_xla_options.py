@@ -13,7 +13,7 @@ import olympus
 from olympus import lax
 from olympus.errors import CompileError, UsageError
 from olympus.stages import Optimize, checked_options, optimize_options
-from olympus_core.xla.options import ALLOWED
+from olympus_core.xla.targets.options import ALLOWED
 
 FORBIDDEN = [
     "xla_dump_to",
@@ -104,7 +104,7 @@ def compiled_with(
         told.update(options)
         raise CompileError("the options are known")
 
-    monkeypatch.setattr("olympus_core.xla.compiler._compile_and_load", compiling)
+    monkeypatch.setattr("olympus_core.xla.runtime.compiler._compile_and_load", compiling)
     with pytest.raises(CompileError, match="are known"):
         stage.compile(*args, **how)
     return told
@@ -141,7 +141,7 @@ def test_a_profile_that_does_not_exist(profile: Any) -> None:
 
 def test_an_option_that_this_jaxlib_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     option = ALLOWED["xla_cpu_enable_fast_math"]
-    monkeypatch.setattr("olympus_core.xla.options.ALLOWED", {"xla_no_such": option})
+    monkeypatch.setattr("olympus_core.xla.targets.options.ALLOWED", {"xla_no_such": option})
     with pytest.raises(UsageError, match="the compiler has no option 'xla_no_such'") as caught:
         lowered().compile({"xla_no_such": True})
     assert "does not have it" in (caught.value.hint or "")
@@ -162,7 +162,8 @@ def test_the_compiler_of_gpus_takes_the_options_of_gpus() -> None:
 
 
 def test_the_document_lists_them() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "artifact.md").read_text(encoding="utf-8")
+    document = Path(__file__).parents[2] / "docs" / "reference" / "bundle.md"
+    text = document.read_text(encoding="utf-8")
     section = text.partition("## Compiler options\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`xla_.*?`) \| (.*?) \|$", section, re.MULTILINE)
     said = {name: needs for names, needs in rows for name in re.findall(r"`(\w+)`", names)}

@@ -12,11 +12,11 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus_core import xla
-from olympus_core.analysis.memory import memory_of
-from olympus_core.xla.buffer_assignment import read_assignment
-from olympus_core.xla.hlo_module import HloModule
-from olympus_core.xla.hlo_reader import read_module
-from olympus_core.xla.serialized import described
+from olympus_core.analysis.memory.memory import memory_of
+from olympus_core.xla.hlo.hlo_module import HloModule
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.proto.buffer_assignment import read_assignment
+from olympus_core.xla.proto.serialized import described
 
 lax = olympus.lax
 F32 = np.ones((8, 8), np.float32)
@@ -67,8 +67,8 @@ def test_the_bytes_have_what_xla_writes(name: str) -> None:
     found = described(made.serialize())
     assert found is not None
     (module,) = made._raw.hlo_modules()
-    told = read_module(bytes(module.as_serialized_hlo_module_proto()))
-    read = read_module(found.module)
+    told = read_hlo_module(bytes(module.as_serialized_hlo_module_proto()))
+    read = read_hlo_module(found.module)
     assert _content(read) == _content(told)
     assert (read.entry_id, read.schedule, read.input_output_alias) == (
         told.entry_id,

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from olympus_core import xla
-from olympus_core.errors import BackendError, UsageError
+from olympus_core.base.errors import BackendError, UsageError
 
 
 def test_targets():
@@ -103,9 +103,9 @@ def test_devices_that_are_not_here():
 
 def test_an_import_starts_nothing():
     source = (
-        "import sys, olympus_core.xla as x; from olympus_core.xla import client;"
+        "import sys, olympus_core.xla as x; from olympus_core.xla.runtime import cpu;"
         "late = ('jax', 'scipy', 'jaxlib.mlir', 'jaxlib.lapack', 'importlib.metadata');"
-        "print(client._cpu, [m for m in late if m in sys.modules])"
+        "print(cpu._cpu, [m for m in late if m in sys.modules])"
     )
     got = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8")
     assert got.stdout == "None []\n", got.stderr

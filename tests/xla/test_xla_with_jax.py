@@ -54,7 +54,7 @@ def test_jax_need_not_be_there(programs, python):
 
 def test_errors_write_nothing_to_stderr(programs, python):
     source = (
-        "from olympus_core import xla, errors\n"
+        "from olympus_core import xla; from olympus_core.base import errors\n"
         f"made = xla.compile({programs['muladd']!r}, xla.target('cpu'))\n"
         "try: made.execute([])\n"
         "except errors.UsageError as exc: print('refused')"
@@ -71,7 +71,7 @@ def test_a_users_log_level_is_kept(python):
 
 
 def test_jax_is_silent_beside_the_compiler_for_gpus() -> None:
-    """The variable that docs/gpu.md names silences JAX's plugin, which lacks a part."""
+    """The variable that docs/how-to/gpu.md names silences JAX's plugin, which lacks a part."""
     environment = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
     done = subprocess.run(
         [sys.executable, "-c", "import jax; print(jax.numpy.ones(3).sum())"],

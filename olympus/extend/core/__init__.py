@@ -1,8 +1,15 @@
-"""The parts of the IR under the names of JAX's, for programs that read it or rewrite it."""
+"""The parts of the IR under JAX's names, for programs that read or rewrite it."""
 
 from olympus.extend.core import primitives as primitives
-from olympus_core.avals import ShapedArray as ShapedArray
-from olympus_core.avals import get_aval as get_aval
+from olympus_core.base.avals import ShapedArray as ShapedArray
+from olympus_core.base.avals import get_aval as get_aval
+from olympus_core.ir.olympuspr import Atom as Atom
+from olympus_core.ir.olympuspr import Eqn as _Eqn
+from olympus_core.ir.olympuspr import Literal as Literal
+from olympus_core.ir.olympuspr import Var as Var
+from olympus_core.ir.primitive import Primitive as Primitive
+from olympus_core.ir.trace import Trace as Trace
+from olympus_core.ir.tracer import Tracer as Tracer
 from olympus_core.library.jaxprs import ClosedJaxpr as ClosedJaxpr
 from olympus_core.library.jaxprs import DropVar as DropVar
 from olympus_core.library.jaxprs import Jaxpr as Jaxpr
@@ -14,13 +21,6 @@ from olympus_core.library.jaxprs import jaxprs_in_params as jaxprs_in_params
 from olympus_core.library.jaxprs import new_jaxpr_eqn as new_jaxpr_eqn
 from olympus_core.library.jaxprs import subjaxprs as subjaxprs
 from olympus_core.library.jaxprs import valid_jaxtype as valid_jaxtype
-from olympus_core.olympuspr import Atom as Atom
-from olympus_core.olympuspr import Eqn as _Eqn
-from olympus_core.olympuspr import Literal as Literal
-from olympus_core.olympuspr import Var as Var
-from olympus_core.primitive import Primitive as Primitive
-from olympus_core.trace import Trace as Trace
-from olympus_core.tracer import Tracer as Tracer
 
 AbstractValue = ShapedArray
 JaxprEqn = _Eqn

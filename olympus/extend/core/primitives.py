@@ -1,12 +1,12 @@
-"""The operations that an Olympuspr may hold, by name: `sin_p`."""
+"""The primitives of an Olympuspr, by name: `sin_p`."""
 
 import typing as _typing
 from collections.abc import Callable as _Callable
 
+from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.control.checkpoint import checkpoint_p as _checkpoint_p
-from olympus_core.primitive import Primitive as _Primitive
-from olympus_core.primitive import op as _op
-from olympus_core.submodules import on_demand as _on_demand
+from olympus_core.ir.primitive import Primitive as _Primitive
+from olympus_core.ir.primitive import op as _op
 
 remat_p = _checkpoint_p
 

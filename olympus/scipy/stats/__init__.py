@@ -1,3 +1,3 @@
-"""`olympus.scipy.stats`: distributions, a namespace each."""
+"""`olympus.scipy.stats`: distributions, one namespace for each."""
 
 from olympus.scipy.stats import norm as norm

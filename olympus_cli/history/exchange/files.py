@@ -17,7 +17,7 @@ from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write
 from olympus_cli.history.exchange.records import spread_of
 from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
 from olympus_cli.history.model import Point, utc_text
-from olympus_cli.places import shown
+from olympus_cli.text.places import shown
 
 __all__ = ["FORMATS", "Format", "exported", "format_of", "read_figures"]
 

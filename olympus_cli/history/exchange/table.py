@@ -19,7 +19,7 @@ from typing import Any
 
 from olympus_cli.history.exchange.records import point_data, point_of
 from olympus_cli.history.model import Figure, Point, Run, Spread
-from olympus_cli.nearest import did_you_mean
+from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["NEEDED", "read_table", "write_table"]
 

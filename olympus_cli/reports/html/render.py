@@ -28,8 +28,8 @@ from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
 from olympus_cli.reports.text import axes_text
-from olympus_cli.units import array_type, byte_size, count, duration
-from olympus_cli.visible import visible
+from olympus_cli.text.units import array_type, byte_size, count, duration
+from olympus_cli.text.visible import visible
 
 __all__ = ["render_html", "write_page"]
 

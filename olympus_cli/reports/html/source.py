@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from olympus_cli.reports.figures import CostReport, RowReport
-from olympus_cli.visible import visible
+from olympus_cli.text.visible import visible
 
 __all__ = [
     "MOST_FILES",

@@ -1,1 +1,1 @@
-"""`olympus.lax`: thin functions on the primitives, which ask for operands of one dtype."""
+"""`olympus.lax`: thin functions on the primitives, whose operands must have one dtype."""

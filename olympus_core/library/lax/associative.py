@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from olympus_core import tree
-from olympus_core.array import put
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.arrays.device_array import put_array
+from olympus_core.base import tree
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import rev
 from olympus_core.library.lax.slicing import concatenate, pad, slice_in_dim
@@ -20,7 +21,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.logic import or_p
-from olympus_core.tracer import Array
 
 __all__ = ["associative_scan"]
 
@@ -31,13 +31,14 @@ _Elements = list[Any]
 def associative_scan(
     fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = False, axis: int = 0
 ) -> _T:
-    """The combination of the elements up to each one along an axis, by an associative function.
+    """Combine the elements up to each index along an axis, by an associative function.
 
     fn: a function of two trees of arrays such as `elems`, of any length along `axis`, to one; it
-    is applied to all pairs of a step at once.  elems: a tree of arrays of one length along
+    is applied to all pairs of a step together.  elems: a tree of arrays of one length along
     `axis`.  reverse: combine from each element on, instead of up to it.
 
-    Raises ArgumentError where `fn` is not a function or returns another structure, ShapeError
+    Raises ArgumentError if `fn` is not a function or returns another structure, ShapeError for
+    arrays of different lengths.
     for arrays of different lengths.
 
     >>> associative_scan(add, arange(4))
@@ -47,7 +48,7 @@ def associative_scan(
         raise ArgumentError(f"associative_scan needs a function first, and got {fn!r:.60}")
     leaves, treedef = tree.flatten(elems)
     given = [operand("associative_scan", x)[0] for x in leaves]
-    arrays = [x if isinstance(x, Array) else put(x) for x in given]
+    arrays = [x if isinstance(x, Array) else put_array(x) for x in given]
     if not arrays:
         return elems
     places = [canonical_axis(axis, x.ndim, "the axis of associative_scan") for x in arrays]

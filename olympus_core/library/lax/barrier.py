@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from olympus_core import tree
+from olympus_core.base import tree
 from olympus_core.library.promotion import check_arrays
 from olympus_core.primitives.barrier import optimization_barrier_p
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def optimization_barrier(operand: _T, /) -> _T:
-    """A tree of arrays as it is, across which the compiler moves and merges no operations.
+    """Return a tree of arrays as it is, across which the compiler moves and merges no operations.
 
     All of the arrays are computed before any of the results is used.  Derivatives and batches
     have barriers of their own.  Raises DTypeError for a leaf that is not an array.

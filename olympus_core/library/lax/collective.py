@@ -1,9 +1,9 @@
-"""Collectives over mapped axes that have names: `psum`, `all_gather`, `ppermute`, and their kin.
+"""Collectives over named mapped axes: `psum`, `all_gather`, `ppermute`, and related functions.
 
-They work along the axes that `named_axes.py` tells of, in one or in several.
+They operate along one or several of the axes of `named_axes.py`.
 
-`axis_index_groups`, a partition of the indices into lists of one length, keeps a collective
-within each list; it is for axes of devices or replicas, and an axis of `vmap` takes none.
+`axis_index_groups`, a partition of the indices into lists of one length, restricts a collective
+to each list; it is for axes of devices or replicas, and is not allowed for an axis of `vmap`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import dtypes, source, trace, tree
-from olympus_core.avals import get_aval
-from olympus_core.dtypes import is_python_scalar
-from olympus_core.errors import (
-    ArgumentError,
-    DTypeError,
-    ShapeError,
-)
+from olympus_core.base import dtypes, source, tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.dtypes import is_python_scalar
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir import trace
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.named_axes import (
     AxisName,
@@ -32,11 +32,9 @@ from olympus_core.library.lax.named_axes import (
 )
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.library.typing import ArrayLike
-from olympus_core.mesh import as_tuple
-from olympus_core.primitive import op
+from olympus_core.placement.mesh import as_tuple
 from olympus_core.primitives.collective import (
-    Collective,
+    CollectivePrimitive,
     all_gather_p,
     all_to_all_p,
     pmax_p,
@@ -45,7 +43,6 @@ from olympus_core.primitives.collective import (
     psum_p,
     reduce_scatter_p,
 )
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "all_gather",
@@ -65,7 +62,7 @@ _T = TypeVar("_T")
 
 
 def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], ...] | None:
-    """The groups as a parameter; raises ArgumentError unless they part the axis evenly."""
+    """Return the groups as a parameter; raise ArgumentError unless they split the axis evenly."""
     if groups is None:
         return None
     try:
@@ -96,21 +93,21 @@ def _map(function: str, per_leaf: Callable[[Any], Any], x: ArrayLike | _T) -> Ar
 
 
 def _check_ordered(function: str, x: Any, names: Sequence[Any]) -> None:
-    """Raise DTypeError for a complex value of each device: XLA has no message for its order."""
+    """Raise DTypeError for a complex value of a device: XLA has no message for its order."""
     manual = {name for name, _ in trace.manual_axes()}
     if manual & {*names} and dtypes.kind(get_aval(x).dtype) == "c":
         raise DTypeError(
             f"{function} over devices takes real arrays, and got {get_aval(x).long_name()}"
-            f"{source.current().place()}",
+            f"{source.current_location().place()}",
             hint=f"lax.all_gather(x, {names[0]!r}).{function[1:]}(0) compares complex values by "
             "real and then by imaginary part",
         )
 
 
 def _reducing(
-    primitive: Collective, axis_name: AxisName, axis_index_groups: Groups
+    primitive: CollectivePrimitive, axis_name: AxisName, axis_index_groups: Groups
 ) -> Callable[[Any], Array]:
-    """The reduction of one value."""
+    """Return the function that reduces one value."""
     names, sizes = axis_sizes(primitive.name, axis_name)
     groups = _groups(primitive.name, axis_index_groups, math.prod(sizes))
     if groups is not None and (checked := trace.checked_axes() & {*names}):
@@ -131,9 +128,9 @@ def _reducing(
 
 
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
-    """The sum over the mapped axes `axis_name`, of each array of the tree `x`; bools are counted.
+    """Sum each array of the tree `x` over the mapped axes `axis_name`; bools are counted.
 
-    Of a constant it is the constant times the size: `psum(1, axis_name)` is the axis's size, a
+    The sum of a constant is the constant times the size: `psum(1, axis_name)` is the axis's size, a
     Python int.
 
     >>> vmap(lambda x: x / psum(x, "i"), axis_name="i")(array([1.0, 3.0]))
@@ -150,7 +147,7 @@ def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
 
 
 def _repeating(axis_name: AxisName, axis_index_groups: Groups) -> Callable[[Any], Any]:
-    """The sum of one value that is the same at every index."""
+    """Return the function that sums one value that is the same at every index."""
     size = math.prod(axis_sizes("psum", axis_name)[1])
     groups = _groups("psum", axis_index_groups, size)
     times = size if groups is None else len(groups[0])
@@ -172,7 +169,7 @@ def pmean(x: float, axis_name: AxisName, *, axis_index_groups: Groups = None) ->
 @overload
 def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
 def pmean(x: _T | float, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T | float:
-    """The mean over the mapped axes `axis_name`, of each array of the tree `x`."""
+    """Return the mean over the mapped axes `axis_name` of each array of the tree `x`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
     mean: _T | float = tree.map(lambda v: v / count, total)
@@ -184,7 +181,7 @@ def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def pmax(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
 def pmax(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array | _T:
-    """The greatest over the mapped axes `axis_name`, element by element of the tree `x`.
+    """Return the maximum over the mapped axes `axis_name` of each array of `x`, elementwise.
 
     Raises DTypeError for complex values of a `shard_map` or `pmap`.
 
@@ -199,7 +196,7 @@ def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def pmin(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
 def pmin(x: ArrayLike | _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array | _T:
-    """The least over the mapped axes `axis_name`, element by element of the tree `x`.
+    """Return the minimum over the mapped axes `axis_name` of each array of `x`, elementwise.
 
     Raises DTypeError for complex values of a `shard_map` or `pmap`.
 
@@ -235,7 +232,7 @@ def all_gather(
     axis: int = 0,
     tiled: bool = False,
 ) -> Array | _T:
-    """Every index's value, stacked on a new axis `axis`, or with `tiled` joined along `axis`.
+    """Stack the values of all indices on a new axis `axis`, or with `tiled` join them along it.
 
     >>> vmap(lambda x: all_gather(x, "i"), axis_name="i")(arange(2))
     Array([[0, 1],
@@ -267,7 +264,7 @@ def all_gather(
 def _single(
     function: str, names: Sequence[Any], sizes: Sequence[int], groups: Groups
 ) -> tuple[tuple[int, ...], ...] | None:
-    """The groups as a parameter; raises ArgumentError for groups of several axes."""
+    """Return the groups as a parameter; raise ArgumentError for groups of several axes."""
     if groups is not None and len(names) > 1:
         raise ArgumentError(f"{function} takes axis_index_groups along one axis, not along {names}")
     return None if groups is None else _groups(function, groups, sizes[0])
@@ -299,10 +296,10 @@ def psum_scatter(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Array | _T:
-    """The sum over a mapped axis, of which each index gets its part along `scatter_dimension`.
+    """Sum over a mapped axis, and return to each index its part along `scatter_dimension`.
 
-    That dimension is as long as the mapped axis, and gone from the result; with `tiled` its
-    length is a multiple, and the part keeps it.  Raises ShapeError for another length.
+    That dimension is as long as the mapped axis, and the result lacks it; with `tiled` its length
+    is a multiple, and the part keeps it.  Raises ShapeError for another length.
     """
     tiled = _flag("psum_scatter", tiled)
     names, sizes = axis_sizes("psum_scatter", axis_name)
@@ -343,12 +340,12 @@ def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]])
 @overload
 def ppermute(x: _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> _T: ...
 def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array | _T:
-    """For each pair (source, destination) of `perm`, the source's value at the destination.
+    """Send the value of the source to the destination for each pair (source, destination).
 
     An index that is not a destination gets zeros.  Several axes are named in the order of the mesh,
-    in which their indices count, and `vmap` maps over one axis alone.  Raises ArgumentError for
-    axes in another order, and where an index is out of range, or the source or the destination of
-    two pairs.
+    in which their indices count, and `vmap` maps over one axis only.  Raises ArgumentError for axes
+    in another order, for an index out of range, and if two pairs have the same source or the same
+    destination.
 
     >>> vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(array([5, 6]))
     Array([6, 5], dtype=int32)
@@ -363,13 +360,13 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
             if not 0 <= i < size:
                 raise ArgumentError(
                     f"{along} of indices from 0 to {size - 1}, and got the {kind} {i} in "
-                    f"{perm!r:.80}{source.current().place()}"
+                    f"{perm!r:.80}{source.current_location().place()}"
                 )
         again = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
         if again:
             raise ArgumentError(
                 f"{along} in which each index is a {kind} at most once, and got {again[0]} twice "
-                f"in {perm!r:.80}{source.current().place()}"
+                f"in {perm!r:.80}{source.current_location().place()}"
             )
     return _map(
         "ppermute",
@@ -389,7 +386,8 @@ def _check_order(names: Sequence[Any]) -> None:
     if len(right) == len(names) and right != tuple(names):
         raise ArgumentError(
             f"ppermute was asked to work along the axes {', '.join(map(repr, names))}, and counts "
-            f"their indices in the order of the mesh, which is another{source.current().place()}",
+            f"their indices in the order of the mesh, which is another"
+            f"{source.current_location().place()}",
             hint=f"name them in the order {right}, and number the pairs so",
         )
 
@@ -408,7 +406,7 @@ def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: .
 @overload
 def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
-    """At index i, the value of index `perm[i]`; raises ArgumentError unless it is a permutation."""
+    """Return to index i the value of index `perm[i]`; raise ArgumentError for no permutation."""
     size = math.prod(axis_sizes("pshuffle", axis_name)[1])
     sources = as_tuple(perm, "the permutation of pshuffle")
     if len(sources) != size or any(i not in sources for i in range(size)):
@@ -425,7 +423,7 @@ def pswapaxes(x: _T, axis_name: AxisName, axis: int, *, axis_index_groups: Group
 def pswapaxes(
     x: ArrayLike | _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
 ) -> Array | _T:
-    """The mapped axis exchanged with the axis `axis` of each value, which is as long."""
+    """Exchange the mapped axis with the axis `axis` of each value, of the same length."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -458,12 +456,12 @@ def all_to_all(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> Array | _T:
-    """At index i, part i along `split_axis` of every index's value, along `concat_axis`.
+    """Return to index i part i along `split_axis` of every value, joined along `concat_axis`.
 
-    `split_axis` is as long as the mapped axis, and gone from the result, which has the parts
-    stacked on a new axis `concat_axis`; with `tiled`, its length is a multiple, and both axes
-    stay.  Several names are one axis, the first of which varies most slowly.  Raises ShapeError for
-    another length, and ArgumentError for groups of the indices of several axes.
+    `split_axis` is as long as the mapped axis, and the result lacks it: the parts are stacked on a
+    new axis `concat_axis`.  With `tiled`, its length is a multiple, and both axes remain.  Several
+    names are one axis, the first of which varies most slowly.  Raises ShapeError for another
+    length, and ArgumentError for groups of the indices of several axes.
     """
     tiled = _flag("all_to_all", tiled)
     names, sizes = axis_sizes("all_to_all", axis_name)
@@ -484,7 +482,7 @@ def all_to_all(
         split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
         _check_length("all_to_all", get_aval(v).shape[split], split, size, tiled)
         apart = not tiled and split != concat
-        if apart:  # concat_axis counts axes without the one that is split
+        if apart:  # concat_axis does not count the split axis
             concat += split < concat
             split += concat <= split
             v = expand_dims(v, (concat,))
@@ -495,7 +493,7 @@ def all_to_all(
 
 
 def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
-    """`all_to_all` of one value along one axis."""
+    """Apply `all_to_all` to one value along one axis."""
     return all_to_all_p.bind(
         made_varying(v, [name]),
         axis_index_groups=groups,
@@ -514,7 +512,7 @@ def _exchange(
     concat_axis: int,
     tiled: bool,
 ) -> Any:
-    """`all_to_all` of one value along several axes: their indices are axes of the parts."""
+    """Apply `all_to_all` to one value along several axes: their indices are axes of the parts."""
     shape, count, whole = get_aval(v).shape, len(names), math.prod(sizes)
     split, concat = canonical_axis(split_axis, len(shape)), canonical_axis(concat_axis, len(shape))
     _check_length("all_to_all", shape[split], split, whole, tiled)
@@ -525,7 +523,7 @@ def _exchange(
     sources = range(split, split + count)
     own = [i for i in range(len(apart)) if i not in sources and (tiled or i != split + count)]
     order = (*own[:concat], *sources, *own[concat:])
-    if not tiled:  # the axis of length one that is left of `split_axis`
+    if not tiled:  # the axis of length one that remains of `split_axis`
         order = (*order, split + count)
     v = op.transpose(v, permutation=order)
     left = [apart[i] for i in own]

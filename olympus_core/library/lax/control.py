@@ -11,8 +11,10 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import dtypes, trace, tree
-from olympus_core.avals import ShapedArray, get_aval
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.base.source import function_name
 from olympus_core.control.bodies import (
     Body,
     check_carry,
@@ -24,15 +26,14 @@ from olympus_core.control.bodies import (
 from olympus_core.control.cond import Branches, cond_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
-from olympus_core.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.lax import unstaged
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.slicing import concatenate, slice_in_dim
 from olympus_core.library.promotion import convert, convert_array
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.selection import clamp_p
-from olympus_core.source import function_name
-from olympus_core.tracer import Array
 from olympus_core.transforms import data
 from olympus_core.transforms.vmapping import vmap
 
@@ -45,7 +46,7 @@ _NONE_GIVEN: Any = object()
 
 
 def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
-    leaves, treedef = data.flatten(value)
+    leaves, treedef = data.flatten_data(value)
     for x in leaves:
         try:
             get_aval(x)
@@ -80,11 +81,11 @@ def cond(
     *operands: Any,
     operand: Any = _NONE_GIVEN,
 ) -> Any:
-    """`true_fun(*operands)` if the scalar `pred`, else `false_fun(*operands)`; one of them runs.
+    """Return `true_fun(*operands)` if the scalar `pred`, else `false_fun(*operands)`.
 
-    One operand may be named, `operand`.  With an operand for each function, the order is
-    `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
-    Raises TransformError where the two return different structures or types.
+    Only the selected function runs.  One operand may be named, `operand`.  With an operand for each
+    function, the order is `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
+    Raises TransformError if the two return different structures or types.
 
     >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
     """
@@ -119,7 +120,7 @@ def _cond_of_two(
 
 
 def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
-    """The operands, given one by one, or as the one `operand`; None is an operand there."""
+    """Return the operands, passed one by one or as the one `operand`, which may be None."""
     if operand is _NONE_GIVEN:
         return operands
     if operands:
@@ -135,10 +136,10 @@ def switch(
     *operands: Any,
     operand: Any = _NONE_GIVEN,
 ) -> _T:
-    """`branches[index](*operands)`, the index clamped to the range there is.
+    """Return `branches[index](*operands)`, with the index clamped to the valid range.
 
     One operand may be named, `operand`.
-    Raises TransformError where the branches return different structures or types.
+    Raises TransformError if the branches return different structures or types.
     """
     operands = _operands("switch", operands, operand)
     aval = get_aval(index)
@@ -166,9 +167,10 @@ def _branch(
 def stage_branches(
     name: str, functions: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> tuple[Branches, list[Any], tree.PyTreeDef]:
-    """The functions as programs of the same operands and results, those operands, the result.
+    """Stage functions as programs of the same operands and results.
 
-    Raises TransformError where the functions return different structures or types.
+    Return the programs, the operands, and the tree of the result.  Raises TransformError if the
+    functions return different structures or types.
     """
     leaves, in_tree = _flatten_arrays(operands, f"the operands of {name}")
     avals = [get_aval(x) for x in leaves]
@@ -206,7 +208,7 @@ def _check_branches(
 
 
 def _arrays(value: Any, what: str) -> Any:
-    """A tree of arrays and scalars, all of them as arrays; `what` it is, for messages."""
+    """Return a tree of arrays and scalars with all leaves as arrays; messages name it `what`."""
     leaves, treedef = _flatten_arrays(value, what)
     avals = [get_aval(x) for x in leaves]
     return treedef.unflatten(
@@ -227,10 +229,10 @@ def while_loop(
 def while_loop(
     cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Any], init_val: ArrayLike | _T
 ) -> Array | _T:
-    """`while cond_fun(val): val = body_fun(val)`, from `init_val`, with the carry's types fixed.
+    """Run `while cond_fun(val): val = body_fun(val)` from `init_val`; the types of `val` are fixed.
 
-    Raises TransformError where the body changes the carry's structure or types, or the
-    condition is not a scalar bool.
+    Raises TransformError if the body changes the carry's structure or types, or the condition is
+    not a scalar bool.
     """
     end: Array | _T = _while("while_loop", cond_fun, body_fun, init_val, body_fun)
     return end
@@ -243,7 +245,7 @@ def _while(
     init_val: Any,
     of: Callable[..., Any],
 ) -> Any:
-    """The loop; `of` is the user's function that `body_fun` calls."""
+    """Return the loop's result; `of` is the user's function that `body_fun` calls."""
     if unstaged.wanted():
         known, end = unstaged.repeat(cond_fun, body_fun, init_val)
         if known:
@@ -301,9 +303,9 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> Any:
-    """`for i in range(lower, upper): val = body_fun(i, val)`, from `init_val`.
+    """Run `for i in range(lower, upper): val = body_fun(i, val)` from `init_val`.
 
-    With Python bounds the number of iterations is fixed, and the loop a `scan`; with traced ones
+    With Python bounds the number of iterations is fixed, and the loop is a `scan`; with traced ones
     it is a `while_loop`, which takes no `unroll`.
     """
     bounds: tuple[Any, Any] = lower, upper
@@ -329,7 +331,7 @@ def fori_loop(
     if last <= first:
         return _arrays(init_val, "the carry of fori_loop")
     unrolled = 1 if unroll is None else unroll
-    traced = isinstance(lower, Array) and not trace.at_base()  # an index of Python's is weak
+    traced = isinstance(lower, Array) and not trace.at_base()  # a Python index is weakly typed
     carry, length = (lower if traced else first, init_val), last - first
     (_, end), _ = _fold("fori_loop", step, carry, None, length, unroll=unrolled, of=body_fun)
     return end
@@ -379,12 +381,12 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; (carry, stacked ys).
+    """Fold `f(carry, x) -> (carry, y)` over the leading axes of `xs`; return (carry, stacked ys).
 
-    `length` is needed where `xs` has no arrays.  `unroll` iterations run in one of the loop
-    (True: all).  `_split_transpose`, advice on memory, changes nothing.
-    Raises ShapeError for leading axes that differ, TransformError where `f` changes
-    the carry's structure or types.
+    `length` is needed if `xs` has no arrays.  Each iteration of the loop runs `unroll` steps (True:
+    all).  `_split_transpose`, a hint on memory, has no effect.
+    Raises ShapeError for leading axes that differ, TransformError if `f` changes the carry's
+    structure or types.
 
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
     """
@@ -403,7 +405,7 @@ def _fold(
     unroll: int | bool = 1,
     of: Callable[..., Any] | None = None,
 ) -> tuple[_Carry, _Y]:
-    """`scan` for the function `name`; `of` is the user's function that `f` calls."""
+    """Run `scan` for the function `name`; `of` is the user's function that `f` calls."""
     init_leaves, carry_tree = _flatten_arrays(init, f"the carry of {name}")
     x_leaves, xs_tree = _flatten_arrays(data.unstack_float0(xs), f"the xs of {name}")
     count = _scan_length(x_leaves, xs_tree, length)
@@ -487,9 +489,9 @@ def map(f: Callable[[Any], ArrayLike], xs: Any, *, batch_size: int | None = None
 @overload
 def map(f: Callable[[Any], _T], xs: Any, *, batch_size: int | None = None) -> _T: ...
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f` of each row of `xs`, one after the other, stacked.
+    """Apply `f` to each row of `xs` in sequence, and stack the results.
 
-    With a `batch_size`, so many rows are mapped at once by `vmap`, and what is left over too.
+    With a `batch_size`, `vmap` maps that many rows together, and the remaining rows too.
     """
     if not batch_size:
         return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]

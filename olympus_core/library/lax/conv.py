@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import Shape, get_aval
-from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.lax.window import PaddingLike, ints, pads_of
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.conv import ConvDimensionNumbers, conv_general_dilated_p
 from olympus_core.primitives.elementwise.arithmetic import rem_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.precision import Precision, canonical_precision
 from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
 from olympus_core.primitives.window import Padding, dilated, windows
-from olympus_core.tracer import Array
 
 __all__ = [
     "ConvGeneralDilatedDimensionNumbers",
@@ -46,12 +46,12 @@ def conv_dimension_numbers(
     rhs_shape: Sequence[int],
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
-    """Where a convolution's arrays have their axes, from three strings such as "NHWC".
+    """Return the axes of a convolution's arrays, from three strings such as "NHWC".
 
-    Letters: N batch, C feature; O, I output and input features of the kernel; any others are
-    space axes, in the kernel's order.  None is for batch, features, space.
+    Letters: N batch, C feature; O, I output and input features of the kernel; all others are
+    space axes, in the kernel's order.  None means batch, features, space.
 
-    Raises ShapeError for strings that do not fit the ranks or each other.
+    Raises ShapeError for strings that do not match the ranks or each other.
 
     >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
@@ -76,7 +76,7 @@ def conv_dimension_numbers(
 
 
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """The axes of (lhs, rhs, out) in the order batch or output features, features, space.
+    """Return the axes of (lhs, rhs, out) in the order batch or output features, features, space.
 
     Raises ShapeError for letters that are repeated, missing, or not shared.
     """
@@ -95,7 +95,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
 
 
 def check_cropped(sizes: Sequence[int], pads: Padding) -> None:
-    """Raise ShapeError unless there is a pair for each size, and none crops more than it."""
+    """Raise ShapeError unless each size has a pair, and no pair crops more than the size."""
     if len(pads) != len(sizes):
         raise ShapeError(f"a convolution needs {len(sizes)} pairs of padding, and got {pads}")
     if any(n + low + high < 0 for n, (low, high) in zip(sizes, pads, strict=True)):
@@ -105,10 +105,10 @@ def check_cropped(sizes: Sequence[int], pads: Padding) -> None:
 def transpose_padding(
     sizes: Sequence[int], strides: Sequence[int], dilation: Sequence[int], padding: PaddingLike
 ) -> tuple[tuple[int, int], ...]:
-    """The padding of a transposed convolution, from that of the one that is transposed.
+    """Return the padding of a transposed convolution from the padding of the direct one.
 
-    "SAME" makes the result `stride` times the input, "VALID" as large as all that a kernel
-    touches; pairs (low, high) pad the other convolution, and so crop this one.
+    "SAME" makes the result `stride` times the input, "VALID" as large as the range that a kernel
+    touches; pairs (low, high) pad the direct convolution, and so crop the transposed one.
     """
     names = [padding] * len(sizes) if isinstance(padding, str) else list(padding)
     pads = []
@@ -134,7 +134,7 @@ def conv_shape_tuple(
     pads: PaddingLike,
     batch_group_count: int = 1,
 ) -> Shape:
-    """The shape of a convolution of layouts (N, C, space...) and (O, I, space...)."""
+    """Return the shape of a convolution of layouts (N, C, space...) and (O, I, space...)."""
     ones, sizes = (1,) * (len(lhs_shape) - 2), tuple(lhs_shape[2:])
     pads = pads_of(pads, sizes, rhs_shape[2:], strides, ones, ones)
     check_cropped(sizes, pads)
@@ -152,7 +152,7 @@ def conv_general_shape_tuple(
     padding: PaddingLike,
     dimension_numbers: Sequence[str],
 ) -> Shape:
-    """The shape of a convolution of arrays of any layouts."""
+    """Return the shape of a convolution of arrays of any layouts."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(
         [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding
@@ -167,7 +167,7 @@ def conv_transpose_shape_tuple(
     padding: PaddingLike,
     dimension_numbers: Sequence[str],
 ) -> Shape:
-    """The shape of a transposed convolution of arrays of any layouts."""
+    """Return the shape of a transposed convolution of arrays of any layouts."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     sizes, kernel = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
     pads = padding
@@ -197,13 +197,12 @@ def conv_general_dilated(
     """Convolve `lhs` with the kernel `rhs` over any number n of space axes, without flipping it.
 
     lhs, rhs: arrays of rank n + 2.  window_strides, lhs_dilation, rhs_dilation: an int per space
-    axis.  padding: pairs (low, high), which crop where they are negative, or without lhs_dilation
-    "VALID", "SAME" or "SAME_LOWER".  dimension_numbers: where
-    the axes are, such as ("NHWC", "HWIO", "NHWC"); by default ("NCHW", "OIHW", "NCHW").
-    feature_group_count, batch_group_count: groups of features or of the batch that are convolved
-    with kernels of their own.
+    axis.  padding: pairs (low, high), negative to crop, or without lhs_dilation "VALID", "SAME" or
+    "SAME_LOWER".  dimension_numbers: the layouts, such as ("NHWC", "HWIO", "NHWC"); by default
+    ("NCHW", "OIHW", "NCHW").  feature_group_count, batch_group_count: the number of groups of
+    features or of the batch that are convolved with separate kernels.
 
-    Raises ShapeError where the shapes do not fit, DTypeError for different dtypes.
+    Raises ShapeError if the shapes do not match, DTypeError for different dtypes.
 
     >>> conv_general_dilated(ones((1, 3, 8, 8)), ones((4, 3, 3, 3)), (1, 1), "SAME").shape
     (1, 4, 8, 8)
@@ -306,14 +305,14 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """The transpose of a strided convolution: `lhs` grows by `strides` ("deconvolution").
+    """Return the transpose of a strided convolution ("deconvolution"): `lhs` grows by `strides`.
 
-    padding: "SAME" or "VALID" of the convolution that is transposed; pairs (low, high) are the
-    padding here, or with `use_consistent_padding` of that convolution too.  dimension_numbers:
-    ("NHWC", "HWIO", "NHWC") by default.  transpose_kernel: flip the kernel, and swap its
-    features, so that this is the derivative of the convolution with it.
+    padding: "SAME" or "VALID" of the direct convolution; pairs (low, high) are the padding here, or
+    with `use_consistent_padding` the padding of the direct convolution.  dimension_numbers:
+    ("NHWC", "HWIO", "NHWC") by default.  transpose_kernel: flip the kernel, and exchange its
+    features, so that the result is the derivative of the convolution with it.
 
-    Raises ShapeError where the shapes do not fit.
+    Raises ShapeError if the shapes do not match.
     """
     check_arrays("conv_transpose", lhs, rhs)
     left, right = get_aval(lhs).shape, get_aval(rhs).shape
@@ -356,10 +355,10 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The patches that a kernel of shape `filter_shape` sees, as features of the result.
+    """Return the patches that a kernel of shape `filter_shape` covers, as features.
 
     The arguments are those of `conv_general_dilated`.  The result has C * prod(filter_shape)
-    features, ordered by the feature of `lhs`, then by the place in the patch.
+    features, ordered by the feature of `lhs`, then by the position in the patch.
     """
     check_arrays("conv_general_dilated_patches", lhs)
     aval, window = get_aval(lhs), ints(filter_shape)
@@ -382,7 +381,7 @@ def conv_general_dilated_patches(
 def _one_hot_kernel(
     window: tuple[int, ...], channels: int, numbers: ConvDimensionNumbers, dtype: DType
 ) -> Any:
-    """A kernel that copies each place of a window, of each channel, to a feature of its own."""
+    """Return a kernel that copies each window position of each channel to a separate feature."""
     places = math.prod(window)
     flat = (channels * places, places)
     rows = iota_p.bind(dtype=_INT32, shape=flat, dimension=0)

@@ -1,12 +1,13 @@
-"""The cumulative reductions of `olympus.lax`: `cumsum`, `cumprod`, `cummax` and their kin."""
+"""The cumulative reductions of `olympus.lax`: `cumsum`, `cumprod`, `cummax` and the others."""
 
 from __future__ import annotations
 
 import operator
 from typing import TYPE_CHECKING, Protocol
 
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.cumulative import (
     Cumulative,
     cumlogsumexp_p,
@@ -15,7 +16,6 @@ from olympus_core.primitives.cumulative import (
     cumprod_p,
     cumsum_p,
 )
-from olympus_core.tracer import Array
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -23,7 +23,7 @@ __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 if TYPE_CHECKING:
 
     class _AlongAxis(Protocol):
-        """A reduction of the elements up to each one along an axis."""
+        """A reduction of the elements up to each index along an axis."""
 
         def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 

@@ -1,4 +1,4 @@
-"""The contractions of `olympus.lax`: `dot`, `dot_general` and their kin."""
+"""The contractions of `olympus.lax`: `dot`, `dot_general` and related functions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.promotion import check_arrays, promote_dtypes
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.dot import dot_general_p
 from olympus_core.primitives.precision import (
     DotAlgorithm,
@@ -21,7 +22,6 @@ from olympus_core.primitives.precision import (
     canonical_precision,
     default_matmul_precision,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "DotAlgorithm",
@@ -39,7 +39,7 @@ __all__ = [
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
-#: what `precision` may be: None, a Precision, its name, a pair of either, or an algorithm
+#: the values of `precision`: None, a Precision, its name, a pair of either, or an algorithm
 PrecisionLike = (
     None
     | str
@@ -52,7 +52,7 @@ PrecisionLike = (
 
 
 def canonical_preferred(dtype: Any) -> DType | None:
-    """A `preferred_element_type` of the user's as a parameter."""
+    """Return a user's `preferred_element_type` as a parameter."""
     return None if dtype is None else dtypes.canonicalize(dtype)
 
 
@@ -66,10 +66,10 @@ def dot_general(
     """Sum products of `lhs` and `rhs` over pairs of contracting axes, for pairs of batch axes.
 
     `dimension_numbers` is ((contracting of lhs, of rhs), (batch of lhs, of rhs)).  The result's
-    axes are the batch axes, then the rest of lhs's, then the rest of rhs's; its dtype is
+    axes are the batch axes, then the other axes of lhs, then the other axes of rhs; its dtype is
     `preferred_element_type`, or the operands' wider one.
 
-    Raises ShapeError where paired axes differ in size, DTypeError where the dtypes do not fit.
+    Raises ShapeError if paired axes differ in size, DTypeError if the dtypes do not match.
 
     >>> dot_general(ones((2, 3, 4)), ones((2, 4, 5)), (((2,), (1,)), ((0,), (0,)))).shape
     (2, 3, 5)
@@ -93,7 +93,7 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _as_arrays(lhs: Any, rhs: Any) -> Sequence[Any]:
-    """Operands of mixed dtypes stay as they are, but for Python scalars, which adapt."""
+    """Return the operands with a Python scalar converted to an array that adapts to the other."""
     if isinstance(lhs, Array) and isinstance(rhs, Array):
         return lhs, rhs
     weak = dtypes.is_python_scalar(lhs) or dtypes.is_python_scalar(rhs)
@@ -108,9 +108,9 @@ def dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The product of vectors and matrices; with `dimension_numbers`, `dot_general`.
+    """Multiply vectors and matrices; with `dimension_numbers`, this is `dot_general`.
 
-    Raises ShapeError for operands of other ranks, or where the contracted sizes differ.
+    Raises ShapeError for operands of other ranks, or if the contracted sizes differ.
     """
     check_arrays("dot", lhs, rhs)
     if dimension_numbers is None:
@@ -126,7 +126,7 @@ def dot(
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
-    """The matrix products of two arrays of shapes (..., n, k) and (..., k, m).
+    """Return the matrix products of two arrays of shapes (..., n, k) and (..., k, m).
 
     Raises ShapeError for operands of different ranks, or of a rank below 2.
     """

@@ -1,6 +1,7 @@
-"""The elementwise functions of `olympus.lax`: each is one primitive, of operands of one dtype.
+"""The elementwise functions of `olympus.lax`: each is one primitive, with operands of one dtype.
 
-Unlike their namesakes in `olympus.numpy`, they promote no dtypes and broadcast only scalars.
+Unlike the functions of the same names in `olympus.numpy`, they promote no dtypes and broadcast
+only scalars.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, DTypeError
+from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library.promotion import (
     check_arrays,
     convert,
@@ -19,8 +23,6 @@ from olympus_core.library.promotion import (
     promote_shapes,
 )
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike
-from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.arithmetic import (
     abs_p,
     add_p,
@@ -98,7 +100,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     tanh_p,
     zeta_p,
 )
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
     from olympus_core.library.signatures import OfX, OfXY
@@ -186,14 +187,14 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class RoundingMethod(enum.IntEnum):
-    """Where halves go: away from zero, or to the even neighbour."""
+    """The rounding of halves: away from zero, or to the even neighbour."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 class AccuracyMode(enum.IntEnum):
-    """How exact a transcendental function's result is: as the platform has it, or at its best."""
+    """The accuracy of transcendental functions: the platform's default, or its best."""
 
     HIGHEST = 1
     DEFAULT = 2
@@ -293,7 +294,7 @@ ge = _binary(ge_p, "x >= y")
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; a float32 or float64 x becomes complex."""
+    """Return the complex conjugate; a float32 or float64 x becomes complex."""
     aval = get_aval(x)
     if dtypes.kind(aval.dtype) != "c":
         x = complex(x, convert(0.0, aval.dtype, aval.weak_type))
@@ -323,14 +324,14 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """The nearest integer, element by element; `rounding_method` says where halves go."""
+    """Return the nearest integer, element by element; `rounding_method` selects that of halves."""
     return round_p.bind(x, rounding_method=int(rounding_method))
 
 
 def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """x rounded to a float of the given bits, in its own dtype.
+    """Return x rounded to a float of `exponent_bits` and `mantissa_bits`, in the dtype of x.
 
-    Raises ArgumentError where `exponent_bits` is less than 1 or `mantissa_bits` less than 0.
+    Raises ArgumentError if `exponent_bits` is less than 1 or `mantissa_bits` less than 0.
     """
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
@@ -353,7 +354,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The bits of `operand` read as `new_dtype`; another width adds or takes the last axis."""
+    """Return the bits of `operand` as `new_dtype`; another width adds or removes the last axis."""
     return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays, convert, convert_array
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.fft import FftType, fft_p
-from olympus_core.tracer import Array
 
 __all__ = ["FftType", "fft"]
 
@@ -26,9 +26,9 @@ def _kind(fft_type: FftType | str) -> FftType:
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
-    """The discrete Fourier transform of the last axes, one for each of the lengths, 3 at most.
+    """Return the discrete Fourier transform of the last axes, one for each length, at most 3.
 
-    x: an array; complex for all kinds but RFFT, float for that (other dtypes are converted).
+    x: an array; complex for all kinds but RFFT, which takes floats (other dtypes are converted).
     fft_type: an `FftType`, or its name.  fft_lengths: the lengths of the signal; along the last
     axis, a real signal of n samples has n // 2 + 1 frequencies.
 

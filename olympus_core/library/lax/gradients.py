@@ -1,11 +1,11 @@
-"""Values that derivatives stop at."""
+"""Values through which derivatives do not propagate."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-from olympus_core import tree
-from olympus_core.primitive import op
+from olympus_core.base import tree
+from olympus_core.ir.primitive import op
 
 __all__ = ["stop_gradient"]
 
@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def stop_gradient(x: _T) -> _T:
-    """`x` (an array, or a tree of arrays), as a value that no derivative goes through.
+    """Return `x` (an array, or a tree of arrays) as a value with zero derivative.
 
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)

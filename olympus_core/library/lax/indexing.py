@@ -1,6 +1,6 @@
 """The functions of `olympus.lax` that gather and scatter: XLA's, with their dimension numbers.
 
-`olympus.numpy` indexing and `x.at[...]` are the handier form.
+`olympus.numpy` indexing and `x.at[...]` are easier to use.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError, TransformError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir.olympuspr import ExactFloat
+from olympus_core.ir.primitive import SingleResult
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.lax.shape import expand_dims, full
 from olympus_core.library.lax.slicing import concatenate
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike
-from olympus_core.olympuspr import ExactFloat
-from olympus_core.primitive import SingleResult
 from olympus_core.primitives import scatter as p
 from olympus_core.primitives.elementwise.arithmetic import add_p, rem_p
 from olympus_core.primitives.elementwise.logic import lt_p
@@ -29,7 +30,6 @@ from olympus_core.primitives.gather import (
     ScatterDimensionNumbers,
     gather_p,
 )
-from olympus_core.tracer import Array
 from olympus_core.transforms.staging import stage, stage_once
 
 __all__ = [
@@ -61,13 +61,13 @@ def gather(
     mode: Mode = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Windows of `slice_sizes` of the operand, one for each vector in the indices' last axis.
+    """Read windows of `slice_sizes`, one for each vector in the last axis of `indices`.
 
-    `mode` says what becomes of windows out of bounds (see GatherScatterMode; None promises that
-    there are none); "fill" reads `fill_value`: by default NaN, or an integer dtype's least value,
-    or an unsigned one's greatest, or True.  Raises ShapeError where the numbers do not fit the
-    shapes, ArgumentError where the indices are not integers, and DTypeError for a complex
-    `fill_value` of real numbers.
+    `mode` selects the handling of windows out of bounds (see GatherScatterMode; None promises that
+    no window is); "fill" reads `fill_value`: by default NaN, or an integer dtype's least value, or
+    an unsigned one's greatest, or True.  Raises ShapeError if the numbers do not match the shapes,
+    ArgumentError if the indices are not integers, and DTypeError for a complex `fill_value` with a
+    real operand.
 
     Source: https://www.openxla.org/xla/operation_semantics#gather
     """
@@ -85,7 +85,7 @@ def gather(
 
 
 def _fill(mode: GatherScatterMode, value: Any, dtype: dtypes.DType) -> Any:
-    """The scalar that is read out of bounds, or None where the mode has none."""
+    """Return the scalar that is read out of bounds, or None if the mode has none."""
     if mode is GatherScatterMode.ONE_HOT:
         return 0
     if mode is not GatherScatterMode.FILL_OR_DROP:
@@ -201,11 +201,11 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """The operand with `func`, of a scalar, applied to the elements of windows.
+    """Return the operand with `func`, a function of a scalar, applied to elements of windows.
 
-    `update_shape` is the shape that updates would have; an element in several windows has the
-    function applied as often.  Raises TransformError for a function that does not give a scalar,
-    or that closes over arrays.
+    `update_shape` is the shape that updates would have; `func` is applied to an element once for
+    each window that contains it.  Raises TransformError for a function that does not return a
+    scalar, or that closes over arrays.
     """
     aval = get_aval(operand)
 
@@ -238,7 +238,7 @@ def scatter_apply(
 
 
 def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -> Array:
-    """The slices of `src` at coordinates `idxs`, one rank-1 array for each of the axes.
+    """Return the slices of `src` at coordinates `idxs`, one rank-1 array for each of the axes.
 
     Coordinates out of range wrap around.
     """

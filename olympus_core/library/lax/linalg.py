@@ -1,7 +1,7 @@
 """The linear algebra of `olympus.lax`: factors of matrices, the last two axes of arrays.
 
-The CPU computes them by LAPACK, and other platforms by algorithms made of array operations.  Where
-one fails, as on a matrix that is not positive definite, the results of that matrix are NaN.
+The CPU computes them by LAPACK, and other platforms by algorithms on array operations.  If an
+algorithm fails, as on a matrix that is not positive definite, the results of that matrix are NaN.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import enum
 from typing import Any, Literal, overload
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.library.typing import ArrayLike
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant
+from olympus_core.primitives.elementwise.base import elementwise_constant
 from olympus_core.primitives.linalg.algebra import adjoint, dot, swap, triangle
 from olympus_core.primitives.linalg.cholesky import cholesky_p
 from olympus_core.primitives.linalg.eig import eig_p
@@ -25,7 +26,6 @@ from olympus_core.primitives.linalg.permutation import lu_pivots_to_permutation_
 from olympus_core.primitives.linalg.qr import householder_product_p, qr_p
 from olympus_core.primitives.linalg.svd import svd_p
 from olympus_core.primitives.linalg.triangular import triangular_solve_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "EigImplementation",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class EigImplementation(enum.Enum):
-    """How `eig` computes; the CPU has LAPACK."""
+    """The algorithm of `eig`; the CPU supports LAPACK."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -53,7 +53,7 @@ class EigImplementation(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """How `eigh` computes; on the CPU it is by QR unless JACOBI is asked for, elsewhere JACOBI."""
+    """The algorithm of `eigh`: on the CPU QR (the default) or JACOBI, elsewhere JACOBI."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -61,9 +61,9 @@ class EighImplementation(enum.Enum):
 
 
 class SvdAlgorithm(enum.Enum):
-    """How `svd` computes: the CPU has DIVIDE_AND_CONQUER, its default, QR and JACOBI.
+    """The algorithm of `svd`: on the CPU DIVIDE_AND_CONQUER (the default), QR or JACOBI.
 
-    All else has JACOBI, which it takes whatever is asked for.
+    Other platforms always use JACOBI.
     """
 
     DEFAULT = "default"
@@ -83,7 +83,7 @@ _ROUTINES = {
 
 
 def matrices(name: str, x: Any, *, square: bool = False) -> Any:
-    """An operand of function `name` that must have matrices; raises ShapeError or DTypeError."""
+    """Return function `name`'s operand of matrices; raise ShapeError or DTypeError otherwise."""
     check_arrays(name, x)
     aval = get_aval(x)
     if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
@@ -93,14 +93,14 @@ def matrices(name: str, x: Any, *, square: bool = False) -> Any:
 
 
 def symmetrized(x: Any) -> Any:
-    """The mean of matrices and their adjoints."""
-    return op.mul(op.add(x, adjoint(x)), constant(x, 0.5))
+    """Return the mean of matrices and their adjoints."""
+    return op.mul(op.add(x, adjoint(x)), elementwise_constant(x, 0.5))
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L L^H = x, for Hermitian positive-definite matrices x.
+    """Return the lower triangular L with L L^H = x, for Hermitian positive-definite matrices x.
 
-    symmetrize_input: take (x + x^H) / 2; if False, x's lower triangle is read alone.
+    symmetrize_input: use (x + x^H) / 2; if False, only x's lower triangle is read.
 
     Returns an array of x's shape and dtype; NaN for matrices that are not positive definite.
     Raises ShapeError for matrices that are not square, DTypeError for dtypes other than float32,
@@ -124,14 +124,14 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Array:
-    """x with x op(a) = b, or op(a) x = b if `left_side`, for triangular matrices a.
+    """Solve x op(a) = b, or op(a) x = b if `left_side`, for x, with triangular matrices a.
 
-    a: (..., m, m), of which the triangle that `lower` names is read alone; `unit_diagonal`: its
+    a: (..., m, m), of which only the triangle that `lower` selects is read; `unit_diagonal`: the
     diagonal is ones, and is not read.  op transposes if `transpose_a`, and conjugates if
     `conjugate_a`.
     b: (..., m, n) if `left_side`, else (..., n, m); or (..., m), a vector for each matrix.
 
-    Returns an array of b's shape.  Raises ShapeError where the shapes do not fit, DTypeError for
+    Returns an array of b's shape.  Raises ShapeError if the shapes do not match, DTypeError for
     different dtypes.
 
     >>> triangular_solve(array([[2.0, 0.0], [1.0, 1.0]]), array([2.0, 3.0]),
@@ -156,9 +156,9 @@ def triangular_solve(
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
-    """L U = x[permutation] with unit lower triangular L and upper triangular U.
+    """Return L U = x[permutation] with unit lower triangular L and upper triangular U.
 
-    Returns L (its diagonal of ones left out) and U in one array of x's shape (..., m, n); the
+    Returns L (without its diagonal of ones) and U in one array of x's shape (..., m, n); the
     pivots, int32 (..., min(m, n)): row i was swapped with row pivots[i], in turn; and the
     permutation of the rows, int32 (..., m).
 
@@ -171,7 +171,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation of `permutation_size` rows that the pivots of `lu` (int32) make."""
+    """Return the permutation of `permutation_size` rows for the pivots of `lu` (int32)."""
     check_arrays("lu_pivots_to_permutation", pivots)
     size = int(permutation_size)
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=size)
@@ -184,11 +184,11 @@ def qr(
     full_matrices: bool = True,
     use_magma: bool | None = None,
 ) -> tuple[Array, ...]:
-    """Q R = x with orthonormal columns in Q, and upper triangular R.
+    """Return Q and R with Q R = x, orthonormal columns in Q, and upper triangular R.
 
     full_matrices: Q is (..., m, m) and R (..., m, n) for x of (..., m, n); if False, (..., m, k)
     and (..., k, n) with k = min(m, n).
-    pivoting: Q R is x with its columns permuted so that R's diagonal falls in magnitude; the
+    pivoting: Q R is x with its columns permuted so that R's diagonal descends in magnitude; the
     permutation, int32 (..., n), is a third result.
     use_magma: has no effect.
 
@@ -203,8 +203,8 @@ def qr(
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The first n columns of the product of reflectors: a column of `a` and an element of `taus`
-    make one, as LAPACK's geqrf gives them.
+    """Return the first n columns of the product of reflectors, each given by a column of `a` and
+    an element of `taus`, as LAPACK's geqrf returns them.
 
     a: (..., m, n) with m >= n; taus: (..., k) with k <= n.
 
@@ -223,14 +223,16 @@ def eig(
     implementation: EigImplementation | None = None,
     use_magma: bool | None = None,
 ) -> list[Array]:
-    """The eigenvalues of square matrices (..., n, n), in no order, and eigenvectors, as columns.
+    """Return the eigenvalues of square matrices (..., n, n), unordered, and the eigenvectors.
 
-    enable_eigvec_derivs: let the vectors have a derivative.  It is that of LAPACK's choice of a
-    factor for each (length 1, the greatest element real), right where that choice is smooth.
+    enable_eigvec_derivs: let the vectors have a derivative.  It is the derivative of LAPACK's
+    choice of a factor for each (length 1, the greatest element real), and is correct where that
+    choice is smooth.
     use_magma: has no effect.
 
-    Returns complex arrays: w (..., n), then l with l^H x = w l^H and r with x r = w r, those that
-    are wanted.  Raises ArgumentError for an implementation that the CPU lacks.
+    Returns complex arrays: w (..., n), then, as requested, the left vectors l with l^H x = w l^H
+    and the right vectors r with x r = w r, as columns.  Raises ArgumentError for an implementation
+    that the CPU lacks.
 
     >>> eig(array([[0.0, 1.0], [-1.0, 0.0]]), compute_left_eigenvectors=False)[0]
     Array([0.+1.j, 0.-1.j], dtype=complex64)
@@ -257,11 +259,12 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | None = None,
 ) -> tuple[Array, Array]:
-    """The eigenvectors and eigenvalues of Hermitian matrices (..., n, n).
+    """Return the eigenvectors and eigenvalues of Hermitian matrices (..., n, n).
 
-    symmetrize_input: take (x + x^H) / 2; if False, the triangle that `lower` names is read alone.
-    sort_eigenvalues: they rise even if False.
-    implementation: QR, the CPU's default, or JACOBI, by rotations; others than the CPU have JACOBI.
+    symmetrize_input: use (x + x^H) / 2; if False, only the triangle that `lower` selects is read.
+    sort_eigenvalues: they ascend even if False.
+    implementation: QR, the CPU's default, or JACOBI, by rotations; other platforms have only
+    JACOBI.
 
     Returns v, of x's shape and dtype, whose columns are the vectors, and w, real (..., n).
     Raises ArgumentError for a part of the eigenvalues, or another implementation.
@@ -319,15 +322,15 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Array | tuple[Array, Array, Array]:
-    """U diag(s) V^H = x with orthonormal columns in U and V, and s falling.
+    """Return U, s and V^H with U diag(s) V^H = x, orthonormal U and V, and descending s.
 
     full_matrices: U is (..., m, m) and V^H (..., n, n) for x of (..., m, n); if False, (..., m, k)
     and (..., k, n) with k = min(m, n).
 
-    algorithm: how the CPU computes; see `SvdAlgorithm`.
+    algorithm: the algorithm of the CPU; see `SvdAlgorithm`.
 
     Returns (U, s, V^H), or s alone, real (..., k), without `compute_uv`.  Raises ArgumentError for
-    a part of the singular values, or an algorithm that there is not.
+    a subset of the singular values, or an unknown algorithm.
 
     >>> svd(array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
@@ -355,11 +358,11 @@ def symmetric_product(
     beta: float = 0.0,
     symmetrize_output: bool = False,
 ) -> Array:
-    """alpha A A^T + beta C, for A of (..., m, n) and symmetric C of (..., m, m).
+    """Return alpha A A^T + beta C, for A of (..., m, n) and symmetric C of (..., m, m).
 
-    symmetrize_output: mirror the result's lower triangle; without it only that one is sure.
+    symmetrize_output: mirror the result's lower triangle; without it only that triangle is valid.
 
-    Raises ShapeError where the shapes do not fit.
+    Raises ShapeError if the shapes do not match.
     """
     a, c = matrices("symmetric_product", a_matrix), matrices("symmetric_product", c_matrix)
     if shape_of(c) != (*shape_of(a)[:-1], shape_of(a)[-2]):

@@ -1,9 +1,9 @@
-"""Mapped axes that have names: their sizes, the index along them, and what varies along them.
+"""Named mapped axes: their sizes, the index along them, and the values that vary along them.
 
 A name is bound by `vmap(..., axis_name=...)` around the call, by a `shard_map`, or by the
-`axis_env` of `make_olympuspr` and `xla_computation`; UnboundAxisError is raised for one that is
-not.  Where several names are given, their indices count in row-major order, and the first name is
-the outermost.
+`axis_env` of `make_olympuspr` and `xla_computation`; UnboundAxisError is raised for a name that
+is not bound.  If several names are given, their indices count in row-major order, and the first
+name is the outermost.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from olympus_core import source, trace, tree
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, ShardingError, UnboundAxisError
-from olympus_core.mesh import are_names
+from olympus_core.base import source, tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, ShardingError, UnboundAxisError
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
+from olympus_core.placement.mesh import are_names
 from olympus_core.primitives.collective import axis_index_p, varying
-from olympus_core.tracer import Array
 
 __all__ = [
     "AxisName",
@@ -32,7 +33,7 @@ __all__ = [
     "pvary",
 ]
 
-#: a mapped axis, or several as one
+#: one mapped axis, or several that act as one
 AxisName = Hashable | Sequence[Hashable]
 _T = TypeVar("_T")
 
@@ -42,12 +43,12 @@ def _names(axis_name: AxisName) -> tuple[Any, ...]:
 
 
 def _bound_size(function: str, name: Any) -> int:
-    """The size of a named axis; the innermost where several have the name."""
+    """Return the size of a named axis; of the innermost one if several have the name."""
     bound = trace.axes()
     for other, size in reversed(bound):
         if other == name:
             return size
-    here = source.current()
+    here = source.current_location()
     there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
     raise UnboundAxisError(
         f"{function} was asked to work along the axis {name!r}, which is not bound here"
@@ -59,7 +60,7 @@ def _bound_size(function: str, name: Any) -> int:
 
 
 def axis_sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], list[int]]:
-    """The different axes of a collective, and their sizes."""
+    """Return the distinct axes of a collective, and their sizes."""
     names = _names(axis_name)
     if not are_names(names):
         raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
@@ -70,12 +71,12 @@ def axis_sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], lis
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """The number of indices along a mapped axis, or along several together: a Python int."""
+    """Return the number of indices along one mapped axis or several together, a Python int."""
     return math.prod(axis_sizes("axis_size", axis_name)[1])
 
 
 def axis_index(axis_name: AxisName) -> Array:
-    """The index along a mapped axis, an int32 scalar.
+    """Return the index along a mapped axis, an int32 scalar.
 
     >>> vmap(lambda x: axis_index("i"), axis_name="i")(zeros(3))
     Array([0, 1, 2], dtype=int32)
@@ -96,16 +97,16 @@ def axis_index(axis_name: AxisName) -> Array:
 
 
 def made_varying(x: Any, names: Sequence[Any]) -> Any:
-    """A value that may differ along the axes of a `shard_map` that a collective works along."""
+    """Return a value typed to vary along the axes in `names` of a `shard_map`."""
     return varying(x, trace.checked_axes() & frozenset(names))
 
 
 def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
-    """A tree of arrays as values that may differ along the axes `axis_name` of a `shard_map`.
+    """Return a tree of arrays typed to vary along the axes `axis_name` of a `shard_map`.
 
-    It is for values that are the same on each device; operations on them and on values that
-    differ do it by themselves, loops that begin with one and go on with the other do not.  `to`
-    is "varying".
+    Use it for values that are the same on each device.  Operations on such values and on values
+    that differ convert them implicitly; a loop whose carry starts with one type and continues with
+    the other does not.  `to` is "varying".
 
     Raises ArgumentError for another `to`.
 
@@ -117,7 +118,7 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
 
 
 def pvary(x: _T, /, axis_name: AxisName) -> _T:
-    """`pcast` to "varying": older programs have it under this name.
+    """Apply `pcast` with "varying", under the name in older programs.
 
     >>> lax.scan(step, pvary(zeros(3), "data"), xs)
     """
@@ -133,7 +134,7 @@ def _all_varying(function: str, x: _T, axis_name: AxisName) -> _T:
 
 
 def check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
-    """Raise ShardingError for a value that varies along some of the checked axes among `names`."""
+    """Raise ShardingError for a value that varies along any of the checked axes among `names`."""
     checked = [n for n in names if n in trace.checked_axes()]
     aval = get_aval(x)
     varying = [n for n in checked if n in aval.vma]
@@ -143,7 +144,7 @@ def check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
         raise ShardingError(
             f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
             f"differ along {differs} and is the same on all devices along {alike}"
-            f"{source.current().place()}",
+            f"{source.current_location().place()}",
             hint=f"leave {alike} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a value "
             "of each device",
         )

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from olympus_core.base.errors import ArgumentError
 from olympus_core.control.platform import platform_dependent_p
-from olympus_core.errors import ArgumentError
 from olympus_core.library.lax.control import stage_branches
 
 __all__ = ["platform_dependent"]
@@ -22,15 +22,15 @@ def platform_dependent(
     default: Callable[..., _T] | None = None,
     **per_platform: Callable[..., _T] | None,
 ) -> _T:
-    """The result of the function that is for the platform which the program is lowered for.
+    """Return the result of the function for the platform that the program is lowered for.
 
-    per_platform: functions by the name of a platform: cpu, cuda, rocm or tpu; the GPUs that
-    programs are built for here are of cuda.  default: the function for all others.  Every
-    function is traced; only the one for the target is lowered.
+    per_platform: functions by the name of a platform: cpu, cuda, rocm or tpu; the GPU targets of
+    OLYMPUS have the platform cuda.  default: the function for all other platforms.  Every function
+    is traced; only the one for the target is lowered.
 
-    Raises ArgumentError for another platform or for no function, TransformError where the
-    functions return different structures or types, and, when the program is lowered,
-    LoweringError where none is for the platform.
+    Raises ArgumentError for another platform or for no function, TransformError if the functions
+    return different structures or types, and, when the program is lowered, LoweringError if no
+    function is for the platform.
 
     >>> platform_dependent(3.0, cpu=lambda x: x + 1, default=lambda x: x - 1)
     Array(4., dtype=float32, weak_type=True)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import ShapedArray, get_aval, shaped
-from olympus_core.errors import ShapeError, TraceError
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, get_aval, shaped
+from olympus_core.base.errors import ShapeError, TraceError
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.primitive import Primitive, SingleResult
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.library.typing import ArrayLike, DTypeLike
-from olympus_core.olympuspr import Olympuspr
-from olympus_core.primitive import Primitive, SingleResult
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
 from olympus_core.primitives.elementwise.logic import and_p, or_p, xor_p
 from olympus_core.primitives.reduction import (
@@ -30,7 +31,6 @@ from olympus_core.primitives.reduction import (
     reduce_sum_p,
     reduce_xor_p,
 )
-from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.staging import stage, stage_once
 
 __all__ = [
@@ -80,19 +80,19 @@ reduce_xor = _reduction(reduce_xor_p, "Bitwise or logical 'exclusive or' of the 
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index along `axis` of the first greatest element; a NaN counts as the greatest.
+    """Return the index along `axis` of the first greatest element; a NaN counts as the greatest.
 
-    The result is of the integer dtype `index_dtype`.  Raises ShapeError for an axis that the
-    operand does not have, or that is empty.
+    The result has the integer dtype `index_dtype`.  Raises ShapeError for an axis that the operand
+    does not have, or that is empty.
     """
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index along `axis` of the first least element; a NaN counts as the least.
+    """Return the index along `axis` of the first least element; a NaN counts as the least.
 
-    The result is of the integer dtype `index_dtype`.  Raises ShapeError for an axis that the
-    operand does not have, or that is empty.
+    The result has the integer dtype `index_dtype`.  Raises ShapeError for an axis that the operand
+    does not have, or that is empty.
     """
     return _arg(argmin_p, operand, axis, index_dtype)
 
@@ -104,7 +104,7 @@ def _arg(primitive: SingleResult, operand: ArrayLike, axis: int, index_dtype: DT
     return primitive.bind(operand, axes=(place,), index_dtype=dtype)
 
 
-#: what a computation of one operation reduces by
+#: the reductions by the single operation of a computation
 _MONOIDS: dict[Primitive, Reduction] = {
     add_p: reduce_sum_p,
     mul_p: reduce_prod_p,
@@ -125,10 +125,10 @@ def reduce(
     """Reduce arrays of one shape over `dimensions` by a function of two scalars of each.
 
     operands: an array, or a tree of arrays; init_values: a scalar for each, of its dtype;
-    computation: takes two trees of scalars and gives one, and must be associative, with the
-    initial values as its identity.
+    computation: a function of two trees of scalars to one, associative, with the initial values as
+    its identity.
 
-    Raises ShapeError or DTypeError where operands, initial values and computation do not fit.
+    Raises ShapeError or DTypeError if operands, initial values and computation do not match.
 
     >>> reduce(array([1., 2., 3.]), 0., lambda x, y: x + y, (0,))
     Array(6., dtype=float32)
@@ -143,7 +143,7 @@ def reduce(
 
 
 class Combiner:
-    """A computation of the user's on trees of scalars, as a program, and what it is applied to."""
+    """A user's computation on trees of scalars, as a program, and its operands."""
 
     def __init__(
         self, name: str, operands: Any, init_values: Any, computation: Callable[..., Any]
@@ -188,7 +188,7 @@ class Combiner:
         return program
 
     def monoid(self) -> Reduction | None:
-        """The reduction that this is, if it is one operation, started at its identity."""
+        """The equivalent reduction, if the computation is one operation with its identity."""
         if len(self.arrays) != 1 or len(self.program.eqns) != 1:
             return None
         (eqn,), outvars = self.program.eqns, self.program.outvars
@@ -203,5 +203,5 @@ class Combiner:
         return found if same else None
 
     def result(self, values: Sequence[Any]) -> Any:
-        """The results as the tree that the operands are."""
+        """Return the results as a tree with the structure of the operands."""
         return self.tree.unflatten(values)

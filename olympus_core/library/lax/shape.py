@@ -1,6 +1,6 @@
-"""The functions of `olympus.lax` that arrange elements anew, or make arrays of one value.
+"""The functions of `olympus.lax` that rearrange elements, or create arrays of one value.
 
-Where there is nothing to do, an array is itself.
+A function that has nothing to do returns its operand.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayOrKeys, DTypeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayOrKeys, DTypeLike
 from olympus_core.primitives import shape as p
-from olympus_core.tracer import Array
 
 __all__ = [
     "broadcast",
@@ -40,7 +40,7 @@ __all__ = [
 
 @structural()
 def broadcast(operand: ArrayOrKeys, sizes: Sequence[int], *, out_sharding: None = None) -> Array:
-    """The array repeated along new leading axes of lengths `sizes`.
+    """Return the array repeated along new leading axes of lengths `sizes`.
 
     Raises ShapeError for a negative size.
 
@@ -60,9 +60,9 @@ def broadcast_in_dim(
     *,
     out_sharding: None = None,
 ) -> Array:
-    """The array at `shape`: its axis i becomes axis `broadcast_dimensions[i]`; others repeat it.
+    """Return the array at `shape`: its axis i is axis `broadcast_dimensions[i]`; others repeat it.
 
-    Raises ShapeError where the operand's lengths are neither 1 nor those of `shape`.
+    Raises ShapeError if the operand's lengths are neither 1 nor those of `shape`.
     """
     target, dims = canonical_shape(shape), tuple(broadcast_dimensions)
     is_same = dims == tuple(range(len(target)))
@@ -72,7 +72,7 @@ def broadcast_in_dim(
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
-    """The shape that all `shapes` broadcast to by NumPy's rule; ShapeError if there is none.
+    """Return the shape that all `shapes` broadcast to by NumPy's rule; raise ShapeError if none.
 
     >>> broadcast_shapes((1,), (4,), (3, 1))
     (3, 4)
@@ -82,7 +82,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
 
 @structural()
 def broadcast_to_rank(x: ArrayOrKeys, rank: int) -> Array:
-    """The array with leading axes of length 1, as many as give it `rank` axes.
+    """Return the array with leading axes of length 1 added, up to rank `rank`.
 
     Raises ShapeError for an array of more axes.
     """
@@ -104,9 +104,9 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def broadcasted_iota(
     dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: None = None
 ) -> Array:
-    """An array of `shape` whose elements are their index along axis `dimension`.
+    """Return an array of `shape` whose elements are their index along axis `dimension`.
 
-    Raises DTypeError for a dtype that does not count, ShapeError for an axis out of range.
+    Raises DTypeError for a dtype that cannot count, ShapeError for an axis out of range.
     """
     return p.iota_p.bind(
         dtype=dtypes.canonicalize(dtype), shape=canonical_shape(shape), dimension=int(dimension)
@@ -121,7 +121,7 @@ def reshape(
     *,
     out_sharding: None = None,
 ) -> Array:
-    """The elements in row-major order (of the axes in the order `dimensions`) at a new shape.
+    """Return the elements in row-major order (of the axes in the order `dimensions`) reshaped.
 
     Raises ShapeError unless the sizes are given in full and the elements fill them.
 
@@ -142,7 +142,7 @@ def reshape(
 def collapse(
     operand: ArrayOrKeys, start_dimension: int, stop_dimension: int | None = None
 ) -> Array:
-    """The array with the axes from `start_dimension` to before `stop_dimension` made one.
+    """Return the array with the axes from `start_dimension` to before `stop_dimension` merged.
 
     Raises ShapeError for axes out of range.
     """
@@ -155,7 +155,7 @@ def collapse(
 
 @structural()
 def transpose(operand: ArrayOrKeys, permutation: Sequence[int]) -> Array:
-    """The array with axis i of the result being axis `permutation[i]` of the operand.
+    """Return the array with axis `permutation[i]` of the operand as axis i.
 
     Raises ShapeError unless `permutation` names each axis once.
     """
@@ -167,7 +167,7 @@ def transpose(operand: ArrayOrKeys, permutation: Sequence[int]) -> Array:
 
 @structural()
 def squeeze(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
-    """The array without the given axes, whose length must be 1 (ShapeError otherwise)."""
+    """Return the array without the given axes, whose length must be 1 (ShapeError otherwise)."""
     dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
     if not dims and isinstance(array, Array):
         return array
@@ -176,7 +176,7 @@ def squeeze(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
 
 @structural()
 def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
-    """The array with axes of length 1 inserted, at these positions of the result.
+    """Return the array with axes of length 1 inserted, at these positions of the result.
 
     Raises ShapeError for a position that is out of range or given twice.
     """
@@ -211,9 +211,9 @@ def full(
     *,
     sharding: None = None,
 ) -> Array:
-    """An array of `shape` whose elements all are the scalar `fill_value`, as `dtype` if given.
+    """Return an array of `shape` filled with the scalar `fill_value`, as `dtype` if given.
 
-    Raises ShapeError where the value is not a scalar.
+    Raises ShapeError if the value is not a scalar.
 
     >>> full((2,), 7, "int8")
     Array([7, 7], dtype=int8)
@@ -233,7 +233,7 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: None = None,
 ) -> Array:
-    """An array of one value with the shape and dtype of `x`, or those given."""
+    """Return an array of one value with the shape and dtype of `x`, or those given."""
     aval = get_aval(x)
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
@@ -241,5 +241,5 @@ def full_like(
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) -> Array:
-    """An array of `shape` and `dtype` whose elements are not to be relied on (they are zero)."""
+    """Return an array of `shape` and `dtype` with unspecified elements (they are zero)."""
     return full(shape, 0, dtype)

@@ -1,16 +1,22 @@
-"""`lax.with_sharding_constraint`, which says where a value inside a program is to lie."""
+"""`lax.with_sharding_constraint`, which constrains the sharding of a value in a program."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from olympus_core import trace, tree
-from olympus_core.errors import ArgumentError
+from olympus_core.arrays.mesh_context import named
+from olympus_core.arrays.sharded_array import put_on
+from olympus_core.base import tree
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir import trace
 from olympus_core.library.promotion import check_arrays
-from olympus_core.mesh_context import named
+from olympus_core.placement.sharding import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+)
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
-from olympus_core.sharded import put_on
-from olympus_core.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 __all__ = ["with_sharding_constraint"]
 
@@ -18,16 +24,16 @@ _T = TypeVar("_T")
 
 
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
-    """A tree of arrays as it is, each with the sharding that `shardings` has for it.
+    """Return a tree of arrays unchanged, each with its sharding in `shardings`.
 
     `shardings` is a sharding, or a PartitionSpec of the mesh of the context, or a tree prefix of
-    `x` of these and None.  In a traced function it
-    is a constraint on the compiler: a dimension of the spec that is `P.UNCONSTRAINED` is its
-    choice, and one that the axes do not divide is whole on each device.  Elsewhere the arrays are
-    put there, as by `device_put`.
+    `x` of these and None.  In a traced function it is a constraint on the compiler: the compiler
+    chooses the sharding of a dimension that is `P.UNCONSTRAINED` in the spec, and a dimension that
+    the axes do not divide is replicated.  Elsewhere the arrays are put there, as by `device_put`.
 
-    Raises ArgumentError for what is not a sharding, ShardingError for a spec of more dimensions
-    than the array has, and for arrays at once that it cannot cut.
+    Raises ArgumentError for a value that is not a sharding, ShardingError for a spec of more
+    dimensions than the array has and, outside of a traced function, for arrays that the sharding
+    cannot split.
 
     >>> jit(lambda x: with_sharding_constraint(2 * x, NamedSharding(mesh, P("data"))))(x)
     """
@@ -36,8 +42,8 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     full = treedef.unflatten(range(len(leaves)))
     where = tree.prefix_leaves("with_sharding_constraint", "shardings", shardings, full)
     found = [_constrained(leaf, sharding) for leaf, sharding in zip(leaves, where, strict=True)]
-    made: _T = treedef.unflatten(found)
-    return made
+    constrained: _T = treedef.unflatten(found)
+    return constrained
 
 
 def _constrained(x: Any, sharding: Any) -> Any:
@@ -58,7 +64,7 @@ def _constrained(x: Any, sharding: Any) -> Any:
 
 
 def _is_open(sharding: Sharding) -> bool:
-    """Whether a part of it is the compiler's choice."""
+    """Return True if the compiler chooses a part of the sharding."""
     return isinstance(sharding, NamedSharding) and (
         PartitionSpec.UNCONSTRAINED in sharding.spec.partitions
     )

@@ -1,6 +1,6 @@
-"""The functions of `olympus.lax` that cut arrays apart and put them together.
+"""The functions of `olympus.lax` that split and join arrays.
 
-Static bounds are Python ints; dynamic ones may be traced, and then are moved so that the slice lies
+Static bounds are Python ints; dynamic ones may be traced, and are clamped so that the slice is
 within the array.
 """
 
@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import IndexingError, RangeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.errors import IndexingError, RangeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.shape import expand_dims, squeeze
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.primitives import joining, slicing
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p
 from olympus_core.primitives.elementwise.logic import lt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "concatenate",
@@ -46,10 +46,10 @@ __all__ = [
 
 @structural()
 def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
-    """The operands, of one dtype, one after the other along axis `dimension`.
+    """Join the operands, of one dtype, along axis `dimension`.
 
-    Raises ShapeError where there is no operand or they differ along other axes, DTypeError where
-    dtypes differ.
+    Raises ShapeError without an operand or if they differ along other axes, DTypeError if dtypes
+    differ.
     """
     parts = _sequence("concatenate", operands)
     if len(parts) == 1 and isinstance(parts[0], Array):
@@ -60,9 +60,9 @@ def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
 
 @structural()
 def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
-    """The operands, of one dtype and shape, along a new axis of the result.
+    """Stack the operands, of one dtype and shape, along a new axis of the result.
 
-    Raises ShapeError where there is no operand or their shapes differ, DTypeError where dtypes do.
+    Raises ShapeError without an operand or if their shapes differ, DTypeError if dtypes do.
     """
     parts = _sequence("stack", operands)
     position = canonical_axis(axis, len(shape_of(parts[0])) + 1)
@@ -78,14 +78,14 @@ def _sequence(name: str, operands: Any) -> list[Any]:
 
 @structural()
 def split(operand: ArrayOrKeys, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Parts of the lengths `sizes`, which sum to the axis's (ShapeError otherwise)."""
+    """Split into parts of the lengths `sizes`, whose sum is the axis's length (else ShapeError)."""
     position = canonical_axis(axis, len(shape_of(operand)))
     return joining.split_p.bind(operand, sizes=canonical_shape(sizes, "sizes"), axis=position)
 
 
 @structural()
 def unstack(x: ArrayOrKeys, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` at each index of an axis, without that axis."""
+    """Return the slices of `x` at each index of an axis, without that axis."""
     position = canonical_axis(axis, len(shape_of(x)))
     return tuple(joining.unstack_p.bind(x, axis=position))
 
@@ -94,11 +94,11 @@ def unstack(x: ArrayOrKeys, axis: int = 0) -> tuple[Array, ...]:
 def pad(
     operand: ArrayOrKeys, padding_value: ArrayOrKeys, padding_config: Sequence[Sequence[int]]
 ) -> Array:
-    """The array with `padding_config[i]` = (low, high, interior) scalars added along axis i.
+    """Return the array with `padding_config[i]` = (low, high, interior) scalars added along axis i.
 
-    `low` and `high` go before and after, and cut off where negative; `interior` go between
-    elements.  Raises ShapeError where the configuration does not fit, DTypeError where the
-    scalar's dtype is not the operand's.
+    `low` and `high` are added before and after, and crop if negative; `interior` are added between
+    elements.  Raises ShapeError if the configuration does not match, DTypeError if the scalar's
+    dtype is not the operand's.
     """
     config = tuple([tuple([operator.index(n) for n in c]) for c in padding_config])
     if isinstance(operand, Array):
@@ -115,7 +115,7 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """Elements `start_indices[i]` to before `limit_indices[i]` of each axis i, by strides.
+    """Return the elements `start_indices[i]` to before `limit_indices[i]` of each axis, by strides.
 
     Raises ShapeError unless 0 <= start <= limit <= length and the stride is positive.
     """
@@ -135,7 +135,7 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """`operand[start:limit:stride]` along one axis; negative bounds count from the end."""
+    """Return `operand[start:limit:stride]` along one axis; negative bounds count from the end."""
     shape = shape_of(operand)
     position = canonical_axis(axis, len(shape))
     start, limit = [0] * len(shape), list(shape)
@@ -155,7 +155,7 @@ def _bound(index: int | None, length: int, default: int) -> int:
 
 @structural()
 def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """The slice at a static index of one axis, with that axis (of length 1) or without.
+    """Return the slice at a static index of one axis, with that axis (of length 1) or without.
 
     Raises IndexingError for an index out of bounds.
     """
@@ -170,7 +170,7 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
 
 
 def _starts(operand: Any, given: Any, wrap: bool | Sequence[bool]) -> list[Any]:
-    """Start indices in one dtype; negative ones, of axes whose `wrap` is on, made positive."""
+    """Return start indices in one dtype, with negative ones wrapped on axes whose `wrap` is on."""
     shape = shape_of(operand)
     starts = list(given) if isinstance(given, (tuple, list)) else unstack(given)
     flags = [wrap] * len(shape) if isinstance(wrap, bool) else list(wrap)
@@ -183,7 +183,7 @@ def _starts(operand: Any, given: Any, wrap: bool | Sequence[bool]) -> list[Any]:
 
 
 def index_dtype(indices: Sequence[Any]) -> dtypes.DType:
-    """The one dtype for indices: that of the arrays among them if they share a wide enough one."""
+    """Return one dtype for indices: that of the arrays among them if it is the same and wide."""
     found = {i.dtype for i in indices if hasattr(i, "dtype")}
     if len(found) == 1:
         (only,) = found
@@ -193,7 +193,7 @@ def index_dtype(indices: Sequence[Any]) -> dtypes.DType:
 
 
 def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> Any:
-    """An index in `dtype`, `length` added where it is negative; static ones stay static.
+    """Return an index in `dtype`, plus `length` if it is negative; a static one stays static.
 
     An index out of range of `dtype` is out of bounds of the axis in `dtype` too.
     """
@@ -206,7 +206,7 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
         return dtype.type(found)
     have = get_aval(index).dtype
     if dtypes.kind(have) not in "iu":
-        return index  # the primitive refuses it, in words
+        return index  # the primitive raises an error with a message
     if have != dtype:
         index = _narrowed(index, dtype)
     if not wrap or dtypes.kind(dtype) == "u":
@@ -216,9 +216,9 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
 
 
 def host_indices(x: Any) -> Any:
-    """`x`, or a NumPy array of integers in its dtype on a device.
+    """Return `x`, with a NumPy array of integers in the dtype that it has on a device.
 
-    An index out of range of that dtype stays out of bounds of any axis.
+    An index out of range of that dtype remains out of bounds of any axis.
     """
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "iu":
         return x
@@ -226,11 +226,11 @@ def host_indices(x: Any) -> Any:
 
 
 def narrowed_on_host(x: np.ndarray[Any, Any], dtype: dtypes.DType) -> np.ndarray[Any, Any]:
-    """A NumPy array of integers in `dtype`; values out of its range become the nearest limit."""
+    """Return a NumPy array of integers in `dtype`; values out of range become the nearest limit."""
     if x.dtype == dtype:
         return x
     narrow: np.ndarray[Any, Any] = x.astype(dtype)
-    if x.dtype.kind == np.dtype(dtype).kind and (narrow == x).all():  # as nearly all indices
+    if x.dtype.kind == np.dtype(dtype).kind and (narrow == x).all():  # true for nearly all indices
         return narrow
     source, target = dtypes.iinfo(x.dtype), dtypes.iinfo(dtype)
     low, high = max(source.min, target.min), min(source.max, target.max)
@@ -239,7 +239,7 @@ def narrowed_on_host(x: np.ndarray[Any, Any], dtype: dtypes.DType) -> np.ndarray
 
 
 def _narrowed(index: Any, dtype: dtypes.DType) -> Any:
-    """An integer array in `dtype`, with values out of its range replaced by the nearest limit."""
+    """Return integers in `dtype`, with values out of its range replaced by the nearest limit."""
     have = get_aval(index).dtype
     source, target = dtypes.iinfo(have), dtypes.iinfo(dtype)
     if source.max > target.max:
@@ -257,10 +257,10 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """`slice_sizes` elements of each axis from `start_indices`, integer scalars, on.
+    """Return `slice_sizes` elements of each axis from `start_indices`, integer scalars, on.
 
-    Starts are moved so that the slice lies within the array; negative ones count from the end
-    unless that is turned off.  Raises ShapeError where the sizes exceed the array.
+    Starts are clamped so that the slice is within the array; negative ones count from the end
+    unless that is turned off.  Raises ShapeError if the sizes exceed the array.
 
     >>> dynamic_slice(iota("int32", 5), (3,), (2,))
     Array([3, 4], dtype=int32)
@@ -285,7 +285,7 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """`slice_size` elements of one axis from a dynamic index on; see `dynamic_slice`."""
+    """Return `slice_size` elements of one axis from a dynamic index on; see `dynamic_slice`."""
     shape = shape_of(operand)
     position = canonical_axis(axis, len(shape))
     sizes = list(shape)
@@ -303,7 +303,7 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The slice at a dynamic index of one axis, with that axis (of length 1) or without."""
+    """Return the slice at a dynamic index of one axis, with that axis (of length 1) or without."""
     result = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
     )
@@ -318,10 +318,10 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The array with `update` written at `start_indices`, moved so that it lies within.
+    """Return the array with `update` written at `start_indices`, clamped so that it is within.
 
-    Raises ShapeError where the update has another rank or exceeds the array, DTypeError where
-    dtypes differ.
+    Raises ShapeError if the update has another rank or exceeds the array, DTypeError if dtypes
+    differ.
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
     return slicing.dynamic_update_slice_p.bind(operand, update, *starts)
@@ -336,7 +336,7 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with `update` written from a dynamic index of one axis on."""
+    """Return the array with `update` written along one axis from a dynamic index on."""
     shape = shape_of(operand)
     starts = _along(shape, start_index, canonical_axis(axis, len(shape)))
     return dynamic_update_slice(
@@ -353,7 +353,7 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array with one slice of an axis, at a dynamic index, replaced by `update`.
+    """Return the array with one slice of an axis, at a dynamic index, replaced by `update`.
 
     The update may come without that axis.
     """

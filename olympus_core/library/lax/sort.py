@@ -8,14 +8,14 @@ from typing import overload
 
 import numpy as np
 
-from olympus_core.avals import get_aval
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.shape import iota_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
 from olympus_core.primitives.sort import sort_p, top_k_p
-from olympus_core.tracer import Array
 
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
@@ -45,7 +45,7 @@ def sort(
 ) -> Array | tuple[Array, ...]:
     """Sort an array along `dimension`, or a sequence of arrays of one shape by the first ones.
 
-    num_keys: how many of the arrays are keys, compared in order; the rest follows them.
+    num_keys: the number of leading arrays that are keys, compared in order; the others follow.
     is_stable: keep the order of equal keys.  NaNs come last, and -0 equals 0.
 
     Raises ShapeError for arrays of different shapes, or a dimension that they do not have.
@@ -66,17 +66,17 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """The sorted `keys`, and `values` in the same order."""
+    """Return the sorted `keys`, and `values` in the same order."""
     first, second = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
     return first, second
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
-    """The `k` greatest elements along `axis`, in falling order, and their indices as int32.
+    """Return the `k` greatest elements along `axis`, descending, and their indices as int32.
 
     Of equal elements the first comes first; a NaN is greater than all.
 
-    Raises ShapeError where the axis has fewer than k elements.
+    Raises ShapeError if the axis has fewer than k elements.
 
     >>> top_k(array([3., 1., 2.]), 2)
     [Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32)]
@@ -101,10 +101,10 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The `k` greatest elements along an axis, in falling order, and their indices.
+    """Return the `k` greatest elements along an axis, descending, and their indices.
 
-    The result is exact, so a recall of 1, whatever `recall_target` allows; the options that
-    trade exactness for speed have no effect.
+    The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
+    speed have no effect.
     """
     values, indices = top_k(operand, k, axis=reduction_dimension)
     return values, indices
@@ -118,10 +118,10 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Array, Array]:
-    """The `k` least elements along an axis, in rising order, and their indices.
+    """Return the `k` least elements along an axis, ascending, and their indices.
 
-    The result is exact, so a recall of 1, whatever `recall_target` allows; the options that
-    trade exactness for speed have no effect.
+    The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
+    speed have no effect.
     """
     check_arrays("approx_min_k", operand)
     aval = get_aval(operand)

@@ -1,4 +1,4 @@
-"""Control flow as Python: what `cond`, `while_loop` and `scan` are where `disable_jit` is on."""
+"""Control flow run by Python: `cond`, `while_loop` and `scan` under `disable_jit`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from olympus_core import tree
-from olympus_core.context import state
-from olympus_core.errors import ConcretizationError
+from olympus_core.base import tree
+from olympus_core.base.context import state
+from olympus_core.base.errors import ConcretizationError
+from olympus_core.ir.tracer import Tracer
 from olympus_core.library.lax.slicing import dynamic_index_in_dim
 from olympus_core.library.promotion import promote_dtypes
 from olympus_core.primitives.joining import stack_p
-from olympus_core.tracer import Tracer
 from olympus_core.transforms.data import is_float0
 
 __all__ = ["branch", "fold", "repeat", "wanted"]
@@ -23,19 +23,19 @@ _T = TypeVar("_T")
 
 
 def wanted(*decisive: Any) -> bool:
-    """Whether Python is to run the control flow that these values decide: they are known."""
+    """Return True if Python is to run control flow that depends on these values."""
     return state.disable_jit and not any(isinstance(x, Tracer) for x in decisive)
 
 
 def branch(index: Any, branches: Sequence[Callable[..., _T]], operands: Sequence[Any]) -> _T:
-    """The result of the branch of the index, clamped to the range there is."""
+    """Return the result of the branch at the index, clamped to the valid range."""
     return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
 
 
 def repeat(
     cond_fun: Callable[[_T], Any], body_fun: Callable[[_T], _T], start: _T
 ) -> tuple[bool, _T]:
-    """(True, the last value); (False, the first) where a traced value decides."""
+    """Run a while loop; return (True, last value), or (False, first) if a condition is traced."""
     value = start
     try:
         while cond_fun(value):
@@ -48,7 +48,7 @@ def repeat(
 def fold(
     f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    """(carry, stacked ys) of `f` over the leading axes of `xs`; `length` is at least 1."""
+    """Fold `f` over the leading axes of `xs`: (carry, stacked ys); `length` is at least 1."""
     rows: list[Any] = []
     for i in range(length):
         place = length - 1 - i if reverse else i

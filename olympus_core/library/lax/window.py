@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_core.avals import Shape, get_aval
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import Primitive
 from olympus_core.library.lax.reduction import Combiner
-from olympus_core.primitive import Primitive
 from olympus_core.primitives.reduction import (
     Reduction,
     reduce_max_p,
@@ -38,12 +38,12 @@ _WINDOWED: dict[Reduction, Primitive] = {
 }
 
 
-#: what `padding` may be: a name, or a pair (low, high) for each axis
+#: the values of `padding`: a name, or a pair (low, high) for each axis
 PaddingLike = str | Sequence[tuple[int, int]]
 
 
 def ints(values: Any) -> tuple[int, ...]:
-    """A sequence of ints as a tuple of Python ints."""
+    """Return a sequence of ints as a tuple of Python ints."""
     return tuple([int(v) for v in values])
 
 
@@ -53,10 +53,10 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: PaddingLike,
 ) -> list[tuple[int, int]]:
-    """The (low, high) padding of each dimension that a name asks for.
+    """Return the (low, high) padding of each dimension for a padding name.
 
-    padding: "VALID" for none; "SAME" for as many windows as strides fit into the input, with the
-    odd element of padding at the end; "SAME_LOWER" with the odd one at the start.
+    padding: "VALID" for none; "SAME" for as many windows as strides in the input, with the odd
+    element of padding at the end; "SAME_LOWER" with the odd one at the start.
 
     Raises ShapeError for another name.
 
@@ -86,7 +86,7 @@ def pads_of(
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> Padding:
-    """Padding as pairs of ints, of a name or of pairs; the name is for the dilated sizes."""
+    """Return padding by name or by pairs as pairs of ints; a name refers to the dilated sizes."""
     if not isinstance(padding, str):
         try:
             return tuple([(int(low), int(high)) for low, high in padding])
@@ -107,7 +107,7 @@ def _window(
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> dict[str, Any]:
-    """The parameters of a window primitive."""
+    """Return the parameters of a window primitive."""
     ones = (1,) * len(shape)
     window = ints(window_dimensions)
     strides, base, dilation = (
@@ -139,12 +139,12 @@ def reduce_window(
 ) -> Any:
     """Reduce each window of an array, or of a tree of arrays of one shape.
 
-    init_value and computation: as for `reduce`; what pads the array is the initial value.
-    window_dimensions: the window's shape, one int per axis of the operand; window_strides: how
-    far it moves (1 by default); padding: pairs (low, high), "VALID", "SAME" or "SAME_LOWER";
+    init_value and computation: as for `reduce`; the initial value pads the array.
+    window_dimensions: the window's shape, one int per axis of the operand; window_strides: the
+    distance of windows (1 by default); padding: pairs (low, high), "VALID", "SAME" or "SAME_LOWER";
     base_dilation, window_dilation: the distance of elements in the operand, and in the window.
 
-    Raises ShapeError or DTypeError where these do not fit.
+    Raises ShapeError or DTypeError if these do not match.
 
     >>> reduce_window(array([1., 3., 2.]), -inf, max, (2,))
     Array([3., 3.], dtype=float32)
@@ -173,7 +173,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """The shape of `reduce_window`'s result."""
+    """Return the shape of `reduce_window`'s result."""
     shape = ints(operand_shape)
     params = _window(
         shape, window_dimensions, window_strides, padding, base_dilation, window_dilation

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ShapeError
 from olympus_core.control.custom_jvp import custom_jvp
-from olympus_core.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
@@ -27,9 +29,7 @@ from olympus_core.library.numpy.elementwise.exponential import expm1, logaddexp,
 from olympus_core.library.numpy.elementwise.trigonometric import tanh
 from olympus_core.library.operands import choose, operand, scalar
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import relu_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "celu",
@@ -67,7 +67,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 
 def _array(name: str, x: ArrayLike) -> Array:
-    """The operand as an array: what operators and methods apply to."""
+    """Return the operand as an array, which has operators and methods."""
     return asarray(operand(name, x)[0])
 
 
@@ -77,7 +77,7 @@ def identity(x: ArrayLike) -> Array:
 
 
 def relu(x: ArrayLike) -> Array:
-    """max(x, 0); the slope at 0 is 0."""
+    """max(x, 0), with derivative 0 at 0."""
     check_arrays("relu", x)
     if get_aval(x).dtype == dtypes.bool_:
         return maximum(x, 0)
@@ -98,7 +98,7 @@ def _relu6_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
 
 @composite()
 def relu6(x: ArrayLike) -> Array:
-    """min(max(x, 0), 6); the slopes at 0 and 6 are 0."""
+    """min(max(x, 0), 6), with derivative 0 at 0 and 6."""
     return _relu6(x)
 
 
@@ -121,7 +121,7 @@ def _softplus_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any
 @composite()
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), without overflow."""
-    # a bool beside an int is of a weak type
+    # the sum of a bool and an int is weakly typed
     floats, _ = promote_inexact(_array("softplus", x), 0)
     is_complex = dtypes.kind(floats.dtype) == "c"
     return logaddexp(floats, 0.0) if is_complex else _softplus(floats)
@@ -174,7 +174,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, elsewhere alpha * (exp(x) - 1): Clevert et al. (2015)."""
     x = _array("elu", x)
     is_positive = x > 0
-    # the branch not taken is of 0, lest its derivative overflow
+    # the unused branch gets 0, so that its derivative does not overflow
     negative = alpha * expm1(choose("elu", is_positive, 0.0, x))
     return choose("elu", is_positive, x, negative)
 
@@ -225,7 +225,7 @@ hard_swish = hard_silu
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the normal distribution's cdf of x: Hendrycks and Gimpel (2016).
 
-    `approximate` has the cdf by tanh, as in that paper, instead of erfc.
+    `approximate` computes the cdf by tanh, as in that paper, instead of erfc.
     """
     floats = promote_inexact(_array("gelu", x))[0]
     dtype = floats.dtype

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: means of values, weighted by how queries and keys agree.
+"""Scaled dot-product attention: means of values, weighted by the match of queries and keys.
 
 Axes: B batch, T queries, S keys, N query heads, K key heads (N is a multiple), H features.
 Logits and probabilities are float32, whatever the dtype of the operands.
@@ -11,10 +11,12 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.shape import broadcasted_iota, reshape, transpose
 from olympus_core.library.numpy.creation.array import asarray
@@ -23,8 +25,6 @@ from olympus_core.library.numpy.products.einsum import einsum
 from olympus_core.library.operands import choose, scalar
 from olympus_core.library.promotion import convert
 from olympus_core.library.softmax import logsumexp, softmax
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = ["dot_product_attention"]
 
@@ -33,7 +33,7 @@ Window = tuple[int, int] | None
 
 
 def _rank4(name: str, x: ArrayLike) -> Array:
-    """An operand with leading axes of size 1 up to rank 4."""
+    """Return an operand with leading axes of size 1 added up to rank 4."""
     x = asarray(x)
     if x.ndim > 4:
         raise ShapeError(f"attention needs {name} of rank 4 at most, and got shape {x.shape}")
@@ -65,7 +65,7 @@ def _lengths(name: str, lengths: Any, batch: int) -> Any:
 
 
 def _positions(t: int, s: int, is_causal: bool, window: Window) -> list[Any]:
-    """Which keys each query may see by their positions: bool arrays (1, 1, T, S)."""
+    """Return the masks of the keys that each query may attend to: bool arrays (1, 1, T, S)."""
     if not is_causal and window is None:
         return []
     rows, columns = (broadcasted_iota(INT32, (1, 1, t, s), axis) for axis in (2, 3))
@@ -86,13 +86,13 @@ def _padding(t: int, s: int, query_lengths: Any, key_lengths: Any) -> list[Any]:
 
 
 def _lowest(dtype: DType) -> Any:
-    """A logit that is 0 as a probability, and that sums of a few cannot overflow with."""
+    """Return a logit whose probability is 0, and of which a few can be summed without overflow."""
     most = min(float(dtypes.finfo(dtype).max), float(dtypes.finfo(FLOAT32).max))
     return scalar(-0.7 * most, dtype)
 
 
 def _logits(query: Any, key: Any, scale: Any) -> Any:
-    """(B, N, T, S), at least float32."""
+    """Return the logits (B, N, T, S), at least float32."""
     (batch, t, heads, size), (s, key_heads) = query.shape, key.shape[1:3]
     dtype = dtypes.promote((query.dtype, False), (FLOAT32, False))[0]
     multiply = functools.partial(einsum, preferred_element_type=dtype)
@@ -106,7 +106,7 @@ def _logits(query: Any, key: Any, scale: Any) -> Any:
 
 
 def _encoded(probabilities: Any, value: Any) -> Any:
-    """(B, T, N, H)."""
+    """Return the encoded values (B, T, N, H)."""
     (batch, heads, t, s), (_, _, key_heads, size) = probabilities.shape, value.shape
     if heads == key_heads:
         return einsum("BNTS,BSNH->BTNH", probabilities, value)
@@ -127,7 +127,7 @@ def _attend(
     window: Window,
     with_residual: bool,
 ) -> Any:
-    """The encoded values; with the residual, the log-sum-exp of each query's logits too."""
+    """Return the encoded values and, with the residual, the log-sum-exp of each query's logits."""
     logits = _logits(query, key, scale)
     dtype, (t, s) = logits.dtype, logits.shape[2:]
     if bias is not None:
@@ -213,13 +213,13 @@ def dot_product_attention(
     """softmax(scale * query @ key.T + bias) @ value for each head: Vaswani et al. (2017).
 
     query (B, T, N, H), key and value (B, S, K, H), or all without B; the result is like query.
-    bias and the bool mask (True: to be seen) broadcast to (B, N, T, S).  `scale` is 1 / sqrt(H) by
-    default.  Further masks: `is_causal`; the int32[B] lengths of sequences that are padded; and
-    `local_window_size`, the keys to be seen to the left and right of each query.
+    bias and the bool mask (True: attended to) broadcast to (B, N, T, S).  `scale` is 1 / sqrt(H) by
+    default.  Further masks: `is_causal`; the int32[B] lengths of padded sequences; and
+    `local_window_size`, the number of keys to the left and right of each query that it attends to.
 
-    With `return_residual` it gives (result, log-sum-exp of the logits, (B, T, N)).
+    With `return_residual` the result is (encoded, log-sum-exp of the logits, (B, T, N)).
 
-    Raises ShapeError or DTypeError for operands that do not fit, ArgumentError (a ValueError) for
+    Raises ShapeError or DTypeError for operands that do not match, ArgumentError (a ValueError) for
     an `implementation` other than "xla".
     """
     if implementation not in (None, "xla"):
@@ -238,7 +238,7 @@ def dot_product_attention(
     if isinstance(window, int):
         window = (window, window)
     elif window is not None:
-        left, right = window  # a list is as good
+        left, right = window  # a list is allowed too
         window = (left, right)
     scale = float(1 / np.sqrt(query.shape[3])) if scale is None else scale
     options: dict[str, Any] = {"is_causal": is_causal, "window": window}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis, list_axis, one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
@@ -17,17 +19,15 @@ from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import maximum, subtract
 from olympus_core.library.numpy.reductions.statistics import mean as mean_of
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 
 __all__ = ["one_hot", "standardize"]
 
 
 def _has_classes(dtype: dtypes.DType, count: int) -> bool:
-    """Whether `count` classes have different numbers in a dtype, or it is a float dtype."""
+    """Return True if a dtype is float, or can represent `count` class numbers."""
     kind = dtypes.kind(dtype)
     return kind != "b" and (kind not in "iu" or count - 1 <= dtypes.iinfo(dtype).max)
 
@@ -35,10 +35,10 @@ def _has_classes(dtype: dtypes.DType, count: int) -> bool:
 def one_hot(
     x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
 ) -> Array:
-    """1 at position x of a new axis of `num_classes` elements, 0 elsewhere.
+    """Return 1 at index x of a new axis of `num_classes` elements, 0 elsewhere.
 
-    An x outside of range gives zeros.  `axis` is the new axis's place in the result; the dtype
-    is the default float.
+    An x out of range gives zeros.  `axis` is the index of the new axis in the result; the dtype is
+    the default float.
 
     >>> one_hot(numpy.array([0, 2]), 3)
     Array([[1., 0., 0.],
@@ -78,10 +78,11 @@ def standardize(
 ) -> Array:
     """(x - mean) / sqrt(variance + epsilon), by default those along `axis`.
 
-    The variance is mean(x**2) - mean(x)**2, or with the algorithm "stable" that of x - mean.
+    The variance is mean(x**2) - mean(x)**2, or with the algorithm "stable" the variance of
+    x - mean.
 
     Raises ArgumentError (a ValueError) for another algorithm, and for complex values with the
-    algorithm "fast", whose variance has to be kept from falling below 0.
+    algorithm "fast", which clamps the variance at 0.
     """
     check_arrays("standardize", x, *[a for a in (mean, variance, where) if a is not None])
     values = asarray(x)

@@ -1,6 +1,6 @@
-"""Initializers: functions of a key, a shape and a dtype that draw a layer's first weights.
+"""Initializers: functions of a key, a shape and a dtype that draw a layer's initial weights.
 
-The variance of `variance_scaling` keeps that of activations (by fan in) or gradients (by fan out)
+`variance_scaling` preserves the variance of activations (by fan in) or gradients (by fan out)
 from layer to layer: LeCun et al. (1998), Glorot and Bengio (2010), He et al. (2015).
 """
 
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.numpy.creation import array, fills
 from olympus_core.library.operands import scalar
 from olympus_core.library.random import normal as _normal
 from olympus_core.library.random import uniform as _uniform
 from olympus_core.library.random.keys import KeyLike, one_key
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "Initializer",
@@ -47,15 +47,15 @@ __all__ = [
 ]
 
 Axes = int | Sequence[int]
-# The standard deviations of normal variables cut off at 2: real ones, and of complex magnitude.
+# The standard deviations of normal variables truncated at 2: real, and of complex magnitude.
 _REAL_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208
 
 
 class Initializer(Protocol):
-    """A function that makes the first weights of a layer."""
+    """A function that returns the initial weights of a layer."""
 
     def __call__(self, key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
-        """Weights of a shape and dtype, drawn by a random key."""
+        """Return weights of a shape and dtype, drawn by a random key."""
 
 
 def _dtype(dtype: DTypeLike | None) -> DType:
@@ -63,17 +63,17 @@ def _dtype(dtype: DTypeLike | None) -> DType:
 
 
 def zeros(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
-    """Zeros; the key is not used."""
+    """Return zeros; the key is not used."""
     return fills.zeros(shape, _dtype(dtype))
 
 
 def ones(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
-    """Ones; the key is not used."""
+    """Return ones; the key is not used."""
     return fills.ones(shape, _dtype(dtype))
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of weights that all are `value`."""
+    """Return an initializer of weights that all are `value`."""
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -83,7 +83,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of weights drawn evenly from [0, scale)."""
+    """Return an initializer of weights uniform in [0, scale)."""
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -94,7 +94,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of normal weights of mean 0 and the given standard deviation."""
+    """Return an initializer of normal weights of mean 0 and standard deviation `stddev`."""
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -110,7 +110,7 @@ def truncated_normal(
     lower: ArrayLike = -2.0,
     upper: ArrayLike = 2.0,
 ) -> Initializer:
-    """An initializer of normal weights between `lower` and `upper`, times `stddev`."""
+    """Return an initializer of normal weights between `lower` and `upper`, times `stddev`."""
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -126,7 +126,7 @@ def _size(shape: Shape, axes: Axes) -> int:
 
 
 def _fans(shape: Shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    """How many inputs an output has, and how many outputs an input."""
+    """Return the number of inputs of an output, and the number of outputs of an input."""
     if in_axis == -2 and len(shape) <= 1:
         raise ShapeError(
             f"the fans of weights of shape {shape} are not known: they need two axes",
@@ -166,7 +166,7 @@ def _drawn_uniform(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
 
 
 def _turned(radius: Callable[[Array], Array], key: Any, shape: Shape, dtype: DType) -> Array:
-    """Complex numbers of a radius of a uniform variable, at an angle drawn evenly."""
+    """Return complex numbers with the radius of a uniform variable, and a uniform angle."""
     keys = _uniform.subkeys(one_key("an initializer", key))
     u, turn = (_uniform.uniform(k, shape, dtypes.to_real(dtype)) for k in keys)
     angle = scalar(2j * np.pi, dtype) * lax.convert_element_type(turn, dtype)
@@ -189,14 +189,14 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """An initializer of weights of variance scale / fan.
+    """Return an initializer of weights of variance scale / fan.
 
-    The fan is that of `mode`: "fan_in", "fan_out", their mean "fan_avg" or their geometric mean
+    `mode` selects the fan: "fan_in", "fan_out", their mean "fan_avg" or their geometric mean
     "fan_geo_avg".  The distribution is "truncated_normal" (at 2 standard deviations), "normal" or
-    "uniform".  Axes that are neither in, out nor batch are those of a window.
+    "uniform".  Axes that are neither in, out nor batch are window axes.
 
     Raises ArgumentError (a ValueError) for another mode or distribution; the initializer raises
-    ShapeError for a shape whose fans are not known.
+    ShapeError for a shape whose fans are unknown.
     """
     for what, value, known in (
         ("mode", mode, _MODES),
@@ -219,7 +219,7 @@ def variance_scaling(
 if TYPE_CHECKING:
 
     class _Scaled(Protocol):
-        """`variance_scaling` of a scale, a mode and a distribution."""
+        """The function `variance_scaling` with fixed scale, mode and distribution."""
 
         def __call__(
             self,

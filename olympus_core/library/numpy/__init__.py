@@ -3,16 +3,16 @@
 `creation`      arrays from values, shapes and ranges: `array`, `zeros`, `arange`, `eye`, `meshgrid`
 `manipulation`  shapes and orders: `reshape`, `transpose`, `concatenate`, `split`, `tile`, `pad`
 `indexing`      `x[...]`, `x.at[...]`, `take`, `select`, `unravel_index`
-`elementwise`   a number for each element: arithmetic, logic, bits, rounding, trigonometry
-`reductions`    a number for many: sums, extrema, means, quantiles, histograms; cumulative sums
+`elementwise`   one number for each element: arithmetic, logic, bits, rounding, trigonometry
+`reductions`    one number for many: sums, extrema, means, quantiles, histograms; cumulative sums
 `sorting`       sorting, searching (`where`, `argmax`), and sets
 `products`      `matmul`, `dot`, `einsum`, which every program imports
 `linalg`        the rest of linear algebra, imported when it is used
 `polynomials`   `polyval`, `polyfit`, `roots`
 `fft`           discrete Fourier transforms
 `signal`        convolution, windows, differences, interpolation
-`dtypes`        scalar types, and questions about dtypes
+`dtypes`        scalar types, and queries of dtypes
 `functional`    `vectorize`, `apply_along_axis`, `piecewise`
 `printing`      the options of printed arrays
-`array_api`     what the array API standard asks for
+`array_api`     the inspection functions of the array API standard
 """

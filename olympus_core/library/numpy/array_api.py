@@ -1,6 +1,6 @@
-"""What the array API standard asks of a namespace and of its arrays: what there is, and where.
+"""The functions that the array API standard requires for inspection of the namespace.
 
-The standard is that of December 2025, https://data-apis.org/array-api/2025.12/.
+The version of the standard is December 2025, https://data-apis.org/array-api/2025.12/.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import importlib
 from types import ModuleType
 from typing import Final
 
-from olympus_core import dtypes as types
 from olympus_core import xla
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes as types
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
 from olympus_core.library.numpy.dtypes.queries import isdtype
 from olympus_core.library.placement import check_device, placed
-from olympus_core.tracer import Array
 from olympus_core.xla import Device
 
 __all__ = [
@@ -28,10 +28,10 @@ __all__ = [
 
 __array_api_version__: Final = "2025.12"
 
-#: a later version has all that an earlier one has
+#: a later version includes all functions of an earlier one
 _VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", __array_api_version__)
 
-#: the dtypes that the standard knows
+#: the dtypes of the standard
 _NAMES: Final = (
     "bool",
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -40,24 +40,24 @@ _NAMES: Final = (
 
 
 class Info:
-    """Answers about `olympus.numpy`, as the array API standard asks them."""
+    """The inspection of `olympus.numpy`, with the methods of the array API standard."""
 
     def capabilities(self) -> dict[str, bool | int]:
-        """What the namespace can do: traced arrays have no shapes that depend on their values."""
+        """Return the capabilities: no shapes of traced arrays depend on their values."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> xla.Device:
-        """The device that arrays are put on when none is named."""
+        """Return the device of arrays that are created without a `device`."""
         return xla.devices()[0]
 
     def devices(self) -> tuple[xla.Device, ...]:
-        """The devices that the keyword `device` takes."""
+        """Return the devices that the keyword `device` accepts."""
         return tuple(xla.devices())
 
     def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:
-        """The dtype of each kind that arrays have where none is named; the same on all devices.
+        """Return the default dtype of each kind; it is the same on all devices.
 
-        Raises ArgumentError for what is not a device.
+        Raises ArgumentError for a value that is not a device.
         """
         check_device(device)
         integer = types.default_dtype("i")
@@ -71,10 +71,10 @@ class Info:
     def dtypes(
         self, *, device: Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, DType]:
-        """The dtypes of the standard that arrays can have, by name: all, or those of a kind.
+        """Return the supported dtypes of the standard by name: all, or those of a kind.
 
-        64-bit ones are among them while they are enabled.  `kind` is one that `isdtype` takes.
-        Raises ArgumentError for another, and for what is not a device.
+        They include 64-bit dtypes if x64 is enabled.  `kind` is a kind that `isdtype` accepts.
+        Raises ArgumentError for another kind, and for a value that is not a device.
 
         >>> list(Info().dtypes(kind="real floating"))
         ['float32']
@@ -93,7 +93,7 @@ class Info:
 
 
 def __array_namespace_info__() -> Info:
-    """What the array API standard lets a program ask about the namespace.
+    """Return the inspection object of the namespace, as in the array API standard.
 
     >>> __array_namespace_info__().default_dtypes()["integral"]
     dtype('int32')
@@ -102,9 +102,9 @@ def __array_namespace_info__() -> Info:
 
 
 def array_namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
-    """The namespace with the functions of the array API standard: `olympus.numpy`.
+    """Return the namespace with the functions of the array API standard: `olympus.numpy`.
 
-    Raises ArgumentError for a version of the standard that is not there.
+    Raises ArgumentError for an unsupported version of the standard.
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ArgumentError(
@@ -115,9 +115,9 @@ def array_namespace(self: Array, /, *, api_version: str | None = None) -> Module
 
 
 def to_device(self: Array, device: Device | None, /, *, stream: None = None) -> Array:
-    """The array on `device`; a traced array stays as it is.
+    """Return the array on `device`; a traced array is unchanged.
 
-    Raises ArgumentError for what is not a device, and for a stream, which CPUs do not have.
+    Raises ArgumentError for a value that is not a device, and for a stream, which CPUs lack.
     """
     if stream is not None:
         raise ArgumentError(f"to_device takes no stream here: it is None, and was {stream!r:.80}")

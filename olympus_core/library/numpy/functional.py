@@ -1,6 +1,6 @@
 """Functions that apply a user's function to parts of arrays: `vectorize`, `piecewise`.
 
-The leading axes of `vectorize`'s arguments are broadcast against each other; each is a `vmap`.
+The leading axes of `vectorize`'s arguments broadcast against each other; each is a `vmap`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.base.source import function_name
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArraySequence, DTypeLike, ShapeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.ranges import arange
@@ -22,9 +25,6 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_
 from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
-from olympus_core.library.typing import ArrayLike, ArraySequence, DTypeLike, ShapeLike
-from olympus_core.source import function_name
-from olympus_core.tracer import Array
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = [
@@ -43,11 +43,10 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Array:
-    """For each element, the function of the last condition that holds, applied to it.
+    """Apply to each element the function of the last condition that is True for it.
 
     `funclist` has functions of an array (called with `args` and `kw` too) or values, one for each
-    condition, and perhaps one more for where none holds (0 otherwise).  Raises ArgumentError for
-    another number.
+    condition, and optionally a default (0 otherwise).  Raises ArgumentError for another number.
 
     >>> piecewise(asarray([-1.0, 2.0]), [asarray([True, False])], [lambda v: -v, 7.0])
     Array([1., 7.], dtype=float32)
@@ -82,7 +81,7 @@ _SIGNATURE = re.compile(rf"(?:{_CORE}(?:,{_CORE})*)?->{_CORE}(?:,{_CORE})*")
 
 
 def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
-    """The core dimensions of the arguments and of the results."""
+    """Return the core dimensions of the arguments and of the results."""
     text = re.sub(r"\s", "", signature)
     if not _SIGNATURE.fullmatch(text):
         raise ArgumentError(
@@ -97,7 +96,7 @@ def _parsed(signature: str) -> tuple[list[Core], list[Core]]:
 
 
 def _bind_sizes(sizes: dict[str, int], core: Core, shape: Shape, what: str) -> None:
-    """Record the sizes of named dimensions; raises ShapeError where they do not agree."""
+    """Record the sizes of named dimensions; raise ShapeError if they are not equal."""
     if len(shape) != len(core):
         raise ShapeError(
             f"vectorize: {what} needs the core dimensions ({','.join(core)}), and has the shape "
@@ -118,14 +117,14 @@ def vectorize(
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """The function of arrays that applies `pyfunc` to all of their elements, broadcast.
+    """Return the function of arrays that applies `pyfunc` to all of their elements, broadcast.
 
-    excluded: the positions and names of arguments that are passed as they are.  signature: the
-    core dimensions of the arguments and of the results, such as "(m,n),(n)->(m)": the last axes,
-    which `pyfunc` gets and returns; none unless given.  Other arguments are arrays.
+    excluded: the positions and names of arguments that are passed unchanged.  signature: the core
+    dimensions of the arguments and of the results, such as "(m,n),(n)->(m)": the last axes, which
+    `pyfunc` gets and returns; by default none.  Other arguments are arrays.
 
     Raises ArgumentError for a wrong signature or exclusion; when it is called, ArgumentError for
-    another number of arguments or results, and ShapeError for shapes that do not fit.
+    another number of arguments or results, and ShapeError for shapes that do not match.
 
     >>> product = vectorize(dot, signature="(n),(n)->()")
     >>> product(ones((4, 3)), ones(3))
@@ -180,7 +179,7 @@ def _applied(
 
 
 def _checked(call: Callable[..., Any], outs: list[Core], sizes: dict[str, int]) -> Any:
-    """The function, whose results have the shapes that the signature says."""
+    """Return the function with a check of its results' shapes against the signature."""
 
     def checked(*args: Any) -> Any:
         found = call(*args)
@@ -199,7 +198,7 @@ def _checked(call: Callable[..., Any], outs: list[Core], sizes: dict[str, int]) 
 
 
 def _mapped(call: Callable[..., Any], arrays: list[Any], loops: Sequence[Shape]) -> Any:
-    """The function mapped over the loop axes, from the first; those of size 1 are repeated."""
+    """Return the function mapped over the loop axes in order; axes of size 1 are repeated."""
     shape = broadcast_shapes(*loops) if loops else ()
     mapped, lone = call, []
     present = [[len(shape) - len(s) + i for i, n in enumerate(s) if n != 1] for s in loops]
@@ -220,10 +219,10 @@ def _mapped(call: Callable[..., Any], arrays: list[Any], loops: Sequence[Shape])
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
 ) -> Any:
-    """`func1d(a, *args, **kwargs)` for each vector `a` along an axis of an array.
+    """Apply `func1d(a, *args, **kwargs)` to each vector `a` along an axis of an array.
 
-    The axes of its results, arrays or trees of them, stand in the place of that axis.  Raises
-    ShapeError for an axis that `arr` does not have.
+    The axes of its results, arrays or trees of them, replace that axis.  Raises ShapeError for an
+    axis that `arr` does not have.
 
     >>> apply_along_axis(sum, 0, ones((2, 3)))
     Array([2., 2., 2.], dtype=float32)
@@ -244,10 +243,10 @@ def apply_along_axis(
 def fromfunction(
     function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
-    """`function(i, j, ..., **kwargs)` for each index of an array of the given shape.
+    """Call `function(i, j, ..., **kwargs)` for each index of an array of the given shape.
 
-    The function gets scalars of `dtype`, one for each axis; what dimensions its result has come
-    after those of `shape`.  Raises ShapeError for a shape that is not one.
+    The function gets scalars of `dtype`, one for each axis; the dimensions of its result follow
+    those of `shape`.  Raises ShapeError for an invalid shape.
 
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],
@@ -266,9 +265,9 @@ def fromfunction(
 def apply_over_axes(
     func: Callable[[Array, int], ArrayLike], a: ArrayLike, axes: Sequence[int]
 ) -> Array:
-    """`func(a, axis)` for each axis in turn; an axis that it reduces is kept, with length 1.
+    """Apply `func(a, axis)` for each axis in turn; a reduced axis remains, with length 1.
 
-    Raises ShapeError where a result has neither as many dimensions nor one fewer.
+    Raises ShapeError if a result has neither as many dimensions nor one fewer.
 
     >>> apply_over_axes(sum, ones((2, 3)), (0, 1))
     Array([[6.]], dtype=float32)

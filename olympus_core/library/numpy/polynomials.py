@@ -7,9 +7,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import fori_loop, scan
 from olympus_core.library.numpy.creation.array import asarray
@@ -29,8 +31,6 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "poly",
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def _coefficients(name: str, p: Any) -> Any:
-    """The operand of function `name`, which has an axis for its coefficients."""
+    """Return the operand of function `name`, which must have an axis of coefficients."""
     p, aval = operand(name, p)
     if not aval.ndim:
         raise ShapeError(f"{name} needs a vector of coefficients, and got {aval.long_name()}")
@@ -56,7 +56,7 @@ def _coefficients(name: str, p: Any) -> Any:
 
 @composite(static_argnames=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
-    """The value of a polynomial at each element of `x`, by Horner's rule.
+    """Evaluate a polynomial at each element of `x`, by Horner's rule.
 
     >>> polyval(asarray([1, 2, 3]), 2)
     Array(11, dtype=int32)
@@ -73,7 +73,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 
 def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
-    """Two vectors of coefficients in one dtype and of one length: zeros in front."""
+    """Return two vectors of coefficients in one dtype and of one length: zeros in front."""
     first, second = promote_dtypes(operand(name, a1)[0], operand(name, a2)[0])
     x, y = (atleast_1d(v) for v in (first, second))
     length = max(x.shape[0], y.shape[0])
@@ -86,7 +86,7 @@ def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
 
 @composite()
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The sum of two polynomials.
+    """Return the sum of two polynomials.
 
     >>> polyadd(asarray([1, 2]), asarray([3]))
     Array([1, 5], dtype=int32)
@@ -97,13 +97,13 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @composite()
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials."""
+    """Return the difference of two polynomials."""
     x, y = _padded("polysub", a1, a2)
     return x - y
 
 
 def _trimmed(name: str, p: Any, trim: bool) -> Array:
-    """The vector without the zeros in front, where that is asked for."""
+    """Return the vector, without the leading zeros if `trim`."""
     x = atleast_1d(operand(name, p)[0])
     if not trim:
         return x
@@ -117,7 +117,7 @@ def _trimmed(name: str, p: Any, trim: bool) -> Array:
 
 
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
-    """The product of two polynomials, as floats.
+    """Return the product of two polynomials, as floats.
 
     >>> polymul(asarray([1.0, 1.0]), asarray([1.0, -1.0]))
     Array([ 1.,  0., -1.], dtype=float32)
@@ -133,7 +133,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
 @composite(static_argnames=("m",))
 def polyder(p: ArrayLike, m: int = 1) -> Array:
-    """The derivative of order `m` of a polynomial, as floats.  Raises ArgumentError for m < 0.
+    """Return the derivative of order `m` of a polynomial, as floats; raise ArgumentError for m < 0.
 
     >>> polyder(asarray([1.0, 2.0, 3.0]))
     Array([2., 2.], dtype=float32)
@@ -155,7 +155,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
 @composite(static_argnames=("m",))
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
-    """The integral of order `m` of a polynomial, as floats, with constants `k` (0 unless given).
+    """Return the integral of order `m` of a polynomial, as floats, with constants `k` (default 0).
 
     Raises ArgumentError for m < 0, ShapeError for another number of constants.
 
@@ -180,9 +180,9 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
 @composite()
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The polynomial with given zeros, and 1 as its first coefficient; of no zeros, 1.
+    """Return the polynomial with given zeros and leading coefficient 1; without zeros, 1.
 
-    Of a square matrix it is the characteristic polynomial.  Raises ShapeError for other shapes.
+    For a square matrix it is the characteristic polynomial.  Raises ShapeError for other shapes.
 
     >>> poly(asarray([1.0, 2.0]))
     Array([ 1., -3.,  2.], dtype=float32)
@@ -192,7 +192,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     if zeros_.shape == (0,):
         return ones((), zeros_.dtype)
     if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1] > 0:
-        # not before: linear algebra is not a part of importing olympus
+        # imported here because importing olympus does not import linear algebra
         from olympus_core.library.numpy.linalg.decompositions import eigvals
 
         zeros_ = eigvals(zeros_)
@@ -210,7 +210,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
-    """(quotient, remainder) of two polynomials.
+    """Return (quotient, remainder) of two polynomials.
 
     The remainder has the length of `u`, unless `trim_leading_zeros` (not under a trace).
 
@@ -308,14 +308,14 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | str = False,
 ) -> Array | tuple[Array, ...]:
-    """The polynomial of degree `deg` that fits the points (x, y) best, by least squares.
+    """Return the polynomial of degree `deg` with the best least-squares fit to points (x, y).
 
     x: a vector; y: a vector of its length, or a matrix with a set of values in each column.
-    rcond: singular values below `rcond` times the greatest count as 0; the precision of the
-    dtype times the number of points unless given.  w: a weight for each point, which multiplies
-    its residual.  full: also the sum of squared residuals, the rank, the singular values and
-    rcond.  cov: also the covariance matrix of the coefficients, scaled by the residuals, or with
-    "unscaled" not.
+    rcond: singular values below `rcond` times the greatest count as 0; by default the precision of
+    the dtype times the number of points.  w: a weight for each point, which multiplies its
+    residual.  full: also return the sum of squared residuals, the rank, the singular values and
+    rcond.  cov: also return the covariance matrix of the coefficients, scaled by the residuals
+    except for "unscaled".
 
     The columns of the Vandermonde matrix are scaled to length 1 before the solution.
 
@@ -325,7 +325,7 @@ def polyfit(
     >>> polyfit(array([0.0, 1.0, 2.0]), array([1.0, 3.0, 5.0]), 1)
     Array([2., 1.], dtype=float32)
     """
-    # not before: linear algebra is not a part of importing olympus
+    # imported here because importing olympus does not import linear algebra
     from olympus_core.library.numpy.linalg.equations import lstsq
 
     order = operator.index(deg) + 1
@@ -377,13 +377,13 @@ def _covariance(lhs: Any, scale: Any, residuals: Any, ndim: int, cov: bool | str
 
 
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
-    """The zeros of a polynomial, complex, as the eigenvalues of its companion matrix.
+    """Return the zeros of a polynomial, complex, as the eigenvalues of its companion matrix.
 
-    strip_zeros: take leading and trailing zeros off first, which needs values: in a trace it has
-    to be False, and a leading coefficient of 0 gives nan.
+    strip_zeros: remove leading and trailing zeros first, which needs values: under a trace it must
+    be False, and a leading coefficient of 0 gives nan.
 
-    Raises ShapeError for what is not a vector, ConcretizationError for a traced one where zeros
-    are to be stripped.
+    Raises ShapeError for an array that is not a vector, ConcretizationError for a traced one with
+    `strip_zeros`.
 
     >>> roots(array([1.0, -3.0, 2.0]))
     Array([2.+0.j, 1.+0.j], dtype=complex64)

@@ -1,11 +1,11 @@
-"""How arrays are printed: the options and the texts are NumPy's."""
+"""Printed arrays: the options and the texts are NumPy's."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from olympus_core.ir.tracer import Array
 from olympus_core.library.operands import operand
-from olympus_core.tracer import Array
 
 __all__ = [
     "array_repr",
@@ -15,7 +15,7 @@ __all__ = [
     "set_printoptions",
 ]
 
-#: the options of NumPy, which arrays of either library are printed by
+#: the options of NumPy, which apply to arrays of both libraries
 get_printoptions = np.get_printoptions
 printoptions = np.printoptions
 set_printoptions = np.set_printoptions
@@ -27,10 +27,10 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The text of an array with its type, as `repr` gives it, in lines of a given width.
+    """Return the text of an array with its type, like `repr`, in lines of a given width.
 
-    precision: how many digits follow the point; suppress_small: numbers that these do not show
-    are printed as 0.  What is not given is as `printoptions` has it.
+    precision: the number of digits after the point; suppress_small: print numbers too small for
+    these digits as 0.  The defaults are those of `printoptions`.
 
     Raises DTypeError for a value that is not an array, ConcretizationError for a traced array.
 
@@ -48,7 +48,7 @@ def array_str(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The text of an array's elements, as `str` gives it; the arguments are `array_repr`'s.
+    """Return the text of an array's elements, like `str`; the arguments are `array_repr`'s.
 
     >>> array_str(array([1, 2]))
     '[1 2]'

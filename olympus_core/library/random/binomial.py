@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import scan, while_loop
@@ -28,9 +30,7 @@ from olympus_core.library.random.uniform import (
     subkeys,
     unit_floats,
 )
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.random import random_split_p
-from olympus_core.tracer import Array
 
 __all__ = ["binomial", "multinomial"]
 
@@ -61,7 +61,7 @@ def _stirling_tail(k: Any) -> Any:
 
 
 def _inversion(key: Any, count: Any, p: Any, shape: Shape) -> Any:
-    """How many tries up to a success fit into `count` tries, one after the other."""
+    """Return the number of successes in `count` tries, as sums of geometric variables."""
     log_failure, own = lax.log1p(-p), p.dtype
 
     def again(state: Any) -> Any:
@@ -77,7 +77,7 @@ def _inversion(key: Any, count: Any, p: Any, shape: Shape) -> Any:
 
 
 def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
-    """Hormann's BTRS: "The generation of binomial random variates" (1993)."""
+    """Draw by Hormann's BTRS: "The generation of binomial random variates" (1993)."""
     own, failure = p.dtype, 1 - p
     deviation = lax.sqrt(count * p * failure)
     b = 1.15 + 2.53 * deviation
@@ -87,7 +87,7 @@ def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
     mode = lax.floor((count + 1) * p)
 
     def bound(k: Any) -> Any:
-        """The logarithm of k's chance over that of the mode."""
+        """Return the logarithm of k's probability over the mode's."""
         rest, rest_mode = count - k + 1, count - mode + 1
         return (
             (mode + 0.5) * lax.log((mode + 1) / (odds * rest_mode))
@@ -120,7 +120,7 @@ def _binomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     own = get_aval(p).dtype
     p, n = broadcast_to(p, shape), broadcast_to(convert(n, own), shape)
     is_rare = p < 0.5
-    q = lax.select(is_rare, p, 1 - p)  # the failures of what is frequent are rare
+    q = lax.select(is_rare, p, 1 - p)  # swap success and failure, so that the successes are rare
     is_no_chance, is_no_count = lax.ne(q, q) | (q < 0), lax.ne(n, n) | (n < 0)
     is_endless = lax.eq(lax.abs(n), np.asarray(np.inf, own)[()])
     q = where(is_no_chance, 0.01, q)
@@ -141,9 +141,10 @@ def binomial(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats with whole values: the successes among n tries of chance p.
+    """Return floats with whole values: the number of successes among n tries of probability p.
 
-    Of an invalid n or p, NaN.  Raises ArgumentError (a ValueError) for a dtype that is not a float.
+    The result for an invalid n or p is NaN.  Raises ArgumentError (a ValueError) for a dtype that
+    is not a float.
     """
     words, shape = one_key("binomial", key), result_shape("binomial", shape, n, p)
     return _binomial(words, n, p, shape=shape, dtype=float_dtype("binomial", dtype))
@@ -175,10 +176,10 @@ def multinomial(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats with whole values: how many of n draws have each of the outcomes of chances p.
+    """Return floats with whole values: the counts of the outcomes of n draws with probabilities p.
 
-    The outcomes are along the last axis of p, and of the result; `shape` is that of the result
-    without it, by default p's.  Raises ShapeError for parameters that do not fit, ArgumentError
+    The outcomes are along the last axis of p, and of the result; `shape` is the shape of the result
+    without it, by default p's.  Raises ShapeError for parameters that do not match, ArgumentError
     (a ValueError) for a dtype that is not a float.
     """
     words, chances = one_key("multinomial", key), shape_of(p)

@@ -1,6 +1,6 @@
 """Continuous distributions drawn by a formula of one uniform or normal variable.
 
-Where a distribution has a scale and a location, the standard one is drawn: multiply and add.
+Samples of a distribution with a scale and a location come from the standard one by scaling.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
 from olympus_core.library.random.keys import KeyLike
 from olympus_core.library.random.normal import normal_floats
 from olympus_core.library.random.uniform import constant, subkeys, uniform_floats, unit_floats
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.joining import unstack_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "cauchy",
@@ -41,12 +41,12 @@ __all__ = [
 
 
 def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Array:
-    """The formula of `exponential`: -log(1 - u), as u can be 0 and cannot be 1."""
+    """Compute `exponential` as -log(1 - u), as u can be 0 and cannot be 1."""
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
 def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Floats >= 0 of density exp(-x)."""
+    """Return floats >= 0 of density exp(-x)."""
     return draw("exponential", exponential_floats, key, shape, dtype)
 
 
@@ -57,7 +57,7 @@ def _laplace(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Floats of density exp(-|x|) / 2."""
+    """Return floats of density exp(-|x|) / 2."""
     return draw("laplace", _laplace, key, shape, dtype)
 
 
@@ -71,7 +71,7 @@ def _logistic(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Floats of density exp(-x) / (1 + exp(-x))**2."""
+    """Return floats of density exp(-x) / (1 + exp(-x))**2."""
     return draw("logistic", _logistic, key, shape, dtype)
 
 
@@ -81,18 +81,18 @@ def _cauchy(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Floats of density 1 / (pi * (x**2 + 1))."""
+    """Return floats of density 1 / (pi * (x**2 + 1))."""
     return draw("cauchy", _cauchy, key, shape, dtype)
 
 
 def gumbel_floats(key: Any, shape: Shape, dtype: DType) -> Any:
-    """The formula of `gumbel`: -log(-log u)."""
+    """Compute `gumbel` as -log(-log u)."""
     u = _above_zero(key, shape, dtype, "tiny")
     return lax.neg(lax.log(lax.neg(lax.log(u))))
 
 
 def gumbel_high(key: Any, shape: Shape, dtype: DType) -> Any:
-    """The formula of `gumbel` for two uniform draws: the second fills in a small first one."""
+    """Compute `gumbel` from two uniform draws: the second extends a small first one."""
     info = dtypes.finfo(dtype)
     high, low = unstack_p.bind(unit_floats(key, (2, *shape), dtype), axis=0)
     fine = lax.mul(low, constant(2.0 ** -int(info.nmant), dtype))
@@ -102,7 +102,7 @@ def gumbel_high(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def gumbel_formula(mode: str | None) -> Callable[..., Array]:
-    """The formula for a `mode`; ArgumentError (a ValueError) for one there is not."""
+    """Return the formula for a `mode`; raise ArgumentError (a ValueError) for an unknown one."""
     if mode not in (None, "low", "high"):
         raise ArgumentError(f"the mode of gumbel is 'low' or 'high', and not {mode!r}")
     return gumbel_high if mode == "high" else gumbel_floats
@@ -111,7 +111,7 @@ def gumbel_formula(mode: str | None) -> Callable[..., Array]:
 def gumbel(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, mode: str | None = None
 ) -> Array:
-    """Floats of density exp(-x - exp(-x)).
+    """Return floats of density exp(-x - exp(-x)).
 
     With `mode` "high" twice the bits are drawn, so that the greatest float32 is about 32, not 16.
     """
@@ -125,7 +125,7 @@ def _pareto(key: Any, b: Any, shape: Shape, dtype: DType) -> Any:
 def pareto(
     key: KeyLike, b: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats >= 1 of density b / x**(b + 1)."""
+    """Return floats >= 1 of density b / x**(b + 1)."""
     return draw("pareto", _pareto, key, shape, dtype, b)
 
 
@@ -137,7 +137,7 @@ def _rayleigh(key: Any, scale: Any, shape: Shape, dtype: DType) -> Any:
 def rayleigh(
     key: KeyLike, scale: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2))."""
+    """Return floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2))."""
     return draw("rayleigh", _rayleigh, key, shape, dtype, scale)
 
 
@@ -153,7 +153,7 @@ def weibull_min(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats >= 0 of density c / scale * (x / scale)**(c - 1) * exp(-(x / scale)**c)."""
+    """Return floats >= 0 of density c / scale * (x / scale)**(c - 1) * exp(-(x / scale)**c)."""
     shape = broadcast_shapes(canonical_shape(shape), shape_of(scale), shape_of(concentration))
     return draw("weibull_min", _weibull, key, shape, dtype, scale, concentration)
 
@@ -175,7 +175,7 @@ def triangular(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats in [left, right], whose density rises to `mode` and falls from there."""
+    """Return floats in [left, right], whose density rises to `mode` and falls from there."""
     return draw("triangular", _triangular, key, shape, dtype, left, mode, right)
 
 
@@ -195,7 +195,7 @@ def _wald(key: Any, mean: Any, shape: Shape, dtype: DType) -> Any:
 def wald(
     key: KeyLike, mean: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats > 0 of the inverse Gaussian distribution of a mean, and scale 1.
+    """Return floats > 0 of the inverse Gaussian distribution with a given mean and scale 1.
 
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
     roots", 1976.

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.shape import reshape, transpose
@@ -26,16 +28,14 @@ from olympus_core.library.random.uniform import (
     result_shape,
     unit_floats,
 )
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.reduction import argmax_p
-from olympus_core.tracer import Array
 
 __all__ = ["bernoulli", "categorical", "geometric", "rademacher"]
 
 
 def bernoulli_bools(key: Any, p: Any, shape: Shape, dtype: DType, mode: str = "low") -> Array:
-    """Whether uniform floats of `dtype` are below p; of two words in `mode` "high"."""
+    """Return True where uniform floats of `dtype`, of two words in `mode` "high", are below p."""
     if shape_of(p):
         p = broadcast_to(p, shape)
     if mode == "low":
@@ -54,10 +54,9 @@ def _bernoulli(key: Any, p: Any, shape: Shape, mode: str) -> Array:
 def bernoulli(
     key: KeyLike, p: ArrayLike = 0.5, shape: ShapeLike | None = None, mode: str = "low"
 ) -> Array:
-    """Bools that are True with probability p; by default of p's shape.
+    """Return bools that are True with probability p; by default of p's shape.
 
-    `mode` "high" draws twice the bits, for a p that is tiny.  Raises DTypeError for a p that is no
-    float.
+    `mode` "high" draws twice the bits, for tiny p.  Raises DTypeError for a p that is not a float.
 
     >>> bernoulli(key(0), 0.5, (2,)).dtype
     dtype('bool')
@@ -74,7 +73,7 @@ _rademacher = composite(static_argnames=("shape", "dtype"))(random_signs)
 
 
 def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """-1 or 1, with equal chances; the default dtype is the default integer."""
+    """-1 or 1, with equal probability; the default dtype is the default integer."""
     words, shape = one_key("rademacher", key), result_shape("rademacher", shape)
     dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     return _rademacher(words, shape=shape, dtype=dtype)
@@ -97,7 +96,7 @@ def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Array:
 def geometric(
     key: KeyLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Integers >= 1 of chance (1 - p)**(k - 1) * p: the tries up to the first success.
+    """Integers >= 1 of probability (1 - p)**(k - 1) * p: the number of tries to the first success.
 
     Raises ArgumentError (a ValueError) for a dtype that is not an integer.
     """
@@ -106,7 +105,7 @@ def geometric(
 
 
 def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
-    """The dtype of samples, by default the default integer; ArgumentError for another kind."""
+    """Return the dtype of samples, default integer by default; raise ArgumentError for others."""
     result = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind(result) not in "iu":
         raise ArgumentError(f"{name} needs an integer dtype, and got {dtypes.long_name(result)}")
@@ -115,7 +114,7 @@ def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
 
 @composite(static_argnames=("shape", "axis", "mode"))
 def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Array:
-    """The position of the greatest logit after Gumbel noise; `axis` is negative."""
+    """Return the index of the greatest logit after Gumbel noise; `axis` is negative."""
     aval = get_aval(logits)
     prefix, batch = shape[: len(shape) - aval.ndim + 1], shape[len(shape) - aval.ndim + 1 :]
     at = axis % aval.ndim
@@ -128,7 +127,7 @@ def _with_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str 
 
 @composite(static_argnames=("shape", "axis", "mode"))
 def _without_replacement(key: Any, logits: Any, shape: Shape, axis: int, mode: str | None) -> Array:
-    """The positions of the greatest logits after Gumbel noise."""
+    """Return the indices of the greatest logits after Gumbel noise."""
     aval = get_aval(logits)
     noisy = lax.add(gumbel_formula(mode)(key, aval.shape, aval.dtype), logits)
     at = axis % aval.ndim
@@ -150,10 +149,10 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
 ) -> Array:
-    """Positions along `axis`, with chances softmax(logits, axis), by the Gumbel-max trick.
+    """Indices along `axis`, with probabilities softmax(logits, axis), by the Gumbel-max trick.
 
     The result has the shape of `logits` without `axis`, or `shape`, which must end in one that
-    fits it.  Without `replace`, the leading part of `shape` draws distinct positions.
+    matches it.  Without `replace`, the leading part of `shape` draws distinct indices.
 
     >>> int(categorical(key(0), numpy.array([0.0, 100.0])))
     1

@@ -1,8 +1,8 @@
-"""What every sampler does: it draws by a formula, as one compiled program.
+"""The common procedure of all samplers: draw by a formula, as one compiled program.
 
-A formula is a function (key words, *parameters, shape, dtype) whose parameters are of the dtype
-and fit the shape.  Called eagerly, a draw is one program, compiled once for a formula, a shape and
-a dtype.
+A formula is a function (key words, *parameters, shape, dtype) whose parameters have the dtype and
+broadcast to the shape.  Called eagerly, a draw is one program, compiled once for a formula, a
+shape and a dtype.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import TypePromotionError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import TypePromotionError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_to, convert
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import float_dtype, result_shape
-from olympus_core.library.typing import DTypeLike, ShapeLike
-from olympus_core.tracer import Array
 
 __all__ = ["draw"]
 
@@ -42,11 +42,11 @@ def draw(
     *parameters: Any,
     kinds: str = "f",
 ) -> Array:
-    """Samples of the distribution `name`, by its formula.
+    """Return samples of the distribution `name`, by its formula.
 
-    `shape` is that of the result, or None for that of the parameters together.  Raises
-    ArgumentError for a dtype not of one of the `kinds`, ShapeError for parameters that do not fit,
-    TypePromotionError for complex ones of a real distribution.
+    `shape` is the shape of the result, or None for the broadcast shape of the parameters.  Raises
+    ArgumentError for a dtype not of one of the `kinds`, ShapeError for parameters that do not
+    match, TypePromotionError for complex ones of a real distribution.
     """
     words = one_key(name, key)
     dtype = float_dtype(name, dtype, kinds)

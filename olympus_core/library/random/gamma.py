@@ -1,7 +1,7 @@
 """Gamma samples, and distributions made of them.
 
 Gamma variables are drawn by the rejection method of Marsaglia and Tsang, "A simple method for
-generating gamma variables" (2000), for all elements at once: each has a key of its own, and keeps
+generating gamma variables" (2000), for all elements together: each has its own key, and keeps
 its values once it has accepted them.
 """
 
@@ -11,11 +11,13 @@ import math
 import operator
 from typing import Any, NamedTuple
 
-from olympus_core import tree
-from olympus_core.avals import Shape, shape_of
+from olympus_core.base import tree
+from olympus_core.base.avals import Shape, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ShapeError, TransformError
 from olympus_core.control.custom_jvp import custom_jvp
-from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError, TransformError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.lax.shape import reshape
@@ -35,10 +37,8 @@ from olympus_core.library.random.uniform import (
     unit_floats,
 )
 from olympus_core.library.softmax import softmax
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_split_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "ball",
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class _Candidate(NamedTuple):
-    """For each element: a key, a squared normal variable, its cube term, a uniform variable."""
+    """A squared normal variable, its cube term, a uniform variable, and the key of each element."""
 
     keys: Any
     x2: Any
@@ -63,13 +63,13 @@ class _Candidate(NamedTuple):
 
 
 def _split_each(keys: Any, num: int) -> list[Any]:
-    """`num` new keys of each key, as `num` arrays of keys."""
+    """Split each key into `num` new keys, as `num` arrays of keys."""
     parts: list[Any] = unstack_p.bind(random_split_p.bind(keys, shape=(num,)), axis=1)
     return parts
 
 
 def _replace(which: Any, new: Any, old: Any) -> Any:
-    """The trees of arrays `new` where `which`, an element of their first axis, else `old`."""
+    """Select the trees of arrays `new` where `which`, a bool for each row, else `old`."""
     return tree.map(
         lambda x, y: lax.select(_column(which) if x.ndim == 2 else which, x, y), new, old
     )
@@ -80,7 +80,7 @@ def _column(which: Any) -> Any:
 
 
 def _positive_cube_root(keys: Any, c: Any) -> tuple[Any, Any]:
-    """Normal x, and v = 1 + c * x, drawn until v is positive."""
+    """Return normal x, and v = 1 + c * x, drawn until v is positive."""
 
     def again(state: Any) -> Any:
         keys, _, v = state
@@ -94,7 +94,7 @@ def _positive_cube_root(keys: Any, c: Any) -> tuple[Any, Any]:
 
 
 def _accepted(keys: Any, d: Any, c: Any) -> Any:
-    """The accepted v of each element."""
+    """Return the accepted v of each element."""
 
     def is_rejected(s: _Candidate) -> Any:
         is_outside = s.u >= 1 - 0.0331 * (s.x2 * s.x2)
@@ -120,7 +120,7 @@ def _without_derivative(a: Any) -> Any:
 
 @_without_derivative.defjvp
 def _no_rule(primals: Any, tangents: Any) -> Any:
-    # that of the program would leave out that other candidates are accepted
+    # the program's derivative would ignore that other candidates are accepted
     raise TransformError(
         "gamma samples, and those made of them, have no derivative in their parameters",
         hint="stop the derivative with olympus.lax.stop_gradient of the parameters",
@@ -147,26 +147,26 @@ def _gamma(key: Any, a: Any, shape: Shape, dtype: DType, log_space: bool) -> Any
 
 
 def gamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
-    """The formula of `gamma`."""
+    """Compute `gamma`."""
     return _gamma(key, a, shape, dtype, False)
 
 
 def loggamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
-    """The formula of `loggamma`."""
+    """Compute `loggamma`."""
     return _gamma(key, a, shape, dtype, True)
 
 
 def gamma(
     key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0."""
+    """Return floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0."""
     return draw("gamma", gamma_floats, key, shape, dtype, a)
 
 
 def loggamma(
     key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Logarithms of gamma samples, exact where those are next to 0."""
+    """Return logarithms of gamma samples, exact near 0."""
     return draw("loggamma", loggamma_floats, key, shape, dtype, a)
 
 
@@ -184,7 +184,7 @@ def beta(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1)."""
+    """Return floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1)."""
     return draw("beta", _beta, key, shape, dtype, a, b)
 
 
@@ -195,7 +195,7 @@ def _dirichlet(key: Any, alpha: Any, shape: Shape, dtype: DType) -> Any:
 def dirichlet(
     key: KeyLike, alpha: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Points of the simplex of density proportional to the product of x**(alpha - 1).
+    """Return points of the simplex of density proportional to the product of x**(alpha - 1).
 
     `alpha` has the concentrations along its last axis; `shape` is that of the result without it.
     Raises ShapeError for a scalar `alpha`.
@@ -215,7 +215,7 @@ def _chisquare(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
 def chisquare(
     key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats >= 0 of the chi-square distribution of `df` degrees of freedom."""
+    """Return floats >= 0 of the chi-square distribution of `df` degrees of freedom."""
     return draw("chisquare", _chisquare, key, shape, dtype, df)
 
 
@@ -247,7 +247,7 @@ def _t(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
 def t(
     key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats of Student's t distribution of `df` degrees of freedom."""
+    """Return floats of Student's t distribution of `df` degrees of freedom."""
     return draw("t", _t, key, shape, dtype, df)
 
 
@@ -261,7 +261,7 @@ def _generalized_normal(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
 def generalized_normal(
     key: KeyLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Floats of density proportional to exp(-|x|**p)."""
+    """Return floats of density proportional to exp(-|x|**p)."""
     return draw("generalized_normal", _generalized_normal, key, shape, dtype, p)
 
 
@@ -276,7 +276,7 @@ def _ball(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
 def ball(
     key: KeyLike, d: int, p: ArrayLike = 2, shape: ShapeLike = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Points of the unit ball of the p-norm in `d` dimensions, drawn evenly.
+    """Return points of the unit ball of the p-norm in `d` dimensions, drawn evenly.
 
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
     l_p^n-ball" (2005).

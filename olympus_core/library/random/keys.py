@@ -1,10 +1,10 @@
-"""Random keys: made of seeds, split, and folded into new ones.
+"""Random keys: created from seeds, split, and combined with data.
 
-A key is a pair of uint32 words.  It comes in two forms that every function here takes and gives
-back alike: a *raw* key, an array of shape (2,), and a *typed* one, a `KeyArray`.  A KeyArray is a
-container of the raw words, so transformations, loops and containers take it as they take any
-tree of arrays.  Functions that move elements (`library/structural.py`) apply to it as to an array;
-those that compute refuse it.
+A key is a pair of uint32 words.  It has two forms, and every function here returns the form that
+it gets: a *raw* key, an array of shape (2,), and a *typed* one, a `KeyArray`.  A KeyArray is a
+container of the raw words, so transformations, loops and containers accept it like any tree of
+arrays.  Functions that move elements (`library/structural.py`) apply to it as to an array;
+functions that compute raise an error.
 """
 
 from __future__ import annotations
@@ -14,17 +14,24 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from olympus_core import dtypes, tree
-from olympus_core.avals import Shape, ShapedArray, canonical_shape, get_aval, shaped, value_text
-from olympus_core.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import (
+    Shape,
+    ShapedArray,
+    canonical_shape,
+    get_aval,
+    shaped,
+    value_text,
+)
+from olympus_core.base.errors import ArgumentError, DTypeError, IndexingError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ShapeLike
 from olympus_core.library.numpy.creation import array
 from olympus_core.library.numpy.indexing import taking
 from olympus_core.library.numpy.manipulation import shapes, transposing, views
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import key_classes, structural
-from olympus_core.library.typing import ArrayLike, ShapeLike
 from olympus_core.primitives.random import random_fold_in_p, random_seed_p, random_split_p
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
     from olympus_core.xla import Device
@@ -89,7 +96,7 @@ def _equal(keys: Any, others: Any) -> Any:
 
 
 class _KeysAt:
-    """What `keys.at` and, with an index, `keys.at[index]` give."""
+    """The result of `keys.at` and, with an index, of `keys.at[index]`."""
 
     __slots__ = ("index", "keys")
 
@@ -101,11 +108,11 @@ class _KeysAt:
         return _KeysAt(self.keys, index)
 
     def get(self, **options: Any) -> KeyArray:
-        """The keys at the index; the options are those of arrays."""
+        """Return the keys at the index; the options are those of arrays."""
         return _read(self.keys, self.index, options)
 
     def set(self, values: KeyArray, **options: Any) -> KeyArray:
-        """The keys with those at the index replaced; the options are those of arrays."""
+        """Return the keys with those at the index replaced; the options are those of arrays."""
         return _written(self.keys, self.index, values, options)
 
 
@@ -158,7 +165,7 @@ class KeyArray:
             parts = (*parts, slice(None))
         return KeyArray(self.data[parts])
 
-    if TYPE_CHECKING:  # of keys they give keys
+    if TYPE_CHECKING:  # of keys they return keys
 
         def reshape(
             self, *args: ShapeLike, order: str = "C", copy: bool | None = None
@@ -221,12 +228,12 @@ class KeyArray:
         return held
 
     def devices(self) -> set[Device]:
-        """The devices that hold the keys: one."""
+        """Return the devices that hold the keys: one."""
         held: set[Device] = self.data.devices()
         return held
 
     def is_deleted(self) -> bool:
-        """Whether the keys were deleted, or donated to a computation."""
+        """Return True if the keys were deleted, or donated to a computation."""
         return bool(self.data.is_deleted())
 
     def delete(self) -> None:
@@ -234,7 +241,7 @@ class KeyArray:
         self.data.delete()
 
     def block_until_ready(self) -> KeyArray:
-        """Wait until the keys are computed, and give them."""
+        """Wait until the keys are computed, and return them."""
         self.data.block_until_ready()
         return self
 
@@ -259,13 +266,13 @@ tree.register_node(
 )
 
 
-#: what is taken for a key: a typed one, or a raw one
+#: a key: a typed one, or a raw one
 KeyLike = ArrayLike | KeyArray
 _Key = TypeVar("_Key", bound=KeyLike)
 
 
 def key_words(name: str, keys: Any) -> Any:
-    """The words of raw or typed keys; raises DTypeError or ShapeError for what is not a key."""
+    """Return the words of raw or typed keys; raise DTypeError or ShapeError for other values."""
     data = keys.data if keys.__class__ is KeyArray else keys
     try:
         aval = get_aval(data)
@@ -285,7 +292,7 @@ def key_words(name: str, keys: Any) -> Any:
 
 
 def one_key(name: str, key: Any) -> Any:
-    """The words of a single key; raises ShapeError, naming the function, for an array of keys."""
+    """Return the words of one key; raise ShapeError, naming the function, for an array of keys."""
     data = key.data if key.__class__ is KeyArray else key
     if getattr(data, "aval", None) is _ONE_KEY:
         return data
@@ -326,7 +333,7 @@ def _seed(name: str, seed: Any, impl: Any) -> Array:
 def key(
     seed: ArrayLike, *, impl: str | KeyDType | None = None, dtype: str | KeyDType | None = None
 ) -> KeyArray:
-    """A typed key of an integer seed.
+    """Return a typed key for an integer seed.
 
     Raises ShapeError or DTypeError (both are TypeErrors) for a seed that is not one integer,
     OverflowError for one of more than 64 bits.
@@ -338,7 +345,7 @@ def key(
 
 
 def PRNGKey(seed: ArrayLike, *, impl: str | KeyDType | None = None) -> Array:
-    """A raw key of an integer seed: uint32[2], the seed's high and low words.
+    """Return a raw key for an integer seed: uint32[2], the seed's high and low words.
 
     >>> PRNGKey(7)
     Array([0, 7], dtype=uint32)
@@ -351,7 +358,7 @@ def split(key: KeyArray, num: ShapeLike = 2) -> KeyArray: ...
 @overload
 def split(key: ArrayLike, num: ShapeLike = 2) -> Array: ...
 def split(key: KeyLike, num: ShapeLike = 2) -> Array | KeyArray:
-    """`num` new keys of one key: (num,) of them, or an array of the shape `num`.
+    """Split a key into `num` new keys: (num,) of them, or an array of the shape `num`.
 
     Raises ShapeError for an array of keys.
 
@@ -366,7 +373,7 @@ def fold_in(key: KeyArray, data: ArrayLike) -> KeyArray: ...
 @overload
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array: ...
 def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
-    """A new key of a key and a 32-bit integer, such as the number of a step.
+    """Return a new key from a key and a 32-bit integer, such as the number of a step.
 
     Raises OverflowError for a Python int outside of uint32, ShapeError for an array of data.
     """
@@ -382,7 +389,7 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
 
 
 def key_data(keys: KeyLike) -> Array:
-    """The words of keys: uint32, along a last axis of length 2."""
+    """Return the words of keys: uint32, along a last axis of length 2."""
     words: Array = key_words("key_data", keys)
     return words
 
@@ -393,24 +400,24 @@ def wrap_key_data(
     impl: str | KeyDType | None = None,
     dtype: str | KeyDType | None = None,
 ) -> KeyArray:
-    """Typed keys of their words, uint32[..., 2]; the inverse of `key_data`."""
+    """Return typed keys with the given words, uint32[..., 2]; the inverse of `key_data`."""
     _check_impl(dtype if impl is None else impl)
     return KeyArray(key_words("wrap_key_data", key_bits_array))
 
 
 def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
-    """The dtype of typed keys."""
+    """Return the dtype of typed keys."""
     _check_impl(impl_spec)
     return KEY_DTYPE
 
 
 def key_impl(keys: KeyLike) -> str:
-    """The name of the algorithm that keys are hashed by: "threefry2x32"."""
+    """Return the name of the keys' hash algorithm: "threefry2x32"."""
     key_words("key_impl", keys)
     return _IMPL
 
 
 def clone(key: _Key) -> _Key:
-    """The same key, for a use that is meant to draw the same numbers again."""
+    """Return the same key, for an intended second use that draws the same numbers."""
     key_words("clone", key)
     return key

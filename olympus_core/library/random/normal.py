@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, shape_of
-from olympus_core.dtypes import DType
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.library.random.draw import draw
@@ -22,9 +24,7 @@ from olympus_core.library.random.uniform import (
     subkeys,
     uniform_floats,
 )
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.reduction import reduce_sum_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "double_sided_maxwell",
@@ -39,7 +39,7 @@ _ONE = np.float32(1.0)
 
 
 def normal_floats(key: Any, shape: Shape, dtype: DType) -> Array:
-    """The formula of `normal`."""
+    """Compute `normal`."""
     if dtypes.kind(dtype) == "c":
         return _normal_complex(key, shape, dtype)
     one = constant(1, dtype)
@@ -55,7 +55,7 @@ def _normal_complex(key: Any, shape: Shape, dtype: DType) -> Array:
 
 
 def normal(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Floats of density exp(-x**2 / 2) / sqrt(2 * pi); complex ones have variance 1 too.
+    """Return floats of density exp(-x**2 / 2) / sqrt(2 * pi); complex ones have variance 1 too.
 
     Raises ArgumentError (a ValueError) for a dtype that is neither float nor complex.
 
@@ -81,7 +81,7 @@ def truncated_normal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats of the normal distribution, given that they are in (lower, upper)."""
+    """Return floats of the normal distribution conditioned on (lower, upper)."""
     return draw("truncated_normal", _truncated, key, shape, dtype, lower, upper)
 
 

@@ -1,6 +1,6 @@
-"""Permutations and choices of a population's elements.
+"""Permutations of a population's elements, and random choices of elements.
 
-A shuffle sorts by random words, over again until equal words no longer matter.
+A shuffle sorts by random words, repeatedly until equal words no longer matter.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, get_aval
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, get_aval
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
@@ -27,29 +29,27 @@ from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.random.continuous import gumbel_formula
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import randint, subkeys, unit_floats
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.random import random_bits_p
-from olympus_core.tracer import Array
 
 __all__ = ["choice", "permutation"]
 
 
 def _count(x: Any) -> int:
-    """A population that is given by its size."""
+    """Return the size of a population that is given as an int."""
     return operator.index(x)
 
 
 def _take(x: Array, indices: Array, axis: int) -> Array:
-    """Elements along `axis` at indices that are within bounds."""
+    """Return elements along `axis` at indices that are within bounds."""
     at = x.at[(*(slice(None),) * axis, indices)]
     return at.get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 @composite(static_argnames=("axis",))
 def _shuffle(key: Any, x: Array, axis: int) -> Array:
-    """The elements of each line along `axis` in random order.
+    """Return the elements of each line along `axis` in random order.
 
-    Three times as many random bits are spent as it takes to tell all elements apart.
+    The sort uses three times as many random bits as distinct keys of all elements need.
     """
     size = get_aval(x).size
     rounds = math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
@@ -61,9 +61,9 @@ def _shuffle(key: Any, x: Array, axis: int) -> Array:
 
 
 def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
-    """The array x with its slices along `axis` in random order; of an int x, arange(x) is taken.
+    """Return `x` with its slices along `axis` in random order; an int x means arange(x).
 
-    With `independent` the elements of each line along `axis` have an order of their own.
+    With `independent` the elements of each line along `axis` get a separate order.
 
     Raises DTypeError for a scalar that is not an int, ShapeError for an axis that x does not have.
 
@@ -92,13 +92,13 @@ def choice(
     axis: int = 0,
     mode: str | None = None,
 ) -> Array:
-    """`shape` slices of the array `a` along `axis`; of an int `a`, ints below it.
+    """Return `shape` slices of the array `a` along `axis`; for an int `a`, ints below it.
 
-    `p` has the chances of the slices; they are equal by default.  `mode` is that of `gumbel`, which
+    `p` has the probabilities of the slices, by default equal.  `mode` is that of `gumbel`, which
     draws without `replace` by `p`.
 
-    Raises ArgumentError (a ValueError) where there are too few slices, ShapeError for a `p` that
-    does not fit.
+    Raises ArgumentError (a ValueError) for too few slices, ShapeError for a `p` that does not
+    match.
     """
     words = one_key("choice", key)
     if not isinstance(shape, Sequence):
@@ -127,7 +127,7 @@ def choice(
 
 
 def _indices(key: Any, count: int, shape: Shape, replace: bool, p: Any, mode: str | None) -> Array:
-    """Positions below `count`, drawn with replacement or by the chances p."""
+    """Return indices below `count`, drawn with replacement or by the probabilities p."""
     if p is None:
         return randint(key, shape, 0, count)
     (p,) = promote_inexact(p)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import Shape
-from olympus_core.dtypes import DType
+from olympus_core.base.avals import Shape
+from olympus_core.base.dtypes import DType
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import while_loop
@@ -18,8 +20,6 @@ from olympus_core.library.promotion import broadcast_to, convert, varying_alike
 from olympus_core.library.random.discrete import integer_dtype
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import result_shape, subkeys, unit_floats
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
-from olympus_core.tracer import Array
 
 __all__ = ["poisson"]
 
@@ -27,7 +27,7 @@ FLOAT32 = np.dtype("float32")
 
 
 def _knuth(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
-    """The uniform variables, less one, whose product falls below exp(-lam).
+    """Return the number, minus one, of uniform variables whose product falls below exp(-lam).
 
     Knuth, "The Art of Computer Programming", volume 2, 3.4.1.
     """
@@ -43,7 +43,10 @@ def _knuth(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
-    """Hormann, "The transformed rejection method for generating Poisson random variables", 1993."""
+    """Draw by rejection.
+
+    Hormann, "The transformed rejection method for generating Poisson random variables", 1993.
+    """
     log_lam, own = lax.log(lam), lam.dtype
     b = 0.931 + 2.53 * lax.sqrt(lam)
     a = -0.059 + 0.02483 * b
@@ -78,7 +81,7 @@ def _poisson(key: Any, lam: Any, shape: Shape, dtype: DType) -> Array:
 def poisson(
     key: KeyLike, lam: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Integers >= 0 of chance lam**k * exp(-lam) / k!, for lam >= 0.
+    """Return integers >= 0 of probability lam**k * exp(-lam) / k!, for lam >= 0.
 
     Raises ArgumentError (a ValueError) for a dtype that is not an integer.
     """

@@ -1,6 +1,6 @@
-"""Uniform samples: bits, floats and integers of equal chance.
+"""Uniform samples: bits, floats and integers of equal probability.
 
-Bits become a float as its mantissa: with the exponent of 1 it is in [1, 2), and 1 is taken off.
+Bits become the mantissa of a float in [1, 2), from which 1 is subtracted.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
 from olympus_core.library.random.keys import KeyLike, one_key
-from olympus_core.library.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, mul_p, rem_p, sub_p
 from olympus_core.primitives.elementwise.conversion import (
     bitcast_convert_type_p,
@@ -33,7 +34,6 @@ from olympus_core.primitives.elementwise.logic import (
 from olympus_core.primitives.elementwise.selection import clamp_p, select_n_p
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_bits_p, random_split_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "bits",
@@ -53,7 +53,7 @@ _KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"
 
 
 def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
-    """The dtype of samples, by default the default float; ArgumentError for another kind."""
+    """Return the dtype of samples, by default the default float; raise ArgumentError for others."""
     result = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind(result) not in kinds:
         raise ArgumentError(
@@ -63,16 +63,16 @@ def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
 
 
 def result_shape(name: str, shape: ShapeLike | None, *parameters: Any) -> Shape:
-    """The shape of samples: that of the parameters together, or `shape`, which they must fit.
+    """Return the shape of samples: the broadcast shape of the parameters, or `shape`.
 
-    Raises ShapeError where they do not.
+    Raises ShapeError if the parameters do not broadcast to it.
     """
     shapes = [shape_of(x) for x in parameters]
     return broadcast_shapes(*shapes) if shape is None else fit_shape(name, shape, *shapes)
 
 
 def fit_shape(name: str, shape: ShapeLike, *shapes: Shape) -> Shape:
-    """`shape` as a tuple; raises ShapeError unless each of `shapes` broadcasts to it."""
+    """Return `shape` as a tuple; raise ShapeError unless each of `shapes` broadcasts to it."""
     result = canonical_shape(shape)
     if shapes and broadcast_shapes(result, *shapes) != result:
         raise ShapeError(f"{name}: parameters of shapes {shapes} do not fit the shape {result}")
@@ -80,12 +80,12 @@ def fit_shape(name: str, shape: ShapeLike, *shapes: Shape) -> Shape:
 
 
 def constant(value: Any, dtype: DType) -> Any:
-    """A number as a scalar of a dtype: what an equation needs beside operands of that dtype."""
+    """Return a number as a scalar of a dtype, for an equation with operands of that dtype."""
     return np.asarray(value).astype(dtype)[()]
 
 
 def subkeys(key: Any, num: int = 2) -> list[Any]:
-    """The words of `num` new keys of a key's words."""
+    """Return the words of `num` new keys of a key's words."""
     keys: list[Any] = unstack_p.bind(random_split_p.bind(key, shape=(num,)), axis=0)
     return keys
 
@@ -97,7 +97,7 @@ def bits(
     *,
     out_sharding: None = None,
 ) -> Array:
-    """Random bits as unsigned integers; the default dtype is uint32 (uint64 with x64).
+    """Return random bits as unsigned integers; the default dtype is uint32 (uint64 with x64).
 
     Raises ArgumentError (a ValueError) for another kind of dtype.
     """
@@ -108,7 +108,7 @@ def bits(
 
 
 def unit_floats(key: Any, shape: Shape, dtype: DType) -> Array:
-    """Floats in [0, 1): four equations."""
+    """Return floats in [0, 1), by four equations."""
     info = dtypes.finfo(dtype)
     width, mantissa = int(info.bits), int(info.nmant)
     random_width = 8 if mantissa < 8 else width
@@ -125,7 +125,7 @@ def unit_floats(key: Any, shape: Shape, dtype: DType) -> Array:
 def uniform_floats(
     key: Any, shape: Shape, dtype: DType, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
 ) -> Array:
-    """Floats in [minval, maxval), bounds being scalars or of a shape that fits."""
+    """Return floats in [minval, maxval); bounds are scalars or broadcast to the shape."""
     floats = unit_floats(key, shape, dtype)
     if minval.__class__ is float and maxval.__class__ is float and (minval, maxval) == (0, 1):
         return floats
@@ -137,7 +137,7 @@ def uniform_floats(
 
 
 def random_signs(key: Any, shape: Shape, dtype: DType) -> Array:
-    """-1 or 1, with equal chances."""
+    """Return -1 or 1, with equal probability."""
     default = dtypes.default_dtype("f")
     is_one = lt_p.bind(unit_floats(key, shape, default), constant(0.5, default))
     twice = mul_p.bind(convert(is_one, dtype), constant(2, dtype))
@@ -168,7 +168,7 @@ def uniform(
     *,
     out_sharding: None = None,
 ) -> Array:
-    """Floats drawn evenly from [minval, maxval).
+    """Return floats uniform in [minval, maxval).
 
     Raises ArgumentError (a ValueError) for a dtype that is not a float.
 
@@ -183,7 +183,7 @@ def uniform(
 
 
 def _integer(x: Any) -> Any:
-    """A bound as an integer array or scalar; floats are cut off."""
+    """Return a bound as an integer array or scalar; floats are truncated."""
     aval = get_aval(x)
     if dtypes.kind(aval.dtype) in "iu":
         return x
@@ -196,7 +196,7 @@ def _limits(dtype: DType) -> tuple[int, int]:
 
 
 def _clip(x: Any, dtype: DType) -> Any:
-    """A bound within what `dtype` holds, as `dtype`."""
+    """Return a bound clamped to the range of `dtype`, as `dtype`."""
     have = get_aval(x).dtype
     (low, high), (have_low, have_high) = _limits(dtype), _limits(have)
     if low > have_low or high < have_high:
@@ -229,7 +229,7 @@ def _as(x: Any, dtype: DType) -> Any:
 
 
 def _known_span(minval: int, maxval: int, dtype: DType) -> tuple[Any, Any, Any]:
-    """`_span` and the factor of the high word, for bounds that are known."""
+    """Return `_span` and the factor of the high word, for bounds that are known."""
     least, most = _limits(dtype)
     low, high = min(max(minval, least), most), min(max(maxval, least), most)
     width = dtype.itemsize * 8
@@ -241,9 +241,9 @@ def _known_span(minval: int, maxval: int, dtype: DType) -> tuple[Any, Any, Any]:
 
 
 def _span(minval: Any, maxval: Any, shape: Shape, dtype: DType) -> tuple[Any, Any]:
-    """The least integer, and how many there are, unsigned: 1 if none.
+    """Return the least integer, and the number of integers, unsigned: 1 if none.
 
-    One more if `maxval` is above what the dtype holds.  A span of all integers wraps around to 0,
+    One more if `maxval` is above the range of the dtype.  A span of all integers wraps around to 0,
     and the remainders by it are the words themselves.
     """
     have = get_aval(maxval).dtype
@@ -276,7 +276,7 @@ def randint(
     *,
     out_sharding: None = None,
 ) -> Array:
-    """Integers drawn evenly from [minval, maxval), bounds being scalars or arrays that fit.
+    """Integers uniform in [minval, maxval), with bounds that are scalars or broadcast to the shape.
 
     Raises DTypeError for a dtype that is not an integer, ShapeError for bounds that do not fit.
 

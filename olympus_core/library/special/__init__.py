@@ -1,1 +1,1 @@
-"""Special functions that are made of functions of `olympus.numpy`, for other namespaces."""
+"""Special functions built from functions of `olympus.numpy`, for other namespaces."""

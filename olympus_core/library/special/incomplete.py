@@ -1,8 +1,8 @@
 """Regularized incomplete gamma and beta functions, with their derivatives in every argument.
 
 Both are integrals of a function whose logarithm is concave: of t^a exp(-t) in log t, and of
-t^a (1 - t)^b in log(t / (1 - t)).  The part of the integral is taken in which the integrand falls
-from its boundary on.  It is scaled by the distance over which it falls to 1/e, and summed at
+t^a (1 - t)^b in log(t / (1 - t)).  The code integrates the part in which the integrand decreases
+from its boundary.  It is scaled by the distance over which it decreases to 1/e, and summed at
 fixed nodes by the double exponential rule for such integrands, s = exp(u - exp(-u)) (Takahasi and
 Mori, "Double exponential formulas for numerical integration", 1974).  The nodes are fixed, so
 the derivative of the sum in a parameter is as exact as the sum.  In x, the derivative is the
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import get_aval
+from olympus_core.base.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.control.custom_rules import SymbolicZero
 from olympus_core.library.lax.gradients import stop_gradient
@@ -44,7 +44,7 @@ _LARGE = 20.0  # above it, Stirling's series for the gamma function is exact to 
 
 
 def _nodes(dtype: Any) -> tuple[Any, Any]:
-    """Nodes and weights of the integral over s > 0 of functions that fall as exp(-s) does."""
+    """Return nodes and weights for integrals over s > 0 of functions that decrease as exp(-s)."""
     u, step = np.linspace(-3.6, 4.2, _COUNTS[str(dtype)], retstep=True)
     nodes = np.exp(u - np.exp(-u))
     weights = step * nodes * (1 + np.exp(-u))
@@ -52,32 +52,32 @@ def _nodes(dtype: Any) -> tuple[Any, Any]:
 
 
 def _integral(fall: Fall, scale: Any) -> Any:
-    """The integral of exp(-fall(s)) over s > 0, where `fall` is about 1 at `scale`."""
+    """Return the integral of exp(-fall(s)) over s > 0, where `fall` is about 1 at `scale`."""
     nodes, weights = _nodes(get_aval(scale).dtype)
     scale = scale[..., None]
     return sum_(exp(-fall(scale * nodes)) * (scale * weights), axis=-1)
 
 
 def _unit_fall(fall: Fall, slope: Fall, start: Any) -> Any:
-    """Where the convex function `fall` is 1, by Newton's method."""
+    """Return the s at which the convex function `fall` is 1, by Newton's method."""
     for _ in range(5):
         start = maximum(start - (fall(start) - 1) / slope(start), np.finfo(start.dtype).tiny)
     return start
 
 
 def _first_scale(slope: Any, curvature: Any) -> Any:
-    """Where slope * s + curvature * s^2 / 2 is 1."""
+    """Return the s at which slope * s + curvature * s^2 / 2 is 1."""
     return 2 / (slope + sqrt(slope * slope + 2 * curvature))
 
 
 def _log_ratio(x: Any, y: Any) -> Any:
-    """log(x / y), without cancellation where they are close."""
+    """Return log(x / y), without cancellation for close x and y."""
     is_near = abs(x - y) < y / 2
     return where(is_near, log1p(where(is_near, (x - y) / y, 0.0)), log(x / y))
 
 
 def _stirling_rest(z: Any) -> Any:
-    """What log gamma(z) is above (z - 1/2) log(z) - z + log(2 pi) / 2: for large z, its series."""
+    """Return log gamma(z) - ((z - 1/2) log(z) - z + log(2 pi) / 2): for large z, its series."""
     is_large = z > _LARGE
     big, small = where(is_large, z, _LARGE), where(is_large, 1.0, z)
     r = 1 / (big * big)
@@ -87,12 +87,12 @@ def _stirling_rest(z: Any) -> Any:
 
 
 def _log_gamma_density(a: Any, x: Any) -> Any:
-    """log of x^a exp(-x) / gamma(a), with Stirling's large terms taken out of it."""
+    """Return log of x^a exp(-x) / gamma(a), with Stirling's large terms cancelled."""
     return a * _log_ratio(x, a) - (x - a) + 0.5 * log(a / (2 * np.pi)) - _stirling_rest(a)
 
 
 def _gamma_sum(a: Any, x: Any) -> tuple[Any, Any]:
-    """(P, Q) of a > 0 and x > 0, both finite: the integral below x or above it, and 1 - that."""
+    """Return (P, Q) for finite a > 0 and x > 0: the integral below x or above it, and 1 - it."""
     below = (x <= a) | (x < 1)
     a_low, x_low = where(below, a, 1.0), where(below, x, 0.5)
     a_high, x_high = where(below, 1.0, a), where(below, 2.0, x)
@@ -103,7 +103,7 @@ def _gamma_sum(a: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _gamma_below(a: Any, x: Any) -> tuple[Fall, Any]:
-    """How log of t^a exp(-t) falls from x down, by log(x / t); and the scale."""
+    """Return the decrease of log of t^a exp(-t) from x down, by log(x / t); and the scale."""
     b, y = stop_gradient(a), stop_gradient(x)
     start = maximum(_first_scale(abs(b - y), y), 1 / b)
     scale = _unit_fall(lambda s: b * s + y * expm1(-s), lambda s: b - y * exp(-s), start)
@@ -112,7 +112,7 @@ def _gamma_below(a: Any, x: Any) -> tuple[Fall, Any]:
 
 
 def _gamma_above(a: Any, x: Any) -> tuple[Fall, Any]:
-    """How log of t^a exp(-t) falls from x >= 1 up, by log(t / x); and the scale."""
+    """Return the decrease of log of t^a exp(-t) from x >= 1 up, by log(t / x); and the scale."""
     b, y = stop_gradient(a), stop_gradient(x)
     start = _first_scale(y - b, y)
     scale = minimum(start, log1p((1 + b * start) / y))
@@ -121,7 +121,7 @@ def _gamma_above(a: Any, x: Any) -> tuple[Fall, Any]:
 
 
 def _log_gamma_of_more_than_one(a: Any) -> Any:
-    """log gamma(1 + a) of 0 <= a <= 1/4, exact where a is small, by its Taylor series.
+    """Return log gamma(1 + a) for 0 <= a <= 1/4, exact for small a, by its Taylor series.
 
     The series is that of DLMF 5.7.3, with zeta(k) - 1 by the formula of Euler and Maclaurin.
     """
@@ -136,9 +136,9 @@ def _log_gamma_of_more_than_one(a: Any) -> Any:
 
 
 def _gamma_above_near_zero(a: Any, x: Any) -> Any:
-    """Q of a <= 1/4 and x <= 1, where it is about a E1(x): 1 - P would lose its digits.
+    """Return Q for a <= 1/4 and x <= 1, about a E1(x): 1 - P would lose its digits.
 
-    P is x^a / gamma(1 + a) times 1 + rest (DLMF 8.7.1); of both the part beside 1 is taken.
+    P is x^a / gamma(1 + a) times 1 + rest (DLMF 8.7.1); both factors are computed less 1.
     """
     first = expm1(a * log(x) - _log_gamma_of_more_than_one(a))
     term, rest = -x, -x / (a + 1)
@@ -175,7 +175,7 @@ def _gamma_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
 
 
 def gamma_density(a: Any, x: Any) -> Any:
-    """The derivative of P in x, x^(a - 1) exp(-x) / gamma(a); nan where P is."""
+    """Return the derivative of P in x, x^(a - 1) exp(-x) / gamma(a); nan where P is."""
     inside = (a > 0) & (x > 0) & (a < np.inf) & (x < np.inf)
     b, y = where(inside, a, 1.0), where(inside, x, 1.0)
     at_zero = where(a < 1, np.inf, where(a > 1, 0.0, 1.0))
@@ -184,7 +184,7 @@ def gamma_density(a: Any, x: Any) -> Any:
 
 
 def gamma_slope(a: Any, x: Any) -> Any:
-    """The derivative of P in a; 0 where x is 0 or infinite, nan where P is."""
+    """Return the derivative of P in a; 0 where x is 0 or infinite, nan where P is."""
     inside = (a > 0) & (x > 0) & (a < np.inf) & (x < np.inf)
     b, y = where(inside, a, 1.0), where(inside, x, 1.0)
     slope = jvp(lambda b: _gamma_sum(b, y)[0], (b,), (ones_like(b),))[1]
@@ -192,17 +192,17 @@ def gamma_slope(a: Any, x: Any) -> Any:
 
 
 def _beta_sum(a: Any, b: Any, x: Any) -> Any:
-    """I of a, b > 0 and 0 < x < 1: the integral below x, or 1 - the one above it."""
+    """Return I for a, b > 0 and 0 < x < 1: the integral below x, or 1 - the one above it."""
     below = x * (a + b) <= a
     first, second = where(below, a, b), where(below, b, a)
-    # of the mirrored integral, 1 - x is the boundary
+    # for the mirrored integral, 1 - x is the boundary
     at, rest = where(below, x, 1 - x), where(below, 1 - x, x)
     part = _integral(*_beta_below(first, second, at, rest)) * exp(_log_beta_density(a, b, x))
     return where(below, part, 1 - part)
 
 
 def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
-    """log of x^a (1 - x)^b / beta(a, b), with Stirling's large terms taken out of it."""
+    """Return log of x^a (1 - x)^b / beta(a, b), with Stirling's large terms cancelled."""
     total = a + b
     main = a * _log_ratio(x, a / total) + b * _log_complement(x, a / total, b / total)
     rest = _stirling_rest(total) - _stirling_rest(a) - _stirling_rest(b)
@@ -210,13 +210,13 @@ def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
 
 
 def _log_complement(x: Any, p: Any, q: Any) -> Any:
-    """log((1 - x) / q) where q is 1 - p, without cancellation where they are close."""
+    """Return log((1 - x) / q) with q = 1 - p, without cancellation if they are close."""
     is_near = abs(p - x) < q / 2
     return where(is_near, log1p(where(is_near, (p - x) / q, 0.0)), log1p(-x) - log(q))
 
 
 def _beta_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Fall, Any]:
-    """How log of t^a (1 - t)^b falls from x down, by the fall of log(t / (1 - t)); and the scale.
+    """Return the decrease of log of t^a (1 - t)^b from x down, by log(t / (1 - t)); and the scale.
 
     With t / (1 - t) = x / rest * exp(-s), 1 - t is rest / (rest + x exp(-s)).
     """
@@ -246,7 +246,7 @@ def _beta_value(a: Any, b: Any, x: Any) -> Any:
 
 
 def _beta_inside(a: Any, b: Any, x: Any) -> tuple[Any, tuple[Any, Any, Any]]:
-    """Where the integral is neither 0, 1 nor undefined; arguments for which it is computed."""
+    """Return a mask of the integrals in (0, 1), and arguments with valid values elsewhere."""
     inside = (a > 0) & (b > 0) & (a < np.inf) & (b < np.inf) & (x > 0) & (x < 1)
     return inside, (where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5))
 
@@ -271,7 +271,7 @@ def _beta_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, An
 
 
 def _beta_edge_density(a: Any, b: Any, x: Any) -> Any:
-    """The derivative of I in x where x is 0 or 1."""
+    """Return the derivative of I in x where x is 0 or 1."""
     power, other = where(x == 0, a, b), where(x == 0, b, a)
     at_end = where(power < 1, np.inf, where(power > 1, 0.0, other))
     return where(((x == 0) | (x == 1)) & (a > 0) & (b > 0), at_end, np.nan)

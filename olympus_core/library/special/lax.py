@@ -1,7 +1,7 @@
 """The incomplete gamma and beta functions and the Bessel functions of `olympus.lax`.
 
-They are made of functions of `olympus.numpy`, and so are not in `library/lax`.  Their operands are
-of one float dtype.
+They are built from functions of `olympus.numpy`, and so are not in `library/lax`.  Their operands
+have one float dtype.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.elementwise.bessel import scaled_i0, scaled_i1
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays, convert
 from olympus_core.library.special import incomplete
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.base import check_kinds, check_one_dtype
-from olympus_core.tracer import Array
 
 __all__ = [
     "bessel_i0e",
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def _in_floats(name: str, formula: Callable[..., Any], *operands: Any) -> Array:
-    """The formula of operands of one shape, in 32 bits where theirs are fewer."""
+    """Apply the formula to operands of one shape, in float32 if their dtype is narrower."""
     check_arrays(name, *operands)
     avals = tuple(get_aval(x) for x in operands)
     check_kinds(name, "f", *avals)
@@ -45,10 +45,10 @@ def _in_floats(name: str, formula: Callable[..., Any], *operands: Any) -> Array:
 
 @composite()
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete gamma function P(a, x): of t^(a-1) exp(-t) / gamma(a), to x.
+    """The regularized incomplete gamma function P(a, x): integral of t^(a-1) exp(-t) / gamma(a).
 
     a, x: floats >= 0 of one dtype, of shapes that broadcast; the result is nan for others.  It
-    has derivatives of every order in both.
+    has derivatives of every order in both.  The integral is from 0 to x.
 
     Raises DTypeError for other dtypes, ShapeError for shapes that do not broadcast.
 
@@ -60,7 +60,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
 @composite()
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
-    """The complement Q(a, x) = 1 - P(a, x) of `igamma`, exact where it is small.
+    """Return the complement Q(a, x) = 1 - P(a, x) of `igamma`, exact where it is small.
 
     >>> igammac(2.0, 50.0)
     Array(9.836656e-21, dtype=float32, weak_type=True)
@@ -70,7 +70,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 @composite()
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of `igamma` in `a`.
+    """Return the derivative of `igamma` in `a`.
 
     >>> igamma_grad_a(2.0, 1.0)
     Array(-0.27..., dtype=float32, weak_type=True)
@@ -80,9 +80,9 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 @composite()
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative in `a` of a sample `x` of the gamma distribution, its probability held.
+    """The derivative in `a` of a sample `x` of the gamma distribution, at constant probability.
 
-    It is that of P(a, x) in `a`, over the density at `x`, with the other sign.
+    It is minus the derivative of P(a, x) in `a`, over the density at `x`.
 
     >>> random_gamma_grad(1.0, 1.0)
     Array(1.17..., dtype=float32, weak_type=True)
@@ -96,10 +96,11 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 
 @composite()
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function: of t^(a-1) (1-t)^(b-1) / beta(a, b), from 0 to x.
+    """The regularized incomplete beta function: integral of t^(a-1) (1-t)^(b-1) / beta(a, b).
 
     a, b, x: floats of one dtype, of shapes that broadcast, a and b >= 0 and x from 0 to 1; the
-    result is nan for others.  It has derivatives of every order in all three.
+    result is nan for others.  The integral is from 0 to x.  It has derivatives of every order in
+    all three.
 
     Raises DTypeError for other dtypes, ShapeError for shapes that do not broadcast.
 

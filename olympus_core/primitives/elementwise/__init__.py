@@ -1,1 +1,1 @@
-"""Elementwise primitives, a module a kind of function."""
+"""Elementwise primitives, one module for each kind of function."""

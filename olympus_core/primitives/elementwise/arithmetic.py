@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, get_aval, shape_of, shaped
-from olympus_core.primitive import op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
+from olympus_core.ir.primitive import op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     Elementwise,
     check_kinds,
     check_one_dtype,
-    constant,
+    elementwise_constant,
     join_shapes,
     spread,
     times,
@@ -27,7 +28,7 @@ from olympus_core.primitives.elementwise.logic import (
 from olympus_core.primitives.elementwise.special_values import Mended, infinite_beside_nan
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "abs_p",
@@ -53,7 +54,7 @@ __all__ = [
 
 
 class Sign(Elementwise):
-    """-1, 0 or 1; StableHLO has none for unsigned integers."""
+    """-1, 0 or 1 by sign; StableHLO has no sign of unsigned integers."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         if dtypes.kind(ctx.aval_out.dtype) != "u":
@@ -64,7 +65,7 @@ class Sign(Elementwise):
 
 
 class Abs(Elementwise):
-    """The magnitude; of an unsigned integer, itself; infinite where a part of a complex is."""
+    """The magnitude; unsigned integers are unchanged; a complex with an infinite part gives inf."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         kind, out = dtypes.kind(ctx.avals_in[0].dtype), ctx.aval_out
@@ -76,7 +77,7 @@ class Abs(Elementwise):
 
 
 class Round(Elementwise):
-    """To the nearest integer; `rounding_method` 0 sends halves away from zero, 1 to even."""
+    """The nearest integer; `rounding_method` 0 rounds halves away from zero, 1 to even."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         name = "even" if params["rounding_method"] == 1 else "afz"
@@ -85,7 +86,7 @@ class Round(Elementwise):
 
 
 class Extremum(Elementwise):
-    """The greater or lesser of each pair; complex ones are in lexicographic order."""
+    """The greater or lesser element of each pair; complex pairs compare in lexicographic order."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
@@ -94,7 +95,7 @@ class Extremum(Elementwise):
 
 
 class Relu(Elementwise):
-    """max(x, 0), whose slope at 0 is 0, where that of `max` is a half."""
+    """max(x, 0) with the derivative 0 at 0, where `max` has the derivative 1/2."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
@@ -127,7 +128,7 @@ def _multiply(aval: ShapedArray, x: Any, y: Any) -> Any:
 
 
 class Pow(Elementwise):
-    """x ** y; the exponent may be of an integer dtype where the base is not."""
+    """x ** y; an integer exponent is allowed with a base of another kind."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, y = avals
@@ -149,9 +150,9 @@ class Pow(Elementwise):
 
 
 def _emit_power_of_integers(aval: ShapedArray, exponent: ShapedArray, x: Any, y: Any) -> Any:
-    """x ** y modulo two to the width of x, by squaring: XLA's power reads six bits of y alone.
+    """Emit x ** y modulo two to the width of x, by squaring: XLA's power reads only six bits of y.
 
-    To a negative power 1 and -1 are what they are to its opposite, and all others are 0.
+    A negative power y of 1 or -1 is its power -y; a negative power of any other integer is 0.
     """
     bits, one = dtypes.iinfo(exponent.dtype).bits, mlir.full(aval, 1)
     result, base = one, x
@@ -178,7 +179,9 @@ def _choose(mask: Any, aval: ShapedArray, x: Any, y: Any) -> Any:
 
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     if dtypes.kind(get_aval(x).dtype) == "c":
-        length = op.select_n(op.eq(out, zero_like(out)), out, constant(out, 1))  # not 0 / 0
+        length = op.select_n(
+            op.eq(out, zero_like(out)), out, elementwise_constant(out, 1)
+        )  # avoids 0 / 0
         length = op.convert_element_type(length, new_dtype=get_aval(x).dtype, weak_type=False)
         return op.real(op.mul(t, op.div(op.conj(x), length)))
     return op.select_n(op.ge(x, zero_like(x)), op.neg(t), t)
@@ -191,33 +194,33 @@ def _integer_pow_tangent(t: Any, out: Any, x: Any, *, y: int) -> Any:
 
 
 def _pow_base(t: Any, out: Any, x: Any, y: Any) -> Any:
-    """y x^(y - 1), which for an integer y = 0 is 0 even where x is."""
+    """Return y x^(y - 1), which is 0 for an integer y = 0, also where x is 0."""
     if dtypes.kind(get_aval(y).dtype) in "iu":
-        less = op.sub(op.max(y, constant(y, 1)), constant(y, 1))
+        less = op.sub(op.max(y, elementwise_constant(y, 1)), elementwise_constant(y, 1))
         factor = op.convert_element_type(y, new_dtype=get_aval(x).dtype, weak_type=False)
         return op.mul(t, op.mul(factor, op.pow(x, less)))
-    return op.mul(t, op.mul(y, op.pow(x, op.sub(y, constant(y, 1)))))
+    return op.mul(t, op.mul(y, op.pow(x, op.sub(y, elementwise_constant(y, 1)))))
 
 
 def _pow_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
-    """log(x) x^y, taken as 0 where x is 0."""
+    """Return log(x) x^y, and 0 where x is 0."""
     shape = shape_of(x)
-    one = spread(constant(x, 1), shape)
+    one = spread(elementwise_constant(x, 1), shape)
     safe = op.select_n(op.eq(x, zero_like(x)), x, one)
     return op.mul(t, op.mul(op.log(safe), out))
 
 
 def _share(x: Any, out: Any, y: Any) -> Any:
-    """The part of an extremum's derivative that x has: 1, 0, or a half where x equals y."""
+    """Return the derivative of an extremum by x: 1, 0, or 1/2 where x equals y."""
     shape, dtype = shape_of(out), get_aval(out).dtype
     is_x = op.convert_element_type(op.eq(x, out), new_dtype=dtype, weak_type=False)
     tie = op.convert_element_type(op.eq(y, out), new_dtype=dtype, weak_type=False)
-    return spread(op.div(is_x, op.add(tie, constant(out, 1))), shape)
+    return spread(op.div(is_x, op.add(tie, elementwise_constant(out, 1))), shape)
 
 
 def _relu_tangent(t: Any, out: Any, x: Any) -> Any:
     is_complex = dtypes.kind(get_aval(x).dtype) == "c"
-    # the greater of x and 0 is x unless it is 0; so it is for floats, but for nan
+    # the greater of x and 0 is x unless it is 0; for floats that holds except for nan
     is_above = op.ne(out, zero_like(x)) if is_complex else op.gt(x, zero_like(x))
     return op.select_n(is_above, zeros_like(t), t)
 
@@ -236,7 +239,10 @@ floor_p = Elementwise("floor", "stablehlo.floor", "f")
 ceil_p = Elementwise("ceil", "stablehlo.ceil", "f")
 round_p = Round("round", "stablehlo.round_nearest_afz", "f")
 sqrt_p = Mended(
-    "sqrt", "stablehlo.sqrt", "fc", lambda t, out, x: op.mul(t, op.div(constant(x, 0.5), out))
+    "sqrt",
+    "stablehlo.sqrt",
+    "fc",
+    lambda t, out, x: op.mul(t, op.div(elementwise_constant(x, 0.5), out)),
 )
 rsqrt_p = Elementwise(
     "rsqrt", "stablehlo.rsqrt", "fc", lambda t, out, x: times(t, -0.5, op.div(out, x))

@@ -1,8 +1,9 @@
-"""What elementwise primitives share, and small helpers for the rules of all primitives.
+"""The base class of elementwise primitives, and helpers for the rules of all primitives.
 
-Operands have one shape and one dtype; a rank-0 operand stands for one of that shape, so that
-`2.0 * x` needs no broadcast in the IR.  Most primitives are a row of a table: name, StableHLO
-operation, the kinds of dtype they take (see `dtypes.kind`), and a derivative for each operand.
+Operands have one shape and one dtype; a rank-0 operand is implicitly broadcast to that shape, so
+that `2.0 * x` needs no broadcast in the IR.  Most primitives are one row of a table: name,
+StableHLO operation, the kinds of dtype they take (see `dtypes.kind`), and a derivative for each
+operand.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, get_aval, shape_of, shaped
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError, TransformError
-from olympus_core.olympuspr import Literal
-from olympus_core.primitive import Batched, Linear, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir.olympuspr import Literal
+from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "BOOL",
@@ -31,7 +33,7 @@ __all__ = [
     "at_front",
     "check_kinds",
     "check_one_dtype",
-    "constant",
+    "elementwise_constant",
     "gather_in",
     "join_shapes",
     "kinds_text",
@@ -53,12 +55,12 @@ _KINDS = {"b": "bool", "u": "unsigned integer", "i": "integer", "f": "float", "c
 
 
 def kinds_text(kinds: str) -> str:
-    """The kinds of a table's row in words, for messages."""
+    """Return the names of kinds of dtype, for messages."""
     return ", ".join(_KINDS[k] for k in kinds)
 
 
 def join_shapes(name: str, avals: tuple[ShapedArray, ...]) -> Shape:
-    """The one shape that operands have, rank-0 ones aside; raises ShapeError if they differ."""
+    """Return the shape that all operands of rank above 0 have; raise ShapeError if they differ."""
     shapes = {a.shape for a in avals if a.shape}
     if len(shapes) > 1:
         text = ", ".join(a.short_name() for a in avals)
@@ -67,7 +69,7 @@ def join_shapes(name: str, avals: tuple[ShapedArray, ...]) -> Shape:
 
 
 def check_kinds(name: str, kinds: str, *avals: ShapedArray) -> None:
-    """Raise DTypeError unless every aval's dtype is of one of the kinds."""
+    """Raise DTypeError unless the dtype of every aval has one of the kinds."""
     for aval in avals:
         if dtypes.kind(aval.dtype) not in kinds:
             raise DTypeError(f"{name} takes {kinds_text(kinds)} arrays, and got {aval.long_name()}")
@@ -82,15 +84,15 @@ def check_one_dtype(name: str, avals: tuple[ShapedArray, ...]) -> None:
 
 #: a tangent's contribution: (tangent, result, *operands, **params) -> tangent of the result
 Tangent = Callable[..., Any]
-#: a cotangent's share: (cotangent, *operands, **params) -> cotangent of the operand
+#: a transpose rule: (cotangent, *operands, **params) -> cotangent of the operand
 Cotangent = Callable[..., Any]
 
 
 class Elementwise(SingleResult):
-    """An elementwise primitive that is one operation of StableHLO or CHLO.
+    """An elementwise primitive that lowers to one operation of StableHLO or CHLO.
 
-    `tangents` has a rule for each operand, or is empty where the derivative is zero; `linear`
-    has a rule for each operand that the primitive is linear in.
+    `tangents` has a rule for each operand, or is empty if the derivative is zero; `linear` has a
+    rule for each operand that the primitive is linear in.
     """
 
     is_elementwise: ClassVar[bool] = True
@@ -120,7 +122,7 @@ class Elementwise(SingleResult):
         return shaped(join_shapes(self.name, avals), dtype, weak)
 
     def attributes(self, aval: ShapedArray) -> dict[str, Any] | None:
-        """The attributes of the operation, given the operands' aval."""
+        """Return the attributes of the operation for operands of type `aval`."""
         return None
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
@@ -160,14 +162,14 @@ class Elementwise(SingleResult):
 
 
 def spread(x: Any, shape: Shape) -> Any:
-    """A rank-0 value repeated to `shape`; any other value as it is."""
+    """Return a rank-0 value broadcast to `shape`, and any other value unchanged."""
     if shape_of(x) == shape:
         return x
     return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
 
 
 def gather_in(cotangent: Any, aval: ShapedArray) -> Any:
-    """The cotangent of an operand: of a rank-0 one, which was repeated, the sum."""
+    """Return the cotangent of an operand; of a rank-0 one, which was broadcast, the sum."""
     shape = shape_of(cotangent)
     if shape == aval.shape:
         return cotangent
@@ -175,9 +177,9 @@ def gather_in(cotangent: Any, aval: ShapedArray) -> Any:
 
 
 def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
-    """The operands with their mapped axes at one place and of one shape, and that place.
+    """Return the operands with equal shapes and one position of the mapped axis, and that position.
 
-    Rank-0 operands that are not mapped stay as they are.
+    Rank-0 operands that are not mapped are unchanged.
     """
     ranks = [len(shape_of(x)) - (d is not None) for x, d in zip(args, dims, strict=True)]
     rank = max(ranks)
@@ -188,7 +190,7 @@ def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[l
     for x, d, r in zip(args, dims, ranks, strict=True):
         if d is None and r == 0:
             aligned.append(x)
-        elif r < rank:  # one scalar for each value
+        elif r < rank:  # one scalar for each mapped index
             aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=(dim,)))
         elif d is None:
             kept = tuple(i for i in range(rank + 1) if i != dim)
@@ -211,12 +213,12 @@ def _mapped_shape(
 
 
 def reshape(x: Any, shape: Sequence[int]) -> Any:
-    """The elements of `x`, in order, in another shape."""
+    """Return the elements of `x`, in order, in another shape."""
     return op.reshape(x, dimensions=None, new_sizes=tuple(shape))
 
 
 def move_axis(x: Any, source: int, destination: int) -> Any:
-    """`x` with an axis moved to another place."""
+    """Return `x` with an axis moved to another position."""
     if source == destination:
         return x
     order = [i for i in range(len(shape_of(x))) if i != source]
@@ -225,19 +227,19 @@ def move_axis(x: Any, source: int, destination: int) -> Any:
 
 
 def to_dtype(x: Any, dtype: DType) -> Any:
-    """`x` in a dtype."""
+    """Return `x` converted to `dtype`."""
     if get_aval(x).dtype == dtype:
         return x
     return op.convert_element_type(x, new_dtype=dtype, weak_type=False)
 
 
 def shift_all(axes: Sequence[int], dim: int) -> tuple[int, ...]:
-    """Axes of a value, as axes of the array that has a mapped axis at `dim` as well."""
+    """Return axes of a value as axes of the array that also has a mapped axis at `dim`."""
     return tuple([i + (i >= dim) for i in axes])
 
 
 def at_front(x: Any, dim: int | None, size: int) -> Any:
-    """A value with its mapped axis in front; one without is repeated."""
+    """Return a value with its mapped axis first; repeat a value without one."""
     if dim is not None:
         return move_axis(x, dim, 0)
     shape = shape_of(x)
@@ -245,18 +247,18 @@ def at_front(x: Any, dim: int | None, size: int) -> Any:
     return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=kept)
 
 
-def constant(x: Any, value: float) -> Any:
-    """`value` as a scalar of x's dtype."""
+def elementwise_constant(x: Any, value: float) -> Any:
+    """Return `value` as a scalar of x's dtype."""
     return np.asarray(value).astype(get_aval(x).dtype)[()]
 
 
 def zero_like(x: Any) -> Any:
-    """Zero as a scalar of x's dtype."""
+    """Return zero as a scalar of x's dtype."""
     return np.zeros((), get_aval(x).dtype)[()]
 
 
 def zeros_like(x: Any) -> Any:
-    """Zeros of x's shape and dtype."""
+    """Return zeros of x's shape and dtype."""
     return spread(zero_like(x), shape_of(x))
 
 
@@ -265,16 +267,16 @@ def square(x: Any) -> Any:
 
 
 def times(t: Any, value: float, *factors: Any) -> Any:
-    """t * (value * the product of the factors): what does not depend on t is computed first."""
-    product = constant(t, value)
+    """Return t * (value * the product of the factors): the bracket is computed first."""
+    product = elementwise_constant(t, value)
     for factor in factors:
         product = op.mul(product, factor)
     return op.mul(t, product)
 
 
 def one_minus(x: Any) -> Any:
-    return op.sub(constant(x, 1), x)
+    return op.sub(elementwise_constant(x, 1), x)
 
 
 def one_plus(x: Any) -> Any:
-    return op.add(constant(x, 1), x)
+    return op.add(elementwise_constant(x, 1), x)

@@ -1,15 +1,16 @@
-"""Other dtypes for the same values: conversions, bit casts, and the parts of complex numbers."""
+"""Conversions between dtypes, bit casts, and the parts of complex numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shaped
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import Batched, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     Elementwise,
@@ -19,7 +20,7 @@ from olympus_core.primitives.elementwise.base import (
 from olympus_core.primitives.elementwise.logic import ne_p
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "bit_width",
@@ -34,7 +35,7 @@ __all__ = [
 
 
 class Convert(SingleResult):
-    """To `new_dtype`; a complex value loses its imaginary part, a bool becomes 0 or 1."""
+    """The conversion to `new_dtype`; a complex value loses its imaginary part, a bool is 0 or 1."""
 
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
@@ -111,7 +112,7 @@ class BitcastConvert(SingleResult):
 
 
 def bit_width(dt: DType) -> int:
-    """The bits an element has: 4 for int4, 1 for bool."""
+    """Return the number of bits of an element: 4 for int4, 1 for bool."""
     if dt == BOOL:
         return 1
     kind = dtypes.kind(dt)
@@ -121,14 +122,14 @@ def bit_width(dt: DType) -> int:
 
 
 class StopGradient(Elementwise):
-    """Its operand, as a value that derivatives stop at."""
+    """The operand, with a derivative of zero."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
 
 
 class ReducePrecision(Elementwise):
-    """Round to a float of `exponent_bits` and `mantissa_bits`, kept in the same dtype."""
+    """Rounding to a float of `exponent_bits` and `mantissa_bits`, in the operand's dtype."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         x = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
@@ -137,7 +138,7 @@ class ReducePrecision(Elementwise):
 
 
 class Complex(Elementwise):
-    """The complex number of two parts, which are of 32 or 64 bits."""
+    """The complex number of two real parts of 32 or 64 bits."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         out = super().abstract(*avals, **params)
@@ -157,7 +158,7 @@ real_p = Elementwise(
     result=dtypes.to_real,
     linear=[lambda c, x: op.complex(c, zero_like(c))],
 )
-# The pairing of cotangent c and tangent t is the real part of c t, and imag(t) that of -i t.
+# The pairing of cotangent c and tangent t is real(c t), and for imag(t) it is real(-i c t).
 imag_p = Elementwise(
     "imag",
     "stablehlo.imag",

@@ -1,11 +1,12 @@
-"""Comparisons, bits and predicates: their results are bools or integers, without derivative."""
+"""Comparisons, bit operations and predicates; their results are bools or integers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shaped
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     Elementwise,
@@ -34,7 +35,7 @@ __all__ = [
 
 
 class Compare(Elementwise):
-    """A comparison: bool out; `direction` is StableHLO's."""
+    """A comparison with a bool result; `direction` is the attribute of StableHLO."""
 
     def __init__(self, name: str, direction: str, kinds: str = "buifc") -> None:
         super().__init__(name, "stablehlo.compare", kinds, result=lambda _: BOOL)
@@ -58,7 +59,7 @@ def emit_compare(compare: Compare, aval: ShapedArray, x: Any, y: Any) -> Any:
 
 
 def emit_extremum(op: str, aval: ShapedArray, x: Any, y: Any) -> Any:
-    """Emit stablehlo.maximum or minimum; of complex values, by their lexicographic order."""
+    """Emit stablehlo.maximum or minimum; complex values compare in lexicographic order."""
     if dtypes.kind(aval.dtype) != "c":
         return mlir.op1(op, aval, (x, y))
     compare = gt_p if op == "stablehlo.maximum" else lt_p

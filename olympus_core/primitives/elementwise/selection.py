@@ -1,4 +1,4 @@
-"""Choosing between values element by element: `select_n` and `clamp`."""
+"""Element-by-element selection: `select_n` and `clamp`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, shape_of, shaped
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Linear, SingleResult, op
+from olympus_core.base.avals import ShapedArray, shape_of, shaped
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
     align,
@@ -24,7 +24,7 @@ from olympus_core.primitives.elementwise.base import (
 from olympus_core.primitives.elementwise.logic import lt_p
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "clamp_p",
@@ -114,13 +114,13 @@ class SelectN(SingleResult):
 
 
 def _same_shape(cases: Sequence[Any]) -> list[Any]:
-    """The cases at one shape: scalars among others are repeated."""
+    """Return the cases with one shape: scalars among arrays are broadcast."""
     shape = next((shape_of(c) for c in cases if shape_of(c)), ())
     return [spread(c, shape) for c in cases]
 
 
 class Clamp(SingleResult):
-    """min(max(lo, x), hi); the bounds have x's shape or none."""
+    """min(max(lo, x), hi); each bound has x's shape or rank 0."""
 
     is_elementwise: ClassVar[bool] = True
 

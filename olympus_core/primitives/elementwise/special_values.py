@@ -1,6 +1,6 @@
-"""The special values of complex functions: what they are at infinities, nan and signed zeros.
+"""The special values of complex functions at infinities, nan and signed zeros.
 
-What XLA computes is corrected where it differs from Annex G of the C standard (C99) and from the
+XLA's results are corrected where they differ from Annex G of the C standard (C99) and from the
 array API standard.  XLA multiplies infinities by zeros there, which gives nan, and loses the sign
 of a zero.
 """
@@ -11,19 +11,20 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import BOOL, Elementwise
 from olympus_core.primitives.elementwise.logic import Compare, emit_compare, eq_p, lt_p, ne_p
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["Mended", "infinite_beside_nan"]
 
 
 class _Reals:
-    """Emits operations on the parts of complex values, which have one real aval."""
+    """Operations on the parts of complex values, which have one real aval; each emits MLIR."""
 
     def __init__(self, aval: ShapedArray) -> None:
         self.aval = aval
@@ -54,7 +55,7 @@ class _Reals:
         return mlir.op1("stablehlo.or", self.bools, [a, b])
 
     def unless(self, a: Any, b: Any) -> Any:
-        """Where `b` holds and `a` does not."""
+        """Emit `b and not a`."""
         return mlir.op1(
             "stablehlo.and", self.bools, [mlir.op1("stablehlo.not", self.bools, [a]), b]
         )
@@ -63,14 +64,14 @@ class _Reals:
         return mlir.op1("stablehlo.select", self.aval, [condition, self._value(x), self._value(y)])
 
     def signed(self, magnitude: Any, sign: Any) -> Any:
-        """`magnitude`, which is not negative, with the sign of `sign`, of zeros too."""
+        """Emit `magnitude`, which is not negative, with the sign of `sign`, also of a zero."""
         negative = self.either(
             self._compare(lt_p, sign, 0), self._compare(lt_p, self.op("divide", 1, sign), 0)
         )
         return self.where(negative, self.op("negate", magnitude), magnitude)
 
 
-#: (operations, x, y, real part, imaginary part of the value at x + iy) -> the parts, mended
+#: (operations, x, y, real part, imaginary part of the value at x + iy) -> the corrected parts
 _Mend = Callable[[_Reals, Any, Any, Any, Any], tuple[Any, Any]]
 
 
@@ -90,7 +91,7 @@ def _log(r: _Reals, x: Any, y: Any, re: Any, im: Any) -> tuple[Any, Any]:
 
 
 def _flat(r: _Reals, x: Any, y: Any, factor: str) -> Any:
-    """x * sin(y) or x * cos(y) for an x of 0: a zero, also where y is nan."""
+    """Emit x * sin(y) or x * cos(y) for an x of 0: a zero, also where y is nan."""
     return r.op("multiply", x, r.where(r.is_finite(y), r.op(factor, y), 1))
 
 
@@ -146,7 +147,7 @@ def _acos(r: _Reals, x: Any, y: Any, re: Any, im: Any) -> tuple[Any, Any]:
 
 
 def _turned(mend: _Mend) -> _Mend:
-    """The rule of f where f(z) = -i g(iz), from that of g."""
+    """Return the rule of f with f(z) = -i g(iz), from the rule of g."""
 
     def turned(r: _Reals, x: Any, y: Any, re: Any, im: Any) -> tuple[Any, Any]:
         a, b = mend(r, r.op("negate", y), x, r.op("negate", im), re)
@@ -181,14 +182,14 @@ _MENDS: Final[dict[str, _Mend]] = {
 
 
 class Mended(Elementwise):
-    """A function of one operand, which has the special values of C99 where that is complex."""
+    """A function of one operand that has the special values of C99 for complex operands."""
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
         return self.emit(out, ctx.full(operands[0], ctx.avals_in[0], out.shape))
 
     def emit(self, aval: ShapedArray, x: Any) -> Any:
-        """Emit the function of `x`; both are of type `aval`."""
+        """Emit the function of `x`; operand and result have type `aval`."""
         value = mlir.op1(self.op, aval, (x,))
         return _mended(self.name, aval, x, value) if dtypes.kind(aval.dtype) == "c" else value
 
@@ -202,6 +203,6 @@ def _mended(name: str, aval: ShapedArray, z: Any, value: Any) -> Any:
 
 
 def infinite_beside_nan(aval: ShapedArray, z: Any, magnitude: Any) -> Any:
-    """The magnitude of the complex `z`, infinite where a part of it is, though the other is nan."""
+    """Emit the magnitude of the complex `z`, inf if either part is infinite, even beside a nan."""
     x, y = (mlir.op1(f"stablehlo.{part}", aval, [z]) for part in ("real", "imag"))
     return _log(_Reals(aval), x, y, magnitude, None)[0]

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.primitive import op
+from olympus_core.base import dtypes
+from olympus_core.ir.primitive import op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     Elementwise,
-    constant,
+    elementwise_constant,
     one_minus,
     one_plus,
     square,
@@ -19,7 +20,7 @@ from olympus_core.primitives.elementwise.base import (
 from olympus_core.primitives.elementwise.special_values import Mended
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = [
     "acos_p",
@@ -104,7 +105,9 @@ acosh_p = Mended(
     "acosh",
     "chlo.acosh",
     "fc",
-    lambda t, out, x: op.mul(t, op.mul(op.rsqrt(op.sub(x, constant(x, 1))), op.rsqrt(one_plus(x)))),
+    lambda t, out, x: op.mul(
+        t, op.mul(op.rsqrt(op.sub(x, elementwise_constant(x, 1))), op.rsqrt(one_plus(x)))
+    ),
 )
 atanh_p = Mended("atanh", "chlo.atanh", "fc", lambda t, out, x: op.div(t, one_minus(square(x))))
 logistic_p = Elementwise(
@@ -133,7 +136,7 @@ digamma_p = Elementwise(
     "digamma",
     "chlo.digamma",
     "f",
-    lambda t, out, x: op.mul(t, op.polygamma(constant(x, 1), x)),
+    lambda t, out, x: op.mul(t, op.polygamma(elementwise_constant(x, 1), x)),
 )
 polygamma_p = Elementwise(
     "polygamma",

@@ -1,1 +1,1 @@
-"""Decompositions and solutions of matrices, a module a decomposition."""
+"""Decompositions and solutions of matrices, one module for each decomposition."""

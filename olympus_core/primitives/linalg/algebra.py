@@ -1,7 +1,7 @@
 """Matrix algebra for derivative rules and library functions, written on the primitives.
 
 Matrices are the last two axes; the batch axes before are the same in all operands.  Products are
-computed in the highest precision, as decompositions are.
+computed in the highest precision, like the decompositions.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.primitive import op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import (
-    constant,
+    elementwise_constant,
     reshape,
     spread,
     zero_like,
@@ -25,9 +25,9 @@ from olympus_core.primitives.precision import Precision
 
 __all__ = [
     "adjoint",
-    "as_dtype",
     "block",
     "conj",
+    "converted_like",
     "diagonal",
     "dot",
     "eye",
@@ -52,7 +52,7 @@ _HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
 
 
 def dot(a: Any, b: Any, *, swap_a: bool = False, swap_b: bool = False) -> Any:
-    """The products of matrices, of a's or b's transposes where asked."""
+    """Return the products of matrices; `swap_a` and `swap_b` transpose a and b."""
     n = len(shape_of(a)) - 2
     batch = tuple(range(n))
     contract = ((n if swap_a else n + 1,), (n + 1 if swap_b else n,))
@@ -75,7 +75,7 @@ def solve(
     conjugate: bool = False,
     unit: bool = False,
 ) -> Any:
-    """x with a x = b (or x a = b, unless `left`) for triangular matrices a."""
+    """Return x with a x = b (or x a = b, unless `left`) for triangular matrices a."""
     return op.triangular_solve(
         a,
         b,
@@ -88,27 +88,27 @@ def solve(
 
 
 def swap(x: Any) -> Any:
-    """The transposed matrices."""
+    """Return the transposed matrices."""
     n = len(shape_of(x))
     return op.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
 
 
 def conj(x: Any) -> Any:
-    """The complex conjugate; a real array is itself."""
+    """Return the complex conjugate; a real array is itself."""
     return op.conj(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
 
 
 def real(x: Any) -> Any:
-    """The real part; a real array is itself."""
+    """Return the real part; a real array is itself."""
     return op.real(x) if dtypes.kind(get_aval(x).dtype) == "c" else x
 
 
 def adjoint(x: Any) -> Any:
-    """The conjugated transposes."""
+    """Return the conjugated transposes."""
     return swap(conj(x))
 
 
-def as_dtype(x: Any, like: Any) -> Any:
+def converted_like(x: Any, like: Any) -> Any:
     """`x` in the dtype of another value."""
     dtype = get_aval(like).dtype
     if get_aval(x).dtype == dtype:
@@ -117,43 +117,43 @@ def as_dtype(x: Any, like: Any) -> Any:
 
 
 def _places(x: Any, dtype: Any) -> list[Any]:
-    """The row and the column of each element of matrices."""
+    """Return the row and the column index of each element of matrices."""
     shape = shape_of(x)
     return [op.iota(dtype=dtype, shape=shape, dimension=len(shape) - i) for i in (2, 1)]
 
 
 def triangle(x: Any, *, lower: bool, strict: bool = False) -> Any:
-    """A triangle of matrices, without the diagonal if `strict`, and zeros elsewhere."""
+    """Return a triangle of matrices, without the diagonal if `strict`, and zeros elsewhere."""
     row, column = _places(x, _INT32)
     compare = (op.gt if strict else op.ge) if lower else (op.lt if strict else op.le)
     return op.select_n(compare(row, column), zeros_like(x), x)
 
 
 def half_triangle(x: Any, *, lower: bool = True) -> Any:
-    """The triangle of ones with halves on the diagonal, of x's shape: Phi(x) is x times it.
+    """Return the triangle of ones with halves on the diagonal, of x's shape: Phi(x) is x times it.
 
-    What it takes of the symmetric x, added to its own adjoint, is x again.
+    For a Hermitian x, Phi(x) plus its adjoint is x.
     """
     row, column = _places(x, dtypes.to_real(get_aval(x).dtype))
     distance = op.sub(row, column) if lower else op.sub(column, row)
-    half, one = constant(distance, 0.5), constant(distance, 1)
-    return as_dtype(op.clamp(zero_like(distance), op.add(distance, half), one), x)
+    half, one = elementwise_constant(distance, 0.5), elementwise_constant(distance, 1)
+    return converted_like(op.clamp(zero_like(distance), op.add(distance, half), one), x)
 
 
 def hermitian_of(x: Any, mask: Any) -> Any:
-    """The Hermitian matrices that have x's triangle; `mask` is its `half_triangle`."""
+    """Return the Hermitian matrices that have x's triangle; `mask` is its `half_triangle`."""
     part = op.mul(x, mask)
     return op.add(part, adjoint(part))
 
 
 def eye(x: Any) -> Any:
-    """Ones on the diagonals, of x's shape and dtype."""
+    """Return ones on the diagonals, of x's shape and dtype."""
     row, column = _places(x, _INT32)
-    return as_dtype(op.eq(row, column), x)
+    return converted_like(op.eq(row, column), x)
 
 
 def diagonal(x: Any) -> Any:
-    """The diagonals of square matrices, as vectors."""
+    """Return the diagonals of square matrices, as vectors."""
     row, column = _places(x, _INT32)
     shape = shape_of(x)
     kept = op.select_n(op.eq(row, column), spread(zero_like(x), shape), x)
@@ -161,7 +161,7 @@ def diagonal(x: Any) -> Any:
 
 
 def vectors(v: Any, shape: tuple[int, ...], *, along: int) -> Any:
-    """Vectors repeated to matrices of a shape: along -1 each is a row, along -2 a column."""
+    """Return vectors repeated to matrices of a shape: along -1 each is a row, along -2 a column."""
     n = len(shape)
     kept = (*range(n - 2), n + along)
     return op.broadcast_in_dim(v, shape=shape, broadcast_dimensions=kept)
@@ -172,11 +172,11 @@ def inverse_differences(w: Any, like: Any) -> Any:
     shape = shape_of(like)
     gaps = op.sub(vectors(w, shape, along=-1), vectors(w, shape, along=-2))
     on = eye(gaps)
-    return as_dtype(op.sub(op.div(constant(gaps, 1), op.add(gaps, on)), on), like)
+    return converted_like(op.sub(op.div(elementwise_constant(gaps, 1), op.add(gaps, on)), on), like)
 
 
 def block(x: Any, rows: slice = slice(None), columns: slice = slice(None)) -> Any:
-    """A block of matrices, by slices of rows and columns without steps."""
+    """Return a block of matrices, by slices of rows and columns without steps."""
     shape = shape_of(x)
     bounds = [r.indices(n)[:2] for r, n in zip((rows, columns), shape[-2:], strict=True)]
     starts = (*(0 for _ in shape[:-2]), *(b[0] for b in bounds))
@@ -187,12 +187,12 @@ def block(x: Any, rows: slice = slice(None), columns: slice = slice(None)) -> An
 
 
 def join(a: Any, b: Any, *, axis: int) -> Any:
-    """Matrices beside each other along axis -1, or above each other along axis -2."""
+    """Return matrices beside each other along axis -1, or above each other along axis -2."""
     return op.concatenate(a, b, dimension=len(shape_of(a)) + axis)
 
 
 def inverse_order(order: Any) -> Any:
-    """The permutations that undo others, int32."""
+    """Return the inverses of permutations, int32."""
     last = len(shape_of(order)) - 1
     places = op.iota(dtype=_INT32, shape=shape_of(order), dimension=last)
     _, inverse = op.sort(order, places, dimension=last, is_stable=False, num_keys=1)
@@ -200,7 +200,7 @@ def inverse_order(order: Any) -> Any:
 
 
 def take_rows(x: Any, permutation: Any) -> Any:
-    """The rows of matrices in the order given, for each matrix its own."""
+    """Return the rows of each matrix in the order of its permutation."""
     *batch, rows, columns = shape_of(x)
     if not rows:
         return x
@@ -225,17 +225,17 @@ def take_rows(x: Any, permutation: Any) -> Any:
 
 
 def take_columns(x: Any, permutation: Any) -> Any:
-    """The columns of matrices in the order given, for each matrix its own."""
+    """Return the columns of each matrix in the order of its permutation."""
     return swap(take_rows(swap(x), permutation))
 
 
 def solve_factored(a: Any, factors: Any, order: Any, b: Any) -> Any:
-    """x with a x = b, given the factors and the permutation that `lu` makes of a."""
+    """Return x with a x = b, given the factors and the permutation that `lu` returns for a."""
     rows, right = take_rows(a, order), take_rows(b, order)
     return op.factored_solve(rows, factors, right, by="lu", transpose_a=False)
 
 
 def solve_by_lu(a: Any, b: Any) -> Any:
-    """x with a x = b; the derivative is the equation's, and uses a's factors again."""
+    """Return x with a x = b; the derivative solves the same equation, and reuses a's factors."""
     factors, _, order = op.lu(op.stop_gradient(a))
     return solve_factored(a, factors, order, b)

@@ -1,4 +1,4 @@
-"""What the primitives of matrices share: their types, their batching, and calls of LAPACK.
+"""The types and batching that primitives of matrices share, and calls of LAPACK.
 
 A matrix is the last two axes of an array; the axes before are batch axes, and every operand of a
 primitive has the same ones.
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import Shape, ShapedArray, shaped
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import Batched, Primitive
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, ShapedArray, shaped
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import Batched, Primitive
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import BOOL, at_front
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ge_p, le_p
 
 if TYPE_CHECKING:
-    from olympus_core.mlir import ir
+    from olympus_core.mlir.bindings import ir
 
 __all__ = [
     "INT32",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 INT32 = np.dtype("int32")
-#: the dtypes that LAPACK computes in, and the letter that its routines have for each
+#: the dtypes that LAPACK computes in, and the letter of its routines for each
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 
@@ -51,7 +52,7 @@ class MatrixPrimitive(Primitive):
     ranks: ClassVar[tuple[int, ...]] = (2,)
 
     def batch_shape(self, avals: Sequence[ShapedArray]) -> Shape:
-        """The batch axes that the operands share; raises ShapeError or DTypeError for bad ones."""
+        """Return the operands' batch axes; raise ShapeError or DTypeError unless they match."""
         batches = set()
         for aval, rank in zip(avals, self.ranks, strict=True):
             if aval.ndim < rank:
@@ -64,7 +65,7 @@ class MatrixPrimitive(Primitive):
         return batches.pop()
 
     def check_dtypes(self, *avals: ShapedArray) -> None:
-        """Raise DTypeError unless the operands have one dtype, and LAPACK has it."""
+        """Raise DTypeError unless the operands have one dtype, and LAPACK supports it."""
         names = {dtypes.long_name(a.dtype) for a in avals}
         if len(names) > 1 or not names <= LAPACK_DTYPES.keys():
             text = ", ".join(a.long_name() for a in avals)
@@ -90,13 +91,13 @@ def check_square(name: str, aval: ShapedArray) -> None:
 
 @functools.cache
 def char(letter: str) -> ir.Attribute:
-    """A letter as LAPACK's options are given: its code as `ui8`."""
+    """Return a letter in the form of LAPACK's options: its code as `ui8`."""
     return mlir.parsed_attr(f"{ord(letter)} : ui8")
 
 
 @functools.cache
 def _layouts(avals: tuple[ShapedArray, ...], batch: int) -> ir.Attribute:
-    """The memory order of operands or results: LAPACK's matrices go column by column."""
+    """Return the memory order of operands or results: LAPACK's matrices are column-major."""
     orders = []
     for aval in avals:
         order = list(range(aval.ndim))[::-1]
@@ -108,7 +109,7 @@ def _layouts(avals: tuple[ShapedArray, ...], batch: int) -> ir.Attribute:
 
 @functools.cache
 def _aliases(pairs: tuple[tuple[int, int], ...], results: int) -> ir.Attribute:
-    """Which operand is overwritten by which result."""
+    """Return the attribute that pairs each overwritten operand with the result in its memory."""
     texts = [
         f"#stablehlo.output_operand_alias<output_tuple_indices = {[j] if results > 1 else []}, "
         f"operand_index = {i}, operand_tuple_indices = []>"
@@ -124,7 +125,7 @@ def lapack(
     options: Mapping[str, ir.Attribute] | None = None,
     overwritten: tuple[tuple[int, int], ...] = ((0, 0),),
 ) -> list[ir.Value]:
-    """Emit a call of a LAPACK routine, such as "getrf"; `avals` are of operands and results.
+    """Emit a call of a LAPACK routine, such as "getrf"; `avals` are those of operands and results.
 
     `overwritten` are pairs of an operand and the result that takes its memory.  Only the CPU has
     LAPACK; for other platforms there is `portable`.
@@ -135,8 +136,8 @@ def lapack(
     attributes = {
         "call_target_name": mlir.string_attr(f"lapack_{letter}{routine}_ffi"),
         "has_side_effect": mlir.bool_attr(False),
-        # The structured options stand in this attribute, as portable StableHLO has no place of
-        # its own for them in the oldest version that is read.
+        # The options are in this attribute, because the oldest version of portable StableHLO that
+        # is read has no other place for structured options.
         "mhlo.backend_config": mlir.ir.DictAttr.get(dict(options or {})),
         "operand_layouts": _layouts(ins, batch),
         "result_layouts": _layouts(outs, batch),
@@ -148,12 +149,12 @@ def lapack(
 
 
 def status(batch: Shape) -> ShapedArray:
-    """The aval of the status that LAPACK gives of each matrix; 0 says success."""
+    """Return the aval of the status that LAPACK returns for each matrix; 0 is success."""
     return shaped(batch, INT32)
 
 
 def succeeded(info: ir.Value, batch: Shape, *, or_singular: bool = False) -> ir.Value:
-    """Emit whether each matrix was done; a positive status says where a singular one broke."""
+    """Emit True for each matrix that succeeded; a positive status is the index of a zero pivot."""
     aval = status(batch)
     return emit_compare(ge_p if or_singular else eq_p, aval, info, mlir.full(aval, 0))
 
@@ -167,13 +168,13 @@ def emit_or_nan(done: ir.Value, batch: Shape, value: ir.Value, aval: ShapedArray
 def emit_all_or_nan(
     info: ir.Value, batch: Shape, values: Sequence[ir.Value], avals: Sequence[ShapedArray]
 ) -> list[ir.Value]:
-    """Emit the results of types `avals`, with NaN for the matrices that a routine did not do."""
+    """Emit the results of types `avals`, with NaN for the matrices on which a routine failed."""
     done = succeeded(info, batch)
     return [emit_or_nan(done, batch, x, a) for x, a in zip(values, avals, strict=True)]
 
 
 def _iotas(aval: ShapedArray) -> tuple[ShapedArray, list[ir.Value]]:
-    """The row and the column of each element of matrices."""
+    """Return the row and the column index of each element of matrices."""
     index = shaped(aval.shape, INT32)
     return index, [
         mlir.op1("stablehlo.iota", index, (), {"iota_dimension": mlir.i64_attr(aval.ndim - i)})
@@ -189,14 +190,14 @@ def emit_triangle(value: ir.Value, aval: ShapedArray, *, lower: bool) -> ir.Valu
 
 
 def swapped(aval: ShapedArray) -> ShapedArray:
-    """The aval of transposed matrices."""
+    """Return the aval of transposed matrices."""
     return aval.update(shape=(*aval.shape[:-2], aval.shape[-1], aval.shape[-2]))
 
 
 def emit_swap(value: ir.Value, out: ShapedArray) -> ir.Value:
     """Emit the transposed matrices, of type `out`.
 
-    Around a LAPACK routine it costs nothing: a matrix row by row is its transpose column by column.
+    Around a LAPACK routine it is free: a row-major matrix is its transpose in column-major order.
     """
     order = (*range(out.ndim - 2), out.ndim - 1, out.ndim - 2)
     return mlir.op1("stablehlo.transpose", out, (value,), {"permutation": mlir.i64_array(order)})

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.primitive import SingleResult, op
+from olympus_core.base.avals import ShapedArray, shape_of
+from olympus_core.ir.primitive import SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import zeros_like
 from olympus_core.primitives.linalg.algebra import (
     diagonal,
@@ -34,7 +34,7 @@ from olympus_core.primitives.linalg.base import (
 from olympus_core.primitives.linalg.portable.arrays import over, where
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["cholesky_p"]
 
@@ -59,9 +59,9 @@ class Cholesky(MatrixPrimitive, SingleResult):
             factor = mlir.op1("stablehlo.cholesky", out, operands, options)
             ctx.avals_in = (out,)
             return ctx.apply(cholesky_or_nan, (factor,))[0]
-        # On the CPU, XLA expands its own operation to loops: for matrices of 64 to 1024 it was
-        # measured 4 to 35 times slower than LAPACK, and took 5 to 10 times as long to compile.
-        # LAPACK's upper factor of the transpose is, transposed, the lower factor: a copy less.
+        # On the CPU, XLA expands its operation to loops: for matrices of 64 to 1024 these took 4 to
+        # 35 times as long as LAPACK, and 5 to 10 times as long to compile.  The transpose of
+        # LAPACK's upper factor of the transpose is the lower factor: it saves a copy.
         batch = out.shape[:-2]
         avals, options = ((out,), (out, status(batch))), {"uplo": char("U")}
         upside = (emit_swap(operands[0], out),)
@@ -72,7 +72,7 @@ class Cholesky(MatrixPrimitive, SingleResult):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        """dL = L Phi(L^-1 dA L^-H), with Phi the lower triangle with half the diagonal.
+        """Compute dL = L Phi(L^-1 dA L^-H), with Phi the lower triangle with half the diagonal.
 
         Source: I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527.
         """
@@ -85,9 +85,9 @@ class Cholesky(MatrixPrimitive, SingleResult):
 
 
 def cholesky_or_nan(factor: Any) -> Any:
-    """The lower triangle, of NaN where the factorization broke.
+    """Return the lower triangle, with NaN if the factorization failed.
 
-    Where a GPU's library breaks off, a number that is not positive is left on the diagonal.
+    A GPU's library that fails leaves a number that is not positive on the diagonal.
     """
     ends = real(diagonal(factor))
     rank = len(shape_of(ends))

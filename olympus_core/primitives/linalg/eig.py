@@ -1,17 +1,18 @@
-"""Eigenvalues, and eigenvectors if wanted, of square matrices."""
+"""Eigenvalues and, optionally, eigenvectors of square matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shape_of, shaped
-from olympus_core.errors import TransformError
-from olympus_core.primitive import MultipleResults, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shape_of, shaped
+from olympus_core.base.errors import TransformError
+from olympus_core.ir.primitive import MultipleResults, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
-    as_dtype,
+    converted_like,
     diagonal,
     dot,
     inverse_differences,
@@ -32,14 +33,14 @@ from olympus_core.primitives.linalg.base import (
 from olympus_core.primitives.linalg.portable import eig as portable
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["eig_p"]
 
 
 class Eig(MatrixPrimitive, MultipleResults):
-    """The eigenvalues w, in no order, and vectors as columns: first l with l^H a = w l^H, then r
-    with a r = w r, where they are wanted.  All are complex."""
+    """The eigenvalues w, unordered, and the requested vectors as columns: first l with
+    l^H a = w l^H, then r with a r = w r.  All are complex."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals
@@ -66,9 +67,9 @@ class Eig(MatrixPrimitive, MultipleResults):
             "compute_right": char("V" if params["right"] else "N"),
         }
         *w, left, right, info = lapack("geev", operands, ((a,), outs), options, ())
-        found = [mlir.op1("stablehlo.complex", values, w) if is_real else w[0]]
-        found += [left] * params["left"] + [right] * params["right"]
-        return emit_all_or_nan(info, batch, found, ctx.avals_out)
+        results = [mlir.op1("stablehlo.complex", values, w) if is_real else w[0]]
+        results += [left] * params["left"] + [right] * params["right"]
+        return emit_all_or_nan(info, batch, results, ctx.avals_out)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -83,7 +84,7 @@ class Eig(MatrixPrimitive, MultipleResults):
                 hint="pass enable_eigvec_derivs=True, or use eigvals, or eigh if it is Hermitian",
             )
         w, *vectors = self.bind(a, left=left, right=True, differentiable=True)
-        r, da = vectors[-1], as_dtype(da, vectors[-1])
+        r, da = vectors[-1], converted_like(da, vectors[-1])
         inner = solve_by_lu(r, da)
         if not left and not right:
             last = len(shape_of(r)) - 1
@@ -101,10 +102,10 @@ class Eig(MatrixPrimitive, MultipleResults):
 
 
 def _change(w: Any, v: Any, inner: Any) -> Any:
-    """The tangent of eigenvectors, each of length 1 with a real greatest element.
+    """Return the tangent of eigenvectors, each of length 1 with a real greatest element.
 
-    It is u + c v with u = v (F * inner), F_ij = 1 / (w_j - w_i), and the c of each vector that
-    keeps it so: its real part keeps the length, its imaginary part the greatest element real.
+    It is u + c v with u = v (F * inner), F_ij = 1 / (w_j - w_i), and a c for each vector: its real
+    part keeps the length 1, its imaginary part keeps the greatest element real.
     Source of u: M. Giles, "An extended collection of matrix derivative results for forward and
     reverse mode AD", NA-08/01 (2008), 3.1.
     """
@@ -115,7 +116,7 @@ def _change(w: Any, v: Any, inner: Any) -> Any:
     at = op.eq(
         op.iota(dtype=INT32, shape=shape, dimension=rows), vectors_along(greatest, shape, along=-1)
     )
-    chosen = as_dtype(at, v)
+    chosen = converted_like(at, v)
     along = op.reduce_sum(op.mul(op.conj(v), change), axes=(rows,))
     top = op.reduce_sum(op.mul(chosen, v), axes=(rows,))
     slip = op.reduce_sum(op.mul(chosen, change), axes=(rows,))

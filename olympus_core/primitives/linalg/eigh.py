@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray, shaped
-from olympus_core.primitive import MultipleResults, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.ir.primitive import MultipleResults, op
 from olympus_core.primitives.linalg.algebra import (
     conj,
     diagonal,
@@ -29,15 +29,15 @@ from olympus_core.primitives.linalg.base import (
 from olympus_core.primitives.linalg.portable import eigh as portable
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["eigh_p"]
 
 
 class Eigh(MatrixPrimitive, MultipleResults):
-    """The eigenvectors, as columns, and the eigenvalues in rising order; `lower` triangle read.
+    """The eigenvectors, as columns, and the ascending eigenvalues, from the `lower` triangle.
 
-    `jacobi`: by rotations, which is how all but the CPU compute.
+    `jacobi` selects rotations, the algorithm of all platforms but the CPU.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
@@ -65,8 +65,9 @@ class Eigh(MatrixPrimitive, MultipleResults):
     ) -> tuple[Any, Any]:
         """With M = V^H dA V, dw is M's diagonal, and dV = V (F * M), F_ij = 1 / (w_j - w_i).
 
-        It is infinite where eigenvalues repeat.  Source: M. Giles, "An extended collection of
-        matrix derivative results for forward and reverse mode AD", NA-08/01 (2008), 3.1.
+        The derivative is infinite where eigenvalues repeat.  Source: M. Giles, "An extended
+        collection of matrix derivative results for forward and reverse mode AD", NA-08/01 (2008),
+        3.1.
         """
         v, w = self.bind(*primals, **params)
         da = hermitian_of(tangents[0], half_triangle(v, lower=params["lower"]))

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, SingleResult, op
+from olympus_core.base.avals import ShapedArray, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import Batched, SingleResult, op
 from olympus_core.primitives.linalg.algebra import dot
 from olympus_core.primitives.linalg.base import MatrixPrimitive, check_square
 from olympus_core.primitives.linalg.triangular import triangular_solve_p, with_more_columns
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["factored_solve_p"]
 
 
-class Step(NamedTuple):
-    """A solution for one of the triangles in the matrix of factors."""
+class TriangularStep(NamedTuple):
+    """The solution with one of the triangles in the matrix of factors."""
 
     lower: bool
     transpose: bool = False
@@ -27,7 +27,7 @@ class Step(NamedTuple):
     unit: bool = False
 
     def options(self) -> dict[str, bool]:
-        """The parameters of `triangular_solve`."""
+        """Return the parameters of `triangular_solve`."""
         return {
             "left_side": True,
             "lower": self.lower,
@@ -39,17 +39,20 @@ class Step(NamedTuple):
 
 #: for a = L U, as `lu` gives the factors, and for a = L L^H
 _STEPS = {
-    "lu": (Step(lower=True, unit=True), Step(lower=False)),
-    "cholesky": (Step(lower=True), Step(lower=True, transpose=True, conjugate=True)),
+    "lu": (TriangularStep(lower=True, unit=True), TriangularStep(lower=False)),
+    "cholesky": (
+        TriangularStep(lower=True),
+        TriangularStep(lower=True, transpose=True, conjugate=True),
+    ),
 }
 
 
 class FactoredSolve(MatrixPrimitive, SingleResult):
-    """x with op(a) x = b, by triangular solutions with a's factors; op transposes if asked.
+    """x with op(a) x = b, by triangular solutions with a's factors; op may be a transpose.
 
-    The factors are what the primitive that `by` names makes of `a`, its rows in their new order.
-    The derivative is that of the equation, not of the factorization: the factors serve as they
-    are for the tangents, for the cotangents, and for these again.
+    The factors are the result of the primitive named `by` for `a`, with rows in their new order.
+    The derivative is the derivative of the equation, not of the factorization: tangents, cotangents
+    and their derivatives reuse the factors.
     """
 
     ranks: ClassVar[tuple[int, ...]] = (2, 2, 2)
@@ -74,7 +77,7 @@ class FactoredSolve(MatrixPrimitive, SingleResult):
         return x
 
     @staticmethod
-    def _steps(by: str, transpose_a: bool) -> tuple[Step, ...]:
+    def _steps(by: str, transpose_a: bool) -> tuple[TriangularStep, ...]:
         steps = _STEPS[by]
         if not transpose_a:
             return steps

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, shaped
-from olympus_core.primitive import MultipleResults, op
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.ir.primitive import MultipleResults, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.linalg.algebra import block, dot, join, solve, take_rows, triangle
 from olympus_core.primitives.linalg.base import (
     INT32,
@@ -21,7 +21,7 @@ from olympus_core.primitives.linalg.permutation import emit_permutation
 from olympus_core.primitives.linalg.portable.lu import lu
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["lu_p"]
 
@@ -61,10 +61,10 @@ class LU(MatrixPrimitive, MultipleResults):
 
 
 def _change(factors: Any, da: Any) -> Any:
-    """The tangent of L and U in one matrix, for the tangent of the permuted matrix.
+    """Return the tangent of L and U in one matrix, for the tangent of the permuted matrix.
 
     For square matrices, with F = L^-1 dA U^-1, dL = L tril(F, -1) and dU = triu(F) U.  For tall
-    ones the rows of L below are A2 U^-1; for wide ones the columns of U beside are L^-1 A2.
+    ones the lower rows of L are A2 U^-1; for wide ones the right columns of U are L^-1 A2.
     Source: F. de Hoog, R. Anderssen, M. Lukas, "Differentiation of matrix functionals using
     triangular factorization", Mathematics of Computation 80 (2011).
     """

@@ -1,20 +1,20 @@
-"""The permutation that the row swaps of an LU decomposition make."""
+"""The permutation that corresponds to the row swaps of an LU decomposition."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import mlir
-from olympus_core.avals import ShapedArray, shaped
-from olympus_core.errors import DTypeError, ShapeError
-from olympus_core.primitive import SingleResult
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.primitive import SingleResult
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, lt_p
 from olympus_core.primitives.linalg.base import INT32, MatrixPrimitive
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
-    from olympus_core.mlir import ir
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.mlir.bindings import ir
 
 __all__ = ["emit_permutation", "lu_pivots_to_permutation_p"]
 
@@ -46,10 +46,10 @@ class PivotsToPermutation(MatrixPrimitive, SingleResult):
 
 
 def emit_permutation(pivots: ir.Value, aval: ShapedArray, out: ShapedArray) -> ir.Value:
-    """Emit the permutation of the pivots: a loop of swaps, each in all batches at once."""
+    """Emit the permutation of the pivots: a loop of swaps, each in all batches together."""
     along = {"iota_dimension": mlir.i64_attr(out.ndim - 1)}
     rows = mlir.op1("stablehlo.iota", out, (), along)
-    if not aval.shape[-1]:  # a loop could not be typed: its body reads an element
+    if not aval.shape[-1]:  # the loop body reads an element, which an empty array does not have
         return rows
     scalar = shaped((), INT32)
     types = [mlir.tensor_type(a) for a in (scalar, aval, out)]
@@ -78,8 +78,8 @@ def _emit_swap(
 ) -> ir.Value:
     """Emit `order` with the elements at `step` and at swaps[step] exchanged.
 
-    Comparing all places costs as many operations as the matrix has elements, few beside its
-    decomposition; and there is no gather or scatter to be expanded to another loop.
+    Comparing all positions costs as many operations as the matrix has elements, which is little
+    compared with its decomposition; and XLA has no gather or scatter to expand to another loop.
     """
     at_pivot = emit_compare(eq_p, out, rows, _emit_element(step, swaps, aval, out))
     at_step = emit_compare(eq_p, out, rows, mlir.broadcast(step, out))
@@ -107,18 +107,18 @@ def _emit_selected(order: ir.Value, chosen: ir.Value, out: ShapedArray) -> ir.Va
     kept = mlir.op1("stablehlo.select", out, (chosen, order, mlir.full(out, 0)))
     total = shaped(out.shape[:-1], INT32)
     scalar = mlir.tensor_type(shaped((), INT32))
-    made = mlir.op(
+    operation = mlir.op(
         "stablehlo.reduce",
         [mlir.tensor_type(total)],
         (kept, mlir.full(shaped((), INT32), 0)),
         {"dimensions": mlir.i64_array((out.ndim - 1,))},
         regions=1,
     )
-    block = made.regions[0].blocks.append(scalar, scalar, arg_locs=[made.location] * 2)
+    block = operation.regions[0].blocks.append(scalar, scalar, arg_locs=[operation.location] * 2)
     with mlir.ir.InsertionPoint(block):
         added = mlir.op1("stablehlo.add", shaped((), INT32), tuple(block.arguments))
         mlir.op("stablehlo.return", (), (added,))
-    return mlir.broadcast(made.result, out, tuple(range(total.ndim)))
+    return mlir.broadcast(operation.result, out, tuple(range(total.ndim)))
 
 
 lu_pivots_to_permutation_p = PivotsToPermutation("lu_pivots_to_permutation")

@@ -1,20 +1,21 @@
-"""The QR decomposition, and the Householder reflectors that it is made of."""
+"""The QR decomposition, and the Householder reflectors whose product is Q."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, get_aval, shaped
-from olympus_core.errors import ShapeError
-from olympus_core.primitive import MultipleResults, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval, shaped
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import MultipleResults, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import spread, zero_like
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
-    as_dtype,
     block,
     conj,
+    converted_like,
     dot,
     eye,
     inverse_order,
@@ -35,14 +36,14 @@ from olympus_core.primitives.linalg.base import (
 from olympus_core.primitives.linalg.portable import qr as portable
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
-    from olympus_core.mlir import ir
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.mlir.bindings import ir
 
 __all__ = ["geqrf_p", "householder_product_p", "qr_p"]
 
 
 class Geqrf(MatrixPrimitive, MultipleResults):
-    """R in the upper triangle; below it, and in the second result, the reflectors that make Q."""
+    """R in the upper triangle; below it, and in the second result, the reflectors of Q."""
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (a,) = avals
@@ -57,7 +58,7 @@ class Geqrf(MatrixPrimitive, MultipleResults):
 
 
 class HouseholderProduct(MatrixPrimitive, SingleResult):
-    """The first columns of a product of reflectors: column i of `a` and taus[i] make one."""
+    """The first columns of a product of reflectors; column i of `a` and taus[i] define one."""
 
     ranks: ClassVar[tuple[int, ...]] = (2, 1)
 
@@ -88,7 +89,7 @@ class QR(MatrixPrimitive, MultipleResults):
     """Q with orthonormal columns and upper triangular R, Q R = a.
 
     `full_matrices` completes Q to a square matrix.  With `pivoting` the columns of `a` are
-    permuted so that R's diagonal falls, and the permutation is a third result.
+    permuted so that R's diagonal descends, and the permutation is a third result.
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
@@ -129,8 +130,8 @@ class QR(MatrixPrimitive, MultipleResults):
         else:
             x, scales = lapack("geqrf", operands, ((a,), (a, taus)))
         vectors = _emit_block(x, a, q) if q.shape[-1] <= columns else _emit_padded(x, q)
-        made = _emit_product((vectors, scales), (q, taus))
-        return [made, emit_triangle(_emit_block(x, a, r), r, lower=False), *permutation]
+        product = _emit_product((vectors, scales), (q, taus))
+        return [product, emit_triangle(_emit_block(x, a, r), r, lower=False), *permutation]
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -143,7 +144,7 @@ class QR(MatrixPrimitive, MultipleResults):
         if rows < columns:
             beside = slice(rows, None)
             dq, dr = _change(q, block(r, columns=slice(rows)), block(dx, columns=slice(rows)))
-            # the columns of R beside are Q^H X2, and X2 is Q R2
+            # the right columns of R are Q^H X2, and X2 is Q R2
             part = dot(dot(adjoint(dq), q), block(r, columns=beside))
             part = op.add(part, dot(conj(q), block(dx, columns=beside), swap_a=True))
             dr = join(dr, part, axis=-1)
@@ -158,7 +159,7 @@ class QR(MatrixPrimitive, MultipleResults):
 
 
 def _emit_block(x: ir.Value, aval: ShapedArray, out: ShapedArray) -> ir.Value:
-    """Emit the upper left part of matrices that has `out`'s shape."""
+    """Emit the upper left part of matrices, of `out`'s shape."""
     if aval.shape == out.shape:
         return x
     bounds = {
@@ -170,7 +171,7 @@ def _emit_block(x: ir.Value, aval: ShapedArray, out: ShapedArray) -> ir.Value:
 
 
 def _emit_padded(x: ir.Value, out: ShapedArray) -> ir.Value:
-    """Emit tall matrices with columns of zeros added, so that they are square as `out` is."""
+    """Emit tall matrices padded with columns of zeros to the square shape of `out`."""
     columns = mlir.ir.RankedTensorType(x.type).shape[-1]
     none = (0,) * out.ndim
     amounts = {
@@ -184,7 +185,7 @@ def _emit_padded(x: ir.Value, out: ShapedArray) -> ir.Value:
 
 
 def _change(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
-    """The tangents of Q and R, for matrices with no more columns than rows.
+    """Return the tangents of Q and R, for matrices with no more columns than rows.
 
     With S = dX R^-1 and M = Q^H S, dQ = S - Q (M - W) and dR = (M - W) R, where W, skew
     Hermitian, has M's strict lower triangle, and the imaginary part of its diagonal.
@@ -196,17 +197,17 @@ def _change(q: Any, r: Any, dx: Any) -> tuple[Any, Any]:
     low = triangle(inner, lower=True, strict=True)
     skew = op.sub(low, adjoint(low))
     if dtypes.kind(get_aval(inner).dtype) == "c":
-        turned = op.sub(inner, as_dtype(real(inner), inner))
+        turned = op.sub(inner, converted_like(real(inner), inner))
         skew = op.add(skew, op.mul(eye(inner), turned))
     rest = op.sub(inner, skew)
     return op.sub(scaled, dot(q, rest)), dot(rest, r)
 
 
 def _complement_change(q: Any, dq: Any) -> Any:
-    """The tangent of the columns that complete Q, where LAPACK's reflectors choose them.
+    """Return the tangent of the columns that complete Q, as LAPACK's reflectors choose them.
 
-    A product of reflectors is I - V T V^H.  So Q, its first n columns Q1 = [Qa; Qb] in rows of n
-    and the rest, has the other columns E2 - (E1 - Q1) Z^H with Z = Qb (Qa - I)^-1.
+    A product of reflectors is I - V T V^H.  Q's first n columns are Q1 = [Qa; Qb], with n rows in
+    Qa; the other columns are E2 - (E1 - Q1) Z^H with Z = Qb (Qa - I)^-1.
     """
     n = get_aval(dq).shape[-1]
     first, others = block(q, columns=slice(n)), block(q, columns=slice(n, None))

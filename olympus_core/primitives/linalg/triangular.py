@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from olympus_core import dtypes, mlir
-from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.errors import ShapeError
-from olympus_core.primitive import Batched, SingleResult, op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.primitive import Batched, SingleResult, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     check_kinds,
     check_one_dtype,
@@ -27,7 +28,7 @@ from olympus_core.primitives.linalg.base import (
 )
 
 if TYPE_CHECKING:
-    from olympus_core.lowering import LoweringContext
+    from olympus_core.lowering.module import LoweringContext
 
 __all__ = ["triangular_solve_p", "with_more_columns"]
 
@@ -61,9 +62,10 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
         if conjugate and not transpose:
             a, conjugate = mlir.op1("chlo.conj", aval, (a,)), False
         if ctx.platform == "cpu" and dtypes.long_name(out.dtype) in LAPACK_DTYPES:
-            # For matrices of 64 to 1024 XLA's own operation was measured 3 to 10 times slower for
-            # one right-hand side, as fast for as many as rows, and 3 to 10 times slower to compile.
-            # Of x op(a) = b for all matrices transposed, LAPACK needs no copy of any.
+            # For matrices of 64 to 1024 XLA's operation took 3 to 10 times as long for one
+            # right-hand side, the same time for as many right-hand sides as rows, and 3 to 10 times
+            # as long to compile.  For x op(a) = b, LAPACK needs no copy if all matrices are
+            # transposed.
             options = {
                 "side": char("R" if params["left_side"] else "L"),
                 "uplo": char("U" if params["lower"] else "L"),
@@ -85,7 +87,7 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
-        """dx = op(a)^-1 (db - op(da) x), and likewise from the right."""
+        """Compute dx = op(a)^-1 (db - op(da) x), and likewise from the right."""
         (a, b), (da, db) = primals, tangents
         out = self.bind(a, b, **params)
         if da is None:
@@ -95,7 +97,7 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
         transposed, (rows, columns) = params["transpose_a"], shape_of(b)[-2:]
         left = params["left_side"]
         if db is None and (rows < columns if left else columns < rows):
-            # many right-hand sides: solve for the matrix, of which there is less
+            # many right-hand sides: solve for the matrix, which is smaller
             change = op.neg(self.bind(a, swap(da) if transposed else da, **params))
             return out, dot(change, out) if left else dot(out, change)
         product = dot(da, out, swap_a=transposed) if left else dot(out, da, swap_b=transposed)
@@ -111,14 +113,14 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
     ) -> tuple[Any, Any]:
         if dims[0] is not None:
             return super().batch(batched, args, dims, **params)
-        # one matrix for all: the mapped right-hand sides are more columns (or rows) of one
+        # one matrix for all: the mapped right-hand sides become more columns (or rows) of one
         a, b = args
         place = len(shape_of(b)) - (1 if params["left_side"] else 2)
         return with_more_columns(lambda x: self.bind(a, x, **params), b, dims[1] or 0, place)
 
 
 def with_more_columns(solve: Callable[[Any], Any], b: Any, dim: int, place: int) -> tuple[Any, int]:
-    """Solve for mapped right-hand sides, the mapped axis made part of the axis before `place`."""
+    """Solve for mapped right-hand sides, the mapped axis merged into the one before `place`."""
     b = move_axis(b, dim, place)
     shape = shape_of(b)
     joined = (*shape[: place - 1], shape[place - 1] * shape[place], *shape[place + 1 :])

@@ -1,9 +1,8 @@
-"""What each operation means, written in NumPy, apart from how it is lowered for a compiler.
+"""The reference of each operation, written in NumPy, independent of its lowering.
 
-A rule computes an operation in float64, whatever the program's dtypes, and says how far from it a
-sound evaluation in them may be.  It shares no code with the operation's `lower`, so that a wrong
-lowering differs from it.  A decomposition of a matrix has properties instead, which its factors
-must have.
+A rule computes an operation in float64, whatever the program's dtypes, and bounds the error of a
+correct evaluation in these dtypes. It shares no code with the operation's `lower`, so it detects a
+wrong lowering. The factors of a matrix decomposition are checked by their properties instead.
 """
 
 from __future__ import annotations

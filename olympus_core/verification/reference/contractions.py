@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core.base import dtypes
 from olympus_core.primitives.fft import FftType
 from olympus_core.primitives.precision import Precision
 from olympus_core.verification.floats import is_inexact
 from olympus_core.verification.reference.rule import Array, Call, Rule
-from olympus_core.verification.reference.shapes import padded
+from olympus_core.verification.reference.shapes import pad
 
 __all__ = ["CONTRACTIONS", "coarse"]
 
 _COMPLEX = 4  # real products in one of complex numbers
-_COARSE = 2.0**-8  # roundoff of bfloat16, the narrowest dtype that an algorithm asks for
+_COARSE = 2.0**-8  # roundoff of bfloat16, the narrowest dtype that an algorithm may request
 
 
 def coarse(call: Call, roundoff: float) -> float:
-    """The roundoff of the products: more where an algorithm rounds the operands first."""
+    """Return the roundoff of the products: larger if an algorithm rounds the operands first."""
     precision = call.params.get("precision")
     plain = precision is None or isinstance(precision, Precision | tuple)
     named = getattr(precision, "name", "")
@@ -82,12 +82,12 @@ def _of_terms(call: Call, terms: float, roundoff: float) -> float:
 
 
 def _windows(x: Array, kernel: Sequence[int], params: dict[str, Any]) -> Array:
-    """(batch, feature, place..., offset...) of an array in (batch, feature, space...)."""
+    """Return windows (batch, feature, place..., offset...) of (batch, feature, space...)."""
     config = [(0, 0, 0), (0, 0, 0)] + [
         (low, high, grow - 1)
         for (low, high), grow in zip(params["padding"], params["lhs_dilation"], strict=True)
     ]
-    wide = padded(x, np.zeros((), x.dtype), config)
+    wide = pad(x, np.zeros((), x.dtype), config)
     spread = [(n - 1) * d + 1 for n, d in zip(kernel, params["rhs_dilation"], strict=True)]
     axes = tuple(range(2, x.ndim))
     views = np.lib.stride_tricks.sliding_window_view(wide, spread, axes) if axes else wide

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core.base import dtypes
 from olympus_core.verification.floats import format_of, is_inexact
 from olympus_core.verification.reference.rule import Array, Call, Rule, moves
 
@@ -26,7 +26,7 @@ _NARROW = 4.0  # ulps, of narrower floats: they are computed in float32, and rou
 
 
 def _full(call: Call) -> list[Array]:
-    """The operands at the shape of the result."""
+    """Return the operands at the shape of the result."""
     return [np.broadcast_to(x, call.out.shape) if not x.shape else x for x in call.operands]
 
 
@@ -48,7 +48,10 @@ def _exact(function: Callable[..., Array], continuous: bool = True) -> Rule:
 
 
 def _function(function: Callable[..., Any], absolute: float = 0.0) -> Rule:
-    """A function that is not rounded correctly; `absolute` ulps of 1 where it has zeros."""
+    """Return the rule of a function that is not correctly rounded.
+
+    `absolute` is its error near its zeros, in ulps of 1.
+    """
 
     def value(call: Call) -> list[Array]:
         return [np.asarray(function(*_full(call)))]
@@ -74,14 +77,14 @@ def _function(function: Callable[..., Any], absolute: float = 0.0) -> Rule:
 
 def _special(name: str) -> Callable[..., Any]:
     def function(*args: Array) -> Any:
-        # imported for the programs that have such a function: it takes 0.2 s
+        # imported when a program has such a function: it takes 0.2 s
         return getattr(importlib.import_module("scipy.special"), name)(*args)
 
     return function
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Of integers the quotient towards zero; by zero it is all ones, as XLA has it."""
+    """Divide; integers toward zero, and by zero to all ones, as XLA does."""
     if is_inexact(x.dtype):
         return np.divide(x, y)
     safe = np.where(y == 0, y.dtype.type(1), y)
@@ -133,7 +136,7 @@ def _integer_pow(call: Call) -> list[Array]:
 
 
 def _integer_pow_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-    """One rounding for each product, and those of its factors: |y| + 1 in all, at most."""
+    """Return the error of one rounding for each product, and of its factors: at most |y| + 1."""
     if not is_inexact(call.out.dtype):
         return [0.0]
     return [2 * (abs(call.params["y"]) + 2) * roundoff * np.abs(values[0])]
@@ -166,7 +169,7 @@ def _convert(call: Call) -> Array:
         return np.asarray(x != 0)
     if not is_inexact(x.dtype):
         return x.astype(new)
-    info = dtypes.iinfo(new)  # XLA saturates, and takes NaN for 0
+    info = dtypes.iinfo(new)  # XLA saturates, and converts NaN to 0
     low, high = int(info.min), int(info.max)
     whole = np.trunc(np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf))
     inside = np.where((whole >= low) & (whole < float(high)), whole, 0).astype(np.int64)
@@ -178,7 +181,10 @@ def _convert(call: Call) -> Array:
 
 
 def _convert_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-    """Rounded once to a narrower float or from an integer; the next number is allowed too."""
+    """Return the error of one rounding to a narrower float or from an integer.
+
+    The next number is allowed too.
+    """
     return [2 * roundoff * np.abs(values[0]) if is_inexact(call.out.dtype) else 0.0]
 
 
@@ -208,7 +214,7 @@ def _logical_right(x: Array, y: Array) -> Array:
 
 
 def _bits(x: Array) -> Array:
-    """The bits of each integer, least first, along a new last axis."""
+    """Return the bits of each integer, least significant first, along a new last axis."""
     width = dtypes.iinfo(x.dtype).bits
     places = np.arange(width, dtype=np.uint64)
     raw = np.ascontiguousarray(x).view(f"uint{x.dtype.itemsize * 8}").astype(np.uint64)

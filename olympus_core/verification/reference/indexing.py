@@ -1,4 +1,4 @@
-"""Operations that read or write at computed positions, and those that order elements."""
+"""Operations that read or write at computed positions, and operations that sort elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core.base import dtypes
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.verification.reference.rule import Array, Call, Rule, moves
 
@@ -36,7 +36,7 @@ def _dynamic_update_slice(call: Call) -> Array:
 
 
 def _placed(x: Array, rank: int, axes: Sequence[int]) -> Array:
-    """`x` with its axes at `axes` of a rank, to broadcast."""
+    """Return `x` with its axes at `axes` of a rank, for broadcasting."""
     shape = [1] * rank
     for axis, n in zip(axes, x.shape, strict=True):
         shape[axis] = n
@@ -46,10 +46,10 @@ def _placed(x: Array, rank: int, axes: Sequence[int]) -> Array:
 def _positions(
     shape: Sequence[int], indices: Array, sizes: Sequence[int], dims: Any, rank: int, clips: bool
 ) -> tuple[list[Array], Array]:
-    """Where in an array of `shape` each element of windows lies, by axis, and which are inside.
+    """Return the positions of window elements in an array of `shape`, by axis, and the inside mask.
 
     `dims` are the dimension numbers of a gather, which those of a scatter mirror; the windows are
-    those of an array of `rank`.  A window that is not wholly inside is outside, or moved.
+    those of an array of `rank`. A window that is not wholly inside is outside, or moved.
     """
     window, dropped, starts, of_operand, of_indices = dims
     batch = [i for i in range(rank) if i not in window]
@@ -130,7 +130,7 @@ def _scatter(name: str) -> Rule:
         return [_scattered(call, call.operands[0], call.operands[2], combine)]
 
     def error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-        """One rounding for each update of an element: n u times the sum of magnitudes."""
+        """Return the error of one rounding for each update: n u times the sum of magnitudes."""
         if dtypes.kind(call.out.dtype) not in "fc":
             return [0.0]
         x, _, updates = call.operands
@@ -145,7 +145,7 @@ def _scatter(name: str) -> Rule:
 
 
 def _order(keys: Sequence[Array], axis: int) -> Array:
-    """The stable order of the keys along an axis, the first one first; NaN comes last."""
+    """Return the stable ascending order of the keys along an axis; NaN is last."""
     parts: list[Array] = []
     for key in keys:
         if dtypes.kind(key.dtype) == "c":
@@ -158,7 +158,7 @@ def _order(keys: Sequence[Array], axis: int) -> Array:
 
 
 def _sort(call: Call) -> list[Array]:
-    """In the order of the program's own keys, so that all runs agree on it."""
+    """Sort by the program's own keys, so that all runs have the same order."""
     axis, count = call.params["dimension"], call.params["num_keys"]
     order = _order(call.natives[:count], axis)
     return [np.take_along_axis(x, order, axis) for x in call.operands]
@@ -171,7 +171,7 @@ def _top_k(call: Call) -> list[Array]:
 
 
 def _falling(x: Array) -> Array:
-    """The order along the last axis from the greatest on, of equal ones the first first."""
+    """Return the descending order along the last axis; of equal elements the first is first."""
     last = x.shape[-1] - 1
     key = x.astype(np.float64) if dtypes.kind(x.dtype) == "f" else x
     backwards = np.argsort(np.flip(key, -1), axis=-1, kind="stable")

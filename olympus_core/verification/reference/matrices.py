@@ -17,7 +17,7 @@ __all__ = ["MATRICES", "reflected"]
 
 
 def _hermitian(call: Call) -> Array:
-    """The matrices that the lower triangles say."""
+    """Return the Hermitian matrices that the lower triangles define."""
     (a,) = call.operands
     low = np.tril(a, -1)
     diagonal = np.tril(np.triu(a)).real
@@ -25,7 +25,7 @@ def _hermitian(call: Call) -> Array:
 
 
 def _cholesky(call: Call) -> list[Array]:
-    """Of each matrix; NaN in the lower triangle of one that is not positive definite."""
+    """Return the factor of each matrix; NaN below the diagonal if it is not positive definite."""
     full = _hermitian(call)
     made = np.zeros(full.shape, full.dtype)
     for index in np.ndindex(full.shape[:-2]):
@@ -37,9 +37,9 @@ def _cholesky(call: Call) -> list[Array]:
 
 
 def _cholesky_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-    """|dL| <= n (n + 1) u k(A) |L|, in norms: the backward error times the condition number.
+    """Return |dL| <= n (n + 1) u k(A) |L|, in norms: the backward error times the condition number.
 
-    A matrix whose condition number is beyond 1 / u may count as positive definite or not.
+    A matrix with a condition number above 1 / u may count as positive definite or not.
     """
     full, n = _hermitian(call), call.out.shape[-1]
     if not full.size:
@@ -77,7 +77,7 @@ def _solve(call: Call) -> list[Array]:
 
 
 def _solve_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-    """|dx| <= n u |A^-1| |A| |x|, element by element."""
+    """Return |dx| <= n u |A^-1| |A| |x|, element by element."""
     a, _ = call.operands
     matrix, (x,) = _triangle(a, call.params), values
     n = matrix.shape[-1]
@@ -93,11 +93,11 @@ def _solve_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequen
 
 
 def reflected(packed: Array, taus: Array, x: Array) -> Array:
-    """H_1 H_2 .. H_k x, for the reflectors H = 1 - tau v v^H that `packed` and `taus` say.
+    """Return H_1 H_2 .. H_k x, for the reflectors H = 1 - tau v v^H in `packed` and `taus`.
 
-    v of reflector i is 1 in row i and 0 above it; its rest stands below the diagonal of column i
-    of `packed`, of shape (.., m, n), for `taus` of (.., k) and `x` of (.., m, p).
-    Source: LAPACK Users' Guide, 3rd ed., "Representation of orthogonal or unitary matrices".
+    v of reflector i is 1 in row i and 0 above it; the rest is below the diagonal of column i of
+    `packed`, of shape (.., m, n), for `taus` of (.., k) and `x` of (.., m, p). Source: LAPACK
+    Users' Guide, 3rd ed., "Representation of orthogonal or unitary matrices".
     """
     made = x
     for i in reversed(range(taus.shape[-1])):
@@ -110,17 +110,16 @@ def reflected(packed: Array, taus: Array, x: Array) -> Array:
 
 
 def _product(call: Call) -> list[Array]:
-    """The first columns of the product of the reflectors."""
+    """Return the first columns of the product of the reflectors."""
     a, taus = call.operands
     eye = np.eye(*a.shape[-2:], dtype=a.dtype)
     return [reflected(a, taus, np.broadcast_to(eye, a.shape))]
 
 
 def _product_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-    """30 m u (1 + |H_1| .. |H_k|) for m rows: 30 m u is what LAPACK's tests of Q allow.
+    """Return 30 m u (1 + |H_1| .. |H_k|) for m rows; LAPACK's tests of Q allow 30 m u.
 
-    |H| is the 2-norm of a reflector 1 - tau v v^H: 1 of one that is orthogonal, or else
-    |1 - tau |v|^2|.
+    |H| is the 2-norm of a reflector 1 - tau v v^H: 1 if it is orthogonal, or else |1 - tau |v|^2|.
     """
     a, taus = call.operands
     if not taus.size:

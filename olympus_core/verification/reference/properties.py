@@ -1,8 +1,8 @@
-"""Decompositions of matrices, checked by what must hold of their factors.
+"""Decompositions of matrices, checked by the properties of their factors.
 
-Factors are not unique, so that none are computed here to compare with.  What they must multiply to
-may be wrong by as much as in LAPACK's own tests: 30 n u |A|, for n the larger side and u the unit
-roundoff (Anderson et al., LAPACK Users' Guide, 3rd ed., chapter 4; LAPACK Working Note 41).
+Factors are not unique, so none are computed here for a comparison. The error of their product may
+be as large as in LAPACK's own tests: 30 n u |A|, for n the larger side and u the unit roundoff
+(Anderson et al., LAPACK Users' Guide, 3rd ed., chapter 4; LAPACK Working Note 41).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from olympus_core.verification.reference.rule import Array, Call
 __all__ = ["PROPERTIES", "Property"]
 
 _THRESHOLD = 30.0  # of LAPACK's tests
-_GAIN = 0.95  # of LAPACK's balancing: what a step must make of a row and a column
+_GAIN = 0.95  # of LAPACK's balancing: the least reduction by a step
 _SWEEPS = 100  # a few are enough
 
 
 class Property(NamedTuple):
-    """Something that must hold: `got` is `want`, but for `allowed` in each element.
+    """A property of the results: `got` equals `want` within `allowed` in each element.
 
-    `said` is it as a formula; `result` is the number of the result that is blamed.
+    `formula` is the property as text; `result` is the number of the blamed result.
     """
 
-    said: str
+    formula: str
     result: int
     got: Array
     want: Array
@@ -44,17 +44,17 @@ def _adjoint(a: Array) -> Array:
 
 
 def _allowed(call: Call, a: Array) -> Array:
-    """30 n u |A|, in the Frobenius norm, for each matrix."""
+    """Return 30 n u |A|, in the Frobenius norm, for each matrix."""
     unit = format_of(call.avals_in[0].dtype).roundoff
     size = np.sqrt(np.sum(np.abs(a) ** 2, (-2, -1), keepdims=True))
     return np.asarray(_THRESHOLD * max(a.shape[-2:]) * unit * size)
 
 
-def _orthonormal(call: Call, said: str, result: int, q: Array) -> Property:
-    """The columns of `q` are orthogonal, and of length 1."""
+def _orthonormal(call: Call, formula: str, result: int, q: Array) -> Property:
+    """Return the property that the columns of `q` are orthogonal, and of length 1."""
     unit = format_of(call.avals_in[0].dtype).roundoff
     eye = np.broadcast_to(np.eye(q.shape[-1], dtype=q.dtype), (*q.shape[:-2], *[q.shape[-1]] * 2))
-    return Property(said, result, _adjoint(q) @ q, eye, _THRESHOLD * max(q.shape[-2:]) * unit)
+    return Property(formula, result, _adjoint(q) @ q, eye, _THRESHOLD * max(q.shape[-2:]) * unit)
 
 
 def _lu(call: Call, made: Sequence[Array]) -> Iterator[Property]:
@@ -99,10 +99,10 @@ def _geqrf(call: Call, made: Sequence[Array]) -> Iterator[Property]:
 
 
 def _balance(a: Array) -> Array:
-    """The diagonal d, powers of 2, with which each row of d^-1 a d is about as large as its column.
+    """Return the diagonal d, powers of 2, that balances the rows and columns of d^-1 a d.
 
     Source: R. James, J. Langou and B. Lowery, "On matrix balancing and eigenvector computation",
-    arXiv:1401.5766, algorithm 3, which LAPACK has.
+    arXiv:1401.5766, algorithm 3, which LAPACK uses.
     """
     d = np.ones(a.shape[:-1])
     for index in np.ndindex(*a.shape[:-2]):
@@ -120,7 +120,7 @@ def _balance(a: Array) -> Array:
 
 
 def _residual(a: Array, d: Array, v: Array, unit: float) -> Array:
-    """How far a v may be from v diag(w): 30 n u |a| |v|, also where the matrix is balanced first.
+    """Return the bound of a v - v diag(w): 30 n u |a| |v|, also for a balanced matrix.
 
     `d` is the diagonal of the balance, so that d^-1 v are vectors of d^-1 a d.
     """
@@ -132,7 +132,7 @@ def _residual(a: Array, d: Array, v: Array, unit: float) -> Array:
 
 
 def _eig(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-    """Each pair, and the first two sums of powers, which say that no eigenvalue is missing.
+    """Yield the property of each pair, and of two power sums, which detect a missing eigenvalue.
 
     For w of a + E, |tr E| <= sqrt(n) |E| and |tr (a + E)^2 - tr a^2| <= 2 |a| |E| + |E|^2.
     """
@@ -147,10 +147,10 @@ def _eig(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     for place, (side, v) in enumerate(zip(sides, vectors, strict=True), 1):
         length = np.sqrt(np.sum(np.abs(v) ** 2, -2))
         yield Property("each vector has length 1", place, length, np.ones_like(length), unit)
-        of, along, scale, said = a, w[..., None, :], _balance(a), "a R = R diag(w)"
+        of, along, scale, formula = a, w[..., None, :], _balance(a), "a R = R diag(w)"
         if side == "left":
-            of, along, scale, said = _adjoint(a), along.conj(), 1 / scale, "a^H L = L diag(w*)"
-        yield Property(said, place, of @ v, v * along, _residual(of, scale, v, unit))
+            of, along, scale, formula = _adjoint(a), along.conj(), 1 / scale, "a^H L = L diag(w*)"
+        yield Property(formula, place, of @ v, v * along, _residual(of, scale, v, unit))
 
 
 def _eigh(call: Call, made: Sequence[Array]) -> Iterator[Property]:
@@ -179,16 +179,16 @@ def _svd(call: Call, made: Sequence[Array]) -> Iterator[Property]:
 
 
 def _finite(properties: Properties) -> Properties:
-    """The properties of results of numbers: a decomposition that failed gives NaNs."""
+    """Return the properties for finite results only: a failed decomposition returns NaNs."""
 
-    def held(call: Call, made: Sequence[Array]) -> Iterator[Property]:
+    def checked(call: Call, made: Sequence[Array]) -> Iterator[Property]:
         if all(np.isfinite(x).all() and x.size for x in (*call.operands, *made)):
             yield from properties(call, made)
 
-    return held
+    return checked
 
 
-#: what must hold of the results of primitives, by their names
+#: The properties of the results of primitives, by their names.
 PROPERTIES: dict[str, Properties] = {
     "lu": _finite(_lu),
     "qr": _finite(_qr),

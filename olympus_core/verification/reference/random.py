@@ -21,7 +21,7 @@ _ROUNDS = 20
 
 
 def _threefry(keys: Array, high: Array, low: Array) -> tuple[Array, Array]:
-    """Two words for each counter, of keys of shape (..., 2)."""
+    """Return two words for each counter, from keys of shape (..., 2)."""
     k0, k1 = keys[..., 0], keys[..., 1]
     schedule = (k0, k1, k0 ^ k1 ^ _PARITY)
     x0, x1 = high + k0, low + k1
@@ -37,7 +37,7 @@ def _threefry(keys: Array, high: Array, low: Array) -> tuple[Array, Array]:
 
 
 def _words(call: Call) -> tuple[Array, Array]:
-    """Two words for each element of `shape`, of each key."""
+    """Return two words for each element of `shape`, from each key."""
     keys, shape = call.operands[0], tuple(call.params["shape"])
     counter = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
     spread = keys.reshape(*keys.shape[:-1], *(1,) * len(shape), 2)
@@ -63,7 +63,7 @@ def _fold_in(call: Call) -> list[Array]:
 
 
 def _seed(call: Call) -> list[Array]:
-    """The high and the low word of each seed; that of 32 bits or fewer has no high word."""
+    """Return the high and the low word of each seed; 32-bit seeds have no high word."""
     (seed,) = call.operands
     bits = seed.astype(f"uint{8 * seed.dtype.itemsize}").astype(np.uint64)
     if seed.dtype.itemsize < 8:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core.base import dtypes
 from olympus_core.primitives.reduction import highest, lowest
 from olympus_core.verification.floats import is_inexact
 from olympus_core.verification.reference.rule import Array, Call, Rule
-from olympus_core.verification.reference.shapes import padded
+from olympus_core.verification.reference.shapes import pad
 
 __all__ = ["REDUCTIONS"]
 
@@ -28,11 +28,11 @@ def _count(call: Call) -> float:
 
 
 def _sum(call: Call) -> list[Array]:
-    return [np.asarray(np.sum(call.operands[0], call.params["axes"], _own(call.operands[0])))]
+    return [np.asarray(np.sum(call.operands[0], call.params["axes"], _own_dtype(call.operands[0])))]
 
 
-def _own(x: Array) -> Any:
-    """The dtype to sum in: NumPy would widen narrow integers."""
+def _own_dtype(x: Array) -> Any:
+    """Return the dtype of the sum: NumPy would widen narrow integers."""
     return x.dtype
 
 
@@ -44,7 +44,9 @@ def _sum_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence
 
 
 def _product(call: Call) -> list[Array]:
-    return [np.asarray(np.prod(call.operands[0], call.params["axes"], _own(call.operands[0])))]
+    return [
+        np.asarray(np.prod(call.operands[0], call.params["axes"], _own_dtype(call.operands[0])))
+    ]
 
 
 def _product_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
@@ -111,18 +113,18 @@ def _cumprod_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequ
 
 
 def _cumlogsumexp_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
-    """Each step rounds a maximum and the logarithm of a sum, of at most this magnitude."""
+    """Return the error of each step: roundings of a maximum and the logarithm of a sum."""
     size = np.nan_to_num(np.abs(values[0]), posinf=0.0) + 1
     return [8 * (_length(call) + 1) * roundoff * size]
 
 
 def _window_views(call: Call, x: Array, fill: Any) -> Array:
-    """The elements of each window along the last axes."""
+    """Return the elements of each window along the last axes."""
     p, rank = call.params, x.ndim
     config = [
         (low, high, b - 1) for (low, high), b in zip(p["padding"], p["base_dilation"], strict=True)
     ]
-    wide = padded(x, fill, config)
+    wide = pad(x, fill, config)
     spread = [
         (n - 1) * d + 1 for n, d in zip(p["window_dimensions"], p["window_dilation"], strict=True)
     ]

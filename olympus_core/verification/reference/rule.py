@@ -1,4 +1,4 @@
-"""What a rule of the reference is: an evaluation in float64, and a bound of rounding errors."""
+"""The rule of a reference: an evaluation in float64, and a bound of rounding errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core.avals import ShapedArray
+from olympus_core.base.avals import ShapedArray
 
 __all__ = ["Array", "Call", "Rule", "moves"]
 
@@ -34,14 +34,15 @@ class Call(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How an operation is computed, and how far from it the program's own result may be.
+    """The evaluation of an operation, and the bound of the program's error.
 
-    `error` gives for a call, its results and the unit roundoff u an absolute error for each
-    element.  It is sound, not sharp: where it comes from is said beside it.  `terms` is how many
-    rounded terms each element sums, the size of the random error.  An operation that is
-    `continuous` is computed in float64 from float64 operands; one that jumps is computed from the
-    program's own, as a value at the edge would fall to the other side.  One that `sums` adds up
-    terms, of which the result may be much smaller; those of `products` are these.
+    `error` returns an absolute error for each element, for a call, its results and the unit
+    roundoff u. It is sound, not sharp; its source is beside it. `terms` is the number of rounded
+    terms in each element's sum, the size of the random error. A `continuous` operation is computed
+    in float64 from float64 operands. A discontinuous one is computed from the program's own
+    operands, because a value at a jump would fall to the other side. An operation that `sums` adds
+    terms, and the result may be much smaller than the terms; with `products` the terms are
+    products.
     """
 
     value: Callable[[Call], Sequence[Array]]
@@ -53,5 +54,5 @@ class Rule(NamedTuple):
 
 
 def moves(value: Callable[[Call], Any]) -> Rule:
-    """The rule of an operation that moves elements and rounds none."""
+    """Return the rule of an operation that moves elements without rounding."""
     return Rule(lambda call: [value(call)])

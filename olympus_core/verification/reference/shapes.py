@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from olympus_core import dtypes
+from olympus_core.base import dtypes
 from olympus_core.verification.reference.rule import Array, Call, Rule, moves
 
-__all__ = ["SHAPES", "padded"]
+__all__ = ["SHAPES", "pad"]
 
 
 def _broadcast(call: Call) -> Array:
@@ -36,7 +36,7 @@ def _iota(call: Call) -> Array:
 
 
 def _iota_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Array | float]:
-    """Numbers above 1/u are rounded, once."""
+    """Return the error of one rounding, for numbers above 1/u."""
     exact = dtypes.kind(call.out.dtype) not in "fc"
     return [0.0 if exact else 2 * roundoff * np.abs(values[0])]
 
@@ -58,8 +58,8 @@ def _unstack(call: Call) -> list[Array]:
     return [np.take(x, i, axis) for i in range(x.shape[axis])]
 
 
-def padded(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:
-    """`x` with elements before, after and between those of each axis; negative ones cut it."""
+def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:
+    """Return `x` with padding before, after and between elements of each axis; negative cuts."""
     grown = [max(0, n + (n - 1) * between) if n else 0 for n, (_, _, between) in _pairs(x, config)]
     spread = np.full(grown, value, x.dtype)
     spread[tuple(slice(None, None, between + 1) for _, _, between in config)] = x
@@ -73,7 +73,7 @@ def padded(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Ar
 
 def _pad(call: Call) -> Array:
     x, value = call.operands
-    return padded(x, value, call.params["padding_config"])
+    return pad(x, value, call.params["padding_config"])
 
 
 def _pairs(x: Array, config: Sequence[tuple[int, int, int]]) -> list[tuple[int, tuple[int, ...]]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from olympus_cli.bench.attempts import Attempt
-from olympus_cli.bench.work import SamplerWork
+from olympus_cli.bench.compare.attempts import Attempt
+from olympus_cli.bench.measure.work import SamplerWork
 from olympus_cli.commands import bench
 from tests.cli.baselines.made import PROGRAM, World, against, measured, target
 

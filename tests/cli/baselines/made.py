@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from olympus_cli.bench.comparing import Compared, Rounds, compare
-from olympus_cli.bench.conditions import host
+from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
+from olympus_cli.bench.measure.conditions import host
 from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.spec.benching import BenchSpec
 
@@ -18,8 +18,9 @@ MACHINE = {**host(), "device": "cpu"}
 def measured(target: str = "f", *, factor: float = 1.0, **others: float) -> Measured:
     """A process in which a steady call took `factor` ms, and other metrics so many seconds."""
     samples = tuple(factor * 1e-3 * x for x in (1.0, 1.01, 0.99, 1.0))
-    metrics = {"steady_call": Metric("s", "lower", samples, 4)}
-    metrics |= {name: Metric("s", "lower", (value,)) for name, value in others.items()}
+    metrics = {"steady-call": Metric("s", "lower", samples, 4)}
+    named = {name.replace("_", "-"): value for name, value in others.items()}
+    metrics |= {name: Metric("s", "lower", (value,)) for name, value in named.items()}
     versions = {"olympus": "1"}
     return Measured(target, "m:f", "cpu", metrics, MACHINE, {"load": 0.5}, versions, "abc")
 

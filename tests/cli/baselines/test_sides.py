@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from olympus.errors import CompileError
-from olympus_cli.bench import rounds
-from olympus_cli.bench.attempts import Attempt
 from olympus_cli.bench.baselines import (
     baseline_path,
     read_baseline,
     write_baseline,
 )
+from olympus_cli.bench.compare import rounds
+from olympus_cli.bench.compare.attempts import Attempt
+from olympus_cli.bench.measure.sampler import Interrupted
+from olympus_cli.bench.measure.work import Prepared, SamplerWork
 from olympus_cli.bench.model import Measured
-from olympus_cli.bench.sampler import Interrupted
-from olympus_cli.bench.work import Prepared, SamplerWork
 from olympus_cli.commands import bench
 from olympus_cli.spec.resolve import Request
 from tests.cli.baselines.made import PROGRAM, QUICK, measured, olympus, target
@@ -35,13 +35,13 @@ def test_a_stored_baseline_catches_what_takes_forty_times_as_long(work: Path) ->
     (work / "olympus.toml").write_text(target("f", "heavy"))
     result = olympus(work, "bench", "--baseline", "main", "--json", *several, "--threshold", "40%")
     assert result.returncode == 1, result.stderr
-    assert "target 'f': steady c" in result.stderr
+    assert "target 'f': steady-c" in result.stderr
     assert "is worse than baselines/main.json" in result.stderr or "than main" in result.stderr
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert (comparison["target"], comparison["interleaved"]) == ("f", False)
     assert any(each["fails"] for each in comparison["metrics"].values())
     assert any("olympus diff" in note for note in comparison["notes"])
-    assert comparison["metrics"]["steady_call"]["verdict"]["threshold"] == 0.4
+    assert comparison["metrics"]["steady-call"]["verdict"]["threshold"] == 0.4
 
 
 def test_what_is_worse_does_not_become_the_baseline(
@@ -79,7 +79,7 @@ def test_the_exit_code_is_that_of_a_failure_beside_what_is_worse(
     assert (result.exit_code, no_measuring) == (4, ["f", "h"])
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert errors[0] == "error: target 'g': it is too large"
-    assert errors[1].startswith("error: target 'f': steady call is worse than main")
+    assert errors[1].startswith("error: target 'f': steady-call is worse than main")
     assert errors[2:] == ["error: 2 of 3 targets failed"]
 
 
@@ -132,7 +132,7 @@ def test_an_interruption_keeps_the_rounds_before_it(
     result = invoke("bench", "f", "--json", "--save-baseline", "kept", *other)
     assert result.exit_code == 130, result.output
     (found,) = json.loads(result.stdout)["targets"]
-    samples = found["metrics"]["steady_call"]["samples"]
+    samples = found["metrics"]["steady-call"]["samples"]
     assert len(samples) == 12, "two whole rounds and a part"
     assert samples[-1] == 2e-3
     assert found["facts"]["stopped_by"] == "interrupted"
@@ -141,10 +141,10 @@ def test_an_interruption_keeps_the_rounds_before_it(
     assert len(comparisons) == (other[0] == "--baseline")
     for each in comparisons:
         assert each["rounds"] == [2, 3 if other[1] == "main" else 2]
-        metric = each["metrics"]["steady_call"]
+        metric = each["metrics"]["steady-call"]
         assert (metric["verdict"]["word"], metric["fails"]) == ("inconclusive", False)
         assert metric["now"] > 0 and metric["before"] > 0
-        assert "steady call is inconclusive: interrupted after 2 rounds" in result.stderr
+        assert "steady-call is inconclusive: interrupted after 2 rounds" in result.stderr
     assert len(recorded) == 1
     assert not baseline_path(work, "kept").exists()
 
@@ -156,7 +156,7 @@ def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert "f against build/f/f.olympus, in turns" in result.stdout
     rows = [line.split("  ")[0] for line in result.stdout.splitlines()]
-    assert rows.count("steady call") == 2, "the measurement and the verdict"
+    assert rows.count("steady-call") == 2, "the measurement and the verdict"
     (work / "olympus.toml").write_text(target("f", "forward") + target("g", "heavy"))
     result = olympus(work, "bench", "--baseline", bundle, *QUICK)
     assert result.returncode == 2

@@ -22,8 +22,8 @@ from olympus_cli.bench.baselines import (
     stored_path,
     write_baseline,
 )
-from olympus_cli.bench.compared import compared_notes
-from olympus_cli.bench.comparing import compare
+from olympus_cli.bench.compare.comparing import compare
+from olympus_cli.bench.show import compared_notes
 from olympus_cli.spec.benching import BenchSpec
 from tests.cli.baselines.made import MACHINE, measured, target
 from tests.cli.conftest import Invoke
@@ -98,7 +98,7 @@ def test_the_name_of_a_baseline_is_that_of_a_file(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda d: d.update(schema_version=2), "of a newer olympus"),
+        (lambda d: d.update(schema_version=3), "of a newer olympus"),
         (lambda d: d.pop("schema_version"), "has no schema version"),
         (lambda d: d.pop("targets"), "lacks the key 'targets'"),
         (lambda d: d.update(other=1), "has the unknown key 'other'"),
@@ -138,7 +138,7 @@ def test_writers_side_by_side_lose_no_target(tmp_path: Path) -> None:
 
 
 def metric(data: dict) -> dict:
-    return data["targets"]["f"][0]["metrics"]["steady_call"]
+    return data["targets"]["f"][0]["metrics"]["steady-call"]
 
 
 def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path) -> None:
@@ -211,14 +211,14 @@ def test_a_baseline_without_any_gate_is_refused_before_the_measuring(
     write_baseline(baseline_path(work, "main"), {"f": [replace(measured(), metrics=metrics)] * 3})
     result = invoke("bench", "f", "--baseline", "main")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "cannot judge target 'f': it needs steady_call or steady_cpu, and has compile" in (
+    assert "cannot judge target 'f': it needs steady-call or steady-cpu, and has compile" in (
         result.stderr
     )
     assert "olympus bench f --save-baseline NAME measures them" in result.stderr
 
 
 def test_a_gate_that_a_baseline_lacks_is_inconclusive() -> None:
-    cpu = {"steady_cpu": measured().metrics["steady_call"]}
+    cpu = {"steady-cpu": measured().metrics["steady-call"]}
     ours = [replace(each, metrics={**each.metrics, **cpu}) for each in (measured(),) * 3]
     found = compare(
         "main",
@@ -228,10 +228,10 @@ def test_a_gate_that_a_baseline_lacks_is_inconclusive() -> None:
         gates=2,
         rounds=3,
     )
-    (lacking,) = (each for each in found.judged if each.metric == "steady_cpu")
+    (lacking,) = (each for each in found.judged if each.metric == "steady-cpu")
     assert (lacking.verdict.word, lacking.gate) == ("inconclusive", True)
     assert lacking.verdict.reason == "not measured on main"
-    assert "steady cpu is inconclusive: not measured on main" in [*compared_notes(found)]
+    assert "steady-cpu is inconclusive: not measured on main" in [*compared_notes(found)]
 
 
 def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(

@@ -9,11 +9,16 @@ from dataclasses import replace
 import pytest
 
 from olympus.errors import ArtifactError
-from olympus_cli.bench.compared import compared_cases, compared_notes, compared_table, worse_lines
-from olympus_cli.bench.comparing import Compared, Rounds, compare, cut_short, merged
+from olympus_cli.bench.compare.comparing import Compared, Rounds, compare, cut_short, merged
+from olympus_cli.bench.compare.rounds import turns
 from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.bench.rounds import turns
-from olympus_cli.bench.show import measured_tables
+from olympus_cli.bench.show import (
+    compared_cases,
+    compared_notes,
+    compared_table,
+    measured_tables,
+    worse_lines,
+)
 from olympus_cli.spec.benching import BenchSpec
 from tests.cli.baselines.made import World, against, measured
 
@@ -23,7 +28,7 @@ def test_the_same_is_measured_once() -> None:
     found = against(world)
     assert world.asked == [5]
     assert {each.metric: each.verdict.word for each in found.judged} == {
-        "steady_call": "no change",
+        "steady-call": "no change",
         "compile": "no change",
     }
     assert [each.gate for each in found.judged] == [True, False]
@@ -38,11 +43,11 @@ def test_worse_is_measured_again_and_then_fails(paired: bool) -> None:
     assert world.asked == [5, 5]
     confidence = "98.3%" if paired else "95%"
     (worse,) = found.worse
-    assert (worse.metric, worse.verdict.ratio) == ("steady_call", pytest.approx(1.5, rel=0.01))
+    assert (worse.metric, worse.verdict.ratio) == ("steady-call", pytest.approx(1.5, rel=0.01))
     assert worse.again is not None and worse.again.word == "worse"
     (line,) = worse_lines(found)
     assert line.startswith(
-        "target 'f': steady call is worse than main: 1.50 ms, and it was 1.00 ms; ratio 1.500, "
+        "target 'f': steady-call is worse than main: 1.50 ms, and it was 1.00 ms; ratio 1.500, "
         f"{confidence} interval 1."
     )
     assert line.endswith(", threshold 5%")
@@ -73,7 +78,7 @@ def test_what_seems_worse_is_measured_until_it_is_known() -> None:
     asked: list[int] = []
     found = compare("main", measure, paired=True, spec=BenchSpec(), gates=2, rounds=5)
     assert asked == [5, 5, 5]
-    assert [each.metric for each in found.worse] == ["steady_call"]
+    assert [each.metric for each in found.worse] == ["steady-call"]
 
 
 def test_a_second_measurement_of_three_times_as_long_confirms_on_a_busy_machine() -> None:
@@ -105,7 +110,7 @@ def test_the_ratio_is_that_of_the_two_figures_which_are_told(paired: bool) -> No
         return ours, [measured(factor=x, lower=2.0) for x in (1.0, 1.0, 2.0, 0.8, 1.1)]
 
     found = compare("main", measure, paired=paired, spec=BenchSpec(), gates=2, rounds=5)
-    assert [each.metric for each in found.judged] == ["steady_call", "lower"]
+    assert [each.metric for each in found.judged] == ["steady-call", "lower"]
     for name, each in found.document()["metrics"].items():
         assert each["now"] / each["before"] == pytest.approx(each["verdict"]["ratio"]), name
     whole = found.judged[1]
@@ -160,7 +165,7 @@ def test_time_of_processors_does_not_fail_a_call_that_lasts_no_longer() -> None:
 
     assert worse(1.0) == []
     assert worse(0.5) == []
-    assert worse(1.5) == ["steady_call", "steady_cpu"]
+    assert worse(1.5) == ["steady-call", "steady-cpu"]
 
 
 def test_a_bundle_and_a_target_share_only_their_calls() -> None:
@@ -169,11 +174,11 @@ def test_a_bundle_and_a_target_share_only_their_calls() -> None:
         return ours, [measured(first_call=0.1, load=0.1) for _ in range(rounds)]
 
     found = compare("x.olympus", measure, paired=True, spec=BenchSpec(), gates=2, rounds=3)
-    assert [each.metric for each in found.judged] == ["steady_call"]
+    assert [each.metric for each in found.judged] == ["steady-call"]
 
 
 def test_a_gate_that_is_not_measured_is_inconclusive_and_told() -> None:
-    spec = BenchSpec(metrics=("compile", "steady_call", "peak_memory", "first_call"))
+    spec = BenchSpec(metrics=("compile", "steady-call", "process-memory", "first-call"))
 
     def measure(rounds: int) -> Rounds:
         ours = [measured(first_call=1.0, compile=1.0) for _ in range(rounds)]
@@ -182,17 +187,17 @@ def test_a_gate_that_is_not_measured_is_inconclusive_and_told() -> None:
     found = compare("x.olympus", measure, paired=True, spec=spec, gates=4, rounds=3)
     reasons = {each.metric: each.verdict.reason for each in found.judged}
     assert reasons == {
-        "steady_call": "",
+        "steady-call": "",
         "compile": "not measured on x.olympus",
-        "peak_memory": "not measured on the program and x.olympus",
-        "first_call": "one side is a bundle, which is loaded, and the other is compiled",
+        "process-memory": "not measured on the program and x.olympus",
+        "first-call": "one side is a bundle, which is loaded, and the other is compiled",
     }
     verdicts = [(case.name, case.verdict) for case in compared_cases(found)]
     assert verdicts == [
-        ("steady_call", "passed"),
+        ("steady-call", "passed"),
         ("compile", "inconclusive"),
-        ("peak_memory", "inconclusive"),
-        ("first_call", "inconclusive"),
+        ("process-memory", "inconclusive"),
+        ("first-call", "inconclusive"),
     ]
     assert "compile is inconclusive: not measured on x.olympus" in list(compared_notes(found))
     _, _, rows = compared_table(found)
@@ -202,13 +207,13 @@ def test_a_gate_that_is_not_measured_is_inconclusive_and_told() -> None:
 
 def test_gates_that_are_not_measured_are_not_measured_again() -> None:
     world = World([1.0])
-    against(world, spec=BenchSpec(metrics=("peak_memory",)))
+    against(world, spec=BenchSpec(metrics=("process-memory",)))
     assert world.asked == [5]
 
 
 def test_what_is_worse_fails_beside_a_gate_that_is_not_measured() -> None:
-    found = against(World([1.5]), spec=BenchSpec(metrics=("steady_call", "load")))
-    assert [each.metric for each in found.worse] == ["steady_call"]
+    found = against(World([1.5]), spec=BenchSpec(metrics=("steady-call", "load")))
+    assert [each.metric for each in found.worse] == ["steady-call"]
 
 
 def test_a_comparison_cut_short_has_figures_and_no_verdict() -> None:
@@ -231,17 +236,17 @@ def test_a_comparison_cut_short_has_figures_and_no_verdict() -> None:
     found = cut(0, [measured()] * 5, paired=False)
     assert found is not None
     assert list(compared_notes(found)) == [
-        "steady call and steady cpu are inconclusive: interrupted after 0 rounds"
+        "steady-call and steady-cpu are inconclusive: interrupted after 0 rounds"
     ]
     assert cut(1, [replace(measured(), backend="gpu")], paired=False) is None
 
 
 def test_another_unit_in_a_baseline_is_refused() -> None:
     def measure(rounds: int) -> Rounds:
-        other = replace(measured(), metrics={"steady_call": Metric("B", "lower", (1.0,))})
+        other = replace(measured(), metrics={"steady-call": Metric("B", "lower", (1.0,))})
         return [measured()] * rounds, [other] * rounds
 
-    with pytest.raises(ArtifactError, match="has steady_call in B, not in s"):
+    with pytest.raises(ArtifactError, match="has steady-call in B, not in s"):
         compare("main", measure, paired=False, spec=BenchSpec(), gates=1, rounds=3)
 
 
@@ -250,8 +255,8 @@ def test_rounds_together_have_all_samples() -> None:
     last = replace(first, conditions={"load": 1.0, "load_after": 2.0, "others": 0.75})
     last = replace(last, metrics=measured(factor=2.0, compile=1.0).metrics)
     whole = merged([replace(each, facts={"roofline_seconds": 3e-4}) for each in (first, last)])
-    assert list(whole.metrics) == ["steady_call"]
-    assert len(whole.metrics["steady_call"].samples) == 8
+    assert list(whole.metrics) == ["steady-call"]
+    assert len(whole.metrics["steady-call"].samples) == 8
     assert whole.conditions == {"load": 0.5, "load_after": 2.0, "others": 0.5}
     assert whole.facts["processes"] == 2
     assert whole.facts["roofline_share"] == pytest.approx(0.2, rel=0.02), "of all samples"

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from olympus_cli.comparison.figures import figure_changes, figure_text
-from olympus_cli.comparison.lines import line_changes
+from olympus_cli.diff.figures import figure_changes, figure_text
+from olympus_cli.diff.html import render_diff_page
+from olympus_cli.diff.lines import line_changes
+from olympus_cli.diff.text import render_comparison
 from tests.cli.conftest import Invoke
 from tests.cli.diff.project import build, document, edit
 
@@ -34,7 +36,7 @@ def test_builds_are_compared_by_the_figures_of_their_reports(work: Path, invoke:
     result = invoke("diff", "old/forward", "build/forward", "--json")
     names = {each["name"] for each in document(result)["figures"]}
     assert "flops" in names
-    assert "estimated time" in names
+    assert "estimated-time" in names
     text = invoke("diff", "old/forward", "build/forward").stdout
     assert "\nfigures\n" in text and "%)" in text
 
@@ -85,9 +87,9 @@ def test_figures_are_those_that_both_reports_have() -> None:
     found = figure_changes(one, two)
     assert [(each["name"], each["ratio"]) for each in found] == [
         ("bytes", 0.5),
-        ("temporary memory", None),
-        ("peak memory", 256.0),
-        ("estimated time", None),
+        ("temporary-memory", None),
+        ("peak-memory", 256.0),
+        ("estimated-time", None),
     ]
     assert [figure_text(each) for each in found] == [
         ("2.00 KiB", "1.00 KiB", "-50.0%"),
@@ -107,13 +109,42 @@ def test_figures_that_are_lower_bounds_have_no_ratio() -> None:
 
     found = figure_changes(side(2, [], 1.0), side(1, ["m.py:3"], 0.5))
     assert [(each["name"], *figure_text(each)) for each in found] == [
-        ("estimated time", "1.00 s", "at least 500 ms", ""),
+        ("estimated-time", "1.00 s", "at least 500 ms", ""),
         ("collectives along data", "2", "at least 1", ""),
         ("bytes along data", "128 B", "at least 64 B", ""),
     ]
     assert {tuple(each["at_least"]) for each in found} == {("after",)}
     told = figure_changes(side(2, [], 1.0), side(4, [], 1.0))
     assert figure_text(told[0]) == ("2", "4", "+100.0%")
+
+
+def test_memory_that_kernels_add_to_has_two_bounds_and_no_ratio() -> None:
+    def side(workspace: int, peak: int) -> dict[str, Any]:
+        memory = {"arguments": 64, "temporaries": peak, "peak": peak, "allocated": peak}
+        return {"memory": {**memory, "workspace_bound": workspace}}
+
+    found = figure_changes(side(0, 2048), side(1024, 1024))
+    assert [(each["name"], *figure_text(each)) for each in found] == [
+        ("temporary-memory", "2.00 KiB", "at least 1.00 KiB, at most 2.00 KiB", ""),
+        ("peak-memory", "2.00 KiB", "at least 1.00 KiB, at most 2.00 KiB", ""),
+        ("allocated memory", "2.00 KiB", "at least 1.00 KiB, at most 2.00 KiB", ""),
+        ("bound on memory of kernels", "0 B", "1.00 KiB", ""),
+    ]
+    assert (found[1]["at_least"], found[1]["at_most"]) == (["after"], {"after": 2048})
+    exact = figure_changes(side(0, 2048), side(0, 1024))
+    assert {(each["ratio"], *each["at_least"], *each["at_most"]) for each in exact} == {(0.5,)}
+    wider = figure_changes(side(1024, 1024), side(3072, 1024))
+    assert figure_text(wider[1])[1] == "at least 1.00 KiB, at most 4.00 KiB"
+
+
+def test_the_bounds_of_memory_are_in_the_text_and_on_the_page() -> None:
+    one, two = ({"memory": {"peak": 4096, "workspace_bound": size}} for size in (0, 4096))
+    sides = [{"label": label, "fingerprint": "", "operations": 1} for label in "ab"]
+    empty = {key: [] for key in ("changes", "options", "versions", "lines", "notes")}
+    found = {**empty, "equal": True, "sides": sides, "figures": figure_changes(one, two)}
+    bounds = "at least 4.00 KiB, at most 8.00 KiB"
+    assert f"peak-memory                 4.00 KiB -> {bounds}" in render_comparison(found)
+    assert bounds in render_diff_page(found)
 
 
 @pytest.mark.usefixtures("built")

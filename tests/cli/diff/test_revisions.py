@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from olympus_cli.comparison.revision import Checkouts
-from olympus_cli.comparison.sides import both_sides
+from olympus_cli.diff.sides import both_sides
+from olympus_cli.revisions.revision import Checkouts
 from olympus_cli.spec.resolve import Request
 from tests.cli.conftest import Invoke
 from tests.cli.diff.project import (

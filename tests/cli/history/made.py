@@ -39,7 +39,7 @@ MEASURED = Measured(
     entry="m:f",
     backend="cpu",
     metrics={
-        "steady_call": Metric("s", "lower", (1.0, 3.0, 2.0)),
+        "steady-call": Metric("s", "lower", (1.0, 3.0, 2.0)),
         "skipped": Metric("s", "lower", ()),
     },
     machine=MACHINE,
@@ -75,7 +75,7 @@ def flops(value: float, **facts: Any) -> Figure:
 
 
 def steady(value: float, **facts: Any) -> Figure:
-    usual = {"metric": "steady_call", "unit": "s", "count": 20}
+    usual = {"metric": "steady-call", "unit": "s", "count": 20}
     return flops(value, **{**usual, "low": 0.9 * value, "high": 1.1 * value, **facts})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from olympus_cli.bench.work import BundleWork, Effort, SamplerWork
+from olympus_cli.bench.measure.work import BundleWork, Effort, SamplerWork
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.history import recording, repository
 from olympus_cli.history.recording import record_bench

@@ -57,24 +57,24 @@ def test_the_order_is_that_of_the_commits(work: Path, invoke: Invoke) -> None:
 def test_measured_figures_of_different_machines_are_apart(work: Path, invoke: Invoke) -> None:
     both = [(run(day, host="a b"[2 * (day % 2)]), [steady(day), flops(7)]) for day in range(1, 7)]
     append(history(work), both)
-    found = document(invoke, "--metric", "steady_call", "--metric", "flops")["series"]
+    found = document(invoke, "--metric", "steady-call", "--metric", "flops")["series"]
     assert [(line["metric"], line["host"], len(line["points"])) for line in found] == [
         ("flops", None, 6),
-        ("steady_call", "a", 3),
-        ("steady_call", "b", 3),
+        ("steady-call", "a", 3),
+        ("steady-call", "b", 3),
     ]
 
 
 def test_a_change_of_level_is_told_once_with_its_commit(work: Path, invoke: Invoke) -> None:
     levels = 1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 1.3, 1.31, 1.29, 1.3, 1.3, 1.32
     append(history(work), [(run(day), [steady(level)]) for day, level in enumerate(levels, 1)])
-    (line,) = document(invoke, "--metric", "steady_call")["series"]
+    (line,) = document(invoke, "--metric", "steady-call")["series"]
     (change,) = line["changes"]
     assert change["run"]["commit"] == f"{9:040x}"
     assert change["ratio"] == pytest.approx(1.3, rel=0.02)
     assert change["probability"] < 0.01
     assert change["program"] == "unknown"
-    shown = invoke("history", "--metric", "steady_call").stdout
+    shown = invoke("history", "--metric", "steady-call").stdout
     assert "1: +30.0%" in shown
     assert "1  00000000  1.00 s -> 1.30 s  (+30.0%, p = " in shown
     assert "whether the program changed is not known" in shown
@@ -196,9 +196,9 @@ def test_plots_go_to_files(work: Path, invoke: Invoke) -> None:
     hostile = "<script>alert(1)</script>"
     figures = [[flops(day // 3, target=hostile), steady(day)] for day in range(1, 7)]
     append(history(work), [(run(day), each) for day, each in enumerate(figures, 1)])
-    assert invoke("history", "--metric", "steady_call", "--plot", "a.svg").exit_code == 0
+    assert invoke("history", "--metric", "steady-call", "--plot", "a.svg").exit_code == 0
     assert (work / "a.svg").read_text().count("<circle") == 6
-    both = ("--metric", "steady_call", "--metric", "flops", "--plot", "a.html")
+    both = ("--metric", "steady-call", "--metric", "flops", "--plot", "a.html")
     assert invoke("history", *both).exit_code == 0
     page = (work / "a.html").read_text()
     assert page.count("<svg") == 2
@@ -226,10 +226,10 @@ def test_export_and_import_of_the_whole_history(work: Path, invoke: Invoke) -> N
 
 def test_every_number_that_is_shown_is_in_the_document(work: Path, invoke: Invoke) -> None:
     append(history(work), [(run(1), [steady(1.5)]), (run(2), [steady(2.5)])])
-    (line,) = document(invoke, "--metric", "steady_call")["series"]
+    (line,) = document(invoke, "--metric", "steady-call")["series"]
     point = line["points"][1]
     assert (point["value"], point["low"], point["high"], point["count"]) == (2.5, 2.25, 2.75, 20)
-    row = invoke("history", "--metric", "steady_call").stdout.splitlines()[3]
+    row = invoke("history", "--metric", "steady-call").stdout.splitlines()[3]
     assert row.split() == [
         "00000000", "2026-01-02", "12:00", "bench", "2.50", "s", "2.25", "s", "..", "2.75", "s",
         "20",
@@ -249,7 +249,7 @@ def test_a_run_without_a_commit(work: Path, invoke: Invoke) -> None:
 @pytest.mark.parametrize("form", ["github", "markdown"])
 def test_a_line_without_a_change_has_no_note(work: Path, invoke: Invoke, form: str) -> None:
     append(history(work), [(run(1), [flops(1), steady(1.0)]), (run(2), [flops(2), steady(1.0)])])
-    both = ("--metric", "flops", "--metric", "steady_call")
+    both = ("--metric", "flops", "--metric", "steady-call")
     result = invoke("history", *both, "--output", form)
     assert result.exit_code == 0
     word = "::notice title=olympus history::" if form == "github" else "- note: "
@@ -264,7 +264,7 @@ def test_a_page_of_all_figures(work: Path, invoke: Invoke) -> None:
     append(history(work), [(run(day), [flops(day), *figures]) for day in (1, 2)])
     result = invoke("history", "--plot", "a.html")
     assert (result.exit_code, "wrote a.html" in result.stderr) == (0, True)
-    assert "steady_call" in result.stdout
+    assert "steady-call" in result.stdout
     page = (work / "a.html").read_text()
     assert (page.count("<section"), "build-time" in page) == (2, False)
     assert "1 FLOP -&gt; 2 FLOP" in page

@@ -9,18 +9,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from olympus_core import dtypes, source, xla
-from olympus_core.array import DeviceArray, put
-from olympus_core.avals import get_aval, refuse_masked, shaped
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError, ExchangeError, ShapeError
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray, put_array
+from olympus_core.base import dtypes, source
+from olympus_core.base.avals import get_aval, refuse_masked, shaped
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, DTypeError, ExchangeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.library.lax.slicing import stack
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
-from olympus_core.tracer import Array
 from olympus_core.xla import Device
 
 __all__ = [
@@ -38,18 +39,18 @@ _PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
 
 
 def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = None) -> DType:
-    """The dtype that a caller of function `name` asked for, or `default` for None.
+    """Return the dtype that a caller of function `name` requested, or `default` for None.
 
-    Warns (UserWarning) where a 64-bit dtype was asked for and x64 is not enabled.
+    Warns (UserWarning) if a 64-bit dtype was requested and x64 is not enabled.
     """
     if dtype is None:
         return dtypes.default_dtype("f") if default is None else default
-    asked = dtypes.dtype(dtype)
-    given = dtypes.canonicalize(asked)
-    if given != asked and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
+    requested = dtypes.dtype(dtype)
+    given = dtypes.canonicalize(requested)
+    if given != requested and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
         warnings.warn(
-            f"{name} was asked for dtype {asked}, and gives {given}: 64-bit dtypes are off; enable "
-            "them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
+            f"{name} was asked for dtype {requested}, and gives {given}: 64-bit dtypes are off; "
+            "enable them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
             UserWarning,
             stacklevel=_user_level(),
         )
@@ -57,7 +58,7 @@ def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = 
 
 
 def _user_level() -> int:
-    """The stacklevel at which the caller's `warnings.warn` names the user's line."""
+    """Return the stacklevel at which the caller's `warnings.warn` names the user's line."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and source.is_internal(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
@@ -73,13 +74,13 @@ def asarray(
     copy: bool | None = None,
     device: Device | None = None,
 ) -> Array:
-    """`a` as an array: itself where it is one of that dtype already.
+    """Return `a` as an array: `a` itself if it is an array of that dtype.
 
-    `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` makes
-    a weakly typed array.  `copy` True copies, False raises ArgumentError where a copy is needed.
-    The array is on `device` where that is given.
+    `a` is an array, a scalar, or nested sequences of these; a Python scalar without `dtype` gives
+    a weakly typed array.  `copy` True copies, False raises ArgumentError if a copy is needed.
+    The array is on `device` if that is given.
     Raises DTypeError for values that are not numbers, ShapeError for ragged sequences, and
-    RangeError for a Python int that does not fit.
+    RangeError for a Python int that is out of range.
 
     >>> asarray([1, 2.5])
     Array([1. , 2.5], dtype=float32)
@@ -136,7 +137,7 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
         wanted = own.dtype if dtype is None else dtype
         aval = shaped((), wanted, dtype is None and own.weak_type)
         exact = isinstance(x, int) and dtypes.kind(wanted) in "iu"
-        return put(x if exact else convert(x, wanted), aval)
+        return put_array(x if exact else convert(x, wanted), aval)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     return _put(_numpy_value(x), dtype)
@@ -144,7 +145,7 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
 
 def _copied(x: Array) -> Array:
     if isinstance(x, DeviceArray):
-        return put(x.numpy(), x.aval)
+        return put_array(x.numpy(), x.aval)
     result: Array = copy_p.bind(x)
     return result
 
@@ -170,7 +171,7 @@ def _put(value: np.ndarray[Any, Any], dtype: DType | None) -> Array:
             value = value.real
         with np.errstate(all="ignore"):
             value = value.astype(wanted)
-    return put(value)
+    return put_array(value)
 
 
 def _leaves(x: Any, found: list[Any]) -> list[Any]:
@@ -200,7 +201,7 @@ def _from_sequence(x: Any, dtype: DType | None) -> Array:
 
 
 def _common_dtype(leaves: list[Any]) -> DType:
-    """The dtype of an array of these values: Python scalars give way to what has a dtype."""
+    """Return the dtype of an array of these values: values with a dtype override Python scalars."""
     if not leaves:
         return dtypes.default_dtype("f")
     kinds = {type(x) for x in leaves}
@@ -218,13 +219,13 @@ def _stacked(x: Any, dtype: DType) -> Array:
     if not isinstance(x, (list, tuple)):
         return _array(x, dtype, copy=False)
     if not x:
-        return put(np.zeros((0,), dtype))
+        return put_array(np.zeros((0,), dtype))
     return stack([_stacked(item, dtype) for item in x])
 
 
 @structural()
 def copy(a: ArrayOrKeys, order: str | None = None) -> Array:
-    """A new array with the values of `a`."""
+    """Return a new array with the values of `a`."""
     check_arrays("copy", a)
     return array(a, copy=True, order=order)
 
@@ -246,11 +247,12 @@ def astype(
 
 
 def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
-    """The array of another library, which it hands out by `__dlpack__`, as an array on `device`.
+    """Return another library's array, exchanged by `__dlpack__`, as an array on `device`.
 
-    The elements are copied, as the other library may write to its own; an array of OLYMPUS is
-    itself unless `copy` is True.  Read-only arrays are taken too.  Raises DTypeError for an object
-    without `__dlpack__`, and ExchangeError (a BufferError) where `copy` is False and one is needed.
+    The elements are copied, as the other library may write to its array; an array of OLYMPUS is
+    returned as it is unless `copy` is True.  Read-only arrays are accepted.  Raises DTypeError for
+    an object without `__dlpack__`, and ExchangeError (a BufferError) if `copy` is False and a copy
+    is needed.
 
     >>> from_dlpack(np.arange(3, dtype="int8"))
     Array([0, 1, 2], dtype=int8)
@@ -270,12 +272,12 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """The vector whose elements' bytes are in a buffer, such as bytes; they are copied.
+    """Return a vector whose elements' bytes are in a buffer, such as bytes; they are copied.
 
-    dtype: what the bytes are read as; the default, float, is 64 bits wide.  count: how many
-    elements to read, all unless given.  offset: how many bytes to leave out first.
+    dtype: the dtype of the bytes; the default, float, is 64 bits wide.  count: the number of
+    elements to read, by default all.  offset: the number of bytes to skip first.
 
-    Raises ArgumentError where the buffer does not hold so many elements, or is not one.
+    Raises ArgumentError if the buffer has too few elements, or is not a buffer.
 
     >>> frombuffer(b"abcd", dtype="uint8", count=2, offset=1)
     Array([98, 99], dtype=uint8)
@@ -288,9 +290,9 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def fromiter(iter: Iterable[ArrayLike], dtype: DTypeLike, count: int = -1) -> Array:
-    """The vector of the elements of an iterable, as `dtype`; the first `count`, or all.
+    """Return a vector of the elements of an iterable, as `dtype`; the first `count`, or all.
 
-    Raises ArgumentError where there are fewer, or one does not fit the dtype.
+    Raises ArgumentError if the iterable is shorter, or an element does not fit the dtype.
 
     >>> fromiter(range(3), dtype="int32")
     Array([0, 1, 2], dtype=int32)

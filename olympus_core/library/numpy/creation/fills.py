@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import trace
-from olympus_core.array import put
-from olympus_core.avals import Shape, canonical_shape, get_aval, shape_of
-from olympus_core.eager import EagerTrace
+from olympus_core.arrays.device_array import put_array
+from olympus_core.base.avals import Shape, canonical_shape, get_aval, shape_of
+from olympus_core.execution.eager import EagerTrace
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.placement import check_device, like, placed
 from olympus_core.library.promotion import broadcast_to, check_arrays, convert, varying_alike
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayOrKeys, DTypeLike, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 from olympus_core.xla import Device
 
 __all__ = [
@@ -33,13 +33,13 @@ __all__ = [
 
 def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
     check_device(device)
-    if isinstance(value, Array) or trace.current().__class__ is not EagerTrace:
+    if isinstance(value, Array) or trace.current_trace().__class__ is not EagerTrace:
         if shape_of(value):
             return placed(broadcast_to(value, shape), device)
         filled = broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
         return placed(filled, device)
-    aval = get_aval(value).update(shape=shape)  # nothing to compile a program for
-    return put(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval, device)
+    aval = get_aval(value).update(shape=shape)  # needs no compiled program
+    return put_array(np.broadcast_to(np.asarray(value, aval.dtype), shape), aval, device)
 
 
 @structural(1)
@@ -50,10 +50,10 @@ def full(
     *,
     device: Device | None = None,
 ) -> Array:
-    """An array of `shape` (an int or a sequence of ints) filled with a value, as `dtype` if given.
+    """Return an array of `shape` (an int or a sequence of ints) filled with `fill_value`.
 
-    `fill_value` is a scalar or an array that broadcasts to `shape`.  Raises ShapeError for a shape
-    that is not one.
+    `fill_value` is a scalar or an array that broadcasts to `shape`; `dtype` converts it.  Raises
+    ShapeError for an invalid shape.
 
     >>> full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
@@ -69,7 +69,7 @@ def full(
 def zeros(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
 ) -> Array:
-    """An array of `shape` (an int or a sequence of ints) filled with 0, float unless `dtype` says.
+    """Return an array of `shape` (an int or a sequence of ints) of zeros; default dtype: float.
 
     >>> zeros((2,))
     Array([0., 0.], dtype=float32)
@@ -80,7 +80,7 @@ def zeros(
 def ones(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
 ) -> Array:
-    """An array of `shape` (an int or a sequence of ints) filled with 1, float unless `dtype` says.
+    """Return an array of `shape` (an int or a sequence of ints) of ones; default dtype: float.
 
     >>> ones((2,), "int8")
     Array([1, 1], dtype=int8)
@@ -91,7 +91,7 @@ def ones(
 def empty(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
 ) -> Array:
-    """An array of `shape` and `dtype` whose elements are not to be relied on (they are 0)."""
+    """Return an array of `shape` and `dtype` with unspecified elements (they are 0)."""
     return zeros(shape, dtype, device=device)
 
 
@@ -104,7 +104,7 @@ def full_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """An array filled with a value, of the shape, dtype and device of `a` unless they are given.
+    """Return an array filled with a value, by default of the shape, dtype and device of `a`.
 
     >>> full_like(asarray([1.5, 2.5]), 3)
     Array([3., 3.], dtype=float32)
@@ -125,7 +125,7 @@ def zeros_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """An array filled with 0, of the shape, dtype and device of `a` unless they are given."""
+    """Return an array of zeros, by default of the shape, dtype and device of `a`."""
     return full_like(a, 0, dtype, shape, device=device)
 
 
@@ -137,7 +137,7 @@ def ones_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """An array filled with 1, of the shape, dtype and device of `a` unless they are given."""
+    """Return an array of ones, by default of the shape, dtype and device of `a`."""
     return full_like(a, 1, dtype, shape, device=device)
 
 
@@ -149,5 +149,5 @@ def empty_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """An array of the shape and dtype of `prototype`, with elements not to be relied on (0)."""
+    """Return an array of the shape and dtype of `prototype` with unspecified elements (0)."""
     return full_like(prototype, 0, dtype, shape, device=device)

@@ -6,18 +6,18 @@ from typing import Any, Final, Literal, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, canonical_shape, shape_of
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, canonical_shape, shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.creation.ranges import arange, linspace, progression
 from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate, stack
 from olympus_core.library.numpy.manipulation.shapes import expand_dims, ravel
 from olympus_core.library.promotion import check_arrays, convert
-from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "along",
@@ -35,9 +35,9 @@ __all__ = [
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Array, ...]:
-    """Coordinate arrays of the grid that vectors span: one for each vector.
+    """Return the coordinate arrays of the grid that vectors span: one for each vector.
 
-    With `indexing` "xy" the first vector runs along axis 1, and with "ij" along axis 0.  `sparse`
+    With `indexing` "xy" the first vector is along axis 1, and with "ij" along axis 0.  `sparse`
     leaves axes at length 1.  Raises ArgumentError for another `indexing`, ShapeError for matrices.
 
     >>> meshgrid(asarray([1, 2]), asarray([3]))[0]
@@ -64,7 +64,7 @@ def _refuse(x: ArrayLike) -> Array:
 
 
 def along(vector: Array, axis: int, shape: Shape, sparse: bool) -> Array:
-    """The vector along an axis of a grid."""
+    """Return the vector along an axis of a grid."""
     if sparse:
         shape = tuple([n if i == axis else 1 for i, n in enumerate(shape)])
     result: Array = broadcast_in_dim_p.bind(vector, shape=shape, broadcast_dimensions=(axis,))
@@ -98,7 +98,7 @@ def indices(
 def indices(
     dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
-    """The index of each element of a grid: one array with an axis in front, or, sparse, a tuple.
+    """Return the index of each element of a grid, stacked on a first axis, or, sparse, a tuple.
 
     >>> indices((2, 2))[1]
     Array([[0, 1],
@@ -120,7 +120,7 @@ index_exp: Final = np.index_exp
 
 
 def _of_slice(part: slice) -> Array:
-    """The numbers of a slice; an imaginary step counts them, and the stop is then among them."""
+    """Return the numbers of a slice; an imaginary step is their count, and includes the stop."""
     step = 1 if part.step is None else part.step
     start = 0 if part.start is None else part.start
     if isinstance(step, complex):
@@ -129,14 +129,14 @@ def _of_slice(part: slice) -> Array:
 
 
 def _coordinates(key: tuple[slice, ...], sparse: bool) -> tuple[Array, ...]:
-    """The coordinates of the grid that slices span, of one dtype."""
+    """Return the coordinates of the grid that slices span, of one dtype."""
     vectors = [_of_slice(part) for part in key]
     dtype = result_type(*vectors)
     return meshgrid(*(convert(v, dtype) for v in vectors), sparse=sparse, indexing="ij")
 
 
 class _Grid:
-    """`mgrid`: slices between brackets enter, a grid of coordinates leaves."""
+    """`mgrid`: indexed by slices, it returns a grid of coordinates."""
 
     def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
         if isinstance(key, slice):
@@ -147,7 +147,7 @@ class _Grid:
 
 
 class _OpenGrid:
-    """`ogrid`: slices between brackets enter, coordinates that broadcast to a grid leave."""
+    """`ogrid`: indexed by slices, it returns coordinates that broadcast to a grid."""
 
     @overload
     def __getitem__(self, key: slice) -> Array: ...
@@ -162,7 +162,7 @@ class _OpenGrid:
 
 
 class _Concatenator:
-    """`r_` and `c_`: slices and arrays between brackets enter, joined along an axis they leave."""
+    """`r_` and `c_`: indexed by slices and arrays, they return them joined along an axis."""
 
     def __init__(self, axis: int, ndmin: int, trans1d: int) -> None:
         self.defaults = axis, ndmin, trans1d

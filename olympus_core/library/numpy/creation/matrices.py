@@ -1,4 +1,4 @@
-"""Matrices of ones, powers and diagonals, and their parts: `eye`, `diag`, `trace`, `tril`."""
+"""Matrices of ones, powers and diagonals, and parts of matrices: `eye`, `diag`, `trace`, `tril`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import shape_of
-from olympus_core.context import switched
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import shape_of
+from olympus_core.base.context import switched
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import pad
@@ -23,12 +25,10 @@ from olympus_core.library.operands import choose, operand, reject_out
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, pow_p
 from olympus_core.primitives.elementwise.base import Elementwise
 from olympus_core.primitives.elementwise.logic import and_p, eq_p, ge_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
-from olympus_core.tracer import Array
 from olympus_core.xla import Device
 
 __all__ = [
@@ -50,7 +50,7 @@ _INT32 = np.dtype("int32")
 
 
 def _compared(rows: int, columns: int, k: ArrayLike, compare: Elementwise) -> Array:
-    """Where row + k stands in a relation to column, as bool[rows, columns]."""
+    """Return `compare(row + k, column)` as bool[rows, columns]."""
     row, column = (iota_p.bind(dtype=_INT32, shape=(rows, columns), dimension=i) for i in (0, 1))
     if not (k.__class__ is int and k == 0):
         row = add_p.bind(row, convert(k, _INT32))
@@ -65,7 +65,7 @@ def eye(
     *,
     device: Device | None = None,
 ) -> Array:
-    """Ones on the diagonal `k` (above the main one if positive) of an N x M matrix of zeros.
+    """Return an N x M matrix with ones on diagonal `k` (positive: above the main one), else zeros.
 
     >>> eye(2)
     Array([[1., 0.],
@@ -78,7 +78,7 @@ def eye(
 
 
 def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
-    """The sizes as Python ints; raises ShapeError for a negative one."""
+    """Return the sizes as Python ints; raise ShapeError for a negative one."""
     found = tuple(map(operator.index, sizes))
     if any(n < 0 for n in found):
         raise ShapeError(f"{name} needs sizes >= 0, and got {found}")
@@ -86,14 +86,14 @@ def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
 
 
 def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
-    """The n x n matrix with ones on its diagonal."""
+    """Return the n x n identity matrix."""
     return eye(n, dtype=dtype)
 
 
 def tri(
     N: SupportsIndex, M: SupportsIndex | None = None, k: int = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """Ones on and below the diagonal `k` of an N x M matrix, zeros above."""
+    """Return an N x M matrix with ones on and below the diagonal `k`, and zeros above."""
     wanted = requested_dtype("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
     return convert(_compared(rows, columns, k, ge_p), wanted)
@@ -113,7 +113,7 @@ def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
 
 @composite(static_argnames=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices `m` with zeros above the diagonal `k`; ShapeError for under two dimensions.
+    """Return the matrices `m` with zeros above diagonal `k`; raise ShapeError below rank 2.
 
     >>> tril(np.ones((2, 2)))
     Array([[1., 0.],
@@ -124,13 +124,13 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 @composite(static_argnames=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """The matrices `m` with zeros below the diagonal `k`; ShapeError for under two dimensions."""
+    """Return the matrices `m` with zeros below diagonal `k`; raise ShapeError below rank 2."""
     return _triangle("triu", m, k, upper=True)
 
 
 @composite(static_argnames=("N", "increasing"))
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
-    """The matrix of the powers of a vector: N columns, from the highest power down to 0.
+    """Return the matrix of the powers of a vector: N columns, from the highest power down to 0.
 
     >>> vander(asarray([1, 2]), 3)
     Array([[1, 1, 1],
@@ -155,7 +155,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 @composite(static_argnames=("k",))
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with the vector `v` on diagonal `k`, or diagonal `k` of the matrix `v`.
+    """Return the matrix with the vector `v` on diagonal `k`, or diagonal `k` of the matrix `v`.
 
     >>> diag(asarray([1, 2]))
     Array([[1, 0],
@@ -176,7 +176,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with the elements of `v` on diagonal `k`."""
+    """Return the matrix with the elements of `v` on diagonal `k`."""
     v = ravel(v)
     return diag(convert(v, v.dtype), k)
 
@@ -184,7 +184,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 @structural()
 @composite(static_argnames=("offset", "axis1", "axis2"))
 def diagonal(a: ArrayOrKeys, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The elements with equal indices (`offset` more in `axis2`) on two axes, as the last axis.
+    """Return the elements with index i and i + `offset` on two axes, as the last axis.
 
     >>> diagonal(asarray([[1, 2], [3, 4]]))
     Array([1, 4], dtype=int32)
@@ -209,7 +209,7 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """The sum of the diagonal `offset` over two axes, as `dtype` if given.
+    """Return the sum of the diagonal `offset` over two axes, as `dtype` if given.
 
     >>> trace(asarray([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
@@ -251,9 +251,9 @@ def _all_equal(shape: tuple[int, ...]) -> Array:
 def fill_diagonal(
     a: ArrayLike, val: NestedArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
-    """A copy of `a` with `val` (a scalar, or values to repeat) on its main diagonal.
+    """Return a copy of `a` with `val` (a scalar, or values to repeat) on its main diagonal.
 
-    Arrays cannot be written to, so `inplace=False` is required (ArgumentError).
+    Arrays are immutable, so `inplace=False` is required (ArgumentError).
     """
     if inplace:
         raise ArgumentError("arrays cannot be written to: pass inplace=False, and use the result")

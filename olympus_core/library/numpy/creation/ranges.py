@@ -1,4 +1,4 @@
-"""Numbers at even distances: `arange`, `linspace`, `logspace`, `geomspace`.
+"""Evenly spaced numbers: `arange`, `linspace`, `logspace`, `geomspace`.
 
 Their lengths are Python ints, known while tracing.
 """
@@ -11,11 +11,14 @@ from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import shape_of
-from olympus_core.context import switched
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import shape_of
+from olympus_core.base.context import switched
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.ir.conversions import size_remedy
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
@@ -25,11 +28,9 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, floor_p, mul_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import log_p
 from olympus_core.primitives.shape import iota_p
-from olympus_core.tracer import Array, Tracer
 from olympus_core.xla import Device
 
 __all__ = [
@@ -49,10 +50,10 @@ def arange(
     *,
     device: Device | None = None,
 ) -> Array:
-    """The numbers `start`, `start + step`, ... below `stop`; with one argument, from 0 to it.
+    """Return the numbers `start`, `start + step`, ... below `stop`; one argument is the stop.
 
-    The arguments are values that Python knows while tracing (ConcretizationError otherwise), as
-    they decide the shape.  Raises ZeroDivisionError for a step of 0, and DTypeError for complex
+    The arguments must be known while tracing (ConcretizationError otherwise), because they
+    determine the shape.  Raises ZeroDivisionError for a step of 0, and DTypeError for complex
     numbers, which have no order.
 
     >>> arange(1, 7, 2)
@@ -63,7 +64,7 @@ def arange(
         if isinstance(x, Tracer):
             raise ConcretizationError(
                 f"arange needs its bounds while tracing, and got {x.origin()}",
-                hint="its shape depends on them: make the argument static, or use a mask",
+                hint=f"{size_remedy(x.argument())}; or use a mask",
             )
         if shape_of(x):
             raise ShapeError(f"arange needs scalars, and got an array of shape {shape_of(x)}")
@@ -160,22 +161,22 @@ def linspace(
     *,
     device: Device | None = None,
 ) -> Array | tuple[Array, Array]:
-    """`num` numbers at even distances from `start` to `stop`, or to before it without `endpoint`.
+    """Return `num` evenly spaced numbers from `start` to `stop`, which `endpoint` includes.
 
-    The bounds may be arrays that broadcast; the numbers run along the new axis `axis`.  With
-    `retstep`, a pair of the numbers and their distance.  Raises ArgumentError for a negative `num`.
+    The bounds may be arrays that broadcast; the numbers are along the new axis `axis`.  With
+    `retstep`, the result is (numbers, distance).  Raises ArgumentError for a negative `num`.
 
     >>> linspace(0, 1, 3)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     count = sample_count("linspace", num)
-    made = _linspace(start, stop, count, endpoint=bool(endpoint), dtype=dtype, axis=axis)
-    numbers = placed(made[0], device)
-    return (numbers, placed(made[1], device)) if retstep else numbers
+    samples = _linspace(start, stop, count, endpoint=bool(endpoint), dtype=dtype, axis=axis)
+    numbers = placed(samples[0], device)
+    return (numbers, placed(samples[1], device)) if retstep else numbers
 
 
 def sample_count(name: str, num: Any) -> int:
-    """The number of samples that the function `name` was asked for, as a Python int.
+    """Return the number of samples, an argument of the function `name`, as a Python int.
 
     It may be an array without dimensions.  Raises ArgumentError for another value and for a
     negative one, ConcretizationError for a traced array.
@@ -212,7 +213,7 @@ def _linspace(
 
 
 def _interpolated(first: Array, last: Array, num: int, gaps: int, endpoint: bool) -> Array:
-    """The numbers along axis 0; the last is `last` itself, not what rounding makes of it."""
+    """Return the numbers along axis 0; the last is exactly `last`, without a rounding error."""
     if num < 2:
         return broadcast_to(first, (num, *first.shape))
     count = gaps if endpoint else num
@@ -262,7 +263,7 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+    """Return `num` numbers from `start` to `stop` with a constant ratio.
 
     >>> geomspace(1, 100, 3)
     Array([  1.,  10., 100.], dtype=float32)

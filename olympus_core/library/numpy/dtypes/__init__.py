@@ -1,1 +1,1 @@
-"""Scalar types, and questions about dtypes."""
+"""Scalar types, and queries of dtypes."""

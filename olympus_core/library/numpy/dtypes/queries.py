@@ -1,4 +1,4 @@
-"""Questions about dtypes and shapes: limits, promotion, kinds; and constants."""
+"""Queries of dtypes and shapes: limits, promotion, kinds; and constants."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.context import enable_x64
-from olympus_core.dtypes import DType
-from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.context import enable_x64
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ArgumentError, DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
-from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
     import ml_dtypes
@@ -61,8 +61,8 @@ inf, nan = math.inf, math.nan
 class finfo:
     """The limits of a float dtype, or of the parts of a complex one, as Python floats and ints.
 
-    `dtype` may be an array, whose dtype counts.  Python floats are weakly typed: they do not
-    change the dtype of an array that they meet.  Raises DTypeError for other dtypes.
+    `dtype` may be an array; then its dtype is used.  Python floats are weakly typed: they do not
+    change the dtype of an array that they are combined with.  Raises DTypeError for other dtypes.
 
     >>> finfo("float32").eps
     1.1920928955078125e-07
@@ -95,12 +95,12 @@ class finfo:
     precision: int
 
     def __init__(self, dtype: ArrayLike | DTypeLike) -> None:
-        asked = dtypes.to_real(_dtype_of(dtype))
-        if dtypes.kind(asked) != "f":
-            raise DTypeError(f"finfo takes float and complex dtypes, and got {asked}")
-        limits = dtypes.finfo(asked)
+        requested = dtypes.to_real(_dtype_of(dtype))
+        if dtypes.kind(requested) != "f":
+            raise DTypeError(f"finfo takes float and complex dtypes, and got {requested}")
+        limits = dtypes.finfo(requested)
         self._text = str(limits), repr(limits)
-        self.dtype = asked
+        self.dtype = requested
         for name in self._FLOATS:
             setattr(self, name, float(getattr(limits, name)))
         for name in self._INTS:
@@ -114,17 +114,17 @@ class finfo:
 
 
 def iinfo(dtype: ArrayLike | DTypeLike) -> ml_dtypes.iinfo:
-    """The limits of an integer dtype (or of an array's) as Python ints: `bits`, `min`, `max`.
+    """Return the limits of an integer dtype (or an array's) as ints: `bits`, `min`, `max`.
 
     Raises DTypeError for other dtypes.
 
     >>> iinfo("int8").max
     127
     """
-    asked = _dtype_of(dtype)
-    if dtypes.kind(asked) not in "iu":
-        raise DTypeError(f"iinfo takes integer dtypes, and got {asked}")
-    return dtypes.iinfo(asked)
+    requested = _dtype_of(dtype)
+    if dtypes.kind(requested) not in "iu":
+        raise DTypeError(f"iinfo takes integer dtypes, and got {requested}")
+    return dtypes.iinfo(requested)
 
 
 def _dtype_of(x: Any) -> DType:
@@ -150,7 +150,7 @@ _KINDS: Final[dict[str, str]] = {
 
 
 def _entry(x: Any) -> tuple[DType, builtins.bool]:
-    """The dtype, and whether it is weak, of an array, a scalar, or what names a dtype."""
+    """Return (dtype, True if it is weak) of an array, a scalar, or a name of a dtype."""
     if isinstance(x, type) and x in _WEAK:
         return _WEAK[x], True
     if x is None:
@@ -162,9 +162,9 @@ def _entry(x: Any) -> tuple[DType, builtins.bool]:
 
 
 def result_type(*args: ArrayLike | DTypeLike | None) -> DType:
-    """The dtype that arrays, scalars and dtypes are promoted to when they meet.
+    """Return the dtype that arrays, scalars and dtypes are promoted to when combined.
 
-    Raises DTypeError where there is none, and ArgumentError for no arguments.
+    Raises DTypeError if no dtype holds them, and ArgumentError without arguments.
 
     >>> result_type("int8", 2.0)
     dtype('float32')
@@ -175,12 +175,12 @@ def result_type(*args: ArrayLike | DTypeLike | None) -> DType:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
-    """The dtype that values of two dtypes are promoted to; `int`, `float`, `complex` are weak.
+    """Return the dtype that two dtypes are promoted to; `int`, `float`, `complex` are weak.
 
     >>> promote_types("int8", "uint8")
     dtype('int16')
     """
-    with enable_x64():  # of types, rather than of the values that there can be
+    with enable_x64():  # promotes types, not the values that the current mode supports
         return dtypes.promote(_entry(a), _entry(b))[0]
 
 
@@ -189,25 +189,25 @@ def can_cast(
     to: DTypeLike,
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
 ) -> builtins.bool:
-    """Whether NumPy's rule `casting` lets values of one dtype become another."""
+    """Return True if NumPy's rule `casting` allows the conversion from one dtype to another."""
     return np.can_cast(dtypes.dtype(from_), dtypes.dtype(to), casting=casting)
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builtins.bool:
-    """Whether a dtype is of a kind: a dtype, a name such as "real floating", or a tuple of these.
+    """Return True if a dtype has a kind: a dtype, a name such as "real floating", or a tuple.
 
-    Raises ArgumentError for a name that is not a kind.
+    A tuple of kinds matches any of them.  Raises ArgumentError for an unknown name.
 
     >>> isdtype("int8", ("integral", "bool"))
     True
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
-    asked = dtypes.dtype(dtype)
+    requested = dtypes.dtype(dtype)
     if isinstance(kind, str) and kind in _KINDS:
-        return dtypes.kind(asked) in _KINDS[kind]
+        return dtypes.kind(requested) in _KINDS[kind]
     try:
-        return asked == dtypes.dtype(kind)
+        return requested == dtypes.dtype(kind)
     except DTypeError:
         names = ", ".join(map(repr, _KINDS))
         raise ArgumentError(
@@ -216,14 +216,14 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
 
 
 def isscalar(element: Any) -> builtins.bool:
-    """Whether `element` is a scalar, or an array without dimensions."""
+    """Return True if `element` is a scalar, or an array without dimensions."""
     if isinstance(element, (Array, np.ndarray)):
         return element.ndim == 0
     return np.isscalar(element)
 
 
 def iterable(y: Any) -> builtins.bool:
-    """Whether `y` can be iterated over: not so an array without dimensions."""
+    """Return True if `y` can be iterated over; an array without dimensions cannot."""
     try:
         iter(y)
     except TypeError:
@@ -232,17 +232,17 @@ def iterable(y: Any) -> builtins.bool:
 
 
 def ndim(a: NestedArrayLike) -> int:
-    """The number of dimensions of an array or scalar."""
+    """Return the number of dimensions of an array or scalar."""
     return len(shape_of(a))
 
 
 def shape(a: NestedArrayLike) -> tuple[int, ...]:
-    """The shape of an array or scalar."""
+    """Return the shape of an array or scalar."""
     return shape_of(a)
 
 
 def size(a: NestedArrayLike, axis: int | Sequence[int] | None = None) -> int:
-    """The number of elements, or the length along one axis or several.
+    """Return the number of elements, or the length along one axis or several.
 
     >>> size(np.zeros((2, 3)), axis=1)
     3

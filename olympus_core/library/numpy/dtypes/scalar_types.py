@@ -1,6 +1,6 @@
-"""The scalar types and dtype categories: `float32`, `floating` and their kin.
+"""The scalar types and dtype categories: `float32`, `floating` and the others.
 
-A scalar type such as `float32` is a dtype wherever one is asked for, and makes an array of that
+A scalar type such as `float32` is accepted as a dtype everywhere, and creates an array of that
 dtype when called.
 """
 
@@ -11,11 +11,11 @@ import builtins
 import ml_dtypes
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.dtypes import DType
+from olympus_core.base import dtypes
+from olympus_core.base.dtypes import DType
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import NestedArrayLike
 from olympus_core.library.numpy.creation.array import asarray
-from olympus_core.library.typing import NestedArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "ScalarType",
@@ -68,7 +68,7 @@ __all__ = [
 
 
 class ScalarType:
-    """A dtype that makes arrays: `float32(x)` is `asarray(x, dtype=float32)`."""
+    """A dtype that creates arrays: `float32(x)` is `asarray(x, dtype=float32)`."""
 
     __slots__ = ("__name__", "__qualname__", "dtype")
     dtype: DType

@@ -1,1 +1,1 @@
-"""Mathematical, logical and bitwise functions of each element."""
+"""Elementwise mathematical, logical and bitwise functions."""

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.array import asarray
@@ -27,7 +29,6 @@ from olympus_core.library.numpy.elementwise.logic import (
 )
 from olympus_core.library.operands import align, choose, promote_numeric
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import (
     abs_p,
     add_p,
@@ -44,7 +45,6 @@ from olympus_core.primitives.elementwise.arithmetic import (
     sub_p,
 )
 from olympus_core.primitives.elementwise.logic import and_p, or_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "abs",
@@ -131,7 +131,7 @@ float_power = binary("float_power", "x ** y in floats.", {"fc": pow_p.bind}, pro
 
 
 def _static_int(y: Any) -> int | None:
-    """The Python int that an exponent is, or None where it is not one."""
+    """Return an exponent as a Python int, or None if it is not one."""
     if y.__class__ is int:
         return y
     if y.__class__ is float or isinstance(y, Array):
@@ -143,10 +143,10 @@ def _static_int(y: Any) -> int | None:
 
 
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 ** x2`, by repeated squaring where `x2` is a Python int.
+    """Return `x1 ** x2`, by repeated squaring if `x2` is a Python int.
 
-    A float or complex base keeps its dtype with an integer exponent.  Raises DTypeError where an
-    integer is raised to a negative Python int, and for what is not an array or scalar.
+    A float or complex base keeps its dtype with an integer exponent.  Raises DTypeError for an
+    integer raised to a negative Python int, and for operands that are not arrays or scalars.
 
     >>> power(asarray([1.0, 2.0, 3.0]), 2)
     Array([1., 4., 9.], dtype=float32)
@@ -209,7 +209,7 @@ fmin = binary(
 def clip(
     arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:
-    """`arr`, raised to `min` and lowered to `max` where they are given; they broadcast.
+    """Return `arr` limited to at least `min` and at most `max`, if given; they broadcast.
 
     Raises DTypeError for complex values, which have no order.
 
@@ -220,7 +220,7 @@ def clip(
     check_arrays("clip", arr, *given)
     if any(dtypes.kind(get_aval(x).dtype) == "c" for x in given):
         raise DTypeError("clip needs ordered values, and got complex ones: clip .real and .imag")
-    assert arr is not None  # check_arrays has refused it
+    assert arr is not None  # check_arrays raises for None
     bounded = arr
     if min is not None:
         bounded = maximum(min, bounded)
@@ -231,7 +231,7 @@ def clip(
 
 @composite()
 def _floor_quotient(x: Any, y: Any) -> Any:
-    """The quotient of signed integers rounded down, from the one rounded to zero."""
+    """Return the quotient of signed integers rounded down, from the one rounded to zero."""
     quotient = div_p.bind(x, y)
     inexact = not_equal(rem_p.bind(x, y), 0)
     below = logical_and(not_equal(sign(x), sign(y)), inexact)
@@ -243,7 +243,7 @@ def _never_zero(y: Any) -> bool:
 
 
 def _divisor(y: Any) -> Any:
-    """The divisor of integers with 1 for 0: like NumPy's, the remainder is 0 there."""
+    """Return the divisor of integers with 1 for 0: as in NumPy, the remainder is then 0."""
     if _never_zero(y):
         return y
     return choose("remainder", equal(y, 0), 1, y)
@@ -255,7 +255,7 @@ def _integer_remainder(x: Any, y: Any) -> Any:
 
 @composite()
 def _floor_remainder(x: Any, y: Any) -> Any:
-    """The remainder with the sign of the divisor, from the one with that of the dividend."""
+    """Return the remainder with the divisor's sign, from the one with the dividend's sign."""
     left = rem_p.bind(x, y)
     apart = logical_and(not_equal(less(left, 0), less(y, 0)), not_equal(left, 0))
     return choose("remainder", apart, add(left, y), left)
@@ -310,7 +310,7 @@ fmod = binary(
 
 
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
-    """(floor_divide(x, y), remainder(x, y)).
+    """Return (floor_divide(x, y), remainder(x, y)).
 
     >>> divmod(7, -2)
     (Array(-4, dtype=int32, weak_type=True), Array(-1, dtype=int32, weak_type=True))

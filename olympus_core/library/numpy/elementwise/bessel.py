@@ -1,6 +1,6 @@
-"""The modified Bessel functions of orders 0 and 1, and those times exp(-|x|).
+"""The modified Bessel functions of orders 0 and 1, also scaled by exp(-|x|).
 
-Their Chebyshev expansions are computed here, from the functions' integrals, when first asked for.
+Their Chebyshev expansions are computed on first use, from the functions' integrals.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import unary
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.logic import less_equal
 from olympus_core.library.operands import choose
 from olympus_core.library.promotion import promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import rsqrt_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import exp_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "i0",
@@ -34,15 +34,15 @@ __all__ = [
     "scaled_i1",
 ]
 
-_BORDER = 8.0  # to here the expansion is in x, and from here on in 1 / x
+_BORDER = 8.0  # up to here the expansion is in x, above it in 1 / x
 _TERMS = 28
 
 
 def _scaled(x: np.ndarray[Any, Any], order: int) -> np.ndarray[Any, Any]:
-    """exp(-x) I0(x), or exp(-x) I1(x) / x, as an integral over t in [0, pi].
+    """Return exp(-x) I0(x), or exp(-x) I1(x) / x, as an integral over t in [0, pi].
 
-    It is 1/pi times that of exp(x (cos t - 1)), for I1 with the factor sin(t)^2: Abramowitz and
-    Stegun, "Handbook of Mathematical Functions" (1964), 9.6.16 and 9.6.18.  The integrand is
+    It is 1/pi times the integral of exp(x (cos t - 1)), for I1 with the factor sin(t)^2: Abramowitz
+    and Stegun, "Handbook of Mathematical Functions" (1964), 9.6.16 and 9.6.18.  The integrand is
     periodic and smooth, so that the midpoint rule is exact to rounding.
     """
     t = (np.arange(4096) + 0.5) * np.pi / 4096
@@ -53,7 +53,7 @@ def _scaled(x: np.ndarray[Any, Any], order: int) -> np.ndarray[Any, Any]:
 
 @functools.cache
 def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Of `_scaled` on [0, 8], and of exp(-x) sqrt(x) I(x) on [8, inf], by 2 (8 / x) - 1."""
+    """Return those of `_scaled` on [0, 8], and of exp(-x) sqrt(x) I(x) above, by 2 (8 / x) - 1."""
     nodes = np.cos((np.arange(64) + 0.5) * np.pi / 64)
     near = _scaled(_BORDER * (nodes + 1) / 2, order)
     x = np.minimum(2 * _BORDER / (nodes + 1), 1e5)
@@ -65,7 +65,7 @@ def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _chebyshev(coefficients: tuple[float, ...], u: Array) -> Array:
-    """The expansion at u in [-1, 1], by Clenshaw's recurrence."""
+    """Evaluate the expansion at u in [-1, 1], by Clenshaw's recurrence."""
     twice = u + u
     before: Array | float = 0.0
     last: Array | float = 0.0
@@ -75,7 +75,7 @@ def _chebyshev(coefficients: tuple[float, ...], u: Array) -> Array:
 
 
 def _expanded(x: Any, order: int) -> Array:
-    """exp(-|x|) I(x)."""
+    """Return exp(-|x|) I(x)."""
     size = abs_(x)
     near, far = _coefficients(order)
     inside = less_equal(size, _BORDER)
@@ -91,20 +91,20 @@ def _expanded(x: Any, order: int) -> Array:
 
 
 def _over(x: Any, value: Any) -> Any:
-    """The odd function `value` of x over x, which is 1/2 at 0."""
+    """Return the odd function `value` of x divided by x, which is 1/2 at 0."""
     tiny = abs_(x) <= float(dtypes.finfo(get_aval(x).dtype).eps)
     return choose("i1", tiny, 0.5, value / choose("i1", tiny, 1.0, x))
 
 
 @custom_jvp
 def scaled_i0(x: ArrayLike) -> Array:
-    """exp(-|x|) I0(x), of a float array."""
+    """Return exp(-|x|) I0(x) of a float array."""
     return _expanded(x, 0)
 
 
 @custom_jvp
 def scaled_i1(x: ArrayLike) -> Array:
-    """exp(-|x|) I1(x), of a float array."""
+    """Return exp(-|x|) I1(x) of a float array."""
     return _expanded(x, 1)
 
 

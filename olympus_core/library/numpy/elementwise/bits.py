@@ -1,4 +1,4 @@
-"""The bits of integers: `bitwise_and` and its kin, shifts, `packbits`."""
+"""Operations on the bits of integers: `bitwise_and` and the like, shifts, `packbits`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
@@ -19,7 +21,6 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand, promote_numeric
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.logic import (
     and_p,
@@ -31,7 +32,6 @@ from olympus_core.primitives.elementwise.logic import (
     shift_right_logical_p,
     xor_p,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "bitwise_and",
@@ -78,7 +78,7 @@ def _count(x: Any) -> Any:
 
 
 def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:
-    """The weight of each of eight bits, in the order that they lie in."""
+    """Return the weight of each of eight bits, in the order `bitorder`."""
     if bitorder not in ("big", "little"):
         raise ArgumentError(f"{name} takes bitorder 'big' or 'little', and got {bitorder!r}")
     shifts = np.arange(8, dtype=np.uint8)
@@ -87,10 +87,10 @@ def _bits_order(name: str, bitorder: str) -> np.ndarray[Any, Any]:
 
 @composite(static_argnames=("axis", "bitorder"))
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Eight elements along an axis (of the flattened array, for None) as the bits of a uint8.
+    """Pack eight elements along an axis (None: of the flattened array) into the bits of a uint8.
 
-    Elements other than 0 are bits that are 1; the last bits are filled with 0.  Raises DTypeError
-    for what is neither bool nor integer.
+    Elements other than 0 become bits that are 1; the last bits are filled with 0.  Raises
+    DTypeError for a dtype that is neither bool nor integer.
 
     >>> packbits(asarray([1, 0, 0, 0, 0, 0, 1, 1]))
     Array([131], dtype=uint8)
@@ -113,9 +113,9 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
-    """The bits of uint8 elements, 0 or 1, along an axis (of the flattened array, for None).
+    """Return the bits of uint8 elements, 0 or 1, along an axis (None: of the flattened array).
 
-    `count` of them: the first ones, or, if negative, all but the last; more than there are, are 0.
+    `count` selects the first bits or, if negative, all but the last; bits beyond the end are 0.
     Raises DTypeError for another dtype.
 
     >>> unpackbits(asarray([131], dtype="uint8"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, NestedArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
@@ -23,8 +25,6 @@ from olympus_core.library.numpy.reductions.sums import all as all_
 from olympus_core.library.operands import align
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, NestedArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "allclose",
@@ -42,9 +42,9 @@ def isclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Whether |a - b| <= atol + rtol * |b|, element by element; infinities equal themselves.
+    """Return |a - b| <= atol + rtol * |b|, element by element; infinities equal themselves.
 
-    With `equal_nan`, nan equals nan.  Integers are compared exactly but for the tolerances.
+    With `equal_nan`, nan equals nan.  Integers are converted to the default float.
 
     >>> isclose(1.0, asarray([1.0, 1.1]))
     Array([ True, False], dtype=bool)
@@ -72,12 +72,12 @@ def allclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Whether all elements are close, as `isclose` has it: a bool array without dimensions."""
+    """Return True if all elements are close by `isclose`: a bool array without dimensions."""
     return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
 def _as_array(x: Any) -> Array | None:
-    """The array that `x` is or can become, or None."""
+    """Return `x` as an array, or None if it cannot be converted."""
     try:
         return asarray(x)
     except (DTypeError, ShapeError):
@@ -86,7 +86,7 @@ def _as_array(x: Any) -> Array | None:
 
 @structural(0, 1, every=True)
 def array_equal(a1: NestedArrayLike, a2: NestedArrayLike, equal_nan: bool = False) -> Array:
-    """Whether two arrays have one shape and equal elements; with `equal_nan`, nan equals nan.
+    """Return True if two arrays have equal shapes and elements; with `equal_nan`, nan equals nan.
 
     >>> array_equal(asarray([1, 2]), [1, 2])
     Array(True, dtype=bool)
@@ -101,7 +101,7 @@ def array_equal(a1: NestedArrayLike, a2: NestedArrayLike, equal_nan: bool = Fals
 
 
 def array_equiv(a1: NestedArrayLike, a2: NestedArrayLike) -> Array:
-    """Whether two arrays broadcast to one shape and have equal elements in it."""
+    """Return True if two arrays broadcast to one shape and have equal elements in it."""
     a, b = _as_array(a1), _as_array(a2)
     if a is None or b is None:
         return asarray(False)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.elementwise import unary
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full_like, zeros_like
 from olympus_core.library.numpy.elementwise.arithmetic import multiply
 from olympus_core.library.numpy.elementwise.logic import equal, not_equal
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
 from olympus_core.primitives.elementwise.transcendental import atan2_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "angle",
@@ -51,7 +51,7 @@ isreal = unary(
 
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """The angle of each element in the complex plane, in radians, or degrees with `deg`.
+    """Return the angle of each element in the complex plane, in radians, or degrees with `deg`.
 
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
@@ -61,14 +61,14 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     dtype = get_aval(z).dtype
     if dtypes.kind(dtype) == "c":
         x, y = real_p.bind(z), imag_p.bind(z)
-    else:  # as JAX's, which is weak only for a complex number written without a dtype
+    else:  # as in JAX, it is weak only for a complex number without a dtype
         x, y = convert(z, dtype), convert(0, dtype)
     result: Array = atan2_p.bind(y, x)
     return multiply(result, 180 / math.pi) if deg else result
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether `x` has a complex dtype, or is a Python complex; a sequence is taken as an array."""
+    """Return True if `x` has a complex dtype, or is a Python complex; sequences become arrays."""
     if x is None:
         return False
     try:
@@ -78,5 +78,5 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether `x` has no complex dtype."""
+    """Return True if `x` has no complex dtype."""
     return not iscomplexobj(x)

@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.control.custom_rules import SymbolicZero
 from olympus_core.library.composite import composite
@@ -31,7 +31,7 @@ from olympus_core.primitives.elementwise.arithmetic import (
     neg_p,
     sqrt_p,
 )
-from olympus_core.primitives.elementwise.base import constant
+from olympus_core.primitives.elementwise.base import elementwise_constant
 from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
 from olympus_core.primitives.elementwise.transcendental import (
     exp2_p,
@@ -69,8 +69,8 @@ def _log_to(base: int) -> Any:
     def logarithm(x: Any) -> Any:
         value = log_p.bind(x)
         if dtypes.kind(get_aval(x).dtype) != "c":
-            return div_p.bind(value, constant(x, math.log(base)))
-        # by parts: a complex divisor would make nan of the 0 beside an infinity
+            return div_p.bind(value, elementwise_constant(x, math.log(base)))
+        # by parts: a complex division would give nan for a 0 beside an infinity
         parts = real_p.bind(value), imag_p.bind(value)
         return complex_p.bind(*(divide(part, math.log(base)) for part in parts))
 
@@ -82,7 +82,7 @@ log10 = unary("log10", "The logarithm to base 10.", {"fc": _log_to(10)}, promote
 
 
 def _weight(x: Any, total: Any) -> Any:
-    """e**(x - total), where an infinity counts as 0: the derivative of the logarithm in x."""
+    """Return e**(x - total), with infinities replaced by 0: the logarithm's derivative in x."""
     return exp_p.bind(subtract(_no_infinity(x), _no_infinity(total)))
 
 
@@ -92,7 +92,7 @@ def _no_infinity(x: Any) -> Any:
 
 
 def _weighted(function: Any) -> Any:
-    """The function with the rule of its tangent: differentiated, max has slope 1/2 at ties."""
+    """Return the function with a tangent rule: the derivative of max itself is 1/2 at ties."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         total = function(*primals)
@@ -128,7 +128,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 
 def _wrapped(angle: Any) -> Any:
-    """The angle in [-pi, pi) that differs by a number of turns."""
+    """Return the equivalent angle in [-pi, pi)."""
     turns = floor_p.bind(divide(add(angle, math.pi), 2 * math.pi))
     return subtract(angle, multiply(turns, 2 * math.pi))
 

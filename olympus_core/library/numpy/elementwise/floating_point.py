@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import DTypeError
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.control.custom_rules import SymbolicZero
-from olympus_core.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.array import asarray
@@ -21,11 +23,9 @@ from olympus_core.library.numpy.elementwise.arithmetic import clip, minimum, neg
 from olympus_core.library.numpy.elementwise.logic import equal, greater, isinf, isnan, less
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import mul_p, nextafter_p, sub_p
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
 from olympus_core.primitives.elementwise.logic import is_finite_p, not_p, or_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "copysign",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def _bits(x: Any) -> Any:
-    """The bits of a float as a signed integer of its width."""
+    """Return the bits of a float as a signed integer of its width."""
     width = dtypes.finfo(get_aval(x).dtype).bits
     return bitcast_convert_type_p.bind(asarray(x), new_dtype=np.dtype(f"int{width}"))
 
@@ -86,7 +86,7 @@ heaviside = binary(
 
 @composite()
 def _spacing(x: Any) -> Any:
-    x = convert(x, get_aval(x).dtype)  # not of a weak type, as JAX has it
+    x = convert(x, get_aval(x).dtype)  # strongly typed, as in JAX
     away = nextafter_p.bind(x, copysign(np.inf, x))
     return choose("spacing", isinf(x), np.nan, sub_p.bind(away, x))
 
@@ -100,7 +100,7 @@ spacing = unary(
 def _frexp(x: Any) -> tuple[Any, Any]:
     dtype = get_aval(x).dtype
     info = dtypes.finfo(dtype)
-    # a subnormal's exponent is not in its bits: scale it to where it is
+    # a subnormal's exponent is not in its bits: scale it into the normal range
     tiny = less(abs_(x), float(info.smallest_normal))
     scaled = choose("frexp", tiny, mul_p.bind(x, convert(2.0**info.nmant, dtype)), x)
     bits, mask = _bits(scaled), (1 << info.nexp) - 1
@@ -139,7 +139,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 
 @composite()
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """x1 * 2**x2, for integers x2: the reverse of `frexp`.  Raises DTypeError for other ones.
+    """Return x1 * 2**x2, for integers x2: the inverse of `frexp`; raise DTypeError for others.
 
     >>> ldexp(0.75, 3)
     Array(6., dtype=float32, weak_type=True)
@@ -150,7 +150,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise DTypeError(f"ldexp takes an integer exponent, and got {exponent.long_name()}")
     (x,) = promote_inexact(x1)
     info = dtypes.finfo(get_aval(x).dtype)
-    # 2**x2 may overflow where the result does not: of up to three factors, none does
+    # 2**x2 may overflow although the result does not: none of up to three factors does
     left = _bounded_exponent(x2, 3 * (info.maxexp - 1))
     for _ in range(3):
         part = clip(left, info.minexp, info.maxexp - 1)
@@ -160,7 +160,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _bounded_exponent(x: Any, most: int) -> Any:
-    """An integer of any dtype, moved to between -most and most, as int32."""
+    """Return an integer of any dtype, clamped to [-most, most], as int32."""
     dtype = get_aval(x).dtype
     if dtype.itemsize >= 4:
         x = minimum(x, most) if dtypes.kind(dtype) == "u" else clip(x, -most, most)
@@ -168,7 +168,7 @@ def _bounded_exponent(x: Any, most: int) -> Any:
 
 
 def _power_of_two(exponent: Any, info: Any) -> Any:
-    """2**exponent exactly, of the dtype of `info`: the bits of a normal float."""
+    """Return 2**exponent exactly, in the dtype of `info`: the bits of a normal float."""
     width = np.dtype(f"int{info.bits}")
     biased = convert(exponent, width) - (info.minexp - 1)
     return bitcast_convert_type_p.bind(biased << info.nmant, new_dtype=info.dtype)
@@ -181,7 +181,7 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """`x` with nan replaced, by 0, and infinities, by the largest finite floats, unless given.
+    """Return `x` with nan replaced by 0 and infinities by the largest finite floats, by default.
 
     >>> nan_to_num(asarray([np.nan, 1.0]))
     Array([0., 1.], dtype=float32)

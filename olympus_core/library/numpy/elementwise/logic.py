@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, unary
 from olympus_core.library.numpy.creation.fills import full_like
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
 from olympus_core.primitives.elementwise.logic import (
@@ -26,7 +27,6 @@ from olympus_core.primitives.elementwise.logic import (
     or_p,
     xor_p,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "equal",
@@ -53,7 +53,7 @@ not_equal = binary("not_equal", "Whether x != y.", {_any: ne_p.bind})
 
 
 def _ordered(compare: Any, strict: Any) -> Callable[[Any, Any], Any]:
-    """Complex values are ordered by their real parts, and where these are equal, by the others."""
+    """Order complex values by their real parts, then by their imaginary parts."""
 
     def operation(x: Any, y: Any) -> Any:
         (x_real, x_imag), (y_real, y_imag) = _parts(x), _parts(y)

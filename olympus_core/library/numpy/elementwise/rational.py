@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import while_loop
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
@@ -18,9 +20,7 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.operands import choose, promote_numeric
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, varying_alike
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "gcd",
@@ -38,12 +38,12 @@ def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
 
 @composite()
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The greatest common divisor of each pair of integers, by Euclid's algorithm.
+    """Return the greatest common divisor of each pair of integers, by Euclid's algorithm.
 
-    A result that the dtype lacks, the magnitude of its least integer, wraps around to that
-    integer, as NumPy's does: `gcd(int8(-128), int8(0))` is -128.
+    A result that the dtype cannot represent, the magnitude of its least integer, wraps around to
+    that integer, as in NumPy: `gcd(int8(-128), int8(0))` is -128.
 
-    Raises DTypeError for what is not integer.
+    Raises DTypeError for operands that are not integers.
 
     >>> gcd(12, 18)
     Array(6, dtype=int32, weak_type=True)
@@ -54,13 +54,13 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 
 def _type_of(x: Any, y: Any) -> tuple[dtypes.DType, bool]:
-    """The dtype of promoted operands, and whether both are weak."""
+    """Return (dtype of promoted operands, True if both are weak)."""
     a, b = get_aval(x), get_aval(y)
     return a.dtype, a.weak_type and b.weak_type
 
 
 def _magnitude(x: Any) -> Any:
-    """The absolute value in the unsigned dtype, which has that of the least integer too."""
+    """Return the absolute value in the unsigned dtype, which can represent it for every integer."""
     dtype = get_aval(x).dtype
     if dtypes.kind(dtype) == "u":
         return x
@@ -68,7 +68,7 @@ def _magnitude(x: Any) -> Any:
 
 
 def _divisor(x: Any, y: Any) -> Any:
-    """The greatest common divisor of unsigned integers."""
+    """Return the greatest common divisor of unsigned integers."""
     x, y = varying_alike((x, y))
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -81,11 +81,11 @@ def _divisor(x: Any, y: Any) -> Any:
 
 @composite()
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The least common multiple of each pair of integers; 0 where one is 0.
+    """Return the least common multiple of each pair of integers; 0 where one is 0.
 
-    A result out of range of the dtype wraps around, as NumPy's does.
+    A result out of range of the dtype wraps around, as in NumPy.
 
-    Raises DTypeError for what is not integer.
+    Raises DTypeError for operands that are not integers.
 
     >>> lcm(4, 6)
     Array(12, dtype=int32, weak_type=True)

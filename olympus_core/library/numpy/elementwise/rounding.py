@@ -1,13 +1,15 @@
-"""Rounding: to integers, to decimals, and to a whole and a fraction."""
+"""Rounding: to integers, to decimals, and to a whole part and a fraction."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import DTypeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import unary
 from olympus_core.library.numpy.creation.array import asarray
@@ -15,10 +17,8 @@ from olympus_core.library.numpy.elementwise.arithmetic import divide, multiply, 
 from olympus_core.library.numpy.elementwise.logic import isinf, less
 from olympus_core.library.operands import choose
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p, round_p
 from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "around",
@@ -48,7 +48,7 @@ def _of_parts(function: Any, z: Any) -> Any:
 
 
 def _strong_inexact(x: Any) -> list[Any]:
-    """The operand as an inexact one; of integers, of no weak type, as JAX has it."""
+    """Return the operand as inexact; from integers, strongly typed, as in JAX."""
     (result,) = promote_inexact(x)
     if dtypes.kind(get_aval(x).dtype) in "bui":
         result = convert(result, get_aval(result).dtype)
@@ -65,9 +65,9 @@ rint = unary(
 
 @composite(static_argnames=("decimals",))
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Each element at the nearest multiple of 10**-decimals, halves to the even one.
+    """Round each element to the nearest multiple of 10**-decimals, halves to the even one.
 
-    Integers stay as they are.  Raises DTypeError for integers and negative `decimals`, and bools.
+    Integers are unchanged.  Raises DTypeError for integers with negative `decimals`, and for bools.
 
     >>> round(asarray([1.25, 2.5]), 1)
     Array([1.2, 2.5], dtype=float32)
@@ -100,7 +100,7 @@ around = round
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """(fraction, whole) of each element, both with its sign; they add up to `x`.
+    """Return (fraction, whole) of each element, both with its sign; their sum is `x`.
 
     >>> modf(2.5)
     (Array(0.5, dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))

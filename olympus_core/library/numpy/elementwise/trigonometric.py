@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.elementwise.arithmetic import (
@@ -23,7 +25,6 @@ from olympus_core.library.numpy.elementwise.arithmetic import (
 from olympus_core.library.numpy.elementwise.logic import equal
 from olympus_core.library.operands import choose
 from olympus_core.library.promotion import promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import abs_p, sqrt_p
 from olympus_core.primitives.elementwise.logic import or_p
 from olympus_core.primitives.elementwise.transcendental import (
@@ -41,7 +42,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     tan_p,
     tanh_p,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "acos",
@@ -108,7 +108,7 @@ radians, degrees = deg2rad, rad2deg
 
 @composite()
 def _hypot(x: Any, y: Any) -> Any:
-    """sqrt(x**2 + y**2) with the larger leg taken out, so that its square does not overflow."""
+    """Return sqrt(x**2 + y**2) divided through by the larger leg, so that no square overflows."""
     x, y = abs_p.bind(x), abs_p.bind(y)
     long, short = maximum(x, y), minimum(x, y)
     ratio = divide(short, choose("hypot", equal(long, 0), 1, long))
@@ -131,7 +131,7 @@ hypot = binary(
 
 @partial(custom_jvp, nondiff_argnums=(0,))
 def _at_zero(k: int, x: Any) -> Any:
-    """The derivative of order k of sin(x) / x at 0, with the next one as its slope."""
+    """Return the derivative of order k of sin(x) / x at 0; its slope is the next derivative."""
     value = 0.0 if k % 2 else (-1) ** (k // 2) / (k + 1)
     return add(multiply(x, 0), value)
 

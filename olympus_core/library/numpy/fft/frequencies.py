@@ -6,8 +6,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.creation.ranges import arange
@@ -16,8 +18,6 @@ from olympus_core.library.numpy.manipulation.shapes import reshape
 from olympus_core.library.operands import operand
 from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike, DTypeLike
-from olympus_core.tracer import Array
 from olympus_core.xla import Device
 
 __all__ = [
@@ -47,11 +47,11 @@ def _frequencies(
 def fftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
-    """The frequencies, in cycles a unit of the sample spacing `d`, of a transform of `n` samples.
+    """Return the frequencies, in cycles per unit of the sample spacing `d`, of `n` samples.
 
-    The negative ones come last.  They are of `dtype`, a default float if that is None.
+    Negative frequencies come last.  The dtype is `dtype`, the default float if that is None.
 
-    Raises ArgumentError for a window of no samples, or a spacing of more than one value.
+    Raises ArgumentError for an empty window, or a spacing of more than one value.
 
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
@@ -63,7 +63,7 @@ def fftfreq(
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
-    """The frequencies of a transform of `n` real samples: those that are not negative."""
+    """Return the nonnegative frequencies of a transform of `n` real samples."""
     return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype, device)
 
 
@@ -71,7 +71,7 @@ def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) ->
     x, aval = operand(name, x)
     if axes is None:
         which = tuple(range(aval.ndim))
-    else:  # one that is named twice is shifted twice, as in NumPy
+    else:  # a repeated axis is shifted repeatedly, as in NumPy
         given = axes if isinstance(axes, Sequence) else (axes,)
         which = tuple([canonical_axis(i, aval.ndim) for i in given])
     halves = [aval.shape[i] // 2 for i in which]
@@ -79,7 +79,7 @@ def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) ->
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """`x` with the zero frequency, which is first along the axes (all unless given), in the middle.
+    """Shift the zero frequency from the start to the middle of the axes (all by default).
 
     >>> fftshift(fftfreq(4))
     Array([-0.5 , -0.25,  0.  ,  0.25], dtype=float32)
@@ -88,5 +88,5 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """The reverse of `fftshift`."""
+    """Undo `fftshift`."""
     return _shifted("ifftshift", x, axes, back=True)

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms along one axis or several.
 
-All of them are one: the axes are moved to the end, cut or padded with zeros to the lengths asked
-for, transformed, scaled, and moved back.
+All functions share one procedure: the axes are moved to the end, cropped or padded with zeros to
+the requested lengths, transformed, scaled, and moved back.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.fft import FftType
@@ -23,8 +25,6 @@ from olympus_core.library.numpy.elementwise.complex import conjugate
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "fft",
@@ -44,11 +44,11 @@ __all__ = [
 ]
 
 _FORWARD = (FftType.FFT, FftType.RFFT)
-_AT_ONCE = 3  # axes that XLA transforms in one operation
+_AT_ONCE = 3  # the number of axes that XLA transforms in one operation
 
 
 def _factor(name: str, kind: FftType, lengths: Sequence[int], norm: str | None) -> float:
-    """What the transform is multiplied by: unscaled forward, and 1 / n back, unless `norm` says."""
+    """Return the scale of the transform: by default 1 forward and 1 / n back; `norm` changes it."""
     count = math.prod(lengths) or 1
     forward = {None: 1.0, "backward": 1.0, "ortho": 1 / math.sqrt(count), "forward": 1 / count}
     if norm not in forward:
@@ -67,10 +67,10 @@ def _lengths(name: str, s: Any) -> tuple[int, ...] | None:
 
 
 def _last_axes(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
-    """The transform of the last axes, however many."""
+    """Return the transform of the last axes, of any number."""
     if len(lengths) <= _AT_ONCE:
         return lax_fft(x, kind, lengths)
-    # the transform of real numbers is the one of the last axis: the first of all, or the last
+    # a real transform has real values along one axis: the first one of all, or the last
     rest = FftType.FFT if kind in _FORWARD else FftType.IFFT
     first, last = lengths[:-_AT_ONCE], lengths[-_AT_ONCE:]
     axes = tuple(range(x.ndim - len(lengths), x.ndim - _AT_ONCE))
@@ -108,7 +108,7 @@ def _transformed(
 def _transform(
     name: str, kind: FftType, a: Any, s: Any, axes: Sequence[int] | None, norm: str | None
 ) -> Array:
-    """The transform of an array along `axes`, or along the last ones where only `s` is given."""
+    """Return the transform of an array along `axes`, or along the last ones without `axes`."""
     x, aval = operand(name, a)
     lengths = _lengths(name, s)
     if axes is None:
@@ -119,7 +119,7 @@ def _transform(
     places = canonical_axes(tuple(axes), aval.ndim, f"the axis of {name}")
     if lengths is not None and len(lengths) != len(places):
         raise ShapeError(f"{name} got {len(lengths)} lengths for {len(places)} axes")
-    _factor(name, kind, (), norm)  # another norm is refused before anything is staged
+    _factor(name, kind, (), norm)  # raises for another norm before anything is staged
     if not places:
         return lax_fft(x, kind, ())
     return _transformed(x, name=name, kind=kind, s=lengths, axes=places, norm=norm)
@@ -142,11 +142,11 @@ def _along_two(
 
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The discrete Fourier transform along an axis, complex.
+    """Return the discrete Fourier transform along an axis, complex.
 
-    n: the length of the signal: it is cut, or padded with zeros; its own unless given.  norm:
-    "backward" (the default) leaves this transform as it is and divides the inverse by n;
-    "forward" the other way round; "ortho" divides both by sqrt(n).
+    n: the length of the signal, which is cropped or padded with zeros; by default its own length.
+    norm: "backward" (the default) does not scale this transform and divides the inverse by n;
+    "forward" divides this one by n; "ortho" divides both by sqrt(n).
 
     Raises ShapeError for an axis that `a` does not have and for n < 1, ArgumentError for another
     norm.
@@ -158,7 +158,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `fft`, with the same arguments.
+    """Return the inverse of `fft`, with the same arguments.
 
     >>> ifft(array([10, -2 + 2j, -2, -2 - 2j]))
     Array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
@@ -167,9 +167,9 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The `fft` of real numbers: the n // 2 + 1 frequencies that are not negative.
+    """Return the `fft` of real numbers: the n // 2 + 1 nonnegative frequencies.
 
-    Raises ArgumentError for a complex array, and what `fft` raises.
+    Raises ArgumentError for a complex array, and the errors of `fft`.
 
     >>> rfft(array([1.0, 2.0, 3.0, 4.0]))
     Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
@@ -178,7 +178,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `rfft`: `n` real numbers, or 2 (m - 1) of m frequencies.
+    """Return the inverse of `rfft`: `n` real numbers, by default 2 (m - 1) for m frequencies.
 
     >>> irfft(array([10, -2 + 2j, -2]))
     Array([1., 2., 3., 4.], dtype=float32)
@@ -196,9 +196,9 @@ def _reversed(name: str, norm: str | None) -> str:
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The `fft` of a signal that is Hermitian, x[-j] = conj(x[j]), of which half is given: real.
+    """Return the real `fft` of a Hermitian signal, x[-j] = conj(x[j]), given its first half.
 
-    n: the number of results, 2 (m - 1) of m samples unless given; norm as in `fft`.
+    n: the number of results, 2 (m - 1) for m samples by default; norm as in `fft`.
 
     >>> hfft(array([1.0, 2.0, 3.0]))
     Array([ 8., -2.,  0., -2.], dtype=float32)
@@ -208,7 +208,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: of real numbers, the half of the signal that determines it.
+    """Return the inverse of `hfft`: from real numbers, the half that determines the signal.
 
     >>> ihfft(array([8.0, -2.0, 0.0, -2.0]))
     Array([1.-0.j, 2.-0.j, 3.-0.j], dtype=complex64)
@@ -223,7 +223,7 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`fftn` along two axes, the last ones unless given."""
+    """Apply `fftn` along two axes, the last ones by default."""
     return _along_two("fft2", FftType.FFT, a, s, axes, norm)
 
 
@@ -233,7 +233,7 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`ifftn` along two axes, the last ones unless given."""
+    """Apply `ifftn` along two axes, the last ones by default."""
     return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
@@ -243,7 +243,7 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`rfftn` along two axes, the last ones unless given."""
+    """Apply `rfftn` along two axes, the last ones by default."""
     return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
@@ -253,7 +253,7 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """`irfftn` along two axes, the last ones unless given."""
+    """Apply `irfftn` along two axes, the last ones by default."""
     return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 
@@ -263,11 +263,11 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The discrete Fourier transform along several axes, complex.
+    """Return the discrete Fourier transform along several axes, complex.
 
-    s: the lengths of the signal along the axes: it is cut, or padded with zeros; its own unless
-    given.  axes: the last ones, as many as `s` has lengths; all where neither is given.  norm: as
-    in `fft`.
+    s: the lengths of the signal along the axes; it is cropped or padded with zeros; by default its
+    own lengths.  axes: by default the last ones, one for each length in `s`, or all without `s`.
+    norm: as in `fft`.
 
     Raises ShapeError for axes that `a` does not have or that repeat, for lengths below 1 and for
     another number of them, ArgumentError for another norm.
@@ -285,7 +285,7 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The inverse of `fftn`, with the same arguments."""
+    """Return the inverse of `fftn`, with the same arguments."""
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
@@ -295,9 +295,9 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The `fftn` of real numbers: of the last axis, the frequencies that are not negative.
+    """Return the `fftn` of real numbers: of the last axis, the nonnegative frequencies.
 
-    Raises ArgumentError for a complex array, and what `fftn` raises.
+    Raises ArgumentError for a complex array, and the errors of `fftn`.
     """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
@@ -308,5 +308,5 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The inverse of `rfftn`: real, with the last axis as `irfft` has it."""
+    """Return the inverse of `rfftn`: real, with the last axis as in `irfft`."""
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)

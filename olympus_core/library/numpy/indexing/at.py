@@ -1,8 +1,8 @@
-"""Writing by an index: `x.at[index].set(values)` and its kin, which give a new array.
+"""Updates at an index: `x.at[index].set(values)` and the others, which return a new array.
 
-A static index of a region becomes a dynamic-update-slice, a traced mask a choice between old and
-new; other indices become a scatter.  Writes out of bounds are dropped unless a `mode` says
-otherwise.
+A static index of a region becomes a dynamic-update-slice, a traced mask a select of old and new
+values; other indices become a scatter.  Writes out of bounds are dropped unless a `mode` selects
+another behaviour.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.context import state
-from olympus_core.eager import EagerTrace
-from olympus_core.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.context import state
+from olympus_core.base.errors import IndexingError, NonConcreteBooleanIndexError, ShapeError
+from olympus_core.execution.eager import EagerTrace
+from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, IndexLike, NestedArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import indexing as lax
 from olympus_core.library.lax.indexing import Mode, scatter_apply
@@ -26,7 +29,7 @@ from olympus_core.library.numpy.creation.fills import ones_like
 from olympus_core.library.numpy.elementwise.arithmetic import divide, power
 from olympus_core.library.numpy.indexing.plan import (
     Plan,
-    Span,
+    StaticSlice,
     as_array,
     coordinates,
     make_plan,
@@ -34,8 +37,6 @@ from olympus_core.library.numpy.indexing.plan import (
 )
 from olympus_core.library.numpy.indexing.reading import read
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, convert
-from olympus_core.library.typing import ArrayLike, IndexLike, NestedArrayLike
-from olympus_core.primitive import Primitive
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p, sub_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
@@ -43,7 +44,6 @@ from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slice_p, slice_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "IndexUpdateHelper",
@@ -53,11 +53,11 @@ __all__ = [
 _INT32 = np.dtype("int32")
 
 
-class Operation(NamedTuple):
-    """How values and elements combine: as a scatter, and element by element.
+class UpdateOperation(NamedTuple):
+    """The combination of values and elements: as a scatter, and element by element.
 
-    `combine` is a primitive, or None where a value replaces the element; `regional` is False where
-    a scatter alone will do.
+    `combine` is a primitive, or None if a value replaces the element; `regional` is False if the
+    operation always needs a scatter.
     """
 
     scatter: Callable[..., Array]
@@ -65,16 +65,16 @@ class Operation(NamedTuple):
     regional: bool = True
 
 
-_SET = Operation(lax.scatter, None)
-_ADD = Operation(lax.scatter_add, add_p)
-_SUBTRACT = Operation(lax.scatter_sub, sub_p)
-_MULTIPLY = Operation(lax.scatter_mul, mul_p)
-_MIN = Operation(lax.scatter_min, min_p)
-_MAX = Operation(lax.scatter_max, max_p)
+_SET = UpdateOperation(lax.scatter, None)
+_ADD = UpdateOperation(lax.scatter_add, add_p)
+_SUBTRACT = UpdateOperation(lax.scatter_sub, sub_p)
+_MULTIPLY = UpdateOperation(lax.scatter_mul, mul_p)
+_MIN = UpdateOperation(lax.scatter_min, min_p)
+_MAX = UpdateOperation(lax.scatter_max, max_p)
 
 
 class Options(NamedTuple):
-    """What a user may say of an update's indices."""
+    """The options of an update's indices."""
 
     indices_are_sorted: bool = False
     unique_indices: bool = False
@@ -92,8 +92,10 @@ class UpdateOptions(TypedDict, total=False):
     out_sharding: None
 
 
-def _updated(array: Any, index: Any, values: Any, operation: Operation, options: Options) -> Array:
-    """The array with the elements at `index` combined with `values`, which broadcast to them."""
+def _updated(
+    array: Any, index: Any, values: Any, operation: UpdateOperation, options: Options
+) -> Array:
+    """Return the array with the elements at `index` combined with the broadcast `values`."""
     x: Array = asarray(array)
     shape = x.aval.shape
     if isinstance(index, Tracer) and index.aval.dtype == BOOL and index.aval.shape:
@@ -118,11 +120,11 @@ def _updated(array: Any, index: Any, values: Any, operation: Operation, options:
 
 
 def _is_regional(e: Any) -> bool:
-    return e is None or e.__class__ is int or (e.__class__ is Span and e.step == 1)
+    return e is None or e.__class__ is int or (e.__class__ is StaticSlice and e.step == 1)
 
 
 def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[list[Any], bool]:
-    """Entries with ints from 0, and whether those lie in the array (they do if they may move)."""
+    """Return entries with ints from 0, and True if these are within the array or may be moved."""
     located: list[Any] = []
     inside, axis = True, 0
     for e in entries:
@@ -141,8 +143,8 @@ def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[
     return located, inside
 
 
-def _update_mask(x: Array, mask: Tracer, values: Any, operation: Operation) -> Array:
-    """Update where a traced mask is true: any values that do not depend on how many there are."""
+def _update_mask(x: Array, mask: Tracer, values: Any, operation: UpdateOperation) -> Array:
+    """Update where a traced mask is true; values may not depend on the number of elements."""
     shape, rank = x.aval.shape, mask.aval.ndim
     if mask.aval.shape != shape[:rank]:
         raise IndexingError(f"a mask of shape {mask.aval.shape} is not for an array of {shape}")
@@ -162,9 +164,9 @@ def _update_mask(x: Array, mask: Tracer, values: Any, operation: Operation) -> A
 
 
 def _fitting(x: Array, values: Any, shape: Shape) -> Any:
-    """Values as an array or scalar that broadcasts to the shape; raises ShapeError if it does not.
+    """Return values as an array or scalar that broadcasts to the shape; raise ShapeError otherwise.
 
-    A Python number is of the array's own dtype where that has its kind.
+    A Python number gets the array's dtype if that has its kind.
     """
     values = as_array(values)
     have = shape_of(values)
@@ -179,15 +181,15 @@ def _fitting(x: Array, values: Any, shape: Shape) -> Any:
 
 
 def _joint_shape(have: Shape, shape: Shape) -> Shape | None:
-    """What two shapes broadcast to, or None."""
+    """Return the shape that two shapes broadcast to, or None."""
     try:
         return broadcast_shapes(have, shape)
     except ShapeError:
         return None
 
 
-def _in_one_dtype(x: Any, values: Any, operation: Operation) -> tuple[Any, Any]:
-    """The array and the values in the dtype to combine them in; to replace, it is the array's."""
+def _in_one_dtype(x: Any, values: Any, operation: UpdateOperation) -> tuple[Any, Any]:
+    """Return the array and the values in the dtype to combine them in; to replace, the array's."""
     aval, have = get_aval(x), get_aval(values)
     if operation.combine is None:
         return x, _cast(values, aval.dtype, aval.weak_type)
@@ -197,21 +199,21 @@ def _in_one_dtype(x: Any, values: Any, operation: Operation) -> tuple[Any, Any]:
 
 
 def _cast(x: Any, dtype: dtypes.DType, weak: bool) -> Any:
-    """`x` in a dtype; scalars, for which it costs nothing, as weak as is asked."""
+    """Return `x` in a dtype; a scalar, for which it is free, also with the weak type `weak`."""
     if get_aval(x).dtype == dtype and not dtypes.is_python_scalar(x):
         return x
     return convert(x, dtype, weak)
 
 
-def _update_region(x: Array, entries: list[Any], values: Any, operation: Operation) -> Array:
-    spans = [Span(e, 1, 1) if e.__class__ is int else e for e in entries if e is not None]
+def _update_region(x: Array, entries: list[Any], values: Any, operation: UpdateOperation) -> Array:
+    spans = [StaticSlice(e, 1, 1) if e.__class__ is int else e for e in entries if e is not None]
     outs = [1 if e is None else e.size for e in entries if e.__class__ is not int]
     values = _fitting(x, values, tuple(outs))
     if 0 in outs:
         return x
     starts = tuple([s.start for s in spans])
     if state.trace.__class__ is EagerTrace:
-        starts = tuple([_INT32.type(s) for s in starts])  # one program for all positions
+        starts = tuple([_INT32.type(s) for s in starts])  # one program for all start indices
     sizes = tuple([s.size for s in spans])
     return _write(x, values, starts, sizes=sizes, shape=tuple(outs), operation=operation)
 
@@ -224,7 +226,7 @@ def _write(
     *,
     sizes: Shape,
     shape: Shape,
-    operation: Operation,
+    operation: UpdateOperation,
 ) -> Array:
     """Combine the region of `sizes` at `starts` with values that broadcast to `shape`."""
     aval = get_aval(x)
@@ -250,7 +252,7 @@ def _region(x: Any, starts: tuple[Any, ...], sizes: Shape) -> Any:
 
 
 def _restored(result: Any, aval: Any) -> Array:
-    """The result in the dtype that the array had, and as weak."""
+    """Return the result in the dtype and weak type of the array `aval`."""
     have = get_aval(result)
     if have.dtype == aval.dtype and have.weak_type == aval.weak_type and isinstance(result, Array):
         return result
@@ -267,7 +269,7 @@ def _scatter(
     columns: tuple[Any, ...],
     *,
     plan: Plan,
-    operation: Operation,
+    operation: UpdateOperation,
     options: Options,
 ) -> Array:
     aval = get_aval(x)
@@ -291,16 +293,16 @@ def _scatter(
 
 
 class IndexUpdateHelper:
-    """`x.at`: `x.at[index]` names elements of `x`, for an update that gives a new array.
+    """`x.at`: `x.at[index]` selects elements of `x`, for an update that returns a new array.
 
-    `x.at[i].set(y)` gives what `x[i] = y` would leave in `x`, had arrays been mutable; so do
+    `x.at[i].set(y)` returns the array that `x[i] = y` would give if arrays were mutable; so do
     `add`, `subtract`, `multiply` (or `mul`), `divide`, `power`, `min`, `max` and `apply` for
-    `x[i] += y` and so on, with repeated indices applied as often; `get` reads.
+    `x[i] += y` and so on, with repeated indices applied repeatedly; `get` reads.
 
-    All take `mode`: what becomes of an index out of bounds ("drop" or "fill", "clip",
+    All accept `mode`: the handling of indices out of bounds ("drop" or "fill", "clip",
     "promise_in_bounds"; by default reads are clipped and writes dropped);
-    `indices_are_sorted` and `unique_indices`, promises that let a compiler do better; and
-    `wrap_negative_indices`: whether negative indices count from the end.
+    `indices_are_sorted` and `unique_indices`, promises that let a compiler optimize; and
+    `wrap_negative_indices`, which makes negative indices count from the end.
 
     >>> zeros(3).at[1].set(5.0)
     Array([0., 5., 0.], dtype=float32)
@@ -319,7 +321,7 @@ class IndexUpdateHelper:
 
 
 class IndexUpdateRef:
-    """Elements of an array, to be read or updated; see IndexUpdateHelper."""
+    """Selected elements of an array, to be read or updated; see IndexUpdateHelper."""
 
     __slots__ = ("array", "index")
 
@@ -340,7 +342,7 @@ class IndexUpdateRef:
         out_sharding: None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """The elements; out of bounds, with mode "fill", `fill_value` (see `lax.gather`)."""
+        """Return the elements; out of bounds, with mode "fill", `fill_value` (see `lax.gather`)."""
         return read(
             self.array,
             self.index,
@@ -354,7 +356,7 @@ class IndexUpdateRef:
     def _update(
         self,
         values: NestedArrayLike,
-        operation: Operation,
+        operation: UpdateOperation,
         out_sharding: None = None,
         **options: Any,
     ) -> Array:
@@ -363,47 +365,47 @@ class IndexUpdateRef:
         return _updated(self.array, self.index, values, operation, Options(**options))
 
     def set(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with the elements replaced by `values`."""
+        """Return the array with the elements replaced by `values`."""
         return self._update(values, _SET, **options)
 
     def add(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with `values` added to the elements."""
+        """Return the array with `values` added to the elements."""
         return self._update(values, _ADD, **options)
 
     def subtract(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with `values` subtracted from the elements."""
+        """Return the array with `values` subtracted from the elements."""
         return self._update(values, _SUBTRACT, **options)
 
     def multiply(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with the elements multiplied by `values`."""
+        """Return the array with the elements multiplied by `values`."""
         return self._update(values, _MULTIPLY, **options)
 
     mul = multiply
 
     def divide(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with the elements divided by `values`."""
+        """Return the array with the elements divided by `values`."""
         ones = IndexUpdateRef(ones_like(self.array), self.index)
         result: Array = divide(self.array, ones.multiply(values, **options))
         return result
 
     def power(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with the elements raised to the power `values`."""
+        """Return the array with the elements raised to the power `values`."""
         ones = IndexUpdateRef(ones_like(self.array), self.index)
         return power(self.array, ones.multiply(values, **options))
 
     def min(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with each element the lesser of itself and its value."""
+        """Return the array with each element replaced by the lesser of itself and its value."""
         return self._update(values, _MIN, **options)
 
     def max(self, values: NestedArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """The array with each element the greater of itself and its value."""
+        """Return the array with each element replaced by the greater of itself and its value."""
         return self._update(values, _MAX, **options)
 
     def apply(self, func: Callable[[Array], ArrayLike], **options: Unpack[UpdateOptions]) -> Array:
-        """The array with `func`, of a scalar, applied to each element, as often as it is named."""
+        """Return the array with `func`, of a scalar, applied to each element once per index."""
 
         def scatter(x: Any, indices: Any, values: Any, numbers: Any, **kwargs: Any) -> Array:
             return scatter_apply(x, indices, func, numbers, update_shape=shape_of(values), **kwargs)
 
         zero = np.zeros((), get_aval(self.array).dtype)[()]
-        return self._update(zero, Operation(scatter, None, regional=False), **options)
+        return self._update(zero, UpdateOperation(scatter, None, regional=False), **options)

@@ -1,4 +1,4 @@
-"""Choosing between arrays by conditions or numbers, and replacing elements: `select`, `put`."""
+"""Selection between arrays by conditions or numbers, and replacement: `select`, `put`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.errors import (
+from olympus_core.base import dtypes
+from olympus_core.base.errors import (
     ArgumentError,
     ConcretizationError,
     DTypeError,
     IndexingError,
     ShapeError,
 )
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.library.lax.cumulative import cumsum
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import clip, remainder
@@ -26,9 +28,7 @@ from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import convert, promote_dtypes
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
 from olympus_core.primitives.elementwise.selection import select_n_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "choose",
@@ -42,9 +42,9 @@ __all__ = [
 def select(
     condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayOrKeys], default: ArrayOrKeys = 0
 ) -> Array:
-    """For each element, the choice that goes with the first condition that holds, or `default`.
+    """Return, for each element, the choice of the first condition that is True, or `default`.
 
-    Raises ArgumentError unless there are as many choices as conditions, and at least one.
+    Raises ArgumentError unless the numbers of choices and conditions are equal and at least one.
 
     >>> x = asarray([-1.0, 0.0, 2.0])
     >>> select([x < 0, x > 0], [-x, x * 10], 5)
@@ -65,11 +65,11 @@ def select(
 
 @structural(1)
 def choose(a: ArrayLike, choices: ArraysOrKeys, out: None = None, mode: str = "raise") -> Array:
-    """For each element of `a`, a number, the element of the choice of that number at its place.
+    """Return, for each number in `a`, the element at its position in the choice of that number.
 
     `choices` is a sequence of arrays, or the rows of one array, which broadcast with `a`.  Numbers
-    out of range are moved to the nearest one for `mode` "clip", counted around for "wrap", and
-    refused for "raise" (IndexingError; ConcretizationError under a trace).
+    out of range are clamped for `mode` "clip", wrapped around for "wrap", and raise for "raise"
+    (IndexingError; ConcretizationError under a trace).
 
     >>> choose(asarray([1, 0]), [asarray([1, 2]), asarray([3, 4])])
     Array([3, 2], dtype=int32)
@@ -108,7 +108,7 @@ def _in_place(name: str) -> ArgumentError:
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """A copy of `arr` with the elements where `mask` holds replaced by `vals`, in turn.
+    """Return a copy of `arr` with the elements where `mask` is True replaced by `vals` in order.
 
     `vals` is repeated as often as needed.  Raises ArgumentError without `inplace=False`.
     """
@@ -130,10 +130,10 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
-    """A copy of `a` with the elements at flat indices replaced by `v`, repeated as needed.
+    """Return a copy of `a` with the elements at flat indices replaced by `v`, repeated as needed.
 
-    Indices out of range are moved to the nearest one, or, for `mode` "wrap", counted around.
-    Raises ArgumentError without `inplace=False`.
+    Indices out of range are clamped, or, for `mode` "wrap", wrapped around.  Raises ArgumentError
+    without `inplace=False`.
     """
     if inplace:
         raise _in_place("put")

@@ -1,4 +1,4 @@
-"""Arrays to index with: `unravel_index`, `ix_`, and those of diagonals and triangles."""
+"""Index arrays: `unravel_index`, `ix_`, and the indices of diagonals and triangles."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import as_sequence, get_aval, shape_of
-from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import as_sequence, get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.creation.grids import along
 from olympus_core.library.numpy.creation.matrices import check_sizes
 from olympus_core.library.operands import choose, operand
-from olympus_core.library.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 from olympus_core.primitives.shape import iota_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "diag_indices",
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def ix_(*args: NestedArrayLike) -> tuple[Array, ...]:
-    """Vectors as index arrays that pick out the grid they span; a bool vector by its True ones.
+    """Return index arrays that select the grid of vectors; a bool vector selects its True indices.
 
     >>> asarray([[1, 2], [3, 4]])[ix_(asarray([1]), asarray([0, 1]))]
     Array([[3, 4]], dtype=int32)
@@ -60,23 +60,23 @@ def _positions(mask: Any) -> tuple[Array, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
-    """(rows, columns) of the elements on and below diagonal `k` of an n x m matrix."""
+    """Return (rows, columns) of the elements on and below diagonal `k` of an n x m matrix."""
     return _positions(np.tri(n, n if m is None else m, k, dtype=bool))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
-    """(rows, columns) of the elements on and above diagonal `k` of an n x m matrix."""
+    """Return (rows, columns) of the elements on and above diagonal `k` of an n x m matrix."""
     return _positions(~np.tri(n, n if m is None else m, k - 1, dtype=bool))
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
-    """(rows, columns) of the elements of a matrix on and below diagonal `k`."""
+    """Return (rows, columns) of the elements of a matrix on and below diagonal `k`."""
     rows, columns = _matrix("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
-    """(rows, columns) of the elements of a matrix on and above diagonal `k`."""
+    """Return (rows, columns) of the elements of a matrix on and above diagonal `k`."""
     rows, columns = _matrix("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
@@ -91,18 +91,18 @@ def _matrix(name: str, arr: Any) -> tuple[int, int]:
 def mask_indices(
     n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0
 ) -> tuple[Array, ...]:
-    """(rows, columns) where `mask_func` (such as `triu`) leaves an n x n matrix of ones true."""
+    """Return (rows, columns) where `mask_func` (such as `triu`) of n x n ones is nonzero."""
     return _positions(np.asarray(mask_func(asarray(np.ones((n, n), bool)), k)))
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the diagonal of an array of `ndim` axes of length `n`."""
+    """Return the indices of the diagonal of an array of `ndim` axes of length `n`."""
     check_sizes("diag_indices", n, ndim)
     return (iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(n,), dimension=0),) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """The indices of the diagonal of a square array; ShapeError for another."""
+    """Return the indices of the diagonal of a square array; raise ShapeError for another shape."""
     shape = shape_of(arr)
     if len(shape) < 2 or len(set(shape)) > 1:
         raise ShapeError(f"diag_indices_from needs axes of one length, and got shape {shape}")
@@ -110,9 +110,9 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 
 def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
-    """The index along each axis of elements given by their place in the flattened array.
+    """Return the index along each axis of elements at positions in the flattened array.
 
-    Places out of bounds are moved to the nearest element; negative ones count from the end.
+    Positions out of bounds are clamped; negative ones count from the end.
 
     >>> unravel_index(asarray([5]), (2, 3))
     (Array([1], dtype=int32), Array([2], dtype=int32))
@@ -137,10 +137,10 @@ def ravel_multi_index(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The place in the flattened array of elements given by their index along each axis.
+    """Return the position in the flattened array of elements with an index along each axis.
 
-    Indices out of bounds are moved to the nearest for `mode` "clip", counted around for "wrap",
-    and refused for "raise" (ArgumentError; ConcretizationError under a trace).
+    Indices out of bounds are clamped for `mode` "clip", wrapped around for "wrap", and raise for
+    "raise" (ArgumentError; ConcretizationError under a trace).
 
     >>> ravel_multi_index((asarray([1]), asarray([2])), (2, 3))
     Array([5], dtype=int32)
@@ -164,7 +164,7 @@ def ravel_multi_index(
 
 
 def _widened(index: Array, dtype: dtypes.DType) -> Array:
-    """The index in `dtype`, as a narrower one may lack the lengths; or in its own wider one."""
+    """Return the index in `dtype`, which can represent the lengths, or in its own wider dtype."""
     wider = dtypes.iinfo(index.dtype).max > dtypes.iinfo(dtype).max
     return index if wider else index.astype(dtype)
 

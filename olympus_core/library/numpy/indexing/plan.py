@@ -1,11 +1,11 @@
-"""What `x[index]` means: an index is parsed to an entry for each axis, and planned as a gather.
+"""Parsing of `x[index]` to an entry for each axis, and planning of a gather or scatter.
 
-`parse` gives the entries: an int (a static index), a `Span` (a slice), an integer array (of rank 0
-where it is a dynamic index), or None (a new axis).  Ellipses, boolean masks and scalar bools are
-gone: masks must be known while tracing, and become the indices of their true elements.
+`parse` returns the entries: an int (a static index), a `StaticSlice` (a slice), an integer array
+(of rank 0 for a dynamic index), or None (a new axis).  It replaces ellipses, boolean masks and
+scalar bools: masks must be known while tracing, and become the indices of their true elements.
 
-`make_plan` gives a Plan, which is hashable and holds everything static: the dimension numbers of a
-gather or a scatter.  `coordinates` gives the array of coordinates that goes with it.
+`make_plan` returns a Plan, which is hashable and contains all static data: the dimension numbers
+of a gather or a scatter.  `coordinates` returns the matching array of coordinates.
 """
 
 from __future__ import annotations
@@ -15,23 +15,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.array import to_numpy
-from olympus_core.avals import Shape, get_aval
-from olympus_core.errors import DTypeError, IndexingError, NonConcreteBooleanIndexError, ShapeError
+from olympus_core.arrays.device_array import array_to_numpy
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, get_aval
+from olympus_core.base.errors import (
+    DTypeError,
+    IndexingError,
+    NonConcreteBooleanIndexError,
+    ShapeError,
+)
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import IndexLike
 from olympus_core.library.lax.shape import broadcast_in_dim, iota
 from olympus_core.library.lax.slicing import concatenate, host_indices, narrowed_on_host, wrapped
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.promotion import broadcast_shapes
-from olympus_core.library.typing import IndexLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, ScatterDimensionNumbers
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "Index",
     "Plan",
-    "Span",
+    "StaticSlice",
     "as_array",
     "coordinates",
     "make_plan",
@@ -39,7 +44,7 @@ __all__ = [
 ]
 
 
-class Span(NamedTuple):
+class StaticSlice(NamedTuple):
     """A slice of known length: elements `start`, `start + step`, ..., `size` of them."""
 
     start: int
@@ -50,8 +55,8 @@ class Span(NamedTuple):
 class Index(NamedTuple):
     """A parsed index.
 
-    `block` is the position, among the result's axes, of those that index arrays have together;
-    `nothing` says that the index has a False, which selects nothing.
+    `block` is the position, among the result's axes, of the joint axes of the index arrays;
+    `nothing` is True if the index contains a False, which selects nothing.
     """
 
     entries: list[Any]
@@ -64,7 +69,7 @@ class _Mask(NamedTuple):
 
 
 def as_array(x: Any) -> Any:
-    """A list or tuple, possibly with traced scalars inside, as an array; others as they are."""
+    """Return a list or tuple, which may contain traced scalars, as an array; others unchanged."""
     if not isinstance(x, (list, tuple)):
         return x
     return asarray(x) if _holds_arrays(x) else np.asarray(x)
@@ -89,7 +94,7 @@ _PLAIN = (int, slice, type(None), type(Ellipsis))
 
 
 def _classify(i: Any, position: int) -> Any:
-    """An index as int, slice, None, Ellipsis, bool, integer array or mask."""
+    """Return an index as int, slice, None, Ellipsis, bool, integer array or mask."""
     if i.__class__ in _PLAIN or isinstance(i, (slice, bool)):
         return i
     if isinstance(i, (int, np.integer)):
@@ -124,21 +129,21 @@ def _mask(i: Any) -> Any:
             f"{i.origin()}: the number of its true elements is the result's shape",
             hint="use olympus.numpy.where(mask, x, y), which keeps the shape",
         )
-    value = to_numpy(i)
+    value = array_to_numpy(i)
     return _Mask(value) if value.shape else bool(value)
 
 
 def _consumed(i: Any) -> int:
-    """How many axes of the array an index is for."""
+    """Return the number of axes of the array that an index is for."""
     if i.__class__ is _Mask:
         return int(i.value.ndim)
     return 0 if i is None or i is Ellipsis or i.__class__ is bool else 1
 
 
 def parse(index: IndexLike, shape: Shape) -> Index:
-    """Understand an index of an array of the given shape.
+    """Parse an index of an array of the given shape.
 
-    Raises IndexingError for what is not an index, or has too many or mismatched parts.
+    Raises IndexingError for a value that is not an index, or has too many or mismatched parts.
     """
     raw = [
         i if i.__class__ in _PLAIN else _classify(i, position)
@@ -151,18 +156,18 @@ def parse(index: IndexLike, shape: Shape) -> Index:
     if len(ellipses) > 1:
         raise IndexingError("an index can have one ellipsis ('...'), and has more")
     entries: list[Any] = []
-    starts: list[int] = []  # where in `entries` each raw index begins
+    starts: list[int] = []  # the position in `entries` of each raw index's first entry
     axis = 0
     for position, i in enumerate(raw):
         starts.append(len(entries))
         if i is Ellipsis:
             rest = shape[axis : axis + len(shape) - used]
-            entries += [Span(0, n, 1) for n in rest]
+            entries += [StaticSlice(0, n, 1) for n in rest]
             axis += len(rest)
         else:
             entries += _entries(i, shape, axis, position)
             axis += _consumed(i)
-    entries += [Span(0, n, 1) for n in shape[axis:]]
+    entries += [StaticSlice(0, n, 1) for n in shape[axis:]]
     return _placed(raw, starts, entries)
 
 
@@ -182,7 +187,7 @@ def _entries(i: Any, shape: Shape, axis: int, position: int) -> list[Any]:
     return list(np.nonzero(i.value))
 
 
-def _span(i: slice, length: int, position: int) -> Span:
+def _span(i: slice, length: int, position: int) -> StaticSlice:
     for bound in (i.start, i.stop, i.step):
         if isinstance(bound, Tracer):
             raise IndexingError(
@@ -197,7 +202,7 @@ def _span(i: slice, length: int, position: int) -> Span:
     except ValueError:
         raise ShapeError("the step of a slice cannot be zero") from None
     size = len(range(start, stop, step))
-    return Span(start, size, step if size > 1 else 1) if size else Span(0, 0, 1)
+    return StaticSlice(start, size, step if size > 1 else 1) if size else StaticSlice(0, 0, 1)
 
 
 def _is_advanced(i: Any) -> bool:
@@ -205,10 +210,11 @@ def _is_advanced(i: Any) -> bool:
 
 
 def _placed(raw: list[Any], starts: list[int], entries: list[Any]) -> Index:
-    """Find where the axes of index arrays go, which is what NumPy has it.
+    """Return the index with the position of the index arrays' axes, as NumPy places them.
 
-    Ints and scalar bools count as index arrays if there is one.  Adjacent ones leave their axes
-    in their place, others in front.  Bools by themselves are an axis of length 1 there.
+    Ints and scalar bools count as index arrays if the index has an array.  Adjacent index arrays
+    leave their axes in their position, others move them to the front.  Bools alone are an axis of
+    length 1 at their position.
     """
     flags = [i for i in raw if i.__class__ is bool]
     arrays = any(_is_array(i) for i in entries)
@@ -217,34 +223,36 @@ def _placed(raw: list[Any], starts: list[int], entries: list[Any]) -> Index:
     advanced = [n for n, i in enumerate(raw) if _is_advanced(i)]
     adjacent = advanced[-1] - advanced[0] + 1 == len(advanced)
     first = starts[advanced[0]] if adjacent else 0
-    block = sum([e is None or e.__class__ is Span for e in entries[:first]])
+    block = sum([e is None or e.__class__ is StaticSlice for e in entries[:first]])
     if not arrays:
         entries.insert(first, None)
     return Index(entries, block, not all(flags))
 
 
 def _is_array(i: Any) -> bool:
-    return i is not None and i.__class__ is not int and i.__class__ is not Span and i.ndim > 0
+    return (
+        i is not None and i.__class__ is not int and i.__class__ is not StaticSlice and i.ndim > 0
+    )
 
 
-class Column(NamedTuple):
-    """The coordinates along one axis of the array: `source` is an int, a Span, or None where
+class AxisCoordinates(NamedTuple):
+    """The coordinates along one axis of the array: `source` is an int, a StaticSlice, or None if
     they come as an array; they vary along the indices' axes that end before `stop`."""
 
     axis: int
-    source: int | Span | None
+    source: int | StaticSlice | None
     stop: int
 
 
 class Plan(NamedTuple):
-    """How to gather or scatter.
+    """The static data of a gather or scatter.
 
-    `batch` is the indices' shape but for its last axis, `shape` that of what is read or written,
-    `new_axes` those of its axes that the array knows nothing of; `ordered` says that the
-    coordinates are sorted and distinct.
+    `batch` is the shape of the indices without its last axis, `shape` the shape of the read or
+    written elements, `new_axes` the axes of that shape that the array lacks; `ordered` is True if
+    the coordinates are sorted and distinct.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[AxisCoordinates, ...]
     batch: Shape
     offset_dims: tuple[int, ...]
     collapsed: tuple[int, ...]
@@ -254,12 +262,12 @@ class Plan(NamedTuple):
     ordered: bool
 
     def gather_numbers(self) -> GatherDimensionNumbers:
-        """The dimension numbers of a gather."""
+        """Return the dimension numbers of a gather."""
         mapped = tuple([c.axis for c in self.columns])
         return GatherDimensionNumbers(self.offset_dims, self.collapsed, mapped)
 
     def scatter_numbers(self) -> ScatterDimensionNumbers:
-        """The dimension numbers of a scatter."""
+        """Return the dimension numbers of a scatter."""
         return ScatterDimensionNumbers(*self.gather_numbers())
 
 
@@ -273,13 +281,13 @@ def _joint_shape(arrays: Sequence[Any]) -> Shape:
 
 
 def make_plan(entries: Sequence[Any], block: int, shape: Shape) -> tuple[Plan, list[Any]]:
-    """Plan an index of an array of the given shape; the second result is the arrays in it.
+    """Plan an index of an array of the given shape; return the plan and the arrays in the index.
 
-    Raises ShapeError where index arrays do not fit together.
+    Raises ShapeError if index arrays do not broadcast together.
     """
     arrays = [e for e in entries if _is_coordinate(e) and e.__class__ is not int]
     joint = _joint_shape(arrays) if arrays else ()
-    outs = [e for e in entries if e is None or e.__class__ is Span]
+    outs = [e for e in entries if e is None or e.__class__ is StaticSlice]
     walk = _Walk(joint)
     for n, out in enumerate(outs):
         if n == block:
@@ -291,11 +299,11 @@ def make_plan(entries: Sequence[Any], block: int, shape: Shape) -> tuple[Plan, l
 
 
 def _is_coordinate(e: Any) -> bool:
-    return e is not None and e.__class__ is not Span
+    return e is not None and e.__class__ is not StaticSlice
 
 
 class _Walk:
-    """A walk over the result's axes, that sorts them into batch, window and new ones."""
+    """A walk over the result's axes that classifies them as batch, window and new ones."""
 
     def __init__(self, joint: Shape) -> None:
         self.joint = joint
@@ -304,10 +312,10 @@ class _Walk:
         self.shape: list[int] = []
         self.offset: list[int] = []
         self.new_axes: list[int] = []
-        self.stepped: list[int] = []  # where each stepped slice's indices end in the batch
+        self.stepped: list[int] = []  # ends in the batch of the indices of stepped slices
 
     def add_joint(self) -> None:
-        """Add the axes that index arrays have together."""
+        """Add the joint axes of the index arrays."""
         self.batch += self.joint
         self.shape += self.joint
         self.joint_stop = len(self.batch)
@@ -324,22 +332,24 @@ class _Walk:
             self.stepped.append(len(self.batch))
 
     def plan(self, entries: Sequence[Any], shape: Shape) -> Plan:
-        """The plan, given the entries in their own order."""
+        """Return the plan, given the entries in their original order."""
         columns, sizes, collapsed = [], [], []
         stepped = iter(self.stepped)
         for axis, e in enumerate([e for e in entries if e is not None]):
-            if e.__class__ is Span and e.step == 1:
+            if e.__class__ is StaticSlice and e.step == 1:
                 sizes.append(e.size)
                 if e.size != shape[axis]:
-                    columns.append(Column(axis, e.start, 0))
+                    columns.append(AxisCoordinates(axis, e.start, 0))
                 continue
             sizes.append(1)
             collapsed.append(axis)
-            if e.__class__ is Span:
-                columns.append(Column(axis, e, next(stepped)))
+            if e.__class__ is StaticSlice:
+                columns.append(AxisCoordinates(axis, e, next(stepped)))
             else:
-                columns.append(Column(axis, e if e.__class__ is int else None, self.joint_stop))
-        spans = [c.source for c in columns if isinstance(c.source, Span)]
+                columns.append(
+                    AxisCoordinates(axis, e if e.__class__ is int else None, self.joint_stop)
+                )
+        spans = [c.source for c in columns if isinstance(c.source, StaticSlice)]
         return Plan(
             columns=tuple(columns),
             batch=tuple(self.batch),
@@ -353,9 +363,9 @@ class _Walk:
 
 
 def coordinates(plan: Plan, arrays: Sequence[Any], shape: Shape, wrap: bool) -> Any:
-    """The array of coordinates that a plan's gather or scatter takes.
+    """Return the array of coordinates for a plan's gather or scatter.
 
-    Negative ones count from the end of their axis if `wrap`.
+    Negative coordinates count from the end of their axis if `wrap`.
     """
     dtype = np.dtype("int64" if max(shape, default=0) > 2**31 - 1 else "int32")
     rest = iter(arrays)
@@ -386,7 +396,7 @@ def _stack_on_host(values: list[Any], stops: list[int], batch: Shape) -> np.ndar
 
 
 def _values(source: Any, length: int, dtype: dtypes.DType, wrap: bool) -> Any:
-    if source.__class__ is Span:
+    if source.__class__ is StaticSlice:
         counted = iota(dtype, source.size)
         scaled = mul_p.bind(counted, dtype.type(source.step))
         return add_p.bind(scaled, dtype.type(source.start)) if source.start else scaled

@@ -1,8 +1,8 @@
 """Reading by an index: `x[index]`.
 
 Static indices and slices become slices, dynamic scalars dynamic slices; index arrays become a
-gather, of what the slices leave.  Reads out of bounds are moved to the nearest element unless a
-`mode` says otherwise.
+gather from the result of the slices.  Reads out of bounds are clamped unless a `mode` selects
+another behaviour.
 """
 
 from __future__ import annotations
@@ -12,20 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import Shape, shape_of
-from olympus_core.context import state
-from olympus_core.eager import EagerTrace
-from olympus_core.errors import IndexingError
+from olympus_core.base.avals import Shape, shape_of
+from olympus_core.base.context import state
+from olympus_core.base.errors import IndexingError
+from olympus_core.execution.eager import EagerTrace
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, IndexLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.indexing import Mode, gather
 from olympus_core.library.lax.shape import expand_dims, full_like
 from olympus_core.library.lax.slicing import slice_in_dim, wrapped
-from olympus_core.library.numpy.indexing.plan import Plan, Span, coordinates, make_plan, parse
-from olympus_core.library.typing import ArrayLike, IndexLike
+from olympus_core.library.numpy.indexing.plan import (
+    Plan,
+    StaticSlice,
+    coordinates,
+    make_plan,
+    parse,
+)
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import rev_p, squeeze_p
 from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "getitem",
@@ -37,9 +43,9 @@ _CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def getitem(x: ArrayLike, index: IndexLike) -> Array:
-    """`x[index]`, with indices out of bounds moved to the nearest element.
+    """Return `x[index]`, with indices out of bounds clamped to the nearest element.
 
-    Raises IndexingError for what is not an index of the array.
+    Raises IndexingError for a value that is not an index of the array.
     """
     return read(x, index)
 
@@ -54,7 +60,7 @@ def read(
     fill_value: ArrayLike | None = None,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """`x.at[index].get(...)`: the elements at an index, with a say in what out of bounds means."""
+    """Read `x.at[index].get(...)`: the elements at an index, with a mode for out of bounds."""
     parsed = parse(index, shape_of(x))
     clip = mode is None or GatherScatterMode.from_any(mode) in _CLIPPED
     entries, arrays = _resolved(parsed.entries, shape_of(x), clip, wrap_negative_indices)
@@ -79,9 +85,9 @@ def read(
 
 
 def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[list[Any], bool]:
-    """Entries with ints in bounds, and whether a gather is needed for the others.
+    """Return entries with ints in bounds, and True if the others need a gather.
 
-    An int out of bounds that must not be clipped becomes an array.
+    An int out of bounds that must not be clamped becomes an array.
     """
     resolved: list[Any] = []
     arrays, axis = False, 0
@@ -98,7 +104,7 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
                 e = min(max(found, 0), length - 1)
             else:
                 e, arrays = np.asarray(length, _INT32), True
-        elif e.__class__ is not Span:
+        elif e.__class__ is not StaticSlice:
             if not length and e.size:
                 raise IndexingError(f"axis {axis}, of length 0, has no element to index")
             arrays = arrays or e.ndim > 0 or not clip
@@ -110,7 +116,7 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
 def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
     """Read a region: entries are ints, slices, new axes and dynamic scalars."""
     axes = [e for e in entries if e is not None]
-    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is not Span])
+    squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is not StaticSlice])
     new_axes = _new_axes(entries) if len(axes) < len(entries) else ()
     spans, static = _spans(axes, shape_of(x))
     if _whole(spans, shape_of(x)) and static:
@@ -119,7 +125,7 @@ def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
         return _arranged(_sliced(x, spans), squeezed, new_axes)
     if any(s.step != 1 for s in spans):
         x = _sliced(x, spans)
-        spans = [Span(0, n, 1) for n in shape_of(x)]
+        spans = [StaticSlice(0, n, 1) for n in shape_of(x)]
     return _region(
         x,
         tuple(
@@ -137,36 +143,36 @@ def _basic(x: Any, entries: list[Any], wrap: bool) -> Array:
     )
 
 
-_STATIC = (int, Span)
+_STATIC = (int, StaticSlice)
 
 
-def _spans(axes: list[Any], shape: Shape) -> tuple[list[Span], bool]:
-    """The slice that each static entry is, and whether all are; other entries leave it whole."""
+def _spans(axes: list[Any], shape: Shape) -> tuple[list[StaticSlice], bool]:
+    """Return the slice of each static entry, and True if all are; other entries are whole axes."""
     static = True
     spans = []
     for e, n in zip(axes, shape, strict=True):
-        if e.__class__ is Span:
+        if e.__class__ is StaticSlice:
             spans.append(e)
         elif e.__class__ is int:
-            spans.append(Span(e, 1, 1))
+            spans.append(StaticSlice(e, 1, 1))
         else:
-            spans.append(Span(0, n, 1))
+            spans.append(StaticSlice(0, n, 1))
             static = False
     return spans, static
 
 
 def _new_axes(entries: list[Any]) -> tuple[int, ...]:
-    """Where the result has new axes."""
-    outs = [e for e in entries if e is None or e.__class__ is Span]
+    """Return the positions of new axes in the result."""
+    outs = [e for e in entries if e is None or e.__class__ is StaticSlice]
     return tuple([n for n, e in enumerate(outs) if e is None])
 
 
-def _whole(spans: Sequence[Span], shape: Shape) -> bool:
+def _whole(spans: Sequence[StaticSlice], shape: Shape) -> bool:
     return all(s.size == n and s.step == 1 for s, n in zip(spans, shape, strict=True))
 
 
-def _sliced(x: Any, spans: Sequence[Span]) -> Any:
-    """The part of `x` at static slices, one an axis: a slice, and a reversal of negative steps."""
+def _sliced(x: Any, spans: Sequence[StaticSlice]) -> Any:
+    """Return `x` at static slices, one an axis: a slice, and a reversal for negative steps."""
     start, limit, strides, backward = [], [], [], []
     for axis, (first, size, step) in enumerate(spans):
         low = first
@@ -203,7 +209,7 @@ def _region(
     new_axes: tuple[int, ...],
     wrap: bool,
 ) -> Array:
-    """Read `sizes` elements from dynamic starts on; those of squeezed axes may be negative."""
+    """Read `sizes` elements from dynamic starts on; starts of squeezed axes may be negative."""
     found = [
         wrapped(s, n, _INT32, wrap and axis in squeezed)
         for axis, (s, n) in enumerate(zip(starts, shape_of(x), strict=True))
@@ -214,16 +220,16 @@ def _region(
 
 def _advanced_part(
     shape: Shape, entries: list[Any]
-) -> tuple[tuple[Span, ...], tuple[int, ...], list[Any]]:
-    """What ints and slices select, as slices and the axes to squeeze, and the entries that remain.
+) -> tuple[tuple[StaticSlice, ...], tuple[int, ...], list[Any]]:
+    """Return the selection of ints and slices, as slices and axes to squeeze, and other entries.
 
-    Those are index arrays, whole axes and new ones.
+    The other entries are index arrays, whole axes and new axes.
     """
     axes = [e for e in entries if e is not None]
     spans, _ = _spans(axes, shape)
     squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
     kept = [e for e in entries if e.__class__ is not int]
-    rest = [Span(0, e.size, 1) if e.__class__ is Span else e for e in kept]
+    rest = [StaticSlice(0, e.size, 1) if e.__class__ is StaticSlice else e for e in kept]
     return tuple(spans), squeezed, rest
 
 
@@ -243,7 +249,7 @@ def _gather(
     x: Any,
     columns: tuple[Any, ...],
     *,
-    spans: tuple[Span, ...],
+    spans: tuple[StaticSlice, ...],
     squeezed: tuple[int, ...],
     plan: Plan,
     mode: Mode,

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import Shape, get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import Shape, get_aval, shape_of
+from olympus_core.base.errors import DTypeError, ShapeError, TraceError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.indexing import Mode, gather
@@ -23,9 +25,7 @@ from olympus_core.library.numpy.sorting.searching import nonzero
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check_arrays
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
-from olympus_core.tracer import Array
 
 __all__ = [
     "compress",
@@ -58,12 +58,12 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The slices of `a` at the indices along an axis (None: of the elements in a row).
+    """Return the slices of `a` at the indices along an axis (None: of the flattened array).
 
-    `mode` says what becomes of an index out of bounds: "fill" (the default) reads `fill_value`
-    (NaN, the least integer, ...: see `lax.gather`), "clip" the nearest element, "wrap" goes around.
-    With "fill", negative indices count from the end.  Raises DTypeError for indices that are not
-    integers, ShapeError for an axis that there is not or an unknown mode.
+    `mode` selects the handling of indices out of bounds: "fill" (the default) reads `fill_value`
+    (NaN, the least integer, ...: see `lax.gather`), "clip" the nearest element, "wrap" wraps
+    around.  With "fill", negative indices count from the end.  Raises DTypeError for indices that
+    are not integers, ShapeError for an axis out of range or an unknown mode.
 
     >>> take(array([5.0, 6.0, 7.0]), array([2, 0]))
     Array([7., 5.], dtype=float32)
@@ -100,12 +100,12 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool | None = None,
 ) -> Array:
-    """For each position in `indices`, the element of `arr` there along the axis.
+    """Return, for each index in `indices`, the element of `arr` at it along the axis.
 
     The other axes of both broadcast together.  `mode` is as in `take` ("fill" by default);
     negative indices count from the end, unless `wrap_negative_indices` is False.  Raises
-    DTypeError for indices that are not integers, ShapeError where the ranks differ or the shapes
-    do not broadcast.
+    DTypeError for indices that are not integers, ShapeError if the ranks differ or the shapes do
+    not broadcast.
 
     >>> take_along_axis(array([[1, 3], [4, 2]]), array([[1], [0]]), axis=1)
     Array([[3],
@@ -147,7 +147,7 @@ def _along_axis(
         elif i != axis and n == m:
             batching.append(i)
         else:
-            collapsed.append(i)  # the axis itself, or one of length 1: its element is the first
+            collapsed.append(i)  # the axis itself, or one of length 1: its only element
     kept = [i for i in range(len(have)) if i not in windows]
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(windows),
@@ -176,10 +176,10 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """The array with the element at each position in `indices` along the axis replaced.
+    """Return the array with the element at each index in `indices` along the axis replaced.
 
     `values` broadcast to the indices; `inplace` must be False, and the new array is returned.
-    Raises ShapeError where it is not, or where shapes do not fit.
+    Raises ShapeError if `inplace` is True, or if shapes do not match.
     """
     if inplace:
         raise ShapeError(
@@ -210,7 +210,7 @@ def _range_along(shape: Shape, axis: int) -> Array:
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
-    """The elements of the flattened `arr` where the flattened condition holds; see `nonzero`."""
+    """Return the elements of the flattened `arr` where `condition` is True; see `nonzero`."""
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 
@@ -224,9 +224,9 @@ def compress(
     fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
-    """The slices of `a` along an axis (or its elements, flattened) where the condition holds.
+    """Return the slices of `a` along an axis (None: of the flattened array) where True.
 
-    With `size`, so many: slices that are missing are filled with `fill_value`.
+    With `size`, the result has that many: missing slices are filled with `fill_value`.
 
     >>> compress(asarray([True, False, True]), asarray([1, 2, 3]))
     Array([1, 3], dtype=int32)

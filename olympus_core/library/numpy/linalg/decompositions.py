@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, overload
 
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import linalg
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
@@ -17,10 +20,7 @@ from olympus_core.library.numpy.indexing.taking import take_along_axis
 from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
-from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import adjoint, swap
-from olympus_core.tracer import Array
 
 __all__ = [
     "cholesky",
@@ -36,28 +36,28 @@ __all__ = [
 
 
 class QRResult(NamedTuple):
-    """What `qr` gives: Q R is the matrix."""
+    """The result of `qr`: Q R is the matrix."""
 
     Q: Array
     R: Array
 
 
 class EigResult(NamedTuple):
-    """What `eig` gives: column i of the vectors goes with value i."""
+    """The result of `eig`: column i of the vectors is the eigenvector of value i."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EighResult(NamedTuple):
-    """What `eigh` gives: column i of the vectors goes with value i."""
+    """The result of `eigh`: column i of the vectors is the eigenvector of value i."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class SVDResult(NamedTuple):
-    """What `svd` gives: U diag(S) Vh is the matrix."""
+    """The result of `svd`: U diag(S) Vh is the matrix."""
 
     U: Array
     S: Array
@@ -65,7 +65,7 @@ class SVDResult(NamedTuple):
 
 
 def inexact(name: str, x: ArrayLike, *, square: bool = False) -> Any:
-    """Matrices as floats or complex numbers; raises ShapeError, for function `name`, for others."""
+    """Return matrices as floats or complex; raise ShapeError, naming `name`, for other arrays."""
     x, _ = operand(name, x)
     (x,) = promote_inexact(x)
     return linalg.matrices(name, x, square=square)
@@ -73,9 +73,9 @@ def inexact(name: str, x: ArrayLike, *, square: bool = False) -> Any:
 
 @composite(static_argnames=("upper", "symmetrize_input"))
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """The lower triangular L with L L^H = a, or its adjoint if `upper`; NaN where there is none.
+    """Return the lower triangular L with L L^H = a, or its adjoint if `upper`; NaN if none.
 
-    symmetrize_input: take (a + a^H) / 2; if False, a's lower triangle is read alone.
+    symmetrize_input: use (a + a^H) / 2; if False, only a's lower triangle is read.
 
     Raises ShapeError for matrices that are not square.
 
@@ -103,11 +103,11 @@ def qr(a: ArrayLike, mode: str) -> Array | QRResult: ...
 
 @composite(static_argnames=("mode",))
 def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
-    """Q with orthonormal columns and upper triangular R, Q R = a of (..., m, n).
+    """Return Q with orthonormal columns and upper triangular R, Q R = a of (..., m, n).
 
     mode: "reduced" (Q (..., m, k) and R (..., k, n), k = min(m, n)), "complete" (Q (..., m, m) and
     R (..., m, n)), "r" (R alone, reduced), or "raw" (LAPACK's reflectors, transposed, and their
-    factors).  Raises ArgumentError for another.
+    factors).  Raises ArgumentError for another mode.
 
     >>> q, r = qr(asarray([[3.0, 1.0], [4.0, 2.0]]))
     >>> abs(r[0, 0])
@@ -125,7 +125,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
 @composite()
 def eig(a: ArrayLike) -> EigResult:
-    """The eigenvalues and the eigenvectors, as columns, of square matrices; both are complex.
+    """Return the eigenvalues and the eigenvectors, as columns, of square matrices, both complex.
 
     The vectors have no derivative; see `lax.linalg.eig`.  Raises ShapeError for matrices that are
     not square.
@@ -136,7 +136,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 @composite()
 def eigvals(a: ArrayLike) -> Array:
-    """The eigenvalues of square matrices, complex, in no order; see `eig`.
+    """Return the eigenvalues of square matrices, complex, unordered; see `eig`.
 
     >>> eigvals(asarray([[0.0, 1.0], [-1.0, 0.0]]))
     Array([0.+1.j, 0.-1.j], dtype=complex64)
@@ -147,9 +147,9 @@ def eigvals(a: ArrayLike) -> Array:
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
-    """The eigenvalues, rising, and the eigenvectors, as columns, of Hermitian matrices.
+    """Return the ascending eigenvalues and the eigenvectors, as columns, of Hermitian matrices.
 
-    symmetrize_input: take (a + a^H) / 2; if False, the lower triangle is read alone, or the upper
+    symmetrize_input: use (a + a^H) / 2; if False, only the lower triangle is read, or the upper
     one if UPLO is "U".
 
     Raises ArgumentError for another UPLO, ShapeError for matrices that are not square.
@@ -166,7 +166,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues of Hermitian matrices, rising; see `eigh`."""
+    """Return the ascending eigenvalues of Hermitian matrices; see `eigh`."""
     values: Array = eigh(a, UPLO, symmetrize_input).eigenvalues
     return values
 
@@ -220,13 +220,13 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array | SVDResult:
-    """U diag(S) Vh = a with orthonormal columns in U and rows in Vh, and S falling.
+    """Return U, S and Vh with U diag(S) Vh = a, orthonormal U and Vh, and descending S.
 
     full_matrices: U is (..., m, m) and Vh (..., n, n) for a of (..., m, n); if False, (..., m, k)
     and (..., k, n) with k = min(m, n).
     hermitian: a is Hermitian, and is decomposed by `eigh`.
 
-    Returns U, S (real) and Vh; S alone without `compute_uv`.  Raises ArgumentError for a part of
+    Returns U, S (real) and Vh; S alone without `compute_uv`.  Raises ArgumentError for a subset of
     the singular values.
 
     >>> svd(asarray([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
@@ -245,7 +245,7 @@ def svd(
 
 
 def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> Array | SVDResult:
-    """The eigenvalues' magnitudes, falling; a negative one turns the vector on the right."""
+    """Return the eigenvalues' magnitudes, descending; a negative one flips the right vector."""
     v, w = linalg.eigh(a, subset_by_index=subset)
     order = argsort(abs_(w), axis=-1, descending=True)
     w = take_along_axis(w, order, axis=-1)
@@ -257,6 +257,6 @@ def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> 
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """The singular values of matrices, falling."""
+    """Return the singular values of matrices, descending."""
     values: Array = svd(x, compute_uv=False)
     return values

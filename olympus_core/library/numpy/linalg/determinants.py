@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError
 from olympus_core.control.custom_jvp import custom_jvp
-from olympus_core.errors import ArgumentError
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.fills import ones, zeros_like
 from olympus_core.library.numpy.creation.ranges import arange
@@ -25,8 +28,6 @@ from olympus_core.library.numpy.reductions.sums import prod
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike
-from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import (
     diagonal,
     eye,
@@ -35,7 +36,6 @@ from olympus_core.primitives.linalg.algebra import (
     swap,
     take_rows,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "det",
@@ -44,14 +44,14 @@ __all__ = [
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` gives: sign * exp(logabsdet) is the determinant."""
+    """The result of `slogdet`: sign * exp(logabsdet) is the determinant."""
 
     sign: Any
     logabsdet: Any
 
 
 def _parity(pivots: Any, like: Any) -> Any:
-    """1 or -1, of like's dtype, as the number of row swaps is even or odd."""
+    """Return 1 for an even number of row swaps and -1 for an odd one, in like's dtype."""
     swapped = pivots != arange(pivots.shape[-1], dtype=pivots.dtype)
     odd = convert(sum_(swapped, axis=-1), np.dtype("int32")) % 2
     return convert(1 - 2 * odd, get_aval(like).dtype)
@@ -59,7 +59,7 @@ def _parity(pivots: Any, like: Any) -> Any:
 
 @custom_jvp
 def _slogdet(a: Any, factors: Any, pivots: Any, order: Any) -> tuple[Any, Any]:
-    """The sign and the logarithm by a's LU factors; the derivative by a's inverse."""
+    """Return the sign and the logarithm by a's LU factors; the derivative uses a's inverse."""
     diagonals = diagonal(factors)
     size = abs_(diagonals)
     phases = sign(diagonals)
@@ -68,10 +68,10 @@ def _slogdet(a: Any, factors: Any, pivots: Any, order: Any) -> tuple[Any, Any]:
 
 @_slogdet.defjvp
 def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """d log det a = trace(a^-1 da), its imaginary part turning the sign."""
+    """Compute d log det a = trace(a^-1 da); its imaginary part rotates the sign."""
     a, factors, _, order = primals
     phase, logarithm = _slogdet(*primals)
-    # the inverse depends on no tangent, and so is computed once
+    # the inverse depends on no tangent, and so is computed only once
     inverse = swap(solve_factored(a, factors, order, eye(a)))
     change = sum_(tangents[0] * inverse, axis=(-2, -1))
     if dtypes.kind(get_aval(a).dtype) != "c":
@@ -82,9 +82,9 @@ def _slogdet_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
 
 @composite(static_argnames=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """The sign and the logarithm of the magnitude of the determinants of square matrices.
+    """Return the sign and the logarithm of the magnitude of the determinants of square matrices.
 
-    method: "lu" (the default) or "qr", which real matrices alone have; the results agree.
+    method: "lu" (the default) or "qr", for real matrices only; the results agree.
 
     Raises ShapeError for matrices that are not square, ArgumentError for another method.
 
@@ -99,7 +99,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 
 def _adjugate(a: Any) -> tuple[Any, Any]:
-    """The determinant, and the adjugate, det(a) a^-1, that singular matrices have too.
+    """Return the determinant and the adjugate, det(a) a^-1, which exists for singular matrices too.
 
     With L U = P a and p the product of U's diagonal but its last element, the last row of
     p U'^-1 does not divide by that element.  So it is replaced by 1 / p, and the other rows of the
@@ -127,13 +127,13 @@ def _det(a: Any) -> Any:
 
 @_det.defjvp
 def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """d det a = trace(adj(a) da)."""
+    """Compute d det a = trace(adj(a) da)."""
     determinant, adjugate = _adjugate(*primals)
     return determinant, sum_(tangents[0] * swap(adjugate), axis=(-2, -1))
 
 
 def _expanded(a: Any) -> Any:
-    """The determinant of 1, 2 or 3 rows by Leibniz's formula."""
+    """Return the determinant of 1, 2 or 3 rows by Leibniz's formula."""
     n = a.shape[-1]
     if n == 1:
         return a[..., 0, 0]
@@ -147,7 +147,7 @@ def _expanded(a: Any) -> Any:
 
 @composite()
 def det(a: ArrayLike) -> Array:
-    """The determinants of square matrices; their derivatives hold for singular ones as well.
+    """Return the determinants of square matrices; the derivatives of singular ones are correct too.
 
     Raises ShapeError for matrices that are not square.
 

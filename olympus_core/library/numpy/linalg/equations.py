@@ -1,4 +1,4 @@
-"""Linear equations, inverses, and what singular values tell: `solve`, `lstsq`, `matrix_rank`.
+"""Linear equations, inverses, and results of singular values: `solve`, `lstsq`, `matrix_rank`.
 
 Matrices are the last two axes of arrays; integers become floats.
 """
@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.control.custom_jvp import custom_jvp
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.linalg import symmetrized
@@ -34,9 +36,7 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.solving import inverse, solve_each
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.linalg.algebra import adjoint, conj, dot, solve_by_lu
-from olympus_core.tracer import Array
 
 __all__ = [
     "cond",
@@ -52,11 +52,11 @@ __all__ = [
 
 @composite()
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """x with a x = b, for square matrices a of (..., m, m), by LU decomposition.
+    """Solve a x = b for x, for square matrices a of (..., m, m), by LU decomposition.
 
     b: a vector (m,), or matrices (..., m, k); the batch axes broadcast.
 
-    Raises ShapeError where the shapes do not fit.
+    Raises ShapeError if the shapes do not match.
 
     >>> solve(asarray([[2.0, 0.0], [0.0, 4.0]]), asarray([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
@@ -68,7 +68,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @composite()
 def inv(a: ArrayLike) -> Array:
-    """The inverses of square matrices; to solve equations, `solve` is quicker and more exact.
+    """Return the inverses of square matrices; for equations `solve` is faster and more exact.
 
     Raises ShapeError for matrices that are not square.
 
@@ -80,9 +80,9 @@ def inv(a: ArrayLike) -> Array:
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """The inverse of `a` as a linear map, from its axes after `ind` to its first `ind` axes.
+    """Return the inverse of `a` as a linear map, from its axes after `ind` to its first `ind` axes.
 
-    Raises ArgumentError for `ind` below 1, ShapeError where these have different sizes.
+    Raises ArgumentError for `ind` below 1, ShapeError if the sizes of both groups differ.
     """
     a, _ = operand("tensorinv", a)
     shape, count = shape_of(a), operator.index(ind)
@@ -98,9 +98,9 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """x with tensordot(a, x, x.ndim) = b; `axes` of a are moved to its end first.
+    """Solve tensordot(a, x, x.ndim) = b for x; `axes` of a are moved to its end first.
 
-    Raises ShapeError where the shapes do not fit.
+    Raises ShapeError if the shapes do not match.
     """
     (a, _), (b, _) = operand("tensorsolve", a), operand("tensorsolve", b)
     if axes is not None:
@@ -135,12 +135,12 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Array:
-    """How many singular values of matrices are above `rtol`.
+    """Return the number of singular values of matrices that are above `rtol`.
 
     rtol: by default the greatest singular value times max(m, n) times the dtype's epsilon; `tol`
-    is another name of it.  Of a vector or a number the rank is 1, or 0 where it is zero.
+    is another name of it.  The rank of a vector or a number is 1, or 0 if it is zero.
 
-    Raises ArgumentError where both are given.
+    Raises ArgumentError if both are given.
     """
     bound = _one_of("matrix_rank", rtol, tol, "'rtol' and 'tol'")
     x, aval = operand("matrix_rank", M)
@@ -159,12 +159,12 @@ def pinv(
     *,
     rcond: ArrayLike | None = None,
 ) -> Array:
-    """The pseudo-inverses (..., n, m) of matrices (..., m, n), by their singular values.
+    """Return the pseudo-inverses (..., n, m) of matrices (..., m, n), by their singular values.
 
     rtol: singular values below it times the greatest count as zero; by default 10 max(m, n) times
     the dtype's epsilon; `rcond` is another name of it.  hermitian: a is Hermitian.
 
-    Raises ArgumentError where both are given.
+    Raises ArgumentError if both are given.
 
     >>> pinv(asarray([[2.0, 0.0], [0.0, 0.0]]))
     Array([[0.5, 0. ],
@@ -196,7 +196,7 @@ def _pinv(a: Any, bound: Any) -> Any:
 
 @_pinv.defjvp
 def _pinv_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P.
+    """Compute dP = -P dA P + P P^H dA^H (I - A P) + (I - P A) dA^H P^H P.
 
     Source: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least
     squares problems whose variables separate", SIAM J. Numer. Anal. 10 (1973).
@@ -214,7 +214,7 @@ def _pinv_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any
 
 @composite()
 def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
-    """The solution, the rank and the singular values."""
+    """Return the solution, the rank and the singular values."""
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None:
         bound: ArrayLike = _epsilon(s) * max(shape_of(a))
@@ -235,14 +235,14 @@ def _residuals(a: Any, x: Any, b: Any) -> Any:
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """x of least |a x - b|, and of those the shortest, by the singular values of a, (m, n).
+    """Return the shortest x of least |a x - b|, by the singular values of a, (m, n).
 
     b: (m,), or (m, k) for k right-hand sides.  rcond: singular values below it times the greatest
-    count as zero; by default max(m, n) times the dtype's epsilon.  numpy_resid: give no residuals
-    where NumPy gives none, for which the rank must be known, so not under `jit`.
+    count as zero; by default max(m, n) times the dtype's epsilon.  numpy_resid: return no residuals
+    in the cases of NumPy; this needs a known rank, and so is not possible under `jit`.
 
     Returns x, the squared residuals (k,), the rank, and the singular values.  Raises ShapeError
-    where the shapes do not fit.
+    if the shapes do not match.
     """
     (a, left), (b, right) = operand("lstsq", a), operand("lstsq", b)
     if left.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != left.shape[0]:
@@ -267,11 +267,11 @@ def lstsq(
 
 @composite(static_argnames=("p",))
 def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
-    """The condition number of matrices in a norm: that of the matrix times that of its inverse.
+    """Return the condition number of matrices: the norm times the norm of the inverse.
 
     p: an order of `norm`, or None or 2 for the greatest singular value over the least.
 
-    Raises ShapeError for matrices that are empty, or not square where p needs an inverse.
+    Raises ShapeError for matrices that are empty, or not square if p needs an inverse.
     """
     x = inexact("cond", x)
     shape = shape_of(x)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
@@ -22,8 +24,6 @@ from olympus_core.library.numpy.reductions.sums import min as min_
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "matrix_norm",
@@ -35,7 +35,7 @@ Axes = tuple[int, ...]
 
 
 def _squares(x: Any) -> Any:
-    """|x|**2 as a real array."""
+    """Return |x|**2 as a real array."""
     if dtypes.kind(get_aval(x).dtype) == "c":
         return x.real * x.real + x.imag * x.imag
     return x * x
@@ -82,7 +82,7 @@ def _matrix(x: Any, order: Any, axes: Axes, keepdims: bool) -> Array:
 
 
 def _of_singular_values(x: Any, order: Any, axes: Axes) -> Any:
-    """Their sum, the greatest or the least."""
+    """Return the sum, the greatest or the least of the singular values."""
     s = svdvals(moveaxis(x, axes, (-2, -1)))
     if order == "nuc":
         return sum_(s, axis=-1)
@@ -96,13 +96,13 @@ def norm(
     axis: int | tuple[int, ...] | None = None,
     keepdims: bool = False,
 ) -> Array:
-    """The norm of vectors (along one axis) or matrices (over two); of all elements by default.
+    """Return the norm of vectors (one axis) or matrices (two axes); by default of all elements.
 
     Orders of vectors: a number p for sum(|x|**p)**(1/p), 2 by default; inf and -inf for the
-    extrema of |x|; 0 for how many are not 0.  Of matrices: "fro" by default, 1 and -1 for the
-    extrema of the columns' sums of |x|, inf and -inf for the rows'; 2 and -2 for the extrema of the
-    singular values, "nuc" for their sum.  Raises ArgumentError for another order, ShapeError for
-    more axes than two.
+    extrema of |x|; 0 for the number of nonzero elements.  Orders of matrices: "fro" by default, 1
+    and -1 for the extrema of the columns' sums of |x|, inf and -inf for the rows'; 2 and -2 for the
+    extrema of the singular values, "nuc" for their sum.  Raises ArgumentError for another order,
+    ShapeError for more axes than two.
 
     >>> norm(asarray([3.0, 4.0]))
     Array(5., dtype=float32)
@@ -131,7 +131,7 @@ def vector_norm(
     keepdims: bool = False,
     ord: int | float | str | None = 2,
 ) -> Array:
-    """The norm of the vectors along one axis or several, of all elements by default; see `norm`."""
+    """Return the norm of vectors along one axis or several, by default all; see `norm`."""
     x, aval = operand("vector_norm", x)
     (x,) = promote_inexact(x)
     axes = tuple(range(aval.ndim)) if axis is None else canonical_axes(axis, aval.ndim)
@@ -142,5 +142,5 @@ def vector_norm(
 def matrix_norm(
     x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro"
 ) -> Array:
-    """The norm of the matrices in the last two axes; see `norm`."""
+    """Return the norm of the matrices in the last two axes; see `norm`."""
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))

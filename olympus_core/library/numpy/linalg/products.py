@@ -1,4 +1,4 @@
-"""Products and powers of matrices, as `olympus.numpy.linalg` has them."""
+"""Products and powers of matrices, with the signatures of `olympus.numpy.linalg`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.dot import PrecisionLike
@@ -18,8 +20,6 @@ from olympus_core.library.numpy.manipulation.shapes import broadcast_to, reshape
 from olympus_core.library.numpy.products import matmul
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import check_arrays
-from olympus_core.library.typing import ArrayLike, DTypeLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "cross",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The products of each element of the vector `x1` and each of the vector `x2`."""
+    """Return the products of each element of the vector `x1` and each of the vector `x2`."""
     (x1, _), (x2, _) = operand("outer", x1), operand("outer", x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         raise ShapeError(f"outer needs vectors, and got shapes {shape_of(x1)} and {shape_of(x2)}")
@@ -41,7 +41,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """The cross product of vectors of three elements along an axis."""
+    """Return the cross product of vectors of three elements along an axis."""
     avals = [operand("cross", x)[1] for x in (x1, x2)]
     sizes = {a.shape[canonical_axis(axis, a.ndim, "the axis of cross")] for a in avals}
     if sizes != {3}:
@@ -58,25 +58,25 @@ def tensordot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The sums of products over axes of two arrays; see `numpy.tensordot`."""
+    """Return the sums of products over axes of two arrays; see `numpy.tensordot`."""
     return matmul.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """The sum of the diagonal `offset` of the matrices in the last two axes."""
+    """Return the sum of the diagonal `offset` of the matrices in the last two axes."""
     return matrices.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """The diagonal `offset` of the matrices in the last two axes."""
+    """Return the diagonal `offset` of the matrices in the last two axes."""
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 @composite(static_argnames=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """The n-th power of square matrices, by repeated squaring; of their inverses if n < 0.
+    """Return the n-th power of square matrices, by repeated squaring; of the inverses if n < 0.
 
     Raises ShapeError for matrices that are not square.
 
@@ -103,7 +103,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Where to split each run of matrices, the i-th sizes[i] x sizes[i + 1], to multiply least."""
+    """Return the cheapest split of each run of matrices; matrix i is sizes[i] x sizes[i + 1]."""
     count = len(sizes) - 1
     cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}
@@ -120,7 +120,7 @@ def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
-    """The product of matrices, in the order of fewest multiplications; the ends may be vectors.
+    """Return the product of matrices in the cheapest order; the first and last may be vectors.
 
     Raises ShapeError for fewer than two arrays.
     """

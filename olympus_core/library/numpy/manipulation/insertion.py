@@ -1,4 +1,4 @@
-"""Inserting and deleting elements: `insert` and `delete`."""
+"""Insertion and deletion of elements: `insert` and `delete`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.errors import ConcretizationError, IndexingError
+from olympus_core.base import dtypes
+from olympus_core.base.errors import ConcretizationError, IndexingError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.cumulative import cumsum
@@ -22,9 +24,7 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import broadcast_shapes, convert
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.primitives.shape import iota_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "delete",
@@ -35,7 +35,7 @@ _INT32 = np.dtype("int32")
 
 
 def _flat(name: str, arr: Any, axis: int | None) -> tuple[Array, int]:
-    """The array and the axis to work along: the flattened array, for None."""
+    """Return the array and the axis to operate along: the flattened array, for None."""
     arr, aval = operand(name, arr)
     if axis is None:
         return ravel(arr), 0
@@ -50,10 +50,10 @@ def delete(
     *,
     assume_unique_indices: bool = False,
 ) -> Array:
-    """The array without the elements at an index, indices, or a slice along an axis.
+    """Return the array without the elements at an index, indices, or a slice along an axis.
 
-    With axis None the array is flattened.  Indices that are traced need
-    `assume_unique_indices=True` (ConcretizationError): how many are left depends on it.
+    With axis None the array is flattened.  Traced indices need `assume_unique_indices=True`
+    (ConcretizationError), because the number of remaining elements depends on it.
 
     >>> delete(asarray([1, 2, 3]), 1)
     Array([1, 3], dtype=int32)
@@ -88,7 +88,7 @@ def insert(
     values: ArrayOrKeys,
     axis: int | None = None,
 ) -> Array:
-    """The array with `values` before the elements at an index, indices, or a slice along an axis.
+    """Return the array with `values` inserted before an index, indices, or a slice of an axis.
 
     With axis None the array is flattened.
 
@@ -102,14 +102,14 @@ def insert(
     index, new = asarray(obj), array(values, a.dtype, copy=False, ndmin=a.ndim)
     if index.ndim > 1 or (index.size and dtypes.kind(index.dtype) not in "iu"):
         raise IndexingError(f"insert needs integers in one dimension: got {index.aval.long_name()}")
-    if not index.shape:  # NumPy: at one place, a whole block along its first axis goes in
+    if not index.shape:  # as in NumPy, one index inserts a whole block along its first axis
         new = moveaxis(new, 0, place)
     return _inserted(moveaxis(a, place, 0), ravel(index), moveaxis(new, place, 0), place)
 
 
 @composite(static_argnames=("axis",))
 def _inserted(a: Any, index: Any, new: Any, axis: int) -> Array:
-    """The rows of `new` before those rows of `a`; the rows go to `axis` in the end."""
+    """Insert the rows of `new` before those rows of `a`; then move the rows to `axis`."""
     length, count = a.shape[0], broadcast_shapes(index.shape, new.shape[:1])[0]
     new = broadcast_to(new, (count, *a.shape[1:]))
     index = convert(clip(choose("insert", index < 0, index + length, index), 0, length), _INT32)

@@ -1,4 +1,4 @@
-"""Joining arrays: `concatenate`, `stack`, `block`, `append`.
+"""Joining of arrays: `concatenate`, `stack`, `block`, `append`.
 
 The arrays are promoted to one dtype.
 """
@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import shape_of
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.base.avals import shape_of
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayOrKeys, ArraysOrKeys, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax import slicing as lax
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
@@ -25,9 +27,7 @@ from olympus_core.library.numpy.manipulation.shapes import (
 from olympus_core.library.operands import reject_out
 from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayOrKeys, ArraysOrKeys, DTypeLike
 from olympus_core.primitives.joining import concatenate_p, stack_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "append",
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
-    """The arrays of a sequence, or the rows of one array, in one dtype."""
+    """Return the arrays of a sequence, or the rows of one array, in one dtype."""
     if isinstance(arrays, (Array, np.ndarray)):
         if not shape_of(arrays):
             raise ShapeError(f"{name} needs a sequence of arrays, and got one without dimensions")
@@ -70,9 +70,10 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 def concatenate(
     arrays: ArraysOrKeys, axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """The arrays one after the other along an axis; with axis None, each is flattened first.
+    """Join the arrays along an axis; with axis None, each is flattened first.
 
-    They agree in shape but for that axis (ShapeError), and are promoted to one dtype or `dtype`.
+    They must have one shape except for that axis (ShapeError), and are promoted to one dtype or
+    `dtype`.
 
     >>> concatenate([asarray([1, 2]), asarray([3])])
     Array([1, 2, 3], dtype=int32)
@@ -92,7 +93,7 @@ def concatenate(
 
 @structural()
 def concat(arrays: ArraysOrKeys, /, *, axis: int | None = 0) -> Array:
-    """The arrays one after the other along an axis; see `concatenate`."""
+    """Join the arrays along an axis; see `concatenate`."""
     return concatenate(arrays, axis)
 
 
@@ -103,7 +104,7 @@ def stack(
     out: None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Arrays of one shape (ShapeError) side by side along a new axis.
+    """Stack arrays of one shape (ShapeError) along a new axis.
 
     >>> stack([asarray([1, 2]), asarray([3, 4])], axis=1)
     Array([[1, 3],
@@ -118,26 +119,26 @@ def stack(
 
 @structural()
 def hstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
-    """The arrays side by side along axis 1, or axis 0 where they are vectors or scalars."""
+    """Join the arrays along axis 1, or along axis 0 if they are vectors or scalars."""
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
 @structural()
 def vstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
-    """The arrays on top of each other along axis 0; vectors are rows."""
+    """Join the arrays along axis 0; vectors become rows."""
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
 @structural()
 def dstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
-    """The arrays one behind the other along axis 2."""
+    """Join the arrays along axis 2."""
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
 @structural()
 def column_stack(tup: ArraysOrKeys) -> Array:
-    """The arrays side by side as columns; vectors are columns."""
+    """Join the arrays along axis 1; vectors become columns."""
     arrays = [asarray(x) for x in tup]
     columns = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in arrays]
     return concatenate(columns, 1)
@@ -145,7 +146,7 @@ def column_stack(tup: ArraysOrKeys) -> Array:
 
 @structural()
 def block(arrays: ArrayOrKeys | list[Any]) -> Array:
-    """One array of nested lists of blocks: the innermost lists run along the last axis.
+    """Join nested lists of blocks to one array: the innermost lists are along the last axis.
 
     >>> block([[np.ones((1, 1)), np.zeros((1, 2))]])
     Array([[1., 0., 0.]], dtype=float32)
@@ -157,7 +158,7 @@ def block(arrays: ArrayOrKeys | list[Any]) -> Array:
 
 
 def _block(blocks: Any) -> tuple[Array, int]:
-    """The array of nested lists, and the axis, from the end, that the next level joins."""
+    """Return the array of nested lists, and the axis, from the end, that the next level joins."""
     if not isinstance(blocks, list):
         check_arrays("block", blocks)
         return atleast_1d(blocks), 1
@@ -172,5 +173,5 @@ def _block(blocks: Any) -> tuple[Array, int]:
 
 @structural(0, 1)
 def append(arr: ArrayOrKeys, values: ArrayOrKeys, axis: int | None = None) -> Array:
-    """`values` after the elements of `arr` along an axis; with None, both are flattened."""
+    """Join `arr` and `values` along an axis; with None, both are flattened."""
     return concatenate([arr, values], axis)

@@ -12,9 +12,11 @@ from typing import Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import pad as lax_pad
@@ -35,8 +37,6 @@ from olympus_core.library.numpy.reductions.sums import max as max_
 from olympus_core.library.numpy.reductions.sums import min as min_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike, NestedArrayLike
-from olympus_core.tracer import Array, Tracer
 from olympus_core.transforms.vmapping import vmap
 
 __all__ = [
@@ -46,7 +46,7 @@ __all__ = [
 
 Pair = tuple[Any, Any]
 
-#: what is added: a number, a pair for before and after, one or a pair for each axis, or by axis
+#: the widths of padding: a number, a pair (before, after), one or a pair for each axis, or a dict
 PadWidth: TypeAlias = (
     "ArrayLike | Sequence[SupportsIndex | Sequence[SupportsIndex]] "
     "| Mapping[int, SupportsIndex | tuple[SupportsIndex, SupportsIndex]]"
@@ -57,7 +57,7 @@ Pairs = tuple[Pair, ...]
 
 
 def _sides(name: str, value: Any, ndim: int) -> Pairs:
-    """(before, after) for each axis, of a number, a pair, a pair for each axis, or a dict."""
+    """Return (before, after) of each axis for a number, a pair, a pair for each axis, or a dict."""
     if isinstance(value, dict):
         found: list[Pair] = [(0, 0)] * ndim
         for axis, one in value.items():
@@ -84,7 +84,7 @@ def _edge(x: Array, axis: int, before: int, after: int) -> Array:
 
 
 def _along(x: Array, axis: int, length: int) -> Array:
-    """A slice of length 1 repeated along its axis."""
+    """Return a slice of length 1 repeated along its axis."""
     return broadcast_to(x, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
 
 
@@ -94,7 +94,7 @@ def _joined(before: Array, x: Array, after: Array, axis: int) -> Array:
 
 
 def _mirror(x: Array, axis: int, before: int, after: int, skip: int, odd: bool) -> Array:
-    """Reflections, again and again: of all but the edge (`skip` 1), or of all (0)."""
+    """Reflect repeatedly: all but the edge element (`skip` 1), or all elements (0)."""
     if skip and x.shape[axis] == 1:
         return _edge(x, axis, before, after)
     while before or after:
@@ -227,16 +227,16 @@ def pad(
     mode: str | Callable[..., Any] = "constant",
     **kwargs: Any,
 ) -> Array:
-    """The array with elements added before and after it along its axes.
+    """Return the array with elements added before and after it along its axes.
 
     `pad_width` is a number of elements, a pair (before, after), or one or a pair for each axis,
     known while tracing.  Modes, with their options: "constant" (`constant_values`), "edge",
     "empty", "linear_ramp" (`end_values`), "maximum", "mean", "median", "minimum" (`stat_length`),
     "reflect", "symmetric" (`reflect_type` "even" or "odd"), "wrap".  Or `mode` is a function of a
     vector along an axis, padded with 0, the widths before and after, the axis, and a dict of the
-    options: it gives the vector to put there, and is called once for each axis.
+    options: it returns the new vector, and is called once for each axis.
 
-    Raises ShapeError for widths that do not fit the array, ArgumentError for another mode or
+    Raises ShapeError for widths that do not match the array, ArgumentError for another mode or
     option.
 
     >>> pad(asarray([1, 2]), (1, 2), mode="edge")
@@ -286,9 +286,9 @@ def _hashable(option: Any) -> Any:
 def trim_zeros(
     filt: NestedArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
 ) -> Array:
-    """The array without the zeros at its front ("f") and back ("b") along its axes.
+    """Return the array without the zeros at the start ("f") and end ("b") of its axes.
 
-    Its length depends on the values: raises ConcretizationError under a trace.
+    The length depends on the values: raises ConcretizationError under a trace.
 
     >>> trim_zeros(asarray([0, 1, 2, 0]))
     Array([1, 2], dtype=int32)

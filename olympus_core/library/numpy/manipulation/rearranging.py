@@ -1,12 +1,14 @@
-"""The order of elements along axes: `flip`, `rot90`, `roll`."""
+"""Reordering of elements along axes: `flip`, `rot90`, `roll`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.lax import shape as lax
 from olympus_core.library.lax.slicing import dynamic_slice_in_dim, slice_in_dim
@@ -17,8 +19,6 @@ from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.numpy.manipulation.transposing import swapaxes
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "flip",
@@ -31,7 +31,7 @@ __all__ = [
 
 @structural()
 def flip(m: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
-    """The elements in reverse order along an axis, several, or all.
+    """Reverse the order of elements along an axis, several, or all.
 
     >>> flip(asarray([1, 2, 3]))
     Array([3, 2, 1], dtype=int32)
@@ -43,19 +43,19 @@ def flip(m: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
 
 @structural()
 def fliplr(m: ArrayOrKeys) -> Array:
-    """The elements in reverse order along axis 1."""
+    """Reverse the order of elements along axis 1."""
     return flip(m, 1)
 
 
 @structural()
 def flipud(m: ArrayOrKeys) -> Array:
-    """The elements in reverse order along axis 0."""
+    """Reverse the order of elements along axis 0."""
     return flip(m, 0)
 
 
 @structural()
 def rot90(m: ArrayOrKeys, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """The array turned by `k` quarters in the plane of two axes, from the first to the second.
+    """Rotate the array by `k` times 90 degrees in the plane of two axes, first to second.
 
     >>> rot90(asarray([[1, 2], [3, 4]]))
     Array([[2, 4],
@@ -77,10 +77,10 @@ def rot90(m: ArrayOrKeys, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 def roll(
     a: ArrayOrKeys, shift: ArrayLike | Sequence[ArrayLike], axis: int | Sequence[int] | None = None
 ) -> Array:
-    """The elements moved by `shift` places along an axis (of the flattened array, for None).
+    """Shift the elements by `shift` positions along an axis (None: of the flattened array).
 
-    Those that leave at the end come back at the start.  For several axes there are as many
-    shifts, or one for all.
+    Elements that leave at the end re-enter at the start.  Several axes take one shift each, or one
+    for all.
 
     >>> roll(asarray([1, 2, 3]), 1)
     Array([3, 1, 2], dtype=int32)

@@ -7,17 +7,17 @@ import operator
 from collections.abc import Sequence
 from typing import Any, overload
 
-from olympus_core.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base.avals import Shape, as_sequence, canonical_shape, get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayOrKeys, ShapeLike
 from olympus_core.library import promotion
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.lax import shape as lax
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayOrKeys, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "atleast_1d",
@@ -39,10 +39,10 @@ broadcast_shapes = lax.broadcast_shapes
 def reshape(
     a: ArrayOrKeys, shape: ShapeLike, order: str = "C", *, copy: bool | None = None
 ) -> Array:
-    """The elements of `a` at a new shape, in which one length may be -1: what is left over.
+    """Return the elements of `a` in a new shape; a length of -1 is inferred from the size.
 
-    `order` "F" reads and writes with the first axis changing fastest.  Raises ShapeError where
-    the elements do not fill the shape.
+    `order` "F" reads and writes with the first axis changing fastest.  Raises ShapeError if the
+    elements do not fill the shape.
 
     >>> reshape(asarray([1, 2, 3, 4]), (2, -1))
     Array([[1, 2],
@@ -61,7 +61,8 @@ def reshape(
 
 
 def _sizes(shape: Any, have: Shape, size: int) -> Shape:
-    if shape.__class__ is tuple and -1 not in shape:
+    is_traced = any(isinstance(n, Tracer) for n in as_sequence(shape))  # has no -1 to replace
+    if is_traced or (shape.__class__ is tuple and -1 not in shape):
         return canonical_shape(shape, "the shape of reshape")
     sizes = [operator.index(n) for n in as_sequence(shape)]
     if sizes.count(-1) > 1:
@@ -82,13 +83,13 @@ def _fortran(a: Any, sizes: Shape) -> Array:
 
 @structural()
 def ravel(a: ArrayOrKeys, order: str = "C") -> Array:
-    """The elements of `a` in one dimension, in row-major order (column-major for "F")."""
+    """Return the elements in one dimension, in row-major order (column-major for "F")."""
     return reshape(a, (math.prod(shape_of(a)),), order)
 
 
 @structural()
 def expand_dims(a: ArrayOrKeys, axis: int | Sequence[int]) -> Array:
-    """`a` with axes of length 1 inserted, at the positions `axis` of the result.
+    """Return `a` with axes of length 1 inserted, at the positions `axis` of the result.
 
     >>> expand_dims(asarray([1, 2]), 0).shape
     (1, 2)
@@ -99,7 +100,7 @@ def expand_dims(a: ArrayOrKeys, axis: int | Sequence[int]) -> Array:
 
 @structural()
 def squeeze(a: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
-    """`a` without its axes of length 1, or without `axis`, whose length must be 1 (ShapeError)."""
+    """Return `a` without its axes of length 1, or without `axis`, which must have length 1."""
     a, aval = operand("squeeze", a)
     if axis is None:
         return lax.squeeze(a, [i for i, n in enumerate(aval.shape) if n == 1])
@@ -108,7 +109,7 @@ def squeeze(a: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
 
 @structural()
 def broadcast_to(array: ArrayOrKeys, shape: ShapeLike) -> Array:
-    """`array` repeated to `shape` by NumPy's rule; raises ShapeError where it does not fit.
+    """Return `array` broadcast to `shape` by NumPy's rule; raise ShapeError if it is impossible.
 
     >>> broadcast_to(asarray([1, 2]), (2, 2))
     Array([[1, 2],
@@ -121,7 +122,7 @@ def broadcast_to(array: ArrayOrKeys, shape: ShapeLike) -> Array:
 
 @structural(-1)
 def broadcast_arrays(*args: ArrayOrKeys) -> tuple[Array, ...]:
-    """The arrays repeated to the shape that all of them broadcast to; see `broadcast_to`."""
+    """Broadcast the arrays to their common shape; see `broadcast_to`."""
     shape = promotion.broadcast_shapes(*(get_aval(x).shape for x in args))
     return tuple([broadcast_to(x, shape) for x in args])
 
@@ -155,7 +156,7 @@ def atleast_1d(*arys: ArrayOrKeys) -> list[Array]: ...
 
 @structural(-1)
 def atleast_1d(*arys: ArrayOrKeys) -> Array | list[Array]:
-    """Each array with one dimension or more; one array, or a list for several."""
+    """Return each array with one dimension or more; one array, or a list for several."""
     return _at_least("atleast_1d", 1, arys)
 
 
@@ -169,7 +170,7 @@ def atleast_2d(*arys: ArrayOrKeys) -> list[Array]: ...
 
 @structural(-1)
 def atleast_2d(*arys: ArrayOrKeys) -> Array | list[Array]:
-    """Each array with two dimensions or more: a vector becomes a row."""
+    """Return each array with two dimensions or more: a vector becomes a row."""
     return _at_least("atleast_2d", 2, arys)
 
 
@@ -183,5 +184,5 @@ def atleast_3d(*arys: ArrayOrKeys) -> list[Array]: ...
 
 @structural(-1)
 def atleast_3d(*arys: ArrayOrKeys) -> Array | list[Array]:
-    """Each array with three dimensions or more: (n,) to (1, n, 1), and (m, n) to (m, n, 1)."""
+    """Return each array with three dimensions or more: (n,) is (1, n, 1), (m, n) is (m, n, 1)."""
     return _at_least("atleast_3d", 3, arys)

@@ -1,4 +1,4 @@
-"""Splitting arrays: `split`, `array_split`, `unstack`."""
+"""Splitting of arrays: `split`, `array_split`, `unstack`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax import slicing as lax
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys
-from olympus_core.tracer import Array
 
 __all__ = [
     "array_split",
@@ -28,7 +28,7 @@ __all__ = [
 
 @structural()
 def unstack(x: ArrayOrKeys, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of `x` along an axis, without that axis; the reverse of `stack`."""
+    """Return the slices of `x` along an axis, without that axis; the inverse of `stack`."""
     x, aval = operand("unstack", x)
     if not aval.shape:
         raise ShapeError("unstack needs an array with dimensions, and got a scalar")
@@ -39,9 +39,9 @@ def unstack(x: ArrayOrKeys, /, *, axis: int = 0) -> tuple[Array, ...]:
 def split(
     ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
-    """Parts of an array along an axis: so many of equal length, or cut before given indices.
+    """Split an array along an axis: into a number of equal parts, or before given indices.
 
-    Raises ShapeError where the parts cannot be of equal length.
+    Raises ShapeError if equal parts are impossible.
 
     >>> split(asarray([1, 2, 3, 4]), 2)
     [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
@@ -53,7 +53,7 @@ def split(
 def array_split(
     ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
-    """As `split`; where the length does not divide, the first parts are longer by one."""
+    """Split like `split`; if the length is not divisible, the first parts are longer by one."""
     return _split("array_split", ary, indices_or_sections, axis, even=False)
 
 
@@ -76,24 +76,24 @@ def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Ar
 
 
 def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Array]:
-    """Parts that overlap, as indices out of order have them."""
+    """Return parts that overlap, for indices that are not sorted."""
     bounds = zip(starts, sizes, strict=True)
     return [lax.slice_in_dim(x, a, a + n, axis=axis) for a, n in bounds]
 
 
 @structural()
 def hsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """Parts along axis 1, or axis 0 of a vector; see `split`."""
+    """Split along axis 1, or axis 0 of a vector; see `split`."""
     return split(ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1)
 
 
 @structural()
 def vsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """Parts along axis 0; see `split`."""
+    """Split along axis 0; see `split`."""
     return split(ary, indices_or_sections, 0)
 
 
 @structural()
 def dsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """Parts along axis 2; see `split`."""
+    """Split along axis 2; see `split`."""
     return split(ary, indices_or_sections, 2)

@@ -1,6 +1,6 @@
 """Repetitions of elements and arrays: `tile`, `repeat`, `resize`.
 
-The shape of a result follows from arguments that Python knows.
+The arguments that determine the shape of the result must be known while tracing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import canonical_shape, shape_of
-from olympus_core.errors import ConcretizationError, ShapeError
+from olympus_core.base.avals import canonical_shape, shape_of
+from olympus_core.base.errors import ConcretizationError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ShapeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import shape as lax
@@ -23,9 +25,7 @@ from olympus_core.library.numpy.indexing.reading import getitem
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_dims, ravel, reshape
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys, ShapeLike
 from olympus_core.primitives.shape import broadcast_in_dim_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "repeat",
@@ -38,7 +38,7 @@ _INT32 = np.dtype("int32")
 
 @structural()
 def tile(A: ArrayOrKeys, reps: ShapeLike) -> Array:
-    """The array repeated `reps[i]` times along axis i; the last axes, if there are fewer.
+    """Repeat the array `reps[i]` times along axis i; along the last axes, if `reps` is shorter.
 
     >>> tile(asarray([1, 2]), (2, 2))
     Array([[1, 2, 1, 2],
@@ -59,11 +59,11 @@ def repeat(
     *,
     total_repeat_length: int | None = None,
 ) -> Array:
-    """Each element along an axis (of the flattened array, for None) repeated.
+    """Repeat each element along an axis (of the flattened array, for None).
 
-    `repeats` is a number, or one for each element.  Where it is traced, the length of the result
-    must be given as `total_repeat_length` (ConcretizationError otherwise): what is more is left
-    out, and what is missing is filled by repeating the last element.
+    `repeats` is a number, or one for each element.  If it is traced, the length of the result must
+    be given as `total_repeat_length` (ConcretizationError otherwise): a longer result is truncated,
+    and a shorter one is filled by repeating the last element.
 
     >>> repeat(asarray([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int32)
@@ -116,7 +116,7 @@ def _dynamic_repeat(a: Any, repeats: Any, axis: int, total: int) -> Array:
 
 @structural()
 def resize(a: ArrayOrKeys, new_shape: ShapeLike) -> Array:
-    """The elements of `a`, again and again, at a new shape.
+    """Return the elements of `a`, repeated as often as needed, in a new shape.
 
     >>> resize(asarray([1, 2]), (3,))
     Array([1, 2, 1], dtype=int32)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.errors import ShapeError
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayOrKeys
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayOrKeys
 from olympus_core.primitives.shape import transpose_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "matrix_transpose",
@@ -25,7 +25,7 @@ __all__ = [
 
 @structural()
 def transpose(a: ArrayOrKeys, axes: Sequence[int] | None = None) -> Array:
-    """`a` with its axes in the order `axes`: reversed, unless given.
+    """Return `a` with its axes in the order `axes`, by default reversed.
 
     Raises ShapeError unless `axes` names each axis once.
 
@@ -47,13 +47,13 @@ def _transposed(a: Any, order: tuple[int, ...]) -> Array:
 
 @structural()
 def permute_dims(a: ArrayOrKeys, /, axes: Sequence[int]) -> Array:
-    """`a` with its axes in the order `axes`."""
+    """Return `a` with its axes in the order `axes`."""
     return transpose(a, axes)
 
 
 @structural()
 def matrix_transpose(x: ArrayOrKeys, /) -> Array:
-    """`x` with its last two axes exchanged; raises ShapeError for fewer than two."""
+    """Return `x` with its last two axes exchanged; raise ShapeError for fewer than two."""
     x, aval = operand("matrix_transpose", x)
     if aval.ndim < 2:
         raise ShapeError(f"matrix_transpose needs two axes, and got {aval.long_name()}")
@@ -62,7 +62,7 @@ def matrix_transpose(x: ArrayOrKeys, /) -> Array:
 
 @structural()
 def swapaxes(a: ArrayOrKeys, axis1: int, axis2: int) -> Array:
-    """`a` with two axes exchanged; raises ShapeError for an axis out of range."""
+    """Return `a` with two axes exchanged; raise ShapeError for an axis out of range."""
     a, aval = operand("swapaxes", a)
     ndim = aval.ndim
     order = list(range(ndim))
@@ -75,7 +75,7 @@ def swapaxes(a: ArrayOrKeys, axis1: int, axis2: int) -> Array:
 def moveaxis(
     a: ArrayOrKeys, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> Array:
-    """`a` with axes moved from the positions `source` to the positions `destination`.
+    """Return `a` with axes moved from the positions `source` to the positions `destination`.
 
     Raises ShapeError for axes out of range or repeated, or of different numbers.
 
@@ -95,10 +95,9 @@ def moveaxis(
 
 @structural()
 def rollaxis(a: ArrayOrKeys, axis: int, start: int = 0) -> Array:
-    """`a` with `axis` moved to before the axis that is at `start`, or behind all for `ndim`.
+    """Return `a` with `axis` moved to before the axis that is at `start`, or last for `ndim`.
 
-    A negative `start` counts from the end, as an axis does.  Raises ShapeError for one that is out
-    of range.
+    A negative `start` counts from the end, like an axis.  Raises ShapeError if it is out of range.
 
     >>> rollaxis(np.zeros((2, 3, 4)), 2, -2).shape
     (2, 4, 3)

@@ -1,25 +1,25 @@
-"""The methods of arrays that give the same bytes or elements in another form: `x.view(...)`."""
+"""Array methods that reinterpret the bytes or rearrange the elements: `x.view(...)`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import DTypeLike, ShapeLike
 from olympus_core.library.numpy.creation.array import requested_dtype
 from olympus_core.library.numpy.elementwise.logic import not_equal
 from olympus_core.library.numpy.manipulation.joining import stack
 from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.numpy.manipulation.transposing import transpose
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import DTypeLike, ShapeLike
 from olympus_core.primitives.elementwise.conversion import (
     bit_width,
     bitcast_convert_type_p,
     complex_p,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "flatten",
@@ -30,10 +30,16 @@ __all__ = [
 
 
 def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
-    """The bytes of the array as another dtype: the last axis gets longer or shorter with its width.
+    """Return the array's bytes as another dtype; another width changes the last axis's length.
 
-    Raises ShapeError where the last axis does not hold a whole number of elements.
+    Raises ShapeError if the last axis is not a whole number of elements, and DTypeError if `dtype`
+    is a shape.
     """
+    if isinstance(dtype, (int, tuple)):
+        raise DTypeError(
+            f"view takes a dtype, and got the size or shape {dtype}",
+            hint="x.reshape(2, -1) gives the array another shape",
+        )
     if type is not None:
         raise ArgumentError("view does not change the class: type must be None")
     if dtype is None or dtypes.dtype(dtype) == self.dtype:
@@ -62,7 +68,7 @@ def _stored_bits(dtype: dtypes.DType) -> int:
 
 
 def _complex_view(x: Array, wanted: dtypes.DType) -> Array:
-    """A complex array is its parts side by side."""
+    """Convert a complex array to its parts side by side, or such parts to a complex array."""
     real = dtypes.to_real(wanted if dtypes.kind(wanted) == "c" else x.dtype)
     if dtypes.kind(x.dtype) == "c":
         parts = stack([x.real, x.imag], axis=-1)
@@ -73,20 +79,20 @@ def _complex_view(x: Array, wanted: dtypes.DType) -> Array:
 
 
 def flatten(self: Array, order: str = "C") -> Array:
-    """The elements in one dimension, in row-major order (column-major for "F")."""
+    """Return the elements in one dimension, in row-major order (column-major for "F")."""
     return ravel(self, order)
 
 
 def reshape_method(
     self: Array, *args: ShapeLike, order: str = "C", copy: bool | None = None
 ) -> Array:
-    """The elements at a new shape, given as one sequence or as one argument a length."""
+    """Return the elements in a new shape, given as one sequence or as one argument a length."""
     shape: Any = args[0] if len(args) == 1 else args
     return reshape(self, shape, order)
 
 
 def transpose_method(self: Array, *args: int | Sequence[int] | None) -> Array:
-    """The array with its axes in the order given, as one sequence or one by one, or reversed."""
+    """Return the array with permuted axes, given as a sequence or one by one, or reversed."""
     if not args or args == (None,):
         return transpose(self)
     axes: Any = args[0] if len(args) == 1 and not hasattr(args[0], "__index__") else args

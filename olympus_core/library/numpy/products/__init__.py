@@ -1,1 +1,1 @@
-"""Products of arrays: what of linear algebra every program may use."""
+"""Products of arrays: the part of linear algebra that every program imports."""

@@ -1,7 +1,7 @@
-"""Einstein's summation: `einsum`, its path, and the products that are one, such as `vecdot`.
+"""Einstein's summation: `einsum`, its path, and products that are one, such as `vecdot`.
 
-A plan is made from subscripts and shapes alone, once for each of them; it is a list of steps on
-the operands.
+A plan depends on subscripts and shapes only, and is made once for each of them; it is a list of
+steps on the operands.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ShapeError, TraceError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ShapeError, TraceError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.operands import operand, reject_out
 from olympus_core.library.promotion import convert, promote_dtypes
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.dot import dot_general_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import conj_p
@@ -29,7 +30,6 @@ from olympus_core.primitives.precision import Params, canonical_precision
 from olympus_core.primitives.reduction import reduce_or_p, reduce_sum_p
 from olympus_core.primitives.shape import copy_p, reshape_p, squeeze_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "einsum",
@@ -45,11 +45,11 @@ Shape = tuple[int, ...]
 Axes = Sequence[int | EllipsisType]
 
 
-class Step(NamedTuple):
-    """One step, on the operands at the places `at` of a list.
+class ContractionStep(NamedTuple):
+    """One step, on the operands at the indices `at` of a list.
 
-    `kind` is "squeeze", "diagonal", "sum" or "transpose" (with axes), whose result takes the
-    operand's place; or "dot" (with dimensions), whose result goes to the end of the list.
+    `kind` is "squeeze", "diagonal", "sum" or "transpose" (with axes), whose result replaces the
+    operand; or "dot" (with dimensions), whose result goes to the end of the list.
     """
 
     kind: str
@@ -58,9 +58,9 @@ class Step(NamedTuple):
 
 
 def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The subscripts as a string, and the operands, of einsum's arguments.
+    """Return the subscripts as a string, and the operands, from einsum's arguments.
 
-    The other form that einsum takes, operands each followed by a list of axes, is turned to it.
+    The other form of arguments, operands each followed by a list of axes, is converted.
     """
     if not arguments:
         raise TraceError("einsum needs subscripts and operands, and got nothing")
@@ -77,7 +77,7 @@ def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def _expanded(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:
-    """The labels of each operand and of the result, with letters in the place of ellipses."""
+    """Return the labels of each operand and of the result, with letters for ellipses."""
     left, arrow, output = subscripts.partition("->")
     terms = left.split(",")
     if len(terms) != len(shapes):
@@ -114,7 +114,7 @@ def _check_labels(subscripts: str, terms: Sequence[str], output: str) -> None:
 
 
 def _sizes(subscripts: str, terms: Sequence[str], shapes: Sequence[Shape]) -> dict[str, int]:
-    """The size of each label; an axis of size 1 stands for one of any size."""
+    """Return the size of each label; an axis of size 1 broadcasts to any size."""
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         own = dict(zip(term, shape, strict=True))
@@ -132,9 +132,9 @@ def _sizes(subscripts: str, terms: Sequence[str], shapes: Sequence[Shape]) -> di
 def _find_path(
     subscripts: str, shapes: Sequence[Shape], optimize: Any = "auto"
 ) -> Sequence[tuple[int, ...]]:
-    """The order of contraction: places of the operands taken in each step.
+    """Return the order of contraction: the indices of the operands of each step.
 
-    `optimize` is what `numpy.einsum_path` takes, or "auto".
+    `optimize` is a value that `numpy.einsum_path` accepts, or "auto".
     """
     if len(shapes) <= 2:
         return [tuple(range(len(shapes)))]
@@ -152,37 +152,37 @@ def _find_path(
 
 
 class _Planner:
-    """The labels of the operands while steps are taken on them."""
+    """The labels of the operands, updated by each step."""
 
     def __init__(self, terms: Sequence[str], output: str) -> None:
         self.labels = list(terms)
         self.output = output
-        self.steps: list[Step] = []
+        self.steps: list[ContractionStep] = []
 
     def prepare(self, i: int, shape: Shape, sizes: dict[str, int]) -> None:
         """Drop the axes of operand i that broadcast, and take diagonals of repeated labels."""
         own = self.labels[i]
         wide = [a for a, (c, n) in enumerate(zip(own, shape, strict=True)) if n != sizes[c]]
         if wide:
-            self.steps.append(Step("squeeze", (i,), tuple(wide)))
+            self.steps.append(ContractionStep("squeeze", (i,), tuple(wide)))
             own = "".join([c for a, c in enumerate(own) if a not in wide])
         for c in [c for c in dict.fromkeys(own) if own.count(c) > 1]:
             while own.count(c) > 1:
                 first, second = own.index(c), own.rindex(c)
-                self.steps.append(Step("diagonal", (i,), (first, second)))
+                self.steps.append(ContractionStep("diagonal", (i,), (first, second)))
                 own = "".join([x for a, x in enumerate(own) if a not in (first, second)]) + c
         self.labels[i] = own
 
     def sum_out(self, i: int, kept: str) -> None:
-        """Sum operand i over the labels that are not kept."""
+        """Sum operand i over the labels that are not in `kept`."""
         own = self.labels[i]
         gone = tuple([a for a, c in enumerate(own) if c not in kept])
         if gone:
-            self.steps.append(Step("sum", (i,), gone))
+            self.steps.append(ContractionStep("sum", (i,), gone))
             self.labels[i] = "".join([c for c in own if c in kept])
 
     def contract(self, i: int, j: int) -> None:
-        """Contract operands i and j over the labels that nothing else needs."""
+        """Contract operands i and j over the labels that no other operand or result has."""
         kept = self.output + "".join(x for n, x in enumerate(self.labels) if n not in (i, j))
         self.sum_out(i, kept + self.labels[j])
         self.sum_out(j, kept + self.labels[i])
@@ -192,30 +192,30 @@ class _Planner:
         batch = [c for c in a if c in b and c in kept]
         summed = [c for c in a if c in b and c not in kept]
         pairs = [(tuple(map(a.index, x)), tuple(map(b.index, x))) for x in (summed, batch)]
-        self.steps.append(Step("dot", (i, j), tuple(pairs)))
+        self.steps.append(ContractionStep("dot", (i, j), tuple(pairs)))
         self.labels = [x for n, x in enumerate(self.labels) if n not in (i, j)] + [joined]
 
     def _joined(self, i: int, j: int, kept: str) -> str:
-        """The labels of the product of operands i and j."""
+        """Return the labels of the product of operands i and j."""
         a, b = self.labels[i], self.labels[j]
         batch = [c for c in a if c in b and c in kept]
         return "".join(batch + [c for c in a if c not in b] + [c for c in b if c not in a])
 
     def finish(self) -> None:
-        """Bring the one operand left to the result's labels."""
+        """Transpose the last operand to the result's labels."""
         self.sum_out(0, self.output)
         order = tuple(map(self.labels[0].index, self.output))
         if order != tuple(range(len(order))):
-            self.steps.append(Step("transpose", (0,), order))
+            self.steps.append(ContractionStep("transpose", (0,), order))
 
 
 @functools.lru_cache(maxsize=2048)
 def _plan(
     subscripts: str, shapes: tuple[Shape, ...], path: tuple[tuple[int, ...], ...]
-) -> tuple[Step, ...]:
-    """The steps that compute an einsum by a path.
+) -> tuple[ContractionStep, ...]:
+    """Return the steps that compute an einsum by a path.
 
-    Raises ShapeError where subscripts and shapes do not fit, TraceError for wrong subscripts.
+    Raises ShapeError if subscripts and shapes do not match, TraceError for wrong subscripts.
     """
     terms, output = _expanded(subscripts, shapes)
     sizes = _sizes(subscripts, terms, shapes)
@@ -225,7 +225,7 @@ def _plan(
     for step in path:
         places = sorted(step)
         planner.contract(places[0], places[1])
-        for before, place in enumerate(places[2:], 2):  # as many have left the list before it
+        for before, place in enumerate(places[2:], 2):  # fewer operands remain before it
             planner.contract(place - before, len(planner.labels) - 1)
     planner.finish()
     return tuple(planner.steps)
@@ -240,15 +240,15 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Sums of products, by Einstein's convention.
+    """Return sums of products, by Einstein's convention.
 
     subscripts: such as "ij,jk->ik", with a letter for each axis of each operand, "..." for
     leading axes that broadcast, and the result's axes after the arrow; without an arrow the
     result has the letters that occur once, in order.  The other form, operands each followed by
-    a list of numbers for its axes, is taken too.  optimize: the order of contraction of more
-    than two operands, as `numpy.einsum_path` takes it.
+    a list of numbers for its axes, is accepted too.  optimize: the order of contraction of more
+    than two operands, as in `numpy.einsum_path`.
 
-    Raises ShapeError where subscripts and shapes do not fit, TraceError for wrong subscripts.
+    Raises ShapeError if subscripts and shapes do not match, TraceError for wrong subscripts.
 
     >>> einsum("bij,bjk->bik", ones((2, 3, 4)), ones((2, 4, 5))).shape
     (2, 3, 5)
@@ -291,7 +291,7 @@ def _cached_path(
     return tuple(_find_path(text, shapes, optimize))
 
 
-def _take(values: list[Any], step: Step, precision: Params, preferred: Any) -> None:
+def _take(values: list[Any], step: ContractionStep, precision: Params, preferred: Any) -> None:
     """Take one step of a plan on the list of operands."""
     kind, at, argument = step
     if kind == "dot":
@@ -317,7 +317,7 @@ def _sum(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
-    """The diagonal of two axes of one size n, as the last axis: every n + 1st element."""
+    """Return the diagonal of two axes of one size n, as the last axis: every (n + 1)th element."""
     shape = shape_of(x)
     rest = tuple([i for i in range(len(shape)) if i not in axes])
     n, sizes = shape[axes[0]], tuple([shape[i] for i in rest])
@@ -344,9 +344,9 @@ def einsum_path(
     *operands: ArrayLike | Axes,
     optimize: bool | str | Sequence[str | Sequence[int]] = "auto",
 ) -> tuple[list[tuple[int, ...]], str]:
-    """The order in which `einsum` contracts its operands, and a description of it.
+    """Return the order in which `einsum` contracts its operands, and a description of it.
 
-    Each pair of the path is places in the list of operands; a result goes to the end of it.
+    Each pair of the path is two indices in the list of operands; a result goes to the end of it.
     """
     text, values = _subscripts_of((subscripts, *operands))
     shapes = tuple(map(shape_of, values))
@@ -364,13 +364,13 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The scalar products of vectors along `axis`, those of `x1` conjugated; the rest broadcasts.
+    """Return the scalar products of vectors along `axis`, with `x1` conjugated; others broadcast.
 
-    Raises ShapeError where the vectors differ in length.
+    Raises ShapeError if the vectors differ in length.
     """
     x1, x2 = (_last(operand("vecdot", x)[0], axis) for x in (x1, x2))
     lengths = shape_of(x1)[-1], shape_of(x2)[-1]
-    if lengths[0] != lengths[1]:  # not even 1: the axis of a product does not broadcast
+    if lengths[0] != lengths[1]:  # also for length 1: the axis of a product does not broadcast
         raise ShapeError(f"vecdot needs vectors of one length, and got {lengths[0]}, {lengths[1]}")
     return einsum(
         "...i,...i->...",
@@ -389,9 +389,9 @@ def matvec(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The products of matrices (..., n, k) with vectors (..., k); leading axes broadcast.
+    """Return the products of matrices (..., n, k) and vectors (..., k); leading axes broadcast.
 
-    Raises ShapeError where the contracted sizes differ.
+    Raises ShapeError if the contracted sizes differ.
     """
     return einsum(
         "...ij,...j->...i",
@@ -410,9 +410,9 @@ def vecmat(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The products of vectors (..., k), conjugated, with matrices (..., k, m).
+    """Return the products of vectors (..., k), conjugated, and matrices (..., k, m).
 
-    Raises ShapeError where the contracted sizes differ.
+    Raises ShapeError if the contracted sizes differ.
     """
     return einsum(
         "...i,...ij->...j",
@@ -428,7 +428,7 @@ def _conj(x: Any) -> Any:
 
 
 def _last(x: Any, axis: int) -> Any:
-    """`x` with an axis moved to the end."""
+    """Return `x` with an axis moved to the end."""
     rank = get_aval(x).ndim
     place = one_axis("vecdot", rank, axis)
     if place == rank - 1:

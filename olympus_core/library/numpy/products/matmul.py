@@ -6,8 +6,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_core.avals import ShapedArray, get_aval, shape_of
-from olympus_core.errors import ShapeError
+from olympus_core.base.avals import ShapedArray, get_aval, shape_of
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.lax.dot import PrecisionLike, canonical_preferred
 from olympus_core.library.operands import operand, reject_out
@@ -17,7 +19,6 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_shapes,
 )
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.dot import DotDimensions, dot_general_p
 from olympus_core.primitives.elementwise.arithmetic import mul_p, neg_p, sub_p
 from olympus_core.primitives.elementwise.conversion import conj_p
@@ -25,7 +26,6 @@ from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.precision import canonical_precision
 from olympus_core.primitives.shape import reshape_p, squeeze_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "cross",
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any, ShapedArray, ShapedArray]:
-    """Two operands in one dtype, and their avals."""
+    """Return two operands in one dtype, and their avals."""
     if not (isinstance(a, Array) and isinstance(b, Array) and a.aval.dtype == b.aval.dtype):
         a, b = promote_dtypes(operand(name, a)[0], operand(name, b)[0])
     return a, b, get_aval(a), get_aval(b)
@@ -49,7 +49,7 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any, ShapedArray, ShapedA
 def contract(
     a: Any, b: Any, dimensions: DotDimensions, precision: Any, preferred_element_type: Any
 ) -> Array:
-    """`dot_general` of operands of one dtype, with the user's precision and dtype."""
+    """Apply `dot_general` to operands of one dtype, with the user's precision and dtype."""
     product: Array = dot_general_p.bind(
         a,
         b,
@@ -62,13 +62,13 @@ def contract(
 
 @functools.cache
 def _unbatched(rank: int, axis: int) -> DotDimensions:
-    """The last axis of an array of a rank with `axis` of another."""
+    """Return the dimensions that contract the last axis of an array of `rank` with `axis`."""
     return ((rank - 1,), (axis,)), ((), ())
 
 
 @functools.cache
 def _batched(rank: int) -> DotDimensions:
-    """Matrix products of two arrays of one rank, for each index of the leading axes."""
+    """Return the dimensions of matrix products of two arrays of one rank, batched over the rest."""
     batch = tuple(range(rank - 2))
     return ((rank - 1,), (rank - 2,)), (batch, batch)
 
@@ -80,12 +80,12 @@ def matmul(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The matrix product of arrays of shapes (..., n, k) and (..., k, m): `a @ b`.
+    """Return the matrix product of arrays of shapes (..., n, k) and (..., k, m): `a @ b`.
 
-    Leading axes broadcast; a vector is a row on the left and a column on the right, and its axis
-    leaves the result.  The result's dtype is `preferred_element_type`, or the promoted one.
+    Leading axes broadcast; a vector is a row on the left and a column on the right, and the result
+    lacks its axis.  The result's dtype is `preferred_element_type`, or the promoted one.
 
-    Raises ShapeError for scalars, or where the contracted sizes differ.
+    Raises ShapeError for scalars, or if the contracted sizes differ.
 
     >>> matmul(ones((5, 2, 3)), ones((3, 4))).shape
     (5, 2, 4)
@@ -107,8 +107,8 @@ def matmul(
 def _broadcasting_matmul(
     a: Any, b: Any, left: ShapedArray, right: ShapedArray, precision: Any, preferred: Any
 ) -> Array:
-    """The product where leading axes broadcast: one that only one operand has is not a batch axis,
-    and is moved to its place after."""
+    """Return the product with broadcast leading axes: an axis of only one operand is not a batch
+    axis, and is moved to its position after the product."""
     plan = _broadcast_plan(left.shape, right.shape)
     squeeze_a, squeeze_b, dimensions, order = plan
     if squeeze_a:
@@ -125,9 +125,9 @@ def _broadcasting_matmul(
 def _broadcast_plan(
     left: tuple[int, ...], right: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], DotDimensions, tuple[int, ...] | None]:
-    """Axes to squeeze of each operand, dimensions of the product, and the order of its axes.
+    """Return the axes to squeeze of each operand, the product's dimensions, and its axes' order.
 
-    Axes are named by their place from the end: -2 is the rows, -3 the last of the leading ones.
+    Axes are counted from the end: -2 is the rows, -3 the last leading axis.
     """
     batch_shape = broadcast_shapes(left[:-2], right[:-2])
     names: list[list[int]] = []
@@ -156,11 +156,11 @@ def dot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The product of the last axis of `a` with the last but one of `b` (or its only one).
+    """Return the product of a's last axis with b's second to last axis (or only axis).
 
     A scalar multiplies.  The result's axes are the rest of a's, then the rest of b's.
 
-    Raises ShapeError where the contracted sizes differ.
+    Raises ShapeError if the contracted sizes differ.
     """
     a, b, left, right = _operands("dot", a, b)
     if not left.ndim or not right.ndim:
@@ -181,9 +181,9 @@ def vdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The scalar product of all elements, those of `a` conjugated.
+    """Return the scalar product of all elements, with `a` conjugated.
 
-    Raises ShapeError where the arrays differ in size.
+    Raises ShapeError if the arrays differ in size.
     """
     a, left = operand("vdot", a)
     b, right = operand("vdot", b)
@@ -204,9 +204,9 @@ def inner(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The products of the last axes of `a` and `b`; a scalar multiplies.
+    """Return the products over the last axes of `a` and `b`; a scalar multiplies.
 
-    Raises ShapeError where the last axes differ in size.
+    Raises ShapeError if the last axes differ in size.
     """
     a, b, left, right = _operands("inner", a, b)
     if not left.ndim or not right.ndim:
@@ -216,7 +216,7 @@ def inner(
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """The products of each element of `a` with each of `b`, of shape (a.size, b.size)."""
+    """Return the products of each element of `a` with each of `b`, of shape (a.size, b.size)."""
     reject_out("outer", out)
     a, b, left, right = _operands("outer", a, b)
     column = reshape_p.bind(a, dimensions=None, new_sizes=(left.size, 1))
@@ -225,7 +225,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """The Kronecker product: each element of `a` times the whole of `b`, in its place."""
+    """Return the Kronecker product: blocks of each element of `a` times `b`."""
     a, b, left, right = _operands("kron", a, b)
     rank = max(left.ndim, right.ndim)
     rows, columns = ((1,) * (rank - x.ndim) + x.shape for x in (left, right))
@@ -248,11 +248,11 @@ def tensordot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The sum of products over pairs of axes.
+    """Return the sum of products over pairs of axes.
 
     axes: a number n, for the last n of `a` with the first n of `b`, or the two lists of axes.
 
-    Raises ShapeError where paired axes differ in number or size.
+    Raises ShapeError if paired axes differ in number or size.
     """
     a, b, left, right = _operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
@@ -277,10 +277,10 @@ def cross(
     axisc: int = -1,
     axis: int | None = None,
 ) -> Array:
-    """The vector product of the vectors of 3 (or 2) elements along an axis of each operand.
+    """Return the vector product of the vectors of 3 (or 2) elements along an axis of each operand.
 
-    axisa, axisb, axisc: where the vectors are in `a`, `b` and the result; `axis` is all three.
-    Two vectors of 2 elements give the third component alone.
+    axisa, axisb, axisc: the axis of the vectors in `a`, `b` and the result; `axis` sets all three.
+    Two vectors of 2 elements give only the third component.
 
     Raises ShapeError for vectors of other lengths.
     """
@@ -308,7 +308,7 @@ def cross(
 
 
 def _components(x: Any, aval: ShapedArray, axis: int) -> list[Any]:
-    """The elements of vectors along an axis, as arrays without it."""
+    """Return the elements of vectors along an axis, as arrays without it."""
     parts = []
     for i in range(aval.shape[axis]):
         start = tuple([i if d == axis else 0 for d in range(aval.ndim)])
@@ -319,7 +319,7 @@ def _components(x: Any, aval: ShapedArray, axis: int) -> list[Any]:
 
 
 def _minor(x: list[Any], y: list[Any], i: int) -> Any:
-    """Component i of a vector product; a component that a vector lacks is 0."""
+    """Return component i of a vector product; missing components are 0."""
     j, k = (i + 1) % 3, (i + 2) % 3
     terms = [
         mul_p.bind(*promote_shapes("cross", x[m], y[n])) if m < len(x) and n < len(y) else None

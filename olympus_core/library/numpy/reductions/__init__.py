@@ -1,1 +1,1 @@
-"""Sums, statistics and histograms: many elements give one number."""
+"""Sums, statistics and histograms: reductions of many elements to one number."""

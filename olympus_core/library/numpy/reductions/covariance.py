@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.creation.fills import full
@@ -22,9 +24,7 @@ from olympus_core.library.numpy.reductions.statistics import average
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.conversion import complex_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "corrcoef",
@@ -43,11 +43,11 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The covariance matrix of variables, the rows of `m` (the columns, without `rowvar`).
+    """Return the covariance matrix of variables, the rows of `m` (the columns, without `rowvar`).
 
-    `y` has more variables.  `fweights` says how often, and `aweights` how much each observation
-    counts.  The sums are divided by the number of observations less `ddof`: 1, or 0 with `bias`.
-    Raises ShapeError for more dimensions than two.
+    `y` has more variables.  `fweights` is the count and `aweights` the weight of each observation.
+    The sums are divided by the number of observations less `ddof`: 1, or 0 with `bias`.
+    Raises ShapeError for more than two dimensions.
 
     >>> cov(asarray([1.0, 2.0, 3.0]))
     Array(1., dtype=float32)
@@ -60,7 +60,7 @@ def cov(
     if aweights is not None:
         a = _weights("aweights", aweights, "buif", shape_of(x)[1])
         weights = a if weights is None else weights * a
-    if not shape_of(x)[1]:  # the mean of no observations is nan, and so is what is made of it
+    if not shape_of(x)[1]:  # the mean of no observations is nan, and so is the result
         count = shape_of(x)[0]
         return squeeze(full((count, count), math.nan, get_aval(x).dtype))
     mean, total = average(x, axis=1, weights=weights, returned=True)
@@ -111,7 +111,7 @@ def _weights(name: str, weights: Any, kinds: str, count: int) -> Any:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """The correlation coefficients, in [-1, 1], of variables: see `cov`."""
+    """Return the correlation coefficients, in [-1, 1], of variables; see `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not shape_of(c):
         return c / c

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray
-from olympus_core.errors import ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.operands import operand, reject_out, scalar
 from olympus_core.library.promotion import wide_integer
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.cumulative import Cumulative, cumprod_p, cumsum_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
@@ -18,10 +19,9 @@ from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.joining import concatenate_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
-    from olympus_core.library.signatures import Cumulative as CumulativeFunction
+    from olympus_core.library.signatures import CumulativeFunction as CumulativeFunction
     from olympus_core.library.signatures import CumulativeOfAxis
 
 __all__ = [
@@ -47,7 +47,7 @@ class _Rule(NamedTuple):
 def _accumulate(
     rule: _Rule, a: Any, aval: ShapedArray, axis: int | None, dtype: Any
 ) -> tuple[Array, int]:
-    """The cumulative values, and the axis that they are along."""
+    """Return the cumulative values and their axis."""
     if axis is None or not aval.ndim:
         a = a if aval.ndim == 1 else reshape_p.bind(a, dimensions=None, new_sizes=(aval.size,))
         place = one_axis(rule.name, 1, 0 if axis is None else axis)

@@ -1,4 +1,4 @@
-"""How many values fall where: `histogram`, `bincount`, `digitize`."""
+"""Counts of values in bins: `histogram`, `bincount`, `digitize`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import ones, ones_like, zeros
@@ -26,8 +28,6 @@ from olympus_core.library.numpy.signal.differences import diff
 from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "bincount",
@@ -39,18 +39,19 @@ __all__ = [
 ]
 
 
-#: the least and the greatest value that counts
+#: the least and the greatest value that is counted
 Range: TypeAlias = "tuple[ArrayLike, ArrayLike] | Sequence[float] | Array | np.ndarray[Any, Any]"
 
 
 def bincount(
     x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:
-    """How often each of 0, 1, 2, ... occurs in a vector, or the sum of the `weights` of it.
+    """Return the count of each of 0, 1, 2, ... in a vector, or the sum of their `weights`.
 
-    As many as `minlength` or the greatest element asks for, or, what a trace needs
-    (ConcretizationError), just `length`: greater elements are then left out.  Negative ones count
-    as 0.  Raises DTypeError for what is not integer, ShapeError for what is not a vector.
+    The length is the greatest element plus 1, at least `minlength`; or, as a trace needs
+    (ConcretizationError), exactly `length`: greater elements are then ignored.  Negative elements
+    count as 0.  Raises DTypeError for values that are not integers, ShapeError for an array that is
+    not a vector.
 
     >>> bincount(asarray([0, 2, 2]))
     Array([1, 0, 2], dtype=int32)
@@ -86,10 +87,10 @@ def _counted(x: Any, values: Any, length: int) -> Array:
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:
-    """The number of the bin that each element falls into, of those between edges in order.
+    """Return the index of the bin that contains each element, for bins with sorted edges.
 
-    Bin i goes from edge i - 1 to before edge i; with `right`, from after the one to the other.
-    The edges may also fall.  Raises ShapeError unless `bins` is a vector.
+    Bin i goes from edge i - 1 (included) to edge i (excluded); `right` includes the right edge
+    instead.  The edges may also descend.  Raises ShapeError unless `bins` is a vector.
 
     >>> digitize(asarray([0.5, 2.0]), asarray([0.0, 1.0, 2.0]))
     Array([1, 3], dtype=int32)
@@ -113,9 +114,10 @@ def _digitized(x: Any, bins: Any, *, right: bool, method: str) -> Array:
 def histogram_bin_edges(
     a: ArrayLike, bins: ArrayLike = 10, range: Range | None = None, weights: ArrayLike | None = None
 ) -> Array:
-    """The edges of so many bins of equal width from the least element to the greatest, or `range`.
+    """Return the edges of `bins` bins of equal width from the least to the greatest element.
 
-    A `bins` that is a vector has the edges.  Raises ArgumentError for the name of a rule.
+    `range` overrides these bounds.  A vector `bins` is returned as the edges.  Raises ArgumentError
+    for the name of a rule.
     """
     if isinstance(bins, str):
         raise ArgumentError(f"histogram has no rule {bins!r} to choose bins: pass their number")
@@ -132,7 +134,7 @@ def histogram_bin_edges(
 
 @composite(static_argnames=("count",))
 def _edges(low: Any, high: Any, *, count: int) -> Array:
-    flat = low == high  # all in one place: a bin of width 1 around it
+    flat = low == high  # all values are equal: a bin of width 1 around them
     low, high = (
         choose("histogram", flat, low - 0.5, low),
         choose("histogram", flat, high + 0.5, high),
@@ -151,9 +153,9 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
-    """(how many elements fall into each bin, the edges of the bins); see `histogram_bin_edges`.
+    """Return (count of elements in each bin, edges of the bins); see `histogram_bin_edges`.
 
-    The last bin has its right edge too.  With `weights`, sums of those; with `density`, values
+    The last bin includes its right edge.  With `weights`, sums of weights; with `density`, values
     whose integral is 1.  Raises ShapeError for weights of another shape.
 
     >>> histogram(asarray([1.0, 2.0, 2.0, 3.0]), bins=2)[0]
@@ -190,7 +192,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """(how many points (x, y) fall into each bin, the edges along x, those along y).
+    """Return (count of points (x, y) in each bin, edges along x, edges along y).
 
     `bins` is a number or a vector of edges, for both axes, or a pair of them; see `histogram`.
     """
@@ -208,10 +210,10 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """(how many rows of the matrix `sample` fall into each bin, the edges along each axis).
+    """Return (count of rows of the matrix `sample` in each bin, edges along each axis).
 
     `bins` is a number of bins, or for each axis a number or edges; `range` a pair for each axis,
-    or None.  Raises ShapeError for another number of them than `sample` has columns.
+    or None.  Raises ShapeError if their number is not the number of columns.
     """
     (points,) = promote_inexact(operand("histogramdd", sample)[0])
     if len(shape_of(points)) != 2:

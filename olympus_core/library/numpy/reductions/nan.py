@@ -1,4 +1,4 @@
-"""Reductions that leave NaNs out: `nansum`, `nanmax`, `nanmean` and their kin."""
+"""Reductions that ignore NaNs: `nansum`, `nanmax`, `nanmean` and the others."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.reductions import statistics, sums
 from olympus_core.library.numpy.reductions.statistics import variance
 from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import promote
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import sqrt_p
 from olympus_core.primitives.elementwise.logic import and_p, eq_p, not_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.reduction import Reduction, reduce_and_p, reduce_max_p, reduce_min_p
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
-    from olympus_core.library.signatures import Extremum, NanTotal, Total
+    from olympus_core.library.signatures import ExtremumFunction, NanTotal, Total
 
 __all__ = [
     "nanmax",
@@ -43,12 +43,12 @@ def _is_inexact(aval: ShapedArray) -> bool:
 
 
 def _filled(a: Any, aval: ShapedArray, value: Any) -> Any:
-    """`a` with a value in the place of NaNs."""
+    """Return `a` with NaNs replaced by a value."""
     return select_n_p.bind(eq_p.bind(a, a), scalar(value, aval.dtype), a)
 
 
 def _total(name: str, reduction: Total, neutral: int) -> NanTotal:
-    """A sum or product to which a NaN adds nothing."""
+    """Return a sum or product that ignores NaNs."""
 
     def total(
         a: ArrayLike,
@@ -67,8 +67,8 @@ def _total(name: str, reduction: Total, neutral: int) -> NanTotal:
     return _documented(total, name, f"NaNs count as {neutral}.")
 
 
-def _extremum(name: str, reduction: Extremum, primitive: Reduction) -> Extremum:
-    """An extreme element of those that are not NaN; where all are, NaN or `initial`."""
+def _extremum(name: str, reduction: ExtremumFunction, primitive: Reduction) -> ExtremumFunction:
+    """Return an extremum that ignores NaNs; if all elements are NaN, it is NaN or `initial`."""
 
     def extremum(
         a: ArrayLike,
@@ -112,7 +112,7 @@ nanmin = _extremum("nanmin", sums.min, reduce_min_p)
 
 
 def _counted(name: str, a: Any, where: Any) -> Any:
-    """Which elements count, those that `where` lets through and that are not NaN; None: all."""
+    """Return the mask of the elements that count (in `where` and not NaN); None if all do."""
     a, aval = operand(name, a)
     if not _is_inexact(aval):
         return where
@@ -132,7 +132,7 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean over `axis` of the elements that are not NaN; NaN where there are none.
+    """Return the mean over `axis` of the elements that are not NaN; NaN if all are.
 
     The arguments are those of `mean`.
     """
@@ -153,7 +153,7 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance over `axis` of the elements that are not NaN; NaN where there are none.
+    """Return the variance over `axis` of the elements that are not NaN; NaN if all are.
 
     The arguments are those of `var`.
     """
@@ -173,7 +173,7 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The standard deviation over `axis` of the elements that are not NaN.
+    """Return the standard deviation over `axis` of the elements that are not NaN.
 
     The arguments are those of `std`.
     """

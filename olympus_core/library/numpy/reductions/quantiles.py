@@ -1,4 +1,4 @@
-"""Order statistics over axes: `quantile`, `percentile`, `median`, and those without NaNs."""
+"""Order statistics over axes: `quantile`, `percentile`, `median`, and variants without NaNs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import Axis, axis_tuple, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.fills import zeros
@@ -22,12 +24,10 @@ from olympus_core.library.numpy.reductions import sums
 from olympus_core.library.numpy.reductions.cumulative import cumsum
 from olympus_core.library.operands import choose, operand, reject_out, scalar
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import reshape_p
 from olympus_core.primitives.sort import sort_p
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
     from olympus_core.library.signatures import Median, Quantile
@@ -55,12 +55,12 @@ def _quantile(
     skip_nan: bool,
     weights: Any = None,
 ) -> Array:
-    """The value below which a fraction `q` of the elements over `axis` lies."""
+    """Return the value with a fraction `q` of the elements over `axis` below it."""
     a, q = _checked(name, a, q, method, weights)
     shape = a.shape
     axes = axis_tuple(name, len(shape), axis)
     rows = _rows(a, axes)
-    if not q.size and not rows.shape[-1]:  # no values of nothing
+    if not q.size and not rows.shape[-1]:  # an empty array of quantiles of an empty array
         out = zeros((*q.shape, *rows.shape[:-1]), a.dtype)
     elif method == "inverted_cdf":
         masses = None if weights is None else _masses(name, weights, shape, axes, axis, a.dtype)
@@ -76,7 +76,7 @@ def _quantile(
 
 
 def _checked(name: str, a: Any, q: Any, method: str, weights: Any) -> tuple[Any, Any]:
-    """The operands as floats; raises where they, or the method, are not what quantiles have."""
+    """Return the operands as floats; raise an error for invalid operands or an invalid method."""
     if method not in _METHODS:
         raise ArgumentError(f"{name} has the methods {', '.join(_METHODS)}, and got {method!r}")
     if weights is not None and method != "inverted_cdf":
@@ -92,7 +92,7 @@ def _checked(name: str, a: Any, q: Any, method: str, weights: Any) -> tuple[Any,
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
-    """The array with the given axes as one, the last."""
+    """Return the array with the given axes merged to one, the last."""
     shape = x.shape
     kept = tuple([i for i in range(len(shape)) if i not in axes])
     sizes = (*[shape[i] for i in kept], math.prod([shape[i] for i in axes]))
@@ -104,7 +104,7 @@ def _rows(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _between(rows: Any, q: Any, method: str, skip_nan: bool) -> Any:
-    """The values at fractions `q` of sorted rows, whose NaNs are last; of shape q + rest."""
+    """Return the values at fractions `q` of sorted rows, with NaNs last; of shape q + rest."""
     length = rows.shape[-1]
     if skip_nan:
         count = sums.sum(eq_p.bind(rows, rows), -1, dtype=q.dtype)
@@ -128,7 +128,7 @@ def _between(rows: Any, q: Any, method: str, skip_nan: bool) -> Any:
 
 
 def _take(rows: Any, index: Any, leading: int, each: bool) -> Any:
-    """Elements of the rows: the same ones of each, or for `each` row its own; index axes lead."""
+    """Return elements at `index`, the same of all rows or, with `each`, one index array a row."""
     index = convert(index, dtypes.default_dtype("i"))
     if each:
         rest = rows.shape[:-1]
@@ -143,7 +143,7 @@ def _read(rows: Any, index: Any) -> Any:
 
 
 def _mix(low: Any, high: Any, above: Any, method: str) -> Any:
-    """The value at a part `above` of the way from `low` to `high`."""
+    """Return the value at a fraction `above` of the way from `low` to `high`."""
     if method == "lower":
         return low
     if method == "higher":
@@ -159,7 +159,7 @@ def _mix(low: Any, high: Any, above: Any, method: str) -> Any:
 def _masses(
     name: str, weights: Any, shape: tuple[int, ...], axes: tuple[int, ...], axis: Axis, dtype: Any
 ) -> Any:
-    """Weights of the elements, or of the places along the axes, as rows."""
+    """Return the weights of the elements, or of the indices along the axes, as rows."""
     weights, aval = operand(name, weights)
     if dtypes.kind(aval.dtype) == "c":
         raise DTypeError(f"{name} takes real weights, and got {aval.long_name()}")
@@ -173,7 +173,7 @@ def _masses(
 
 
 def _inverted(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
-    """The least elements up to which a fraction `q` of the weights lies."""
+    """Return the least elements up to which the fraction of the weights reaches `q`."""
     if weights is None:
         weights = broadcast_to(scalar(1, rows.dtype), rows.shape)
     axis = rows.ndim - 1
@@ -191,7 +191,7 @@ def _inverted(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
 
 
 def _at_fractions(name: str, doc: str, skip_nan: bool, whole: int = 1) -> Quantile:
-    """The values at fractions that are given as parts of `whole`."""
+    """Return the function of the values at fractions that are given as parts of `whole`."""
 
     def at_fractions(
         a: ArrayLike,
@@ -227,7 +227,7 @@ def _middle(name: str, doc: str, skip_nan: bool) -> Median:
 
 
 def _named(function: _F, name: str, doc: str, axis: int, *static: str) -> _F:
-    """The function as users call it; `axis` is the place of that argument."""
+    """Return the public function; `axis` is the index of that argument."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     names = ("axis", "overwrite_input", "keepdims", *static)

@@ -7,16 +7,17 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray, shape_of
-from olympus_core.dtypes import DType
-from olympus_core.errors import DTypeError, ShapeError, TraceError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shape_of
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import DTypeError, ShapeError, TraceError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.reductions.sums import HALF, SUM, max, min, reduce_axes, sum
 from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import broadcast_to, convert, promote, promote_inexact
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import (
     div_p,
     integer_pow_p,
@@ -28,7 +29,6 @@ from olympus_core.primitives.elementwise.conversion import conj_p, real_p
 from olympus_core.primitives.elementwise.logic import gt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.shape import reshape_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "average",
@@ -51,10 +51,10 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The arithmetic mean over `axis` (all axes by default).
+    """Return the arithmetic mean over `axis` (all axes by default).
 
-    Integers and bools become floats; half floats are summed in float32.  Over no elements the
-    mean is NaN.
+    Integers and bools become floats; half floats are summed in float32.  The mean over no elements
+    is NaN.
 
     >>> mean(array([1, 2, 4]))
     Array(2.3333333, dtype=float32)
@@ -80,7 +80,7 @@ def mean(
 def count_of(
     where: Any, shape: tuple[int, ...], axes: tuple[int, ...], dtype: DType, keepdims: bool
 ) -> Any:
-    """How many elements a mask at `shape` lets through over `axes`."""
+    """Return the number of elements over `axes` that a mask at `shape` selects."""
     where, aval = operand("mean", where)
     if not aval.shape:
         size = 1
@@ -91,9 +91,9 @@ def count_of(
 
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The range of the elements over `axis`: the greatest less the least.
+    """Return the range of the elements over `axis`: the greatest minus the least.
 
-    Raises ShapeError for no elements.
+    Raises ShapeError if no element is reduced.
     """
     reject_out("ptp", out)
     return sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
@@ -147,9 +147,9 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Array | tuple[Array, Array]:
-    """The mean over `axis`, weighted by `weights`; with `returned`, (mean, sum of weights).
+    """Return the mean over `axis`, weighted by `weights`; with `returned`, (mean, weights' sum).
 
-    weights: of the shape of `a`, or of the sizes of the axes that `axis` names.
+    weights: an array of the shape of `a`, or of the sizes of the axes that `axis` names.
 
     Raises ShapeError for weights of another shape.
     """
@@ -169,7 +169,7 @@ def average(
 
 
 def _weights_at(weights: Any, aval: ShapedArray, axis: Axis, axes: tuple[int, ...]) -> Any:
-    """Weights of some axes, in the order named, as an array that broadcasts to `aval.shape`."""
+    """Return weights of axes, in the order named, as an array that broadcasts to `aval.shape`."""
     have = shape_of(weights)
     if have == aval.shape:
         return weights
@@ -185,7 +185,7 @@ _mean = mean  # `var` has an argument of that name
 
 
 def _dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
-    """The dtype that a variance is computed in, and that of its result.
+    """Return the dtype that a variance is computed in, and the dtype of its result.
 
     Raises DTypeError for a real dtype and complex elements, or an integer dtype.
     """
@@ -200,17 +200,17 @@ def _dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
 
 
 def _squared(x: Any) -> Any:
-    """The squared magnitudes of the elements."""
+    """Return the squared magnitudes of the elements."""
     if dtypes.kind(x.dtype) == "c":
         return real_p.bind(mul_p.bind(x, conj_p.bind(x)))
     return integer_pow_p.bind(x, y=2)
 
 
 def _centered(a: Any, axes: tuple[int, ...], where: Any, center: Any) -> Any:
-    """The elements less their mean, which is computed where it is not given."""
+    """Return the elements minus their mean, which is computed unless it is given."""
     if center is not None:
         return sub_p.bind(*promote("var", a, convert(center, a.dtype)))
-    # as users write it, so that a mean of theirs is the same equation
+    # like a user's expression, so that a user's mean is the same equation
     return sub_p.bind(*promote("var", a, _mean(a, axes, keepdims=True, where=where)))
 
 
@@ -231,7 +231,7 @@ def _normalizer(
     where: Any,
     dtype: DType,
 ) -> Any:
-    """The number of elements less the correction; NaN where that is not positive."""
+    """Return the number of elements minus the correction; NaN if that is not positive."""
     size = math.prod([shape[i] for i in axes])
     if where is None and not isinstance(correction, Array):
         number = size - correction
@@ -254,7 +254,7 @@ def variance(
     mean: ArrayLike | None,
     correction: ArrayLike | None = None,
 ) -> Array:
-    """`var` for the function `name`, whose arguments they are."""
+    """Compute `var` for the function `name`, which has these arguments."""
     reject_out(name, out)
     correction = _correction(name, ddof, correction)
     a, aval = operand(name, a)
@@ -263,7 +263,7 @@ def variance(
     if where is not None:
         where = mask(name, where, aval.shape)
     centered = _centered(convert(a, compute), axes, where, mean)
-    if where is not None:  # before the square: the derivative at a NaN left out is 0
+    if where is not None:  # before the square: the derivative at an ignored NaN is 0
         centered = select_n_p.bind(where, scalar(0, centered.dtype), centered)
     squares = _squared(centered)
     total = sum(squares, axes, dtype=squares.dtype)
@@ -286,10 +286,10 @@ def var(
     mean: ArrayLike | None = None,
     correction: ArrayLike | None = None,
 ) -> Array:
-    """The variance over `axis` (all axes by default): the mean squared distance from the mean.
+    """Return the variance over `axis` (all axes by default): the mean squared distance to the mean.
 
-    The sum of squares is divided by the number of elements less `ddof` (or `correction`); where
-    that is not positive, the result is NaN.  mean: used instead of the elements' own; it has the
+    The sum of squares is divided by the number of elements minus `ddof` (or `correction`); if that
+    is not positive, the result is NaN.  mean: used instead of the elements' own; it has the
     reduced axes, with size 1.  Integers become floats; half floats are computed in float32.
 
     Raises DTypeError for complex elements and a real dtype, ShapeError for a wrong axis.

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray
-from olympus_core.dtypes import DType
-from olympus_core.errors import ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.dtypes import DType
+from olympus_core.base.errors import ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis, axis_tuple, keep_dims
 from olympus_core.library.operands import mask, operand, reject_out, scalar
 from olympus_core.library.promotion import convert, wide_integer
-from olympus_core.library.typing import ArrayLike, DTypeLike
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
 from olympus_core.primitives.elementwise.base import BOOL
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
@@ -29,10 +30,9 @@ from olympus_core.primitives.reduction import (
     reduce_prod_p,
     reduce_sum_p,
 )
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
-    from olympus_core.library.signatures import Extremum, Logical, Total
+    from olympus_core.library.signatures import ExtremumFunction, Logical, Total
 
 __all__ = [
     "SUM",
@@ -56,7 +56,7 @@ _F32 = np.dtype("float32")
 
 
 class _Rule(NamedTuple):
-    """A reduction: its primitive, the operation on two values, and the same for bools."""
+    """A reduction: its primitive, the operation on two values, and the operation on bools."""
 
     name: str
     primitive: Reduction
@@ -84,7 +84,7 @@ def reduce_axes(
     initial: ArrayLike | None = None,
     where: Any = None,
 ) -> Array:
-    """Reduce `a` in `dtype`; the result is of that dtype, and not weak."""
+    """Reduce `a` in `dtype`; the result has that dtype, strongly typed."""
     compute = _F32 if rule.upcast and dtype in HALF else dtype
     if aval.dtype != compute or (aval.weak_type and not axes):
         a = convert_element_type_p.bind(a, new_dtype=compute, weak_type=False)
@@ -114,7 +114,7 @@ def _prepare(
     initial: Any,
     where: Any,
 ) -> tuple[Any, tuple[int, ...]]:
-    """The operand with what `where` leaves out replaced by the identity."""
+    """Return the operand with the elements outside of `where` replaced by the identity."""
     if initial is None and not rule.has_identity:
         if where is not None:
             raise ShapeError(f"{rule.name} with where needs initial: {rule.name} has no identity")
@@ -128,7 +128,7 @@ def _prepare(
 
 
 def _total(rule: _Rule) -> Total:
-    """A reduction that widens integers, and takes a dtype."""
+    """Return a reduction that widens integers and takes a dtype."""
 
     def total(
         a: ArrayLike,
@@ -154,8 +154,8 @@ def _total(rule: _Rule) -> Total:
     return _documented(total, rule.name, "dtype: of the result; integers widen by default.")
 
 
-def _extremum(rule: _Rule, name: str) -> Extremum:
-    """A reduction that keeps the dtype, and has no value for no elements."""
+def _extremum(rule: _Rule, name: str) -> ExtremumFunction:
+    """Return a reduction that keeps the dtype and has no value for no elements."""
 
     def extremum(
         a: ArrayLike,
@@ -175,7 +175,7 @@ def _extremum(rule: _Rule, name: str) -> Extremum:
 
 
 def _logical(rule: _Rule) -> Logical:
-    """A reduction of truth values."""
+    """Return a reduction of truth values."""
 
     def logical(
         a: ArrayLike,
@@ -218,7 +218,7 @@ any = _logical(_ANY)
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements over `axis` are not 0, as the default integer dtype."""
+    """Return the number of nonzero elements over `axis`, as the default integer dtype."""
     a, aval = operand("count_nonzero", a)
     if aval.dtype != BOOL:
         a = ne_p.bind(a, scalar(0, aval.dtype))

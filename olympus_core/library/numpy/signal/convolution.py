@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_core.avals import shape_of
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base.avals import shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.conv import conv_general_dilated
 from olympus_core.library.lax.dot import PrecisionLike
@@ -14,8 +16,6 @@ from olympus_core.library.numpy.manipulation.rearranging import flip
 from olympus_core.library.numpy.manipulation.shapes import expand_dims, squeeze
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import promote_inexact
-from olympus_core.library.typing import ArrayLike, DTypeLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "convolve",
@@ -36,7 +36,7 @@ def _vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
 
 
 def _sliding(a: Any, v: Any, mode: str, precision: Any, element: Any) -> Array:
-    """The products of `a` with the shorter `v` at each place, `v` as it lies."""
+    """Return the products of `a` with the shorter `v` at each position, without flipping `v`."""
     n = shape_of(v)[0]
     pads = {"full": (n - 1, n - 1), "same": (n // 2, n - n // 2 - 1), "valid": (0, 0)}
     result = conv_general_dilated(
@@ -59,10 +59,10 @@ def convolve(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The convolution of two vectors: sum over j of a[j] v[k - j].
+    """Return the convolution of two vectors: sum over j of a[j] v[k - j].
 
-    `mode` "full" has every k with a term, "same" as many as the longer vector, "valid" those where
-    the vectors overlap wholly.  Raises ShapeError for what is not a vector.
+    `mode` "full" has every k with a term, "same" as many as the longer vector, "valid" those k at
+    which the vectors overlap fully.  Raises ShapeError for an array that is not a vector.
 
     >>> convolve(asarray([1.0, 2.0]), asarray([1.0, 1.0]))
     Array([1., 3., 2.], dtype=float32)
@@ -82,7 +82,7 @@ def correlate(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The correlation of two vectors: sum over j of a[j + k] conj(v[j]); `mode` is `convolve`'s.
+    """Return the correlation: sum over j of a[j + k] conj(v[j]); `mode` is `convolve`'s.
 
     >>> correlate(asarray([1.0, 2.0, 3.0]), asarray([0.0, 1.0]))
     Array([2., 3.], dtype=float32)

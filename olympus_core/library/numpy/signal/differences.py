@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import slice_in_dim
@@ -19,8 +21,6 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "diff",
@@ -38,9 +38,9 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Array:
-    """The differences of neighbours along an axis, `n` times over; of bools, whether they differ.
+    """Return the differences of neighbours along an axis, `n` times; for bools, `not_equal`.
 
-    `prepend` and `append` are values to put before and after the array first.  Raises ArgumentError
+    `prepend` and `append` are values added before and after the array first.  Raises ArgumentError
     for a negative `n`, ShapeError for a scalar.
 
     >>> diff(asarray([1, 4, 9]))
@@ -76,7 +76,7 @@ def _edge(value: Any, shape: tuple[int, ...], axis: int) -> Any:
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
-    """The differences of neighbours in the flattened array, between `to_begin` and `to_end`.
+    """Return the differences of neighbours in the flattened array, between `to_begin` and `to_end`.
 
     >>> ediff1d(asarray([1, 2, 4]))
     Array([1, 2], dtype=int32)
@@ -90,7 +90,7 @@ def ediff1d(
 
 
 def _slope(y: Array, axis: int, spacing: Any) -> Array:
-    """Central differences inside, and one-sided ones at the ends."""
+    """Return central differences inside, and one-sided ones at the ends."""
     length = y.shape[axis]
 
     def part(start: int, stop: int) -> Array:
@@ -135,10 +135,10 @@ def gradient(
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Array | list[Array]:
-    """The slope of samples along each axis (or those given): an array, or a list for several axes.
+    """Return the slope of samples along each axis (or `axis`): an array, or a list for several.
 
     `varargs` has the distance of the samples, one for all axes or for each, or their coordinates.
-    Raises ShapeError for fewer than two samples, ArgumentError for an `edge_order` but 1.
+    Raises ShapeError for fewer than two samples, ArgumentError for an `edge_order` other than 1.
 
     >>> gradient(asarray([1.0, 2.0, 4.0]))
     Array([1. , 1.5, 2. ], dtype=float32)
@@ -166,9 +166,9 @@ def gradient(
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
-    """The integral of samples along an axis, by the trapezoidal rule.
+    """Return the integral of samples along an axis, by the trapezoidal rule.
 
-    They are `dx` apart, or at the places `x`.
+    The samples are `dx` apart, or at the coordinates `x`.
 
     >>> trapezoid(asarray([1.0, 2.0, 3.0]))
     Array(4., dtype=float32)

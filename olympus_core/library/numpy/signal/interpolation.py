@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import slice_in_dim
@@ -23,8 +25,6 @@ from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, promote_inexact
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "interp",
@@ -40,10 +40,11 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
-    """The values at `x` of the line through the points (xp, fp), where `xp` increases.
+    """Return the values at `x` of the line through the points (xp, fp), where `xp` increases.
 
-    Before and after them, `left` and `right`: the first and last value unless given, or on the
-    outer lines for "extrapolate".  With `period`, `xp` is in any order, and `x` goes around.
+    `left` and `right` are the values outside: by default the first and last value, or for
+    "extrapolate" those on the outer lines.  With `period`, `xp` is in any order, and `x` is
+    periodic.
 
     >>> interp(1.5, asarray([1.0, 2.0]), asarray([10.0, 20.0]))
     Array(15., dtype=float32)
@@ -75,7 +76,7 @@ def _interp(
     low, high = (getitem(fp, k) for k in (i - 1, i))
     start = getitem(xp, i - 1)
     gap = getitem(xp, i) - start
-    # two points at one place: the first of them, and no division by their distance
+    # two points with one coordinate: use the first, and do not divide by their distance
     flat = less_equal(abs_(gap), float(dtypes.finfo(gap.dtype).eps) ** 2)
     slope = (x - start) / choose("interp", flat, 1, gap)
     result = choose("interp", flat, low, low + slope * (high - low))
@@ -88,7 +89,7 @@ def _interp(
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """The points once around in order, with their neighbours on both sides."""
+    """Return the points of one period in order, with their neighbours on both sides."""
     x, xp = remainder(x, period), remainder(xp, period)
     order = argsort(xp)
     xp, fp = getitem(xp, order), getitem(fp, order)
@@ -100,9 +101,9 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:
-    """Angles along an axis without jumps: neighbours differ by at most half a `period`.
+    """Return angles along an axis without jumps: neighbours differ by at most half a `period`.
 
-    With `discont`, jumps below it stay.
+    With `discont`, jumps below it remain.
 
     >>> unwrap(asarray([0.0, 6.0]))
     Array([ 0.        , -0.28318548], dtype=float32)
@@ -119,7 +120,7 @@ def unwrap(
     steps = diff(x, axis=place)
     half = floor_divide(period, 2) if whole else divide(period, 2)
     near = remainder(steps + half, period) - half
-    # half a period either way: as the step went (an odd whole period has no such step)
+    # half a period: in the direction of the step (an odd whole period has no such step)
     tied = logical_and(near == -half, steps > 0)
     near = choose("unwrap", logical_and(tied, period == 2 * half), half, near)
     limit = divide(period, 2) if discont is None else discont

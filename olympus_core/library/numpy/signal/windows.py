@@ -1,4 +1,4 @@
-"""Window functions: weights that taper off a signal's ends."""
+"""Window functions: weights that decrease towards the ends of a signal."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from olympus_core import dtypes
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.fills import ones
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.bessel import i0
 from olympus_core.library.numpy.elementwise.trigonometric import cos
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.shape import iota_p
-from olympus_core.tracer import Array
 
 if TYPE_CHECKING:
     from olympus_core.library.signatures import Window
@@ -52,7 +52,7 @@ def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Wind
 
 
 def _cosines(*weights: float) -> Callable[[Any, int], Any]:
-    """A sum of cosines of the multiples of an angle that goes around once."""
+    """Return a sum of cosines of the multiples of an angle that makes one turn."""
 
     def total(n: Any, length: int) -> Any:
         result: ArrayLike = weights[0]
@@ -75,7 +75,7 @@ blackman = _window("blackman", "Blackman (of two cosines)", _cosines(0.42, -0.5,
 
 @composite(static_argnames=("M",))
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """The Kaiser window of `M` points: i0(beta * sqrt(1 - x**2)) / i0(beta) for x in [-1, 1].
+    """Return the Kaiser window of `M` points: i0(beta sqrt(1 - x**2)) / i0(beta), x in [-1, 1].
 
     Raises ArgumentError for a negative length.
     """

@@ -1,6 +1,6 @@
 """Searching: `where`, `nonzero`, `argmax`, `searchsorted`.
 
-The shape of `nonzero` and its kin follows from `size`, or, outside of a trace, from the values.
+The shape of `nonzero` and the like is `size` or, outside of a trace, depends on the values.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import ShapedArray, get_aval
-from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import keep_dims, one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.cumulative import cumsum
@@ -29,7 +31,6 @@ from olympus_core.library.operands import choose, operand, reject_out, scalar
 from olympus_core.library.operands import choose as choose_between
 from olympus_core.library.promotion import convert, promote_dtypes, promote_shapes
 from olympus_core.library.structural import structural
-from olympus_core.library.typing import ArrayLike, ArrayOrKeys
 from olympus_core.primitives.elementwise.conversion import imag_p, real_p
 from olympus_core.primitives.elementwise.logic import and_p, le_p, ne_p, not_p, or_p
 from olympus_core.primitives.elementwise.selection import select_n_p
@@ -41,7 +42,6 @@ from olympus_core.primitives.reduction import (
     reduce_sum_p,
 )
 from olympus_core.primitives.shape import iota_p, reshape_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "argmax",
@@ -80,10 +80,10 @@ def where(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array | tuple[Array, ...]:
-    """`x` where `condition` holds, `y` elsewhere; the three are broadcast to one shape.
+    """Return `x` where `condition`, `y` elsewhere; the three are broadcast to one shape.
 
-    `condition` is bool, or a number that is not 0.  With `condition` alone, `nonzero(condition)`.
-    Raises ShapeError for shapes that do not broadcast, ArgumentError for just one of x and y.
+    `condition` is bool, or a number, true if not 0.  With `condition` alone, `nonzero(condition)`.
+    Raises ShapeError for shapes that do not broadcast, ArgumentError for only one of x and y.
 
     >>> where(asarray([True, False]), 1.0, asarray([2.0, 3.0]))
     Array([1., 3.], dtype=float32)
@@ -104,7 +104,7 @@ def _nonzero_of(mask: Any, size: int, fill_value: Any) -> tuple[Array, ...]:
     if not mask.size or not size:
         return (full((size,), 0, wanted),) * len(shape)
     flat = ravel(mask)
-    rank = cumsum(flat.astype(wanted)) - 1  # where each true element goes in the result
+    rank = cumsum(flat.astype(wanted)) - 1  # the position of each true element in the result
     target = choose_between("nonzero", flat, rank, size)
     count = iota_p.bind(dtype=wanted, shape=(mask.size,), dimension=0)
     found = zeros((size,), wanted).at[target].set(count, mode="drop")
@@ -122,11 +122,11 @@ def nonzero(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Array, ...]:
-    """The indices of the elements that are not 0: a vector for each axis.
+    """Return the indices of the nonzero elements: a vector for each axis.
 
-    Under a trace the number of them must be given as `size`: further ones are left out, and
-    missing ones are `fill_value` (0 unless given; one for each axis if a tuple).  Raises
-    ConcretizationError where it is not given, ShapeError for an array without dimensions.
+    Under a trace their number must be given as `size`: further ones are ignored, and missing ones
+    are `fill_value` (0 by default; one for each axis if a tuple).  Raises ConcretizationError if it
+    is not given, ShapeError for an array without dimensions.
 
     >>> nonzero(asarray([0, 5, 6]))
     (Array([1, 2], dtype=int32),)
@@ -154,7 +154,7 @@ def nonzero(
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """The indices of the elements of the flattened array that are not 0; see `nonzero`."""
+    """Return the indices of the nonzero elements of the flattened array; see `nonzero`."""
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -164,7 +164,7 @@ def argwhere(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
-    """The indices of the elements that are not 0, as the rows of a matrix; see `nonzero`."""
+    """Return the indices of the nonzero elements, as the rows of a matrix; see `nonzero`."""
     a, aval = operand("argwhere", a)
     if not aval.shape:
         count = size if size is not None else int(bool(np.asarray(a)))
@@ -175,9 +175,9 @@ def argwhere(
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The index of the first greatest element along `axis`, or among all; NaN is the greatest.
+    """Return the index of the first greatest element along `axis`, or of all; NaN is greatest.
 
-    The result is of the default integer dtype.  Raises ShapeError for no elements.
+    The result has the default integer dtype.  Raises ShapeError for no elements.
 
     >>> argmax(array([1, 5, 5]))
     Array(1, dtype=int32)
@@ -187,7 +187,7 @@ def argmax(
 
 
 def _extremes(greatest: bool, z: Any, axis: int) -> Any:
-    """Where the complex extremes along an axis are, in lexicographic order; nan is one."""
+    """Return the mask of the complex extremes along an axis, in lexicographic order, or nan."""
     worst = -math.inf if greatest else math.inf
     extreme = sums.max if greatest else sums.min
     real, imag = real_p.bind(z), imag_p.bind(z)
@@ -201,9 +201,9 @@ def _extremes(greatest: bool, z: Any, axis: int) -> Any:
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The index of the first least element along `axis`, or among all; NaN is the least.
+    """Return the index of the first least element along `axis`, or of all; NaN is least.
 
-    The result is of the default integer dtype.  Raises ShapeError for no elements.
+    The result has the default integer dtype.  Raises ShapeError for no elements.
     """
     reject_out("argmin", out)
     return _position(argmin_p, *operand("argmin", a), axis, bool(keepdims))
@@ -233,7 +233,7 @@ def _position(
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The index of the first greatest element that is not NaN; where all are NaN, -1."""
+    """Return the index of the first greatest element that is not NaN; -1 if all are NaN."""
     return _without_nan(argmax_p, a, axis, out, keepdims)
 
 
@@ -241,7 +241,7 @@ def nanargmax(
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """The index of the first least element that is not NaN; where all are NaN, -1."""
+    """Return the index of the first least element that is not NaN; -1 if all are NaN."""
     return _without_nan(argmin_p, a, axis, out, keepdims)
 
 
@@ -269,7 +269,7 @@ _INT32 = np.dtype("int32")
 
 
 def _precedes(x: Any, y: Any, or_equal: bool) -> Any:
-    """Whether x comes before y in a sorted array, where NaNs are last; or is equal to it."""
+    """Return x < y (or x <= y) in the order of a sorted array, with NaNs last."""
     before = (less_equal if or_equal else less)(x, y)
     if dtypes.kind(get_aval(x).dtype) != "f":
         return before
@@ -288,11 +288,11 @@ def searchsorted(
     *,
     method: str = "scan",
 ) -> Array:
-    """Where to put each element of `v` in the sorted vector `a`, so that it stays sorted.
+    """Return the position of each element of `v` in the sorted vector `a` that keeps it sorted.
 
-    side: "left" of elements that are equal, or "right".  sorter: indices that sort `a`, where it
-    is not sorted.  method: "scan" and "scan_unrolled" halve the range of places, "compare_all"
-    compares with each element, "sort" sorts both.  The result is of int32.
+    side: "left" of elements that are equal, or "right".  sorter: indices that sort `a`, if it is
+    not sorted.  method: "scan" and "scan_unrolled" halve the range of positions, "compare_all"
+    compares with each element, "sort" sorts both.  The result has the dtype int32.
 
     Raises ShapeError unless `a` is a vector, ArgumentError for another side or method.
 
@@ -313,7 +313,7 @@ def searchsorted(
 
 
 def _by_halves(a: Any, v: Any, after: bool) -> Array:
-    """Jumps of falling powers of two, each taken if what it jumps over precedes the value."""
+    """Jump by descending powers of two, each if the skipped element precedes the value."""
     length = get_aval(a).shape[0]
     place = broadcast_to(scalar(0, _INT32), v.shape)
     jump = 1 << max(length.bit_length() - 1, 0)
@@ -327,7 +327,7 @@ def _by_halves(a: Any, v: Any, after: bool) -> Array:
 
 
 def _by_comparing(a: Any, v: Any, after: bool) -> Array:
-    """The number of elements that precede each value."""
+    """Return the number of elements that precede each value."""
     x, y = promote_shapes("searchsorted", a, reshape(v, (*v.shape, 1)))
     precedes = convert(_precedes(x, y, after), _INT32)
     count: Array = reduce_sum_p.bind(precedes, axes=(v.ndim,))
@@ -335,7 +335,7 @@ def _by_comparing(a: Any, v: Any, after: bool) -> Array:
 
 
 def _by_sorting(a: Any, v: Any, after: bool) -> Array:
-    """The places of the values among all, less the number of values before each."""
+    """Return the positions of the values among all, minus the number of values before each."""
     length, flat = get_aval(a).shape[0], ravel(v)
     both = concatenate([a, flat] if after else [flat, a])
     start = length if after else 0

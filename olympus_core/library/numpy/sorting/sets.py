@@ -1,7 +1,7 @@
-"""Sets, as vectors of distinct elements in rising order: `unique`, `isin`, `union1d`.
+"""Sets, as vectors of distinct elements in ascending order: `unique`, `isin`, `union1d`.
 
-How many elements there are depends on the values: outside of a trace they are looked at, and in
-a trace the caller says how many to give, by `size`.
+The number of elements depends on the values: outside of a trace it is computed, and under a
+trace the caller specifies it by `size`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.array import put, to_numpy
-from olympus_core.avals import shape_of
-from olympus_core.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.arrays.device_array import array_to_numpy, put_array
+from olympus_core.base import dtypes
+from olympus_core.base.avals import shape_of
+from olympus_core.base.errors import ArgumentError, ConcretizationError, ShapeError
+from olympus_core.ir.tracer import Array, Tracer
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.array import asarray
@@ -34,11 +36,9 @@ from olympus_core.library.numpy.sorting.searching import nonzero, searchsorted, 
 from olympus_core.library.numpy.sorting.sorting import argsort, sort
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import convert, promote_dtypes
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.primitives.sort import sort_p
-from olympus_core.tracer import Array, Tracer
 
 __all__ = [
     "intersect1d",
@@ -141,14 +141,14 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]:
-    """The distinct elements in rising order; with `axis`, the distinct slices along it.
+    """Return the distinct elements in ascending order; with `axis`, the distinct slices along it.
 
-    return_index: also where each is found first; return_inverse: also which of them each element
-    of `ar` is; return_counts: also how often each occurs.  equal_nan: all NaNs are one.  size:
-    how many to give, which is needed in a trace; where there are fewer, the rest is `fill_value`,
-    or the least element.  The result is sorted whatever `sorted` says.
+    return_index: also the first index of each; return_inverse: also the index in the result of each
+    element of `ar`; return_counts: also the count of each.  equal_nan: all NaNs are one.  size:
+    the number to return, which a trace needs; missing elements are `fill_value`, or the least
+    element.  `sorted` has no effect: the result is always sorted.
 
-    Raises ConcretizationError for a traced array and no size.
+    Raises ConcretizationError for a traced array without a size.
 
     >>> unique(array([3, 1, 3]))
     Array([1, 3], dtype=int32)
@@ -173,28 +173,28 @@ def unique(
 def _on_host(
     ar: Any, axis: int | None, wanted: tuple[bool, ...], equal_nan: bool
 ) -> tuple[Array, ...]:
-    value = to_numpy(ar)
-    on_host: Callable[..., Any] = np.unique  # its overloads know literal flags only
+    value = array_to_numpy(ar)
+    on_host: Callable[..., Any] = np.unique  # its overloads accept only literal flags
     found = on_host(value, *wanted, axis=axis, equal_nan=equal_nan)
     arrays = list(found) if isinstance(found, tuple) else [found]
     if wanted[1] and axis is None:
         arrays[1 + wanted[0]] = arrays[1 + wanted[0]].reshape(value.shape)
-    return tuple([put(x) for x in arrays])
+    return tuple([put_array(x) for x in arrays])
 
 
 def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
-    """Slices along the first axis in order, where each differs from the one before, the order."""
+    """Return slices along the first axis in order, the mask of first ones, and the permutation."""
     length = ar.shape[0]
     columns = reshape(ar, (length, math.prod(ar.shape[1:])))
     keys = [columns[:, i] for i in range(columns.shape[1])]
     places = iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(length,), dimension=0)
-    order = places  # of empty slices, which are all equal
+    order = places  # for empty slices, which are all equal
     if keys:
         order = sort_p.bind(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))[-1]
     ordered = read(columns, order)
     before, after = ordered[:-1], ordered[1:]
     differs = ne_p.bind(before, after)
-    if equal_nan and dtypes.kind(ar.dtype) in "fc":  # two that are not themselves are both NaN
+    if equal_nan and dtypes.kind(ar.dtype) in "fc":  # NaNs differ from themselves
         differs = differs & ((before == before) | (after == after))
     first = full((1,), True, bool)
     mask = concatenate([first, any_of(differs, 1)]) if length else first[:0]
@@ -210,7 +210,7 @@ def _sized(
     size: int,
     fill_value: Any,
 ) -> tuple[Array, ...]:
-    """The first `size` distinct slices, and what else is wanted."""
+    """Return the first `size` distinct slices, and the other requested results."""
     shape = ar.shape
     index = dtypes.default_dtype("i")
     place = 0 if axis is None else canonical_axis(axis, len(shape), "the axis of unique")
@@ -236,7 +236,7 @@ def _sized(
 
 
 class UniqueAll(NamedTuple):
-    """The distinct elements, where each is first, which each element is, and how many there are."""
+    """The distinct elements, their first indices, the index of each element, and the counts."""
 
     values: Array
     indices: Array
@@ -245,14 +245,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """The distinct elements, and how often each occurs."""
+    """The distinct elements, and the count of each."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """The distinct elements, and which of them each element is."""
+    """The distinct elements, and the index in them of each element of the array."""
 
     values: Array
     inverse_indices: Array
@@ -261,7 +261,7 @@ class UniqueInverse(NamedTuple):
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueAll:
-    """`unique` with all that it can give; NaNs are all different."""
+    """Apply `unique` with all its results; NaNs are all different."""
     return UniqueAll(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
@@ -270,7 +270,7 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
-    """`unique` with how often each element occurs; NaNs are all different."""
+    """Apply `unique` with the count of each element; NaNs are all different."""
     found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCounts(*found)
 
@@ -278,7 +278,7 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
-    """`unique` with which of them each element is; NaNs are all different."""
+    """Apply `unique` with the index of each element in the result; NaNs are all different."""
     found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverse(*found)
 
@@ -286,13 +286,13 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """`unique` alone; NaNs are all different."""
+    """Apply `unique` without further results; NaNs are all different."""
     found: Array = unique(x, equal_nan=False, size=size, fill_value=fill_value)
     return found
 
 
 _METHODS = ("auto", "compare_all", "binary_search", "sort")
-_FEW = 64  # so many comparisons of each element are quicker than a search
+_FEW = 64  # up to so many comparisons of each element are faster than a search
 
 
 def isin(
@@ -303,10 +303,11 @@ def isin(
     *,
     method: str = "auto",
 ) -> Array:
-    """Whether each element of `element` is in `test_elements`: bools of the shape of `element`.
+    """Return True for each element of `element` that is in `test_elements`.
 
-    assume_unique: allowed, and without effect.  invert: whether it is not in them.  method: how
-    to find out: "compare_all", "binary_search", "sort" or "auto"; the result is the same.
+    The result has the shape of `element`.  assume_unique: has no effect.  invert: return the
+    negation.  method: the algorithm, "compare_all", "binary_search", "sort" or "auto"; the result
+    is the same.
 
     Raises ArgumentError for another method.
 
@@ -336,14 +337,14 @@ def _isin(element: Any, test_elements: Any, *, invert: bool, method: str) -> Arr
 
 
 def _flat(name: str, ar1: Any, ar2: Any) -> tuple[Array, Array]:
-    """Both arrays as vectors of one dtype."""
+    """Return both arrays as vectors of one dtype."""
     first, second = (asarray(operand(name, x)[0]) for x in (ar1, ar2))
     first, second = promote_dtypes(ravel(first), ravel(second))
     return first, second
 
 
 def _differs(ordered: Any) -> Any:
-    """Whether each element but the first of an ordered vector is not the one before."""
+    """Return True for each element but the first of a sorted vector that differs from the last."""
     before, after = ordered[:-1], ordered[1:]
     differs = before != after
     if dtypes.kind(ordered.dtype) in "fc":  # two that are not themselves are both NaN
@@ -352,13 +353,13 @@ def _differs(ordered: Any) -> Any:
 
 
 def _first_of_each(ordered: Any) -> Any:
-    """Whether each element of an ordered vector is the first of those that equal it."""
+    """Return True for each element of a sorted vector that is the first of its equals."""
     true = full((min(1, ordered.size),), True, bool)
     return concatenate([true, _differs(ordered)]) if ordered.size else true
 
 
 def _selected(name: str, mask: Any, size: int | None) -> tuple[Any, Any]:
-    """(the positions of what the mask has, whether each is one of them), `size` of them."""
+    """Return (the first `size` positions where `mask` is True, a mask of the valid ones)."""
     if size is None:
         if isinstance(mask, Tracer):
             raise ConcretizationError(
@@ -372,7 +373,7 @@ def _selected(name: str, mask: Any, size: int | None) -> tuple[Any, Any]:
 
 
 def _given(values: Any, places: Any, valid: Any, fill_value: Any) -> Array:
-    """The values at the places, and where there is none the fill value, or the least of them."""
+    """Return the values at the positions; for invalid ones the fill value, or the least value."""
     if not values.size:
         return full(places.shape, 0 if fill_value is None else fill_value, values.dtype)
     found = read(values, places)
@@ -383,12 +384,12 @@ def _given(values: Any, places: Any, valid: Any, fill_value: Any) -> Array:
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """The elements that are in either array, each once.
+    """Return the elements that are in either array, each once.
 
-    size: how many to give, which is needed in a trace; where there are fewer, the rest is
-    `fill_value`, or the least element.
+    size: the number to return, which a trace needs; missing elements are `fill_value`, or the least
+    element.
 
-    Raises ConcretizationError for traced arrays and no size.
+    Raises ConcretizationError for traced arrays without a size.
 
     >>> union1d(array([3, 1]), array([1, 2]))
     Array([1, 2, 3], dtype=int32)
@@ -456,13 +457,13 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array, Array]:
-    """The elements that are in both arrays, each once.
+    """Return the elements that are in both arrays, each once.
 
-    assume_unique: neither array has an element twice.  return_indices: also where each is first
-    in the one and in the other array, flattened; their lengths where there is none.  size and
+    assume_unique: neither array has an element twice.  return_indices: also the first index of each
+    in the one and in the other array, flattened; an array's length for a missing one.  size and
     fill_value as in `union1d`.
 
-    Raises ConcretizationError for traced arrays and no size.
+    Raises ConcretizationError for traced arrays without a size.
 
     >>> intersect1d(array([5, 3, 9]), array([9, 7, 3]))
     Array([3, 9], dtype=int32)
@@ -494,12 +495,12 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The elements of `ar1` that are not in `ar2`, each once, in the dtype of `ar1`.
+    """Return the elements of `ar1` that are not in `ar2`, each once, in the dtype of `ar1`.
 
-    assume_unique: `ar1` has no element twice; its order is kept.  size as in `union1d`; where
-    there are fewer elements, the rest is `fill_value`, or 0.
+    assume_unique: `ar1` has no element twice; its order is kept.  size as in `union1d`; missing
+    elements are `fill_value`, or 0.
 
-    Raises ConcretizationError for traced arrays and no size.
+    Raises ConcretizationError for traced arrays without a size.
 
     >>> setdiff1d(array([5, 3, 9]), array([3, 7]))
     Array([5, 9], dtype=int32)
@@ -522,11 +523,11 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """The elements that are in just one of the arrays, each once.
+    """Return the elements that are in exactly one of the arrays, each once.
 
     assume_unique: neither array has an element twice.  size and fill_value as in `union1d`.
 
-    Raises ConcretizationError for traced arrays and no size.
+    Raises ConcretizationError for traced arrays without a size.
 
     >>> setxor1d(array([5, 3, 9]), array([3, 7]))
     Array([5, 7, 9], dtype=int32)

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
-from olympus_core.errors import ShapeError, TraceError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ShapeError, TraceError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, ArraySequence, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, ravel
 from olympus_core.library.operands import operand, scalar
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike, ArraySequence, DTypeLike
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
-from olympus_core.tracer import Array
 
 __all__ = [
     "argpartition",
@@ -33,7 +33,7 @@ _INT32 = np.dtype("int32")
 
 
 def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
-    """The array and the axis to sort along; None is for all elements in row-major order."""
+    """Return the array and the axis to sort along; None flattens the array in row-major order."""
     a, aval = operand(name, a)
     if axis is None:
         return (a if aval.ndim == 1 else ravel(a)), 0
@@ -58,9 +58,10 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """The elements in rising order along `axis`, or in one dimension if it is None.
+    """Return the elements in ascending order along `axis`, or flattened if it is None.
 
-    NaNs come last, and complex elements go by their real parts first.  descending: the reverse.
+    NaNs come last, and complex elements compare by their real parts first.  descending: the
+    reverse.
 
     Raises ShapeError for an axis that the array does not have.
 
@@ -87,9 +88,9 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """The indices that sort the array along `axis`, or all elements if it is None.
+    """Return the indices that sort the array along `axis`, or flattened if it is None.
 
-    Equal elements stay in order, with `stable`.  dtype: of the indices, an integer one.
+    `stable` keeps the order of equal elements.  dtype: the integer dtype of the indices.
 
     Raises ShapeError for an axis that the array does not have.
 
@@ -100,7 +101,7 @@ def argsort(
     a, place = _along("argsort", a, axis)
     index = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     places = iota_p.bind(dtype=index, shape=get_aval(a).shape, dimension=place)
-    if descending and stable:  # the reverse of a stable sort of the reverse keeps equals in order
+    if descending and stable:  # a reversed stable sort of the reverse keeps the order of equals
         a, places = (rev_p.bind(x, dimensions=(place,)) for x in (a, places))
     out: Array = sort_p.bind(a, places, dimension=place, is_stable=stable, num_keys=1)[1]
     if descending:
@@ -109,7 +110,7 @@ def argsort(
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """`a` in rising order along its last axis, as complex numbers: by real part, then imaginary.
+    """Return `a` sorted along its last axis, as complex: by real part, then by imaginary part.
 
     Raises ShapeError for a scalar.
 
@@ -121,7 +122,7 @@ def sort_complex(a: ArrayLike) -> Array:
 
 
 def lexsort(keys: ArraySequence, axis: int = -1) -> Array:
-    """The indices that sort by several keys, arrays of one shape, of which the last is the first.
+    """Return the indices that sort by several keys, arrays of one shape; the last key is primary.
 
     Raises ShapeError for no keys, or keys of different shapes.
     """
@@ -146,9 +147,9 @@ def _check_kth(name: str, a: Any, kth: int, axis: int) -> None:
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The elements along `axis` with the one that sorting puts at `kth` there, the smaller before.
+    """Return the elements along `axis` with the sorted element at `kth`, and smaller ones before.
 
-    All are in order here, NaNs last, which is one of the orders that a partition may have.
+    The result is fully sorted, NaNs last, which is a valid partition.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.
     """
@@ -157,7 +158,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The indices that `partition` the array along `axis`.
+    """Return the indices that `partition` the array along `axis`.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.
     """

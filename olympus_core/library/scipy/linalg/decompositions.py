@@ -1,4 +1,4 @@
-"""Decompositions of matrices, as `olympus.scipy.linalg` has them.
+"""Decompositions of matrices, with the signatures of `olympus.scipy.linalg`.
 
 Matrices are the last two axes of arrays; integers become floats.  SciPy's switches for memory and
 checks (`overwrite_a`, `check_finite` and such) have no effect.
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import linalg
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.linalg import decompositions
 from olympus_core.library.numpy.linalg.decompositions import inexact
 from olympus_core.library.promotion import convert
-from olympus_core.library.typing import ArrayLike
-from olympus_core.primitive import op
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
     block,
@@ -29,7 +30,6 @@ from olympus_core.primitives.linalg.algebra import (
     take_rows,
     triangle,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "cho_factor",
@@ -47,9 +47,9 @@ __all__ = [
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
-    """The upper triangular U with U^H U = a, or L with L L^H = a if `lower`; NaN if there is none.
+    """Return upper triangular U with U^H U = a, or L with L L^H = a if `lower`; NaN if none.
 
-    Of `a` that triangle is read alone.  Raises ShapeError for matrices that are not square.
+    Only that triangle of `a` is read.  Raises ShapeError for matrices that are not square.
 
     >>> cholesky(array([[4.0, 2.0], [2.0, 2.0]]), lower=True)
     Array([[2., 0.],
@@ -63,7 +63,7 @@ def cholesky(
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """`cholesky(a, lower)` and `lower`, as `cho_solve` takes them."""
+    """Return `cholesky(a, lower)` and `lower`, the arguments of `cho_solve`."""
     return cholesky(a, lower=lower), lower
 
 
@@ -71,7 +71,7 @@ def cho_factor(
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
-    """L and U in one array, and the pivots, as `lu_solve` takes them; see `lax.linalg.lu`."""
+    """Return L and U in one array, and the pivots, for `lu_solve`; see `lax.linalg.lu`."""
     factors, pivots, _ = linalg.lu(inexact("lu_factor", a))
     return factors, pivots
 
@@ -80,9 +80,9 @@ def lu_factor(
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, ...]:
-    """P, L and U with P L U = a: a permutation matrix, unit lower and upper triangular matrices.
+    """Return P, L and U with P L U = a: a permutation matrix, unit lower and upper triangular.
 
-    permute_l: give P L and U.  `a` is (m, n); L is (m, k) and U (k, n) with k = min(m, n).
+    permute_l: return (P L, U).  `a` is (m, n); L is (m, k) and U (k, n) with k = min(m, n).
     """
     a = inexact("lu", a)
     k = min(shape_of(a)[-2:])
@@ -107,7 +107,7 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Q and R with Q R = a of (m, n), and the columns' permutation if `pivoting`.
+    """Return Q and R with Q R = a of (m, n), and the columns' permutation if `pivoting`.
 
     mode: "full" for Q of (m, m), "economic" for Q of (m, k) and R of (k, n) with k = min(m, n), or
     "r" for R of (m, n) alone, in a tuple.  Raises ArgumentError for another.
@@ -203,10 +203,10 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Array | tuple[Array, Array]:
-    """The eigenvalues w, rising, and the eigenvectors v, as columns, of Hermitian matrices.
+    """Return the ascending eigenvalues w and the eigenvectors v, as columns, of Hermitian matrices.
 
     Returns (w, v), or w if `eigvals_only`.  Raises ArgumentError for a problem with a second matrix
-    `b`, of another `type`, or for a part of the values.
+    `b`, of another `type`, or for a subset of the values.
     """
     if b is not None or eigvals is not None or type != 1:
         raise ArgumentError("eigh solves a v = w v for all values: b, eigvals and type have no use")
@@ -267,7 +267,7 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Array | tuple[Array, ...]:
-    """(U, s, V^H) with U diag(s) V^H = a, or s without `compute_uv`; see `numpy.linalg.svd`."""
+    """Return (U, s, V^H) with U diag(s) V^H = a, or s alone; see `numpy.linalg.svd`."""
     if not compute_uv:
         return decompositions.svd(a, full_matrices, compute_uv=False)
     return tuple(decompositions.svd(a, full_matrices))
@@ -282,7 +282,7 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
-    """U with orthonormal columns or rows, and positive semidefinite P, with U P = a.
+    """Return U with orthonormal columns or rows, and positive semidefinite P, with U P = a.
 
     side: "left" for P U = a.  The method is always the singular value decomposition, so `eps` and
     `max_iterations` have no effect.  Raises ArgumentError for another side.

@@ -1,4 +1,4 @@
-"""Equations, inverses and determinants, as `olympus.scipy.linalg` has them.
+"""Equations, inverses and determinants, with the signatures of `olympus.scipy.linalg`.
 
 Matrices are the last two axes of arrays; integers become floats.  SciPy's switches for memory and
 checks (`overwrite_a`, `check_finite` and such) have no effect.
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_core.avals import shape_of
-from olympus_core.errors import ArgumentError
+from olympus_core.base.avals import shape_of
+from olympus_core.base.errors import ArgumentError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import linalg
 from olympus_core.library.numpy.linalg import determinants, equations
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import promote_inexact
 from olympus_core.library.solving import solve_by_cholesky, solve_each
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.linalg.algebra import adjoint, inverse_order, take_rows
 from olympus_core.primitives.linalg.algebra import solve as solve_triangle
-from olympus_core.tracer import Array
 
 __all__ = [
     "cho_solve",
@@ -32,12 +32,12 @@ __all__ = [
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinants of square matrices; see `numpy.linalg.det`."""
+    """Return the determinants of square matrices; see `numpy.linalg.det`."""
     return determinants.det(a)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverses of square matrices; see `numpy.linalg.inv`."""
+    """Return the inverses of square matrices; see `numpy.linalg.inv`."""
     return equations.inv(a)
 
 
@@ -51,12 +51,12 @@ def solve(
     check_finite: bool = True,
     assume_a: str = "gen",
 ) -> Array:
-    """x with a x = b, for square matrices; b is (m,) or (..., m, k).
+    """Solve a x = b for x, for square matrices; b is (m,) or (..., m, k).
 
-    assume_a: "gen", "sym" and "her" solve by LU decomposition; "pos" says that a is Hermitian and
-    positive definite, and solves by Cholesky's, reading the triangle that `lower` names.
+    assume_a: "gen", "sym" and "her" solve by LU decomposition; "pos" solves Hermitian positive
+    definite matrices by Cholesky's, and reads the triangle that `lower` selects.
 
-    Raises ShapeError where the shapes do not fit, ArgumentError for another assumption.
+    Raises ShapeError if the shapes do not match, ArgumentError for another assumption.
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ArgumentError(f"solve assumes 'gen', 'sym', 'her' or 'pos', and not {assume_a!r}")
@@ -102,12 +102,12 @@ def solve_triangular(
     debug: None = None,
     check_finite: bool = True,
 ) -> Array:
-    """x with op(a) x = b, for triangular matrices a; b is (m,) or (..., m, k).
+    """Solve op(a) x = b for x, for triangular matrices a; b is (m,) or (..., m, k).
 
     trans: 0 or "N" for op(a) = a, 1 or "T" for a's transpose, 2 or "C" for its adjoint.
     lower: a's lower triangle is read, else the upper one; unit_diagonal: its diagonal is ones.
 
-    Raises ShapeError where the shapes do not fit, ArgumentError for another `trans`.
+    Raises ShapeError if the shapes do not match, ArgumentError for another `trans`.
 
     >>> solve_triangular(array([[2.0, 0.0], [1.0, 1.0]]), array([2.0, 3.0]), lower=True)
     Array([1., 2.], dtype=float32)
@@ -132,9 +132,9 @@ def cho_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """x with a x = b, given `cho_factor(a)`; b is (m,) or (..., m, k).
+    """Solve a x = b for x, given `cho_factor(a)`; b is (m,) or (..., m, k).
 
-    Raises ShapeError where the shapes do not fit.
+    Raises ShapeError if the shapes do not match.
     """
     factor, lower = c_and_lower
     return _cho_solve(factor, b, lower=bool(lower))
@@ -160,11 +160,11 @@ def lu_solve(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Array:
-    """x with op(a) x = b, given `lu_factor(a)`; b is (m,) or (..., m, k).
+    """Solve op(a) x = b for x, given `lu_factor(a)`; b is (m,) or (..., m, k).
 
     trans: 0 for op(a) = a, 1 for a's transpose, 2 for its adjoint.
 
-    Raises ShapeError where the shapes do not fit, ArgumentError for another `trans`.
+    Raises ShapeError if the shapes do not match, ArgumentError for another `trans`.
     """
     if trans not in (0, 1, 2):
         raise ArgumentError(f"lu_solve has trans 0, 1 and 2: not {trans!r}")

@@ -1,6 +1,6 @@
 """The exponential of square matrices, `expm`.
 
-It is Pade's approximant of a scaled matrix, squared again as often as it was halved.
+The result is Pade's approximant of a scaled matrix, squared as often as the matrix was halved.
 Source: N. Higham, "The scaling and squaring method for the matrix exponential revisited",
 SIAM J. Matrix Anal. Appl. 26 (2005).
 """
@@ -13,9 +13,11 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.control import cond, scan
 from olympus_core.library.lax.gradients import stop_gradient
@@ -28,9 +30,7 @@ from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.linalg.algebra import dot, eye, solve, solve_by_lu
-from olympus_core.tracer import Array
 from olympus_core.transforms.autodiff import jvp
 
 __all__ = [
@@ -43,14 +43,14 @@ _DEGREES = {"float32": (7, 3.925724783138660), "float64": (13, 5.371920351148152
 
 
 def _coefficients(degree: int) -> list[float]:
-    """Of the numerator of exp's diagonal Pade approximant, that of the highest power being 1."""
+    """Return the coefficients of the numerator of exp's diagonal Pade approximant, monic."""
     m = degree
     whole = [math.comb(m, k) * math.factorial(2 * m - k) // math.factorial(m) for k in range(m + 1)]
     return [float(c) for c in whole]
 
 
 def _approximant(a: Any, degree: int) -> tuple[Any, Any]:
-    """The odd and the even part of the numerator at `a`."""
+    """Return the odd and the even part of the numerator at `a`."""
     c, one = _coefficients(degree), eye(a)
     powers = [one, dot(a, a)]
     while len(powers) <= min(degree // 2, 3):
@@ -67,10 +67,10 @@ def _approximant(a: Any, degree: int) -> tuple[Any, Any]:
 
 @composite(static_argnames=("upper_triangular", "max_squarings"))
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
-    """The exponential of square matrices, the sum of A^k / k!.
+    """Return the exponential of square matrices, the sum of A^k / k!.
 
-    upper_triangular: A is, and the equations are solved as such.  max_squarings: how often A may
-    have to be halved; NaN where that is not enough.
+    upper_triangular: treat A as upper triangular, and solve triangular equations.  max_squarings:
+    the maximum number of halvings of A; the result is NaN if more are needed.
 
     Raises ShapeError for matrices that are not square, DTypeError for half floats.
 
@@ -127,7 +127,7 @@ def expm_frechet(
     method: str | None = None,
     compute_expm: bool = True,
 ) -> Array | tuple[Array, Array]:
-    """The exponential of A and its derivative in the direction E, or that alone.
+    """Return the exponential of A and its derivative in the direction E, or only the derivative.
 
     `method` has no effect.  Raises ShapeError for matrices that are not square, or differ in shape.
     """

@@ -1,4 +1,4 @@
-"""Matrices of a structure, made of a few vectors or a size: `toeplitz`, `block_diag`.
+"""Structured matrices, from a few vectors or a size: `toeplitz`, `block_diag`.
 
 Vectors are the last axes of arrays; the axes before broadcast.
 """
@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+from olympus_core.ir.primitive import op
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax.slicing import pad
 from olympus_core.library.numpy.creation.array import asarray
@@ -29,11 +32,8 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
-from olympus_core.library.typing import ArrayLike, DTypeLike
-from olympus_core.primitive import op
 from olympus_core.primitives.elementwise.base import zero_like
 from olympus_core.primitives.linalg.algebra import conj
-from olympus_core.tracer import Array
 
 __all__ = [
     "block_diag",
@@ -53,23 +53,23 @@ __all__ = [
 
 
 def _vector(name: str, x: Any) -> Any:
-    """An array of one axis or more; a number is a vector of length 1."""
+    """Return an array of one axis or more; a number is a vector of length 1."""
     x, aval = operand(name, x)
     return x if aval.ndim else asarray(x)[None]
 
 
 def _together(*xs: Any) -> list[Any]:
-    """Vectors of one dtype and one batch shape."""
+    """Return vectors of one dtype and one batch shape."""
     xs = tuple(promote_dtypes(*xs))
     batch = broadcast_shapes(*(shape_of(x)[:-1] for x in xs))
     return [broadcast_to(x, (*batch, shape_of(x)[-1])) for x in xs]
 
 
 def _skewed(column: Any, row: Any) -> Array:
-    """Toeplitz matrices, by repeating a vector that is one longer than the rows that are cut of it.
+    """Return Toeplitz matrices, by repeating a vector that is one longer than the rows.
 
-    Each next row then starts one earlier in the vector, which has the first row at its start and
-    the first column, upwards, at its end.
+    Each row then starts one earlier in the vector, which has the first row at its start and the
+    first column, upwards, at its end.
     """
     (*batch, m), n = shape_of(column), shape_of(row)[-1]
     gap = zeros((*batch, 1), get_aval(row).dtype)
@@ -82,8 +82,8 @@ def _skewed(column: Any, row: Any) -> Array:
 
 @composite()
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """The matrices with first column `c`, first row `r` but for its first element, and constant
-    diagonals; r is by default c's conjugate.
+    """Return the matrices with constant diagonals, first column `c`, and first row `r` after its
+    first element; r is by default c's conjugate.
 
     >>> toeplitz(array([1, 2]), array([1, 3]))
     Array([[1, 3],
@@ -99,8 +99,8 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @composite()
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
-    """The matrices with first column `c`, last row `r` but for its first element, and constant
-    antidiagonals; r is by default zeros.  Raises ShapeError for a number."""
+    """Return the matrices with constant antidiagonals, first column `c`, and last row `r` after its
+    first element; r is by default zeros.  Raises ShapeError for a number."""
     c, aval = operand("hankel", c)
     last = zeros_like(c) if r is None else operand("hankel", r)[0]
     if not aval.ndim or not shape_of(last):
@@ -118,14 +118,14 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @composite()
 def circulant(c: ArrayLike) -> Array:
-    """The matrices whose first column is `c`, and each next one is moved down by one."""
+    """Return the matrices with first column `c`; each next column is moved down by one."""
     column = _vector("circulant", c)
     back = op.rev(column, dimensions=(len(shape_of(column)) - 1,))
     return toeplitz(column, concatenate([column[..., :1], back[..., :-1]], axis=-1))
 
 
 def _with_subdiagonal(first: Any, below: Any) -> Array:
-    """Matrices of a first row and of what stands below the diagonal, zeros elsewhere."""
+    """Return matrices with a given first row and subdiagonal, and zeros elsewhere."""
     n = shape_of(first)[-1]
     low = below[..., None] * asarray(np.eye(n - 1, n)).astype(get_aval(below).dtype)
     return concatenate([first[..., None, :], low], axis=-2)
@@ -161,7 +161,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 @composite()
 def fiedler(a: ArrayLike) -> Array:
-    """The matrices of the distances |a_i - a_j|."""
+    """Return the matrices of the distances |a_i - a_j|."""
     a = asarray(_vector("fiedler", a))
     return abs_(a[..., None] - a[..., None, :])
 
@@ -193,7 +193,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 @composite()
 def block_diag(*arrs: ArrayLike) -> Array:
-    """The matrix with the given matrices on its diagonal; vectors are rows.
+    """Return the matrix with the given matrices on its diagonal; vectors are rows.
 
     Raises ShapeError for an array of more than two axes.
     """
@@ -221,7 +221,7 @@ def _default(values: Any) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """The n x n matrix of 1 / (i + j + 1)."""
+    """Return the n x n matrix of 1 / (i + j + 1)."""
     i = np.arange(n)
     return _default(1 / (i[:, None] + i + 1))
 
@@ -239,7 +239,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
-    """The n x n matrix of 1 and -1 with orthogonal rows, by Sylvester's construction.
+    """Return the n x n matrix of 1 and -1 with orthogonal rows, by Sylvester's construction.
 
     Raises ShapeError unless n is a power of 2.
     """
@@ -252,7 +252,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """The n x n matrix of binomial coefficients, as float32.
+    """Return the n x n matrix of binomial coefficients, as float32.
 
     kind: "symmetric" (the default) for those of i + j over i, "lower" for those of i over j, or
     "upper", its transpose.  Raises ArgumentError for another.
@@ -269,7 +269,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
-    """The n x n matrix that `fft` multiplies with; `scale` divides it by "sqrtn" or by "n".
+    """Return the n x n matrix that `fft` multiplies with; `scale` divides it by "sqrtn" or by "n".
 
     Raises ArgumentError for another scale, DTypeError for a dtype that is not complex.
     """

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import shape_of
+from olympus_core.base.avals import shape_of
 from olympus_core.control.custom_jvp import custom_jvp
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library import softmax as normalized
 from olympus_core.library.axes import Axis
 from olympus_core.library.composite import composite
@@ -21,8 +23,6 @@ from olympus_core.library.numpy.elementwise.exponential import log, log1p
 from olympus_core.library.numpy.elementwise.logic import isnan
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, promote_inexact
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "entr",
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Any:
-    """x log(y), with derivative log(y) in x where it is 0 as well; inner is log's argument."""
+    """Return x log(y), with derivative log(y) in x also at 0; `inner` is the argument of log."""
 
     @custom_jvp
     def product(x: Any, y: Any) -> Any:
@@ -130,5 +130,5 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 
 
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
-    """The logarithm of `softmax`, computed without overflow."""
+    """Return the logarithm of `softmax`, computed without overflow."""
     return normalized.log_softmax(x, axis=axis)

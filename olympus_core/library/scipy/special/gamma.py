@@ -1,4 +1,4 @@
-"""Functions of the gamma, error and normal functions' families; integers become floats."""
+"""The gamma, error and normal functions and related ones; integers become floats."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ArgumentError, DTypeError
 from olympus_core.control.custom_jvp import custom_jvp
-from olympus_core.errors import ArgumentError, DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.elementwise import binary, inexact, unary
 from olympus_core.library.numpy.creation.array import asarray
@@ -26,7 +28,6 @@ from olympus_core.library.numpy.elementwise.rounding import floor
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
-from olympus_core.library.typing import ArrayLike
 from olympus_core.primitives.elementwise.transcendental import (
     digamma_p,
     erf_inv_p,
@@ -37,7 +38,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     polygamma_p,
     zeta_p,
 )
-from olympus_core.tracer import Array
 
 __all__ = [
     "beta",
@@ -78,7 +78,7 @@ _expit = inexact("expit", "The logistic function.", logistic_p, "fc")
 
 
 def gammaln(x: ArrayLike) -> Array:
-    """The logarithm of the magnitude of the gamma function.
+    """Return the logarithm of the magnitude of the gamma function.
 
     Raises DTypeError for complex values.
     """
@@ -86,12 +86,12 @@ def gammaln(x: ArrayLike) -> Array:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of `gammaln`.  Raises DTypeError for complex values."""
+    """Return the derivative of `gammaln`; raise DTypeError for complex values."""
     return _digamma(x)
 
 
 def erf(x: ArrayLike) -> Array:
-    """The error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.
+    """Return the error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.
 
     Raises DTypeError for complex values.
     """
@@ -104,17 +104,17 @@ def erfc(x: ArrayLike) -> Array:
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """The inverse of `erf`, on [-1, 1].  Raises DTypeError for complex values."""
+    """Return the inverse of `erf`, on [-1, 1]; raise DTypeError for complex values."""
     return _erfinv(x)
 
 
 def expit(x: ArrayLike) -> Array:
-    """The logistic function, 1 / (1 + exp(-x))."""
+    """Return the logistic function, 1 / (1 + exp(-x))."""
     return _expit(x)
 
 
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 0.  Raises DTypeError for complex values."""
+    """Return the modified Bessel function of order 0; raise DTypeError for complex values."""
     return bessel.i0(x)
 
 
@@ -124,7 +124,7 @@ def i0e(x: ArrayLike) -> Array:
 
 
 def i1(x: ArrayLike) -> Array:
-    """The modified Bessel function of order 1.  Raises DTypeError for complex values."""
+    """Return the modified Bessel function of order 1; raise DTypeError for complex values."""
     return bessel.i1(x)
 
 
@@ -142,7 +142,7 @@ _logit = unary("logit", "The inverse of `expit`.", {"fc": _logit_of_inexact}, pr
 
 
 def logit(x: ArrayLike) -> Array:
-    """The inverse of `expit`, log(x / (1 - x))."""
+    """Return the inverse of `expit`, log(x / (1 - x))."""
     return _logit(x)
 
 
@@ -173,7 +173,7 @@ _loggamma = unary(
 
 
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of the gamma function; NaN at its poles below 0.
+    """Return the sign of the gamma function; NaN at its poles below 0.
 
     Raises DTypeError for complex values.
     """
@@ -181,16 +181,16 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 def gamma(x: ArrayLike) -> Array:
-    """The gamma function, (x - 1)! for integers.  Raises DTypeError for complex values."""
+    """Return the gamma function, (x - 1)! for integers; raise DTypeError for complex values."""
     return _gamma(x)
 
 
 def loggamma(x: ArrayLike) -> Array:
-    """The logarithm of `gamma`; NaN for x <= 0.  Raises DTypeError for complex values."""
+    """Return the logarithm of `gamma`; NaN for x <= 0; raise DTypeError for complex values."""
     return _loggamma(x)
 
 
-#: of 1 / x, 1 / x^3, ... in what Stirling's formula for log gamma(x) leaves out
+#: coefficients of 1 / x, 1 / x^3, ... in the remainder of Stirling's formula for log gamma(x)
 _STIRLING = (
     1 / 12,
     -1 / 360,
@@ -243,12 +243,12 @@ _zeta = binary("zeta", "Hurwitz's zeta.", {"f": zeta_p.bind}, promote_inexact)
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """The logarithm of |`beta(a, b)`|.  Raises DTypeError for complex values."""
+    """Return the logarithm of |`beta(a, b)`|; raise DTypeError for complex values."""
     return _betaln(a, b)
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """The beta function, gamma(a) gamma(b) / gamma(a + b).
+    """Return the beta function, gamma(a) gamma(b) / gamma(a + b).
 
     Raises DTypeError for complex values.
     """
@@ -266,7 +266,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The derivative of order `n` + 1, an integer or an array of them, of `gammaln`.
+    """Return the derivative of order `n` + 1, an integer or an array of them, of `gammaln`.
 
     Raises DTypeError for an order that is not an integer.
     """
@@ -282,7 +282,7 @@ _polygamma = binary(
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError if `exact` is asked for."""
+    """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError for `exact`."""
     if exact:
         raise ArgumentError("factorial computes in floats: exact=True is for Python's integers")
     return _factorial(n)
@@ -297,7 +297,7 @@ def _factorial(n: Any) -> Array:
 
 @composite(static_argnames=("repetition",))
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose `k` of `N`; with `repetition`, each any number of times."""
+    """Return the number of ways to choose `k` of `N`, with `repetition` also repeatedly."""
     check_arrays("comb", N, k)
     n, m = promote_inexact(N, k)
     if repetition:
@@ -309,7 +309,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 @composite(static_argnames=("d",))
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """The logarithm of the multivariate gamma function of dimension `d`."""
+    """Return the logarithm of the multivariate gamma function of dimension `d`."""
     check_arrays("multigammaln", a)
     count = operator.index(d)
     a = asarray(promote_inexact(a)[0])
@@ -361,18 +361,18 @@ _ndtr = unary("ndtr", "The normal distribution.", {"f": _ndtr_of_floats}, promot
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """The normal distribution function.  Raises DTypeError for complex values."""
+    """Return the normal distribution function; raise DTypeError for complex values."""
     return _ndtr(x)
 
 
-#: where the lower tail's series, and the upper tail's -ndtr(-x), are exact to rounding
+#: the bounds beyond which the lower tail's series and the upper tail's -ndtr(-x) are exact
 _SEGMENTS = {"float32": (-10.0, 5.0), "float64": (-20.0, 8.0)}
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
-    """The logarithm of the normal distribution function, exact in both tails.
+    """Return the logarithm of the normal distribution function, exact in both tails.
 
-    series_order: how many terms, to 30, the series of the lower tail has.
+    series_order: the number of terms, up to 30, of the series of the lower tail.
 
     Raises ArgumentError for another order, DTypeError for dtypes but float32 and float64.
     """

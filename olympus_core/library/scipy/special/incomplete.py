@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays, promote_inexact
 from olympus_core.library.special import lax
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "betainc",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function, `lax.igamma`; integers become floats.
+    """Return the regularized lower incomplete gamma function, `lax.igamma`; integers become floats.
 
     Raises DTypeError for complex arrays, ShapeError for shapes that do not broadcast.
 
@@ -33,7 +33,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function, `lax.betainc`; integers become floats.
+    """Return the regularized incomplete beta function, `lax.betainc`; integers become floats.
 
     >>> betainc(1, 2, 0.5)
     Array(0.75, dtype=float32, weak_type=True)

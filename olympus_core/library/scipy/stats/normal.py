@@ -1,6 +1,6 @@
 """The normal distribution: its quantiles, and the functions of `olympus.scipy.stats.norm`.
 
-The quantile of p <= 1/2 is found from the approximation 26.2.23 of Abramowitz and Stegun,
+The quantile of p <= 1/2 is computed from the approximation 26.2.23 of Abramowitz and Stegun,
 "Handbook of Mathematical Functions" (1964), by Newton's method on the logarithm of the
 distribution function, and so is as exact in the tail as in the middle.
 """
@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import DTypeError
 from olympus_core.control.custom_jvp import custom_jvp
-from olympus_core.errors import DTypeError
+from olympus_core.ir.tracer import Array
+from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.elementwise.arithmetic import divide, minimum, subtract
 from olympus_core.library.numpy.elementwise.exponential import exp, log, sqrt
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.library.scipy.special.gamma import log_ndtr, ndtr
-from olympus_core.library.typing import ArrayLike
-from olympus_core.tracer import Array
 
 __all__ = [
     "cdf",
@@ -71,10 +71,10 @@ def _quantile_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any
 
 @composite()
 def ndtri(p: ArrayLike) -> Array:
-    """The quantile of the standard normal distribution: the x whose `ndtr` is `p`.
+    """Return the quantile of the standard normal distribution: the x whose `ndtr` is `p`.
 
-    It is infinite for 0 and 1, and nan for what is not a probability.  Raises DTypeError for
-    dtypes but float32 and float64.
+    It is infinite for 0 and 1, and nan outside of [0, 1].  Raises DTypeError for dtypes other than
+    float32 and float64.
 
     >>> ndtri(0.975)
     Array(1.959964, dtype=float32)
@@ -98,7 +98,7 @@ def _standardized(name: str, x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
 
 @composite()
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density of the normal distribution at `x`.
+    """Return the logarithm of the density of the normal distribution at `x`.
 
     loc, scale: the mean and the standard deviation, of shapes that broadcast with `x`.
 
@@ -113,37 +113,37 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 @composite()
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density of the normal distribution at `x`; the arguments are those of `logpdf`."""
+    """Return the density of the normal distribution at `x`; the arguments are those of `logpdf`."""
     return exp(logpdf(x, loc, scale))
 
 
 @composite()
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value of at most `x`; the arguments are those of `logpdf`."""
+    """Return the probability of a value of at most `x`; the arguments are those of `logpdf`."""
     return ndtr(_standardized("cdf", x, loc, scale)[0])
 
 
 @composite()
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`, exact in both tails; the arguments are those of `logpdf`."""
+    """Return the logarithm of `cdf`, exact in both tails; the arguments are those of `logpdf`."""
     return log_ndtr(_standardized("logcdf", x, loc, scale)[0])
 
 
 @composite()
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`, 1 - `cdf`, exact where it is small."""
+    """Return the probability of a value above `x`, 1 - `cdf`, exact where it is small."""
     return ndtr(-_standardized("sf", x, loc, scale)[0])
 
 
 @composite()
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`, exact in both tails; the arguments are those of `logpdf`."""
+    """Return the logarithm of `sf`, exact in both tails; the arguments are those of `logpdf`."""
     return log_ndtr(-_standardized("logsf", x, loc, scale)[0])
 
 
 @composite()
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value whose `cdf` is `q`; the other arguments are those of `logpdf`.
+    """Return the value whose `cdf` is `q`; the other arguments are those of `logpdf`.
 
     >>> ppf(0.5, 3.0)
     Array(3., dtype=float32)
@@ -155,7 +155,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 @composite()
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value whose `sf` is `q`; the other arguments are those of `logpdf`."""
+    """Return the value whose `sf` is `q`; the other arguments are those of `logpdf`."""
     check_arrays("norm.isf", q, loc, scale)
     q, loc, scale = promote_inexact(q, loc, scale)
     return subtract(loc, ndtri(q) * scale)

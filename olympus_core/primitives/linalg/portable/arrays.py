@@ -1,6 +1,6 @@
-"""What the algorithms share: loops, choices, places, and matrices scaled to the size of 1.
+"""Helpers of the algorithms: loops, selections, indices, and matrices scaled to the size of 1.
 
-An axis is counted from the last one, so that batch axes do not matter.
+Axes are counted from the last one, so that batch axes do not matter.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant, spread, zero_like
-from olympus_core.primitives.linalg.algebra import as_dtype
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.ir.primitive import op
+from olympus_core.primitives.elementwise.base import elementwise_constant, spread, zero_like
+from olympus_core.primitives.linalg.algebra import converted_like
 
 __all__ = [
     "INT32",
@@ -46,15 +46,15 @@ INT32 = np.dtype("int32")
 
 
 def panels(count: int) -> tuple[int, int]:
-    """How many panels `count` columns, 1 or more, are factorized in, and how wide each is."""
+    """Return number and width of the panels in which `count` >= 1 columns are factorized."""
     width = min(count, 32 if count <= 1024 else 128)
     return -(-count // width), width
 
 
 def in_panels(x: Any) -> tuple[int, int, Any]:
-    """How many panels matrices are factorized in, how wide each is, and the matrices themselves.
+    """Return the number and the width of the panels of matrices, and the padded matrices.
 
-    These have zeros after the elements, so that the last panel is as wide as the others.
+    The padding, of zeros, makes the last panel as wide as the others.
     """
     rows, columns = shape_of(x)[-2:]
     count, width = panels(min(rows, columns))
@@ -63,7 +63,7 @@ def in_panels(x: Any) -> tuple[int, int, Any]:
 
 
 def padded(x: Any, *sizes: int) -> Any:
-    """Arrays with zeros after the elements, so that the last axes have these sizes."""
+    """Return arrays padded with zeros after the elements to these sizes of the last axes."""
     shape = shape_of(x)
     kept = len(shape) - len(sizes)
     config = [(0, 0, 0)] * kept
@@ -72,14 +72,14 @@ def padded(x: Any, *sizes: int) -> Any:
 
 
 def trimmed(x: Any, *sizes: int) -> Any:
-    """What `padded` was given: the first elements of arrays, this many along the last axes."""
+    """Return the first elements of arrays, these many along the last axes: undo `padded`."""
     shape = shape_of(x)
     limits = (*shape[: len(shape) - len(sizes)], *sizes)
     return op.slice(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
 
 
 def window(x: Any, start: Any, width: int, axis: int) -> Any:
-    """`width` rows or columns of matrices from a computed one on; see `put_window`."""
+    """Return `width` rows or columns of matrices from a computed index on; see `put_window`."""
     shape = shape_of(x)
     place = len(shape) + axis
     sizes = tuple([width if i == place else n for i, n in enumerate(shape)])
@@ -87,7 +87,7 @@ def window(x: Any, start: Any, width: int, axis: int) -> Any:
 
 
 def put_window(x: Any, part: Any, start: Any, axis: int) -> Any:
-    """The matrices with rows or columns replaced from a computed one on."""
+    """Return the matrices with rows or columns replaced from a computed index on."""
     return op.dynamic_update_slice(x, part, *_starts(x, start, axis))
 
 
@@ -102,7 +102,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def over(x: Any, like: Any, axis: int | None = None) -> Any:
-    """`x` at the shape of `like`, of which it lacks an axis, or all axes after its own."""
+    """Return `x` broadcast to `like`, of which it lacks axis `axis`, or all axes after its own."""
     shape = shape_of(like)
     kept = list(range(len(shape)))
     kept = kept[: len(shape_of(x))] if axis is None else [i for i in kept if i != len(shape) + axis]
@@ -110,35 +110,35 @@ def over(x: Any, like: Any, axis: int | None = None) -> Any:
 
 
 def where(choice: Any, yes: Any, no: Any) -> Any:
-    """`yes` where `choice`, else `no`; one may be a number."""
+    """Return `yes` where `choice`, else `no`; one may be a number."""
     like = no if isinstance(yes, int | float) else yes
     yes, no = (
-        spread(constant(like, x), shape_of(choice)) if isinstance(x, int | float) else x
+        spread(elementwise_constant(like, x), shape_of(choice)) if isinstance(x, int | float) else x
         for x in (yes, no)
     )
     return op.select_n(choice, no, yes)
 
 
 def places(x: Any, axis: int) -> Any:
-    """The index of each element along an axis, int32."""
+    """Return the index of each element along an axis, int32."""
     shape = shape_of(x)
     return op.iota(dtype=INT32, shape=shape, dimension=len(shape) + axis)
 
 
 def unpermuted(*shape: int) -> Any:
-    """Permutations, along the last axis, that change nothing."""
+    """Return identity permutations along the last axis."""
     return op.iota(dtype=INT32, shape=shape, dimension=len(shape) - 1)
 
 
 def ascending(x: Any) -> tuple[Any, Any]:
-    """The elements in rising order along the last axis, and the permutations that sort them."""
+    """Return the elements in ascending order along the last axis, and the sorting permutations."""
     last = len(shape_of(x)) - 1
     x, order = op.sort(x, places(x, -1), dimension=last, is_stable=True, num_keys=1)
     return x, order
 
 
 def total(x: Any, *axes: int) -> Any:
-    """The sum along axes."""
+    """Return the sum along axes."""
     rank = len(shape_of(x))
     return op.reduce_sum(x, axes=tuple(sorted(rank + a for a in axes)))
 
@@ -152,55 +152,58 @@ def squares(x: Any) -> Any:
 
 
 def at(x: Any, j: Any, axis: int) -> Any:
-    """What stands at j, one for all matrices, along an axis; without that axis."""
+    """Return the slice at index j along an axis, without that axis; j is one for all matrices."""
     place = len(shape_of(x)) + axis
     return op.squeeze(window(x, j, 1, axis), dimensions=(place,))
 
 
 def greatest(x: Any, start: Any) -> Any:
-    """Where the greatest element from `start` on is, along the last axis; none is negative."""
+    """Return the index of the greatest element from `start` on; no element is negative."""
     x = where(op.lt(places(x, -1), over(start, x)), -1, x)
     return op.argmax(x, axes=(len(shape_of(x)) - 1,), index_dtype=INT32)
 
 
 def take(x: Any, index: Any, axis: int) -> Any:
-    """What stands at `index`, an index of each matrix, along an axis; without that axis."""
+    """Return the slice at `index`, one for each matrix, along an axis; without that axis."""
     return total(where(op.eq(places(x, axis), over(index, x)), x, 0), axis)
 
 
 def put(x: Any, j: Any, value: Any, axis: int) -> Any:
-    """`x` with `value`, without that axis, at j along an axis; j is one for all, or of each."""
+    """Return `x` with `value` at j along an axis; j is one for all matrices, or one for each."""
     return op.select_n(op.eq(places(x, axis), over(j, x)), x, over(value, x, axis))
 
 
 def exchange(x: Any, j: Any, others: Any, axis: int) -> Any:
-    """`x` with what stands at j, and at `others` of each matrix, exchanged along an axis."""
+    """Return `x` with the slices at j and, for each matrix, at `others` exchanged along an axis."""
     return put(put(x, others, at(x, j, axis), axis), j, take(x, others, axis), axis)
 
 
 def epsilon(x: Any) -> float:
-    """The distance from 1 to the next number of x's precision."""
+    """Return the distance from 1 to the next number of x's precision."""
     return float(dtypes.finfo(get_aval(x).dtype).eps)
 
 
 def negligible(x: Any) -> float:
-    """A length that counts as zero beside 1: the product of two is hardly a number of the dtype."""
+    """Return a length that counts as zero next to 1: its square is near the least number."""
     return math.sqrt(float(dtypes.finfo(get_aval(x).dtype).tiny)) / epsilon(x)
 
 
 def scaled(x: Any) -> tuple[Any, Any]:
-    """The matrices divided by powers of two near their greatest elements, and those, real.
+    """Return the matrices divided by powers of two near their greatest elements, and these powers.
 
-    So the squares of elements do not overflow, nor vanish beside that of the greatest.  A matrix
-    with an element that is not finite becomes NaN.
+    The squares of elements then neither overflow, nor vanish next to the square of the greatest.  A
+    matrix with an element that is not finite becomes NaN.
     """
     rank = len(shape_of(x))
     is_complex = dtypes.kind(get_aval(x).dtype) == "c"
     size = op.max(*(op.abs(part(x)) for part in (op.real, op.imag))) if is_complex else op.abs(x)
     size = op.reduce_max(size, axes=(rank - 2, rank - 1))
     finfo = dtypes.finfo(get_aval(size).dtype)
-    low, high = constant(size, float(finfo.tiny)), constant(size, float(finfo.max) / 8)
+    low, high = (
+        elementwise_constant(size, float(finfo.tiny)),
+        elementwise_constant(size, float(finfo.max) / 8),
+    )
     exponent = finfo.bits - finfo.nmant - 1
     unit = op.reduce_precision(op.clamp(low, size, high), exponent_bits=exponent, mantissa_bits=0)
     unit = where(op.is_finite(size), unit, np.nan)
-    return op.div(x, over(as_dtype(unit, x), x)), unit
+    return op.div(x, over(converted_like(unit, x), x)), unit

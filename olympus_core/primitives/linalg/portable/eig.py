@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant, zeros_like
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.ir.primitive import op
+from olympus_core.primitives.elementwise.base import elementwise_constant, zeros_like
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
-    as_dtype,
     conj,
+    converted_like,
     diagonal,
     dot,
     eye,
@@ -40,15 +40,15 @@ from olympus_core.primitives.looping import repeat, repeat_while
 
 __all__ = ["eig"]
 
-#: iterations for each row, and how many of them pass between two with an exceptional shift
+#: the iterations for each row, and the period of the iterations with an exceptional shift
 MAX_ITERATIONS, EXCEPTIONAL = 30, 10
 
 
 def eig(a: Any, *, left: bool, right: bool) -> tuple[Any, ...]:
-    """The eigenvalues, and left and right vectors that are wanted, as `eig_p` has them.
+    """Return the eigenvalues and the requested left and right vectors, as `eig_p` returns them.
 
     Reflectors make a Hessenberg matrix, QR iterations with a shift make it triangular, and
-    substitution finds the vectors of that.
+    substitution computes the vectors of the triangular matrix.
     Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 7.4 to 7.6.
     """
     dtype = dtypes.to_complex(get_aval(a).dtype)
@@ -58,19 +58,19 @@ def eig(a: Any, *, left: bool, right: bool) -> tuple[Any, ...]:
     a = op.convert_element_type(a, new_dtype=dtype, weak_type=False)
     t, z, done = _schur(*_hessenberg(a))
     w = diagonal(t)
-    found = [op.mul(w, over(as_dtype(unit, w), w))]
+    results = [op.mul(w, over(converted_like(unit, w), w))]
     if left:
-        # those of the adjoint, which is triangular too when its rows and columns are reversed
+        # the left vectors come from the adjoint, triangular when its rows and columns are reversed
         axes = tuple(range(len(shape_of(t)))[-2:])
         turned = _triangular_vectors(op.rev(adjoint(t), dimensions=axes))
-        found.append(_normalized(dot(z, op.rev(turned, dimensions=axes))))
+        results.append(_normalized(dot(z, op.rev(turned, dimensions=axes))))
     if right:
-        found.append(_normalized(dot(z, _triangular_vectors(t))))
-    return tuple([where(over(done, x), x, np.nan) for x in found])
+        results.append(_normalized(dot(z, _triangular_vectors(t))))
+    return tuple([where(over(done, x), x, np.nan) for x in results])
 
 
 def _hessenberg(a: Any) -> tuple[Any, Any]:
-    """H, zero below its first subdiagonal, and unitary Z with a = Z H Z^H."""
+    """Return H, zero below its first subdiagonal, and unitary Z with a = Z H Z^H."""
 
     def step(j: Any, h: Any, z: Any) -> tuple[Any, Any]:
         v, tau, _ = reflector(at(h, j, -1), op.add(j, np.int32(1)))
@@ -88,7 +88,7 @@ def _hessenberg(a: Any) -> tuple[Any, Any]:
 
 
 def _schur(h: Any, z: Any) -> tuple[Any, Any, Any]:
-    """Triangular T and unitary Z, by QR iterations on H, and whether these converged."""
+    """Return triangular T, unitary Z from QR iterations on H, and True where these converged."""
     n = shape_of(h)[-1]
     norm = op.sqrt(total(squares(h), -2, -1))
 
@@ -115,21 +115,21 @@ def _schur(h: Any, z: Any) -> tuple[Any, Any, Any]:
 
 
 def _deflated(h: Any, norm: Any) -> tuple[Any, Any, Any]:
-    """H with negligible subdiagonal elements made zero; where its last block starts, and ends.
+    """Return H with negligible subdiagonal elements made zero, and the bounds of its last block.
 
-    That is the last one with nonzero subdiagonal elements; it ends at 0 where there is none.
+    The block is the last one with nonzero subdiagonal elements; its end is 0 if all are zero.
     """
     below = op.eq(places(h, -2), op.add(places(h, -1), over(np.int32(1), h)))
     sizes = op.add(op.abs(op.real(h)), op.abs(op.imag(h)))
     ends = diagonal(sizes)
     near = op.add(over(ends, h, -2), over(ends, h, -1))
-    small = op.mul(near, over(constant(near, epsilon(near)), near))
-    least = op.mul(norm, over(constant(norm, negligible(norm)), norm))
+    small = op.mul(near, over(elementwise_constant(near, epsilon(near)), near))
+    least = op.mul(norm, over(elementwise_constant(norm, negligible(norm)), norm))
     small = op.le(sizes, op.max(small, over(least, small)))
     h = where(op.and_(below, small), 0, h)
     rank = len(shape_of(h))
     links = op.and_(below, op.ne(h, zeros_like(h)))
-    linked = op.reduce_or(links, axes=(rank - 1,))  # of each row, to the row above
+    linked = op.reduce_or(links, axes=(rank - 1,))  # for each row, the link to the row above
     place = places(linked, -1)
     end = op.reduce_max(where(linked, place, 0), axes=(rank - 2,))
     free = op.and_(op.not_(linked), op.le(place, over(end, place)))
@@ -137,28 +137,30 @@ def _deflated(h: Any, norm: Any) -> tuple[Any, Any, Any]:
 
 
 def _shift(h: Any, end: Any, count: Any) -> Any:
-    """The eigenvalue of the block's last two rows that is nearest to the last element.
+    """Return the eigenvalue of the block's last two rows that is nearest to the last element.
 
-    Now and then it is another number, for blocks that this one does not change.
+    Periodically it is another number, for blocks that this shift does not change.
     """
     before = op.max(op.sub(end, over(np.int32(1), end)), zeros_like(end))
     last, above = take(h, end, -2), take(h, before, -2)
     a, b = take(above, before, -1), take(above, end, -1)
     c, d = take(last, before, -1), take(last, end, -1)
-    half = op.mul(op.sub(a, d), over(constant(a, 0.5), a))
+    half = op.mul(op.sub(a, d), over(elementwise_constant(a, 0.5), a))
     root = op.sqrt(op.add(op.mul(half, half), op.mul(b, c)))
     plus, minus = op.add(half, root), op.sub(half, root)
-    # the other one of the two, of product -b c, has no cancellation
+    # the other eigenvalue; the product of both is -b c, so that nothing cancels
     larger = op.select_n(op.lt(squares(plus), squares(minus)), plus, minus)
     none = op.eq(larger, zeros_like(larger))
     nearest = op.sub(d, op.div(op.mul(b, c), where(none, 1, larger)))
-    size = as_dtype(op.mul(op.abs(c), over(constant(op.abs(c), 0.75), op.abs(c))), d)
+    size = converted_like(
+        op.mul(op.abs(c), over(elementwise_constant(op.abs(c), 0.75), op.abs(c))), d
+    )
     turn = op.rem(count, np.int32(EXCEPTIONAL))
     return where(over(op.eq(turn, np.int32(EXCEPTIONAL - 1)), d), op.add(d, size), nearest)
 
 
 def _chased(h: Any, z: Any, k: Any, shift: Any, start: Any, end: Any) -> tuple[Any, Any]:
-    """H and Z with rows and columns k and k + 1 rotated, where the block has these."""
+    """Return H and Z with rows and columns k and k + 1 rotated, if the block contains them."""
     rows = window(h, k, 2, -2)
     first = op.eq(over(k, start), start)
     here, before = at(rows, k, -1), at(rows, op.max(op.sub(k, np.int32(1)), np.int32(0)), -1)
@@ -167,7 +169,7 @@ def _chased(h: Any, z: Any, k: Any, shift: Any, start: Any, end: Any) -> tuple[A
     length = op.sqrt(op.add(squares(x), squares(y)))
     active = op.and_(op.ge(over(k, start), start), op.lt(over(k, end), end))
     active = op.and_(active, op.gt(length, zeros_like(length)))
-    length = as_dtype(where(active, length, 1), x)
+    length = converted_like(where(active, length, 1), x)
     x, y = where(active, op.div(x, length), 1), where(active, op.div(y, length), 0)
     h = put_window(h, _rotated(rows, conj(x), conj(y), -2), k, -2)
     h, z = (put_window(m, _rotated(window(m, k, 2, -1), x, y, -1), k, -1) for m in (h, z))
@@ -175,7 +177,7 @@ def _chased(h: Any, z: Any, k: Any, shift: Any, start: Any, end: Any) -> tuple[A
 
 
 def _rotated(pair: Any, x: Any, y: Any, axis: int) -> Any:
-    """Two rows or columns p and q as x p + y q and conj(x) q - conj(y) p."""
+    """Return two rows or columns p and q as x p + y q and conj(x) q - conj(y) p."""
     p, q = at(pair, np.int32(0), axis), at(pair, np.int32(1), axis)
     x, y = over(x, p), over(y, p)
     first = op.add(op.mul(x, p), op.mul(y, q))
@@ -185,17 +187,18 @@ def _rotated(pair: Any, x: Any, y: Any, axis: int) -> Any:
 
 
 def _triangular_vectors(t: Any) -> Any:
-    """The eigenvectors of upper triangular matrices, upper triangular too, by substitution.
+    """Return the upper triangular eigenvectors of upper triangular matrices, by substitution.
 
-    Where two eigenvalues are equal, they are taken to differ by rounding.  Columns are scaled as
-    they grow, so that they do not overflow.
+    Equal eigenvalues are treated as different by a rounding error.  Columns are scaled as they
+    grow, so that they do not overflow.
     """
     n = shape_of(t)[-1]
     w = diagonal(t)
     norm = op.sqrt(total(squares(t), -2, -1))
-    least = op.mul(norm, over(constant(norm, epsilon(norm)), norm))
+    least = op.mul(norm, over(elementwise_constant(norm, epsilon(norm)), norm))
     least = op.max(
-        least, over(constant(norm, float(dtypes.finfo(get_aval(norm).dtype).tiny)), norm)
+        least,
+        over(elementwise_constant(norm, float(dtypes.finfo(get_aval(norm).dtype).tiny)), norm),
     )
 
     def step(i: Any, y: Any) -> tuple[Any]:
@@ -203,24 +206,24 @@ def _triangular_vectors(t: Any) -> Any:
         known = total(op.mul(over(at(t, i, -2), y, -1), y), -2)
         gap = op.sub(w, over(at(w, i, -1), w))
         tiny = op.lt(op.abs(gap), over(least, op.abs(gap)))
-        gap = op.select_n(tiny, gap, as_dtype(over(least, op.abs(gap)), gap))
+        gap = op.select_n(tiny, gap, converted_like(over(least, op.abs(gap)), gap))
         place = places(w, -1)
         row = where(op.gt(place, over(i, place)), op.div(known, gap), 0)
         row = where(op.eq(place, over(i, place)), 1, row)
         y = op.select_n(op.eq(places(y, -2), over(i, y)), y, over(row, y, -2))
         size = op.abs(row)
-        size = op.max(size, over(constant(size, 1), size))
-        return (op.div(y, over(as_dtype(size, y), y, -2)),)
+        size = op.max(size, over(elementwise_constant(size, 1), size))
+        return (op.div(y, over(converted_like(size, y), y, -2)),)
 
     return repeat(n, step, zeros_like(t))[0]
 
 
 def _normalized(v: Any) -> Any:
-    """Columns of length 1 whose greatest element is real."""
+    """Return columns of length 1 whose greatest element is real."""
     rank = len(shape_of(v))
     sizes = squares(v)
     greatest = op.argmax(sizes, axes=(rank - 2,), index_dtype=INT32)
     chosen = op.eq(places(v, -2), over(greatest, v, -2))
     top = total(where(chosen, v, 0), -2)
-    v = op.div(v, over(op.mul(op.sign(top), as_dtype(op.sqrt(total(sizes, -2)), top)), v, -2))
-    return where(chosen, as_dtype(real(v), v), v)
+    v = op.div(v, over(op.mul(op.sign(top), converted_like(op.sqrt(total(sizes, -2)), top)), v, -2))
+    return where(chosen, converted_like(real(v), v), v)

@@ -1,8 +1,8 @@
-"""Plane rotations of many pairs of columns at once, and the rounds in which all pairs meet.
+"""Plane rotations of many pairs of columns, and the rounds in which all pairs meet.
 
-In matrices of an even number 2h of columns, column i is paired with column h + i.  A round turns
-all pairs, and `advance` moves the columns so that others are paired; after 2h - 1 rounds, a sweep,
-each column has met each other, and is back in its place.
+Matrices have an even number 2h of columns, and column i is paired with column h + i.  A round
+rotates all pairs, and `advance` moves the columns so that others are paired; after 2h - 1 rounds,
+a sweep, each column has met each other column, and is back at its index.
 Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 8.5; R. Brent and F. Luk,
 "The solution of singular-value and symmetric eigenvalue problems on multiprocessor arrays", SIAM
 J. Sci. Stat. Comput. 6 (1985).
@@ -15,35 +15,43 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core.avals import shape_of
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant, spread, zeros_like
-from olympus_core.primitives.linalg.algebra import adjoint, as_dtype, block, conj, dot, eye, join
+from olympus_core.base.avals import shape_of
+from olympus_core.ir.primitive import op
+from olympus_core.primitives.elementwise.base import elementwise_constant, spread, zeros_like
+from olympus_core.primitives.linalg.algebra import (
+    adjoint,
+    block,
+    conj,
+    converted_like,
+    dot,
+    eye,
+    join,
+)
 from olympus_core.primitives.linalg.portable.arrays import over, padded, where
 from olympus_core.primitives.looping import repeat, repeat_while
 
 __all__ = ["Rotation", "advance", "even", "halves", "orthonormal", "rotation", "sweeps", "turn"]
 
-#: far more than any matrix was seen to need, which is about 10; NaN ends the sweeps at once
+#: far more sweeps than the about 10 that a matrix was seen to need; NaN ends the sweeps
 MAX_SWEEPS = 40
 
 
 def even(x: Any) -> Any:
-    """Square matrices with a row and a column of zeros added, if their number is odd."""
+    """Return square matrices with a row and a column of zeros added, if their number is odd."""
     n = shape_of(x)[-1]
     return padded(x, n + n % 2, n + n % 2)
 
 
 def halves(x: Any) -> tuple[Any, Any]:
-    """The first and the second half of the columns."""
+    """Return the first and the second half of the columns."""
     h = shape_of(x)[-1] // 2
     return block(x, columns=slice(h)), block(x, columns=slice(h, None))
 
 
 class Rotation(NamedTuple):
-    """For each pair (p, q): (p, q) becomes (c p - s q', s p + c q'), with q' = q phase.
+    """The rotation of each pair (p, q) to (c p - s q', s p + c q'), with q' = q phase.
 
-    For the cosine c there is half = s / (1 + c), the tangent of half the angle.
+    half = s / (1 + c) is the tangent of half the angle whose cosine is c.
     """
 
     sine: Any
@@ -52,12 +60,12 @@ class Rotation(NamedTuple):
 
 
 def rotation(app: Any, aqq: Any, apq: Any, active: Any) -> Rotation:
-    """The rotations that diagonalize [[app, apq], [conj(apq), aqq]], where they are `active`."""
+    """Return the rotations that diagonalize [[app, apq], [conj(apq), aqq]], where `active`."""
     size = op.abs(apq)
-    phase = where(active, conj(op.div(apq, as_dtype(where(active, size, 1), apq))), 1)
+    phase = where(active, conj(op.div(apq, converted_like(where(active, size, 1), apq))), 1)
     doubled = op.add(size, size)
     ratio = op.div(op.sub(aqq, app), where(active, doubled, 1))
-    one = spread(constant(ratio, 1), shape_of(ratio))
+    one = spread(elementwise_constant(ratio, 1), shape_of(ratio))
     root = op.sqrt(op.add(one, op.mul(ratio, ratio)))
     tangent = op.div(one, op.add(op.abs(ratio), root))
     tangent = where(op.lt(ratio, zeros_like(ratio)), op.neg(tangent), tangent)
@@ -65,14 +73,14 @@ def rotation(app: Any, aqq: Any, apq: Any, active: Any) -> Rotation:
     cosine = op.div(one, op.sqrt(op.add(one, op.mul(tangent, tangent))))
     sine = op.mul(tangent, cosine)
     half = op.div(sine, op.add(one, cosine))
-    return Rotation(as_dtype(sine, apq), as_dtype(half, apq), phase)
+    return Rotation(converted_like(sine, apq), converted_like(half, apq), phase)
 
 
 def turn(x: Any, by: Rotation) -> Any:
-    """The matrices with each pair of columns rotated.
+    """Return the matrices with each pair of columns rotated.
 
-    What is added to a column is small where the angle is, so that the rounding of the cosine does
-    not change the length of columns that are rotated often.
+    The change of a column is small where the angle is, so that the rounding of the cosine does not
+    change the length of columns that are rotated often.
     Source: H. Rutishauser, "The Jacobi method for real symmetric matrices", Numerische Mathematik
     9 (1966).
     """
@@ -84,7 +92,7 @@ def turn(x: Any, by: Rotation) -> Any:
 
 
 def advance(x: Any, axis: int) -> Any:
-    """The columns, or rows, in the order of the next round: all but the first go around."""
+    """Return the columns, or rows, in the order of the next round: all but the first move."""
     n = shape_of(x)[axis]
     h = n // 2
     if h == 1:
@@ -98,9 +106,9 @@ def advance(x: Any, axis: int) -> Any:
 def sweeps(
     round_: Callable[..., Sequence[Any]], unfinished: Callable[..., Any], *carry: Any
 ) -> list[Any]:
-    """Sweep for as long as `unfinished(*carry)`, a bool for each matrix, says so of one.
+    """Sweep while `unfinished(*carry)`, a bool for each matrix, is True for any matrix.
 
-    A sweep is a `round_(*carry)` for each column of the first of `carry` but one.
+    A sweep of n columns calls `round_(*carry)` n - 1 times; n is the last axis of `carry[0]`.
     """
     rounds = shape_of(carry[0])[-1] - 1
 
@@ -117,10 +125,10 @@ def sweeps(
 
 
 def orthonormal(v: Any) -> Any:
-    """Columns that are orthonormal but for the rounding of many rotations, made so again.
+    """Return columns orthonormal to full precision, from columns after many rotations.
 
     One step of Newton and Schulz, v (3 - v^H v) / 2, squares the error.
     Source: N. Higham, "Functions of Matrices" (2008), 8.3.
     """
     rest = op.sub(eye(v), dot(adjoint(v), v))
-    return op.add(v, dot(v, op.mul(rest, over(constant(v, 0.5), v))))
+    return op.add(v, dot(v, op.mul(rest, over(elementwise_constant(v, 0.5), v))))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.primitive import op
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import reshape, zeros_like
 from olympus_core.primitives.linalg.algebra import block, dot, solve, take_rows
 from olympus_core.primitives.linalg.portable.arrays import (
@@ -33,12 +33,12 @@ __all__ = ["lu"]
 
 
 def lu(a: Any) -> tuple[Any, Any, Any]:
-    """L and U in one matrix, the pivots, and the permutation of the rows, as `lu_p` has them.
+    """Return L and U in one matrix, the pivots, and the row permutation, as `lu_p` returns them.
 
     Right-looking: a panel of columns is factorized column by column, all columns get its row
     swaps, and the rest of the matrix is updated by one triangular solution and one product.
-    Every panel works on matrices of the whole size, of which it changes a part, so that one loop
-    does for all of them; the zeros that fill the last panel are not pivots.
+    Every panel works on matrices of the full size, of which it changes a part, so that one loop
+    serves all panels; the zeros that pad the last panel are not pivots.
     Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 3.2.11 and 3.4.
     """
     *batch, rows, columns = shape_of(a)
@@ -67,9 +67,9 @@ def _reordered(order: Any, turn: Any) -> Any:
 
 
 def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
-    """The factors of a panel, one column after another, from row `start` on.
+    """Return the factors of a panel, one column after another, from row `start` on.
 
-    The second result has the pivots put in their place, the third is the order of the rows.
+    The second result is `pivots` with those of the panel, the third is the order of the rows.
     """
     *batch, rows, columns = shape_of(a)
     row, column = places(a, -2), places(a, -1)
@@ -80,7 +80,7 @@ def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
         a, order = exchange(a, top, pivot, -2), exchange(order, top, pivot, -1)
         values = at(a, j, -1)
         divisor = over(at(values, top, -1), values)
-        # a pivot is zero where all below are: the column is done, and stays
+        # a pivot is zero only if all elements below it are: then the column needs no step
         is_zero = op.eq(divisor, zeros_like(divisor))
         factors = over(op.select_n(is_zero, op.div(values, divisor), values), a, -1)
         below = op.gt(row, over(top, a))
@@ -95,14 +95,14 @@ def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
 
 
 def _size(x: Any) -> Any:
-    """The size that pivots are chosen by, which of complex numbers is LAPACK's |re| + |im|."""
+    """Return the size that selects pivots; for complex numbers, as in LAPACK, |re| + |im|."""
     if dtypes.kind(get_aval(x).dtype) != "c":
         return op.abs(x)
     return op.add(op.abs(op.real(x)), op.abs(op.imag(x)))
 
 
 def _updated(a: Any, factors: Any, start: Any) -> Any:
-    """The matrix after a panel: its rows beside solved for, the product taken off all below."""
+    """Return the matrix after a panel: rows beside it solved, their product subtracted below."""
     width = shape_of(factors)[-1]
     stop = op.add(start, np.int32(width))
     corner, beside = window(factors, start, width, -2), window(a, start, width, -2)

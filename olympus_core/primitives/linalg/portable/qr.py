@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant, spread, zeros_like
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.ir.primitive import op
+from olympus_core.primitives.elementwise.base import elementwise_constant, spread, zeros_like
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
-    as_dtype,
     block,
     conj,
+    converted_like,
     dot,
     eye,
     real,
@@ -46,7 +46,7 @@ __all__ = ["geqrf", "householder_product", "pivoted_geqrf", "qr", "reflector"]
 
 
 def qr(a: Any, *, full: bool, pivoting: bool) -> tuple[Any, ...]:
-    """Q, R and, with `pivoting`, the permutation of the columns, as `qr_p` has them."""
+    """Return Q, R and, with `pivoting`, the permutation of the columns, as `qr_p` returns them."""
     *batch, rows, columns = shape_of(a)
     size = rows if full else min(rows, columns)
     if not get_aval(a).size:
@@ -54,16 +54,18 @@ def qr(a: Any, *, full: bool, pivoting: bool) -> tuple[Any, ...]:
         order = unpermuted(*batch, columns)
         return q, zeros(r, get_aval(a).dtype), *[order] * pivoting
     packed, taus, *order = pivoted_geqrf(a) if pivoting else geqrf(a)
-    made = block(packed, columns=slice(size)) if size <= columns else padded(packed, rows, size)
+    reflectors = (
+        block(packed, columns=slice(size)) if size <= columns else padded(packed, rows, size)
+    )
     return (
-        householder_product(made, taus),
+        householder_product(reflectors, taus),
         triangle(block(packed, slice(size)), lower=False),
         *order,
     )
 
 
 def geqrf(a: Any) -> tuple[Any, Any]:
-    """R in the upper triangle, the reflectors below it, and their factors, as `geqrf_p` has them.
+    """Return R in the upper triangle, the reflectors below it, and their factors, as `geqrf_p`.
 
     The reflectors of a panel of columns are applied to the columns after it as one block.
     Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 5.1 and 5.2.
@@ -91,13 +93,13 @@ def geqrf(a: Any) -> tuple[Any, Any]:
 
 
 def _unscaled(a: Any, unit: Any) -> Any:
-    """Packed matrices with their R, and not their reflectors, multiplied by a number of each."""
+    """Return packed matrices with R, but not the reflectors, multiplied by one number for each."""
     upper = op.le(places(a, -2), places(a, -1))
-    return where(upper, op.mul(a, over(as_dtype(unit, a), a)), a)
+    return where(upper, op.mul(a, over(converted_like(unit, a), a)), a)
 
 
 def _panel(a: Any, start: Any, taus: Any) -> tuple[Any, Any]:
-    """The reflectors of a panel, one column after another, from row `start` on."""
+    """Return the reflectors of a panel, one column after another, from row `start` on."""
 
     def step(j: Any, a: Any, taus: Any) -> tuple[Any, Any]:
         return _reflected(a, j, op.add(start, j), taus)
@@ -107,7 +109,7 @@ def _panel(a: Any, start: Any, taus: Any) -> tuple[Any, Any]:
 
 
 def _reflected(a: Any, j: Any, top: Any, taus: Any) -> tuple[Any, Any]:
-    """Packed matrices, column j made zero below row `top`, and the factors with this one's."""
+    """Return packed matrices with column j zero below row `top`, and factors with this one's."""
     x = at(a, j, -1)
     v, tau, beta = reflector(x, top)
     along = total(op.mul(over(conj(v), a, -1), a), -2)
@@ -121,19 +123,19 @@ def _reflected(a: Any, j: Any, top: Any, taus: Any) -> tuple[Any, Any]:
 
 
 def reflector(x: Any, top: Any) -> tuple[Any, Any, Any]:
-    """v, with ones at `top` and zeros before, tau and beta: (I - tau v v^H)^H x is beta at `top`.
+    """Return v, 1 at `top` and 0 before it, tau and beta: (I - tau v v^H)^H x is beta at `top`.
 
-    beta is real, and has not the sign of x's real part there.  Where x is zero below, and real
-    there, nothing is reflected: tau is 0.
+    beta is real, and has the opposite sign of x's real part there.  If x is zero below `top` and
+    real at it, nothing is reflected: tau is 0.
     """
     place, first = places(x, -1), over(top, x)
     below = where(op.gt(place, first), x, 0)
     alpha = at(x, top, -1)
     rest = total(squares(below), -1)
     norm = op.sqrt(op.add(squares(alpha), rest))
-    beta = as_dtype(where(op.lt(real(alpha), zeros_like(norm)), norm, op.neg(norm)), x)
+    beta = converted_like(where(op.lt(real(alpha), zeros_like(norm)), norm, op.neg(norm)), x)
     zero = zeros_like(rest)
-    done = op.and_(op.eq(rest, zero), op.eq(alpha, as_dtype(real(alpha), x)))
+    done = op.and_(op.eq(rest, zero), op.eq(alpha, converted_like(real(alpha), x)))
     divisor = where(done, 1, op.sub(alpha, beta))
     tau = where(done, 0, op.div(op.sub(beta, alpha), where(done, 1, beta)))
     v = where(op.eq(place, first), 1, op.div(below, over(divisor, x)))
@@ -141,7 +143,7 @@ def reflector(x: Any, top: Any) -> tuple[Any, Any, Any]:
 
 
 def _joined(packed: Any, taus: Any, start: Any) -> tuple[Any, Any]:
-    """V and T^-1 of the product I - V T V^H of a panel's reflectors, from row `start` on.
+    """Return V and T^-1 of the product I - V T V^H of a panel's reflectors, from row `start` on.
 
     T^-1 is upper triangular, with 1 / tau on its diagonal, and V^H V's elements above it.
     Source: T. Joffrain et al., "Accumulating Householder transformations, revisited", ACM
@@ -149,8 +151,11 @@ def _joined(packed: Any, taus: Any, start: Any) -> tuple[Any, Any]:
     """
     row, diagonal = places(packed, -2), op.add(places(packed, -1), over(start, packed))
     v = where(op.gt(row, diagonal), packed, where(op.eq(row, diagonal), 1, zeros_like(packed)))
-    # a factor of zero reflects nothing, and has no inverse: the same is done by zeros for v
-    none, ones = op.eq(taus, zeros_like(taus)), spread(constant(taus, 1), shape_of(taus))
+    # a factor of zero has no inverse; zeros for v reflect nothing either
+    none, ones = (
+        op.eq(taus, zeros_like(taus)),
+        spread(elementwise_constant(taus, 1), shape_of(taus)),
+    )
     v = where(over(none, v, -2), 0, v)
     inner = dot(adjoint(v), v)
     inverse = over(op.div(ones, where(none, 1, taus)), inner, -2)
@@ -159,7 +164,7 @@ def _joined(packed: Any, taus: Any, start: Any) -> tuple[Any, Any]:
 
 
 def householder_product(a: Any, taus: Any) -> Any:
-    """The first columns of a product of reflectors, as `householder_product_p` has them."""
+    """Return the first columns of a product of reflectors, as `householder_product_p`."""
     *_, rows, columns = shape_of(a)
     q, k = eye(a), shape_of(taus)[-1]
     if not k:
@@ -179,10 +184,10 @@ def householder_product(a: Any, taus: Any) -> Any:
 
 
 def pivoted_geqrf(a: Any) -> tuple[Any, Any, Any]:
-    """As `geqrf`, of matrices with their columns permuted so that R's diagonal falls.
+    """Like `geqrf`, for matrices with columns permuted so that R's diagonal descends.
 
-    The third result is the permutation.  At each step the column with the greatest rest is next;
-    the rests are computed anew, which costs no more than the reflection.
+    The third result is the permutation.  Each step takes the column with the greatest remaining
+    norm; the norms are recomputed, which costs no more than the reflection.
     Source: G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 5.4.2.
     """
     *batch, rows, columns = shape_of(a)

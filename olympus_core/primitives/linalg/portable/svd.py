@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from olympus_core import dtypes
-from olympus_core.avals import get_aval, shape_of
-from olympus_core.primitive import op
-from olympus_core.primitives.elementwise.base import constant
+from olympus_core.base import dtypes
+from olympus_core.base.avals import get_aval, shape_of
+from olympus_core.ir.primitive import op
+from olympus_core.primitives.elementwise.base import elementwise_constant
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
-    as_dtype,
     block,
     conj,
+    converted_like,
     diagonal,
     dot,
     eye,
@@ -55,11 +55,11 @@ __all__ = ["svd"]
 
 
 def svd(a: Any, *, full: bool, compute_uv: bool) -> tuple[Any, ...]:
-    """The singular values in falling order, U and V^H, as `svd_p` has them.
+    """Return the descending singular values, U and V^H, as `svd_p` returns them.
 
-    A pivoted QR decomposition first gathers the weight in the first columns of R^H, which are then
-    rotated until they are orthogonal: their lengths are the singular values, they themselves are
-    the right vectors, and the product of the rotations makes the left ones.
+    A pivoted QR decomposition first gathers the weight in the first columns of R^H.  These are
+    then rotated until they are orthogonal: their lengths are the singular values, their
+    directions are the right vectors, and the product of the rotations gives the left vectors.
     Source: Z. Drmac and K. Veselic, "New fast and accurate Jacobi SVD algorithm", I, SIAM J. Matrix
     Anal. Appl. 29 (2008); G. Golub and C. Van Loan, "Matrix Computations", 4th ed. (2013), 8.6.3.
     """
@@ -87,7 +87,7 @@ def svd(a: Any, *, full: bool, compute_uv: bool) -> tuple[Any, ...]:
 
 
 def _orthogonalized(x: Any, compute_uv: bool) -> tuple[Any, ...]:
-    """s in falling order, and orthonormal U and V with x = U diag(s) V^H, of square matrices."""
+    """Return descending s, and orthonormal U and V with x = U diag(s) V^H, for square matrices."""
     n = shape_of(x)[-1]
     x, unit = scaled(x)
     x = even(x)
@@ -95,21 +95,21 @@ def _orthogonalized(x: Any, compute_uv: bool) -> tuple[Any, ...]:
     x, v = block(x, slice(n), slice(n)), block(x, slice(n + n % 2, 2 * n + n % 2), slice(n))
     s, order = ascending(op.neg(_lengths(x)))
     s = op.neg(s)
-    found = (op.mul(s, over(unit, s)),)
+    results = (op.mul(s, over(unit, s)),)
     if not compute_uv:
-        return found
+        return results
     x, v = (take_columns(m, order) for m in (x, v))
-    return *found, _directions(x, s), orthonormal(v)
+    return *results, _directions(x, s), orthonormal(v)
 
 
 def _directions(x: Any, s: Any) -> Any:
-    """Orthonormal columns in the directions of x's, which have lengths s; any, where x has none.
+    """Return orthonormal columns in the directions of x's, of lengths s; arbitrary for length 0.
 
-    The QR decomposition of what is orthonormal but for zeros fills these in, and changes the rest
-    by a phase, which is undone.
+    The QR decomposition of columns that are orthonormal or zero replaces the zero ones, and changes
+    the others by a phase, which is undone.
     """
-    none = op.le(s, over(constant(s, negligible(s)), s))
-    x = op.div(x, over(as_dtype(where(none, 1, s), x), x, -2))
+    none = op.le(s, over(elementwise_constant(s, negligible(s)), s))
+    x = op.div(x, over(converted_like(where(none, 1, s), x), x, -2))
     packed, taus = geqrf(where(over(none, x, -2), 0, x))
     ends = diagonal(packed)
     phase = where(none, 1, op.sign(ends))
@@ -121,12 +121,12 @@ def _lengths(x: Any) -> Any:
 
 
 def _top(x: Any) -> Any:
-    """The matrices whose columns are made orthogonal, without the product of the rotations."""
+    """Return the matrices whose columns are made orthogonal, without the rotations' product."""
     return block(x, slice(shape_of(x)[-1]))
 
 
 def _tolerance(x: Any) -> float:
-    """The cosine of columns that count as orthogonal: the rounding of their product."""
+    """Return the greatest cosine of columns that count as orthogonal: rounding of a product."""
     return epsilon(x) * math.sqrt(shape_of(x)[-1])
 
 
@@ -135,8 +135,8 @@ def _round(x: Any) -> tuple[Any]:
     apq = total(op.mul(conj(p), q), -2)
     app, aqq = total(squares(p), -2), total(squares(q), -2)
     first, second = op.sqrt(app), op.sqrt(aqq)
-    small = over(constant(first, negligible(first)), first)
-    bound = op.mul(op.mul(first, second), over(constant(first, _tolerance(x)), first))
+    small = over(elementwise_constant(first, negligible(first)), first)
+    bound = op.mul(op.mul(first, second), over(elementwise_constant(first, _tolerance(x)), first))
     active = op.and_(op.gt(op.abs(apq), bound), op.gt(op.min(first, second), small))
     return (advance(turn(x, rotation(app, aqq, apq, active)), -1),)
 
@@ -146,8 +146,12 @@ def _unfinished(x: Any) -> Any:
     inner = op.abs(dot(adjoint(x), x))
     lengths = _lengths(x)
     along, across = over(lengths, inner, -2), over(lengths, inner, -1)
-    bound = op.mul(along, op.mul(across, over(constant(inner, 4 * _tolerance(x)), inner)))
-    counts = op.gt(op.min(along, across), over(constant(inner, negligible(inner)), inner))
+    bound = op.mul(
+        along, op.mul(across, over(elementwise_constant(inner, 4 * _tolerance(x)), inner))
+    )
+    counts = op.gt(
+        op.min(along, across), over(elementwise_constant(inner, negligible(inner)), inner)
+    )
     counts = op.and_(counts, op.ne(places(inner, -2), places(inner, -1)))
     rank = len(shape_of(x))
     return op.reduce_or(op.and_(counts, op.gt(inner, bound)), axes=(rank - 2, rank - 1))

@@ -1,0 +1,133 @@
+"""The other side of a bench, as `--baseline` names it: what is stored, or what runs beside ours.
+
+NAME               baselines/NAME.json, which --save-baseline has written
+FILE.json          a baseline elsewhere
+FILE.olympus       a bundle, which runs in turns with the program
+git:REV            the target at a revision, which runs in turns with what it is now
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from olympus.errors import UsageError
+from olympus_cli.bench.baselines import check_host, read_baseline, stored_path
+from olympus_cli.bench.compare.rounds import Side
+from olympus_cli.bench.measure.work import BundleWork, SamplerWork
+from olympus_cli.bench.model import Measured
+from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
+from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
+from olympus_cli.spec.checkout import Checkout
+from olympus_cli.spec.resolve import Request, project_of
+from olympus_cli.text.places import shown
+
+__all__ = ["Asked", "Other", "is_bundle", "other_sides", "project_root"]
+
+#: What a program is compared with: stored rounds, or a side that runs.
+Other: TypeAlias = "tuple[Measured, ...] | Side"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A program to measure, as it was asked for and as the work that it is."""
+
+    request: Request
+    work: SamplerWork
+
+
+def is_bundle(text: str | None) -> bool:
+    """Whether a name, or what `--baseline` says, is a FILE.olympus."""
+    return text is not None and text.endswith(SUFFIX)
+
+
+def project_root(request: Request) -> Path:
+    """The folder of the project, in which baselines are kept; where there is none, this one.
+
+    Raises:
+        SpecError: its olympus.toml is wrong.
+    """
+    found = project_of(request.project, Path.cwd(), request.devices)
+    return Path.cwd() if found is None else found.root
+
+
+@contextmanager
+def other_sides(
+    text: str, programs: Sequence[Asked], allowed: BundleOptions
+) -> Iterator[Sequence[Other]]:
+    """The other side of each of `programs`, there as long as the context lasts.
+
+    Raises:
+        UsageError: there is no such baseline, file, revision or target in it, it is of another
+            machine or backend, or a bundle is the other side of several programs.
+        ArtifactError: a baseline is damaged.
+    """
+    if text.startswith(PREFIX):
+        with _revision(text, programs) as sides:
+            yield sides
+    elif is_bundle(text):
+        yield [_bundle(text, programs, allowed)]
+    else:
+        stored = read_baseline(stored_path(_root(programs), text))
+        rounds = [stored.of(program.work.name) for program in programs]
+        for program, each in zip(programs, rounds, strict=True):
+            check_host(program.work.name, each, text, program.work.backends)
+        yield rounds
+
+
+def _root(programs: Sequence[Asked]) -> Path:
+    return project_root(programs[0].request)
+
+
+def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Side:
+    if len(programs) > 1:
+        names = ", ".join(program.work.label for program in programs)
+        raise UsageError(
+            f"{text} is one program and cannot be the baseline of {len(programs)}: {names}",
+            hint=f"such as olympus bench {programs[0].work.label} --baseline {text}",
+        )
+    (ours,) = programs
+    path = Path(text).absolute()
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no bundle {shown(path)}")
+    request = replace(ours.request, text=text, shapes=None, statics=(), stages={})
+    bundle_loader(request, allowed)  # which tells of the native code in it
+    work = BundleWork(path, bundle_backend(request), allowed)
+    return Side(SamplerWork.of_bundle(text, work, ours.work.inputs, ours.work.effort))
+
+
+@contextmanager
+def _revision(text: str, programs: Sequence[Asked]) -> Iterator[list[Other]]:
+    revision, target = split_revision(text)
+    if not revision:
+        raise UsageError(f"{text!r} names no revision", hint=f"such as {PREFIX}HEAD~1")
+    if target is not None and len(programs) > 1:
+        raise UsageError(f"{text} is one target and cannot be the baseline of {len(programs)}")
+    for each in programs:
+        if is_bundle(each.request.text) and target is None:
+            raise UsageError(
+                f"{text} does not say which target {each.request.text} is compared with",
+                hint=f"such as {text}:TARGET",
+            )
+    with checkout(revision, _root(programs)) as found:
+        yield [_at(found, program, target) for program in programs]
+
+
+def _at(found: Checkout, program: Asked, target: str | None) -> Side:
+    """The program as the revision has it."""
+    telling = partial(blaming_revision, found)
+    text = target or program.request.text
+    here = project_root(program.request)
+    if ":" in text and program.request.project is None:
+        here = Path.cwd()  # an entry is looked for here, in a project's folder or not
+    with telling():
+        project = str(found.counterpart(here))
+        request = replace(program.request, text=text, project=project)
+        ours = program.work
+        spec = replace(request.spec(), checkout=found)
+        return Side(SamplerWork.of_target(spec, ours.inputs, ours.effort), telling)

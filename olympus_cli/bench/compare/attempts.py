@@ -1,0 +1,211 @@
+"""Measuring one program for `olympus bench`: alone, in several processes, or with another side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from olympus.errors import UsageError
+from olympus_cli.bench.compare.against import Other
+from olympus_cli.bench.compare.comparing import (
+    INTERLEAVED,
+    Compared,
+    Rounds,
+    compare,
+    cut_short,
+    gate_count,
+    merged,
+)
+from olympus_cli.bench.compare.rounds import Side, alone, alternating
+from olympus_cli.bench.compare.verdict import ROUNDS
+from olympus_cli.bench.measure.sampler import Interrupted, measure_target
+from olympus_cli.bench.measure.work import BundleWork, SamplerWork
+from olympus_cli.bench.model import Measured
+from olympus_cli.faults.failure import Failure
+from olympus_cli.spec.benching import GATED, BenchSpec
+from olympus_cli.workers.call import OnStage
+
+__all__ = ["Against", "Attempt", "CutShort", "attempted", "bench_spec", "total_gates"]
+
+_IMPORTS = {"import", "import-program"}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One target as the user calls it: what was measured of it, or why it could not be.
+
+    `rounds` are those of several processes, which `measured` has the samples of, and `compared` is
+    what its baseline says of it.
+    """
+
+    name: str
+    measured: Measured | None = None
+    failure: Failure | None = None
+    rounds: tuple[Measured, ...] = ()
+    compared: Compared | None = None
+
+
+class CutShort(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM, its cause, has come: `attempt` is what was found of the target by then."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__()
+        self.attempt = attempt
+
+
+@dataclass(frozen=True)
+class Against:
+    """What a bench is compared with, and how: `baseline` and `save` as their options say.
+
+    `threshold` is put over what olympus.toml says; `rounds` is the number of processes of a side.
+    """
+
+    baseline: str | None = None
+    save: str | None = None
+    threshold: float | None = None
+    rounds: int | None = None
+
+    @property
+    def processes(self) -> int:
+        """How many processes measure a side: one, where nothing is compared or kept."""
+        if self.rounds is not None:
+            return self.rounds
+        return ROUNDS if self.baseline or self.save else 1
+
+
+def bench_spec(work: SamplerWork, against: Against) -> BenchSpec:
+    """When the bench of a program fails: as its target says, and with the option's threshold."""
+    own = BenchSpec() if isinstance(work.program, BundleWork) else work.program.bench
+    return own.under(BenchSpec(threshold=against.threshold))
+
+
+def total_gates(works: Sequence[SamplerWork], against: Against) -> int:
+    """How many metrics of all programs can fail a run."""
+    return sum(gate_count(bench_spec(work, against)) for work in works)
+
+
+def attempted(
+    work: SamplerWork, other: Other | None, against: Against, gates: int, on_stage: OnStage
+) -> Attempt:
+    """Measure a program, in turns with `other` if that runs too; `gates` is of the whole run.
+
+    Raises:
+        OlympusError: a stage of either side fails, or a process has died.
+        UsageError: the other side was measured on another machine or backend, or has none of the
+            metrics that olympus.toml names.
+        CutShort: Ctrl-C has come, and there are samples of the program: those of whole rounds
+            and of the one under way.
+    """
+    whole: Rounds = [], []
+    try:
+        if other is not None:
+            return _compared(work, other, against, gates, on_stage, whole)
+        if against.processes == 1:
+            return Attempt(work.label, measure_target(work, on_stage=on_stage))
+        whole[0].extend(alone(Side(work), against.processes, on_stage))
+        return Attempt(work.label, merged(whole[0]), rounds=tuple(whole[0]))
+    except KeyboardInterrupt as error:
+        if not (whole[0] or isinstance(error, Interrupted)):
+            raise
+        cause = (error.__cause__ if isinstance(error, Interrupted) else None) or error
+        raise CutShort(_cut_short(work, other, against, whole, error)) from cause
+
+
+def _cut_short(
+    work: SamplerWork,
+    other: Other | None,
+    against: Against,
+    whole: Rounds,
+    error: KeyboardInterrupt,
+) -> Attempt:
+    """What is known when Ctrl-C has come: of the program, and of whole rounds of both sides."""
+    ours, theirs = whole
+    under_way = [error.measured] if isinstance(error, Interrupted) else []
+    found = merged([*ours, *under_way])
+    if other is not None or against.processes > 1:
+        note = f"the measuring was interrupted (whole rounds: {len(ours)})"
+        facts = {**found.facts, "stopped_by": "interrupted"}
+        found = replace(found, facts=facts, notes=(*found.notes, note))
+    if other is None:
+        return Attempt(work.label, found, rounds=tuple(ours))
+    paired = isinstance(other, Side)
+    sides = ours, (theirs if isinstance(other, Side) else list(other))
+    compared = cut_short(
+        work.name,
+        against.baseline or "",
+        sides,
+        paired=paired,
+        spec=bench_spec(work, against),
+    )
+    return Attempt(work.label, found, rounds=tuple(ours), compared=compared)
+
+
+def _compared(
+    work: SamplerWork,
+    other: Other,
+    against: Against,
+    gates: int,
+    on_stage: OnStage,
+    whole: Rounds,
+) -> Attempt:
+    """Measure a program and hold it against its other side; each round of either joins `whole`."""
+    spec = bench_spec(work, against)
+    if isinstance(other, Side):
+        _check_gates(work, other.work, spec)
+    else:
+        _check_stored(work, other, spec, against.baseline or "")
+
+    def measure(count: int) -> Rounds:
+        ours, theirs = whole
+        before = len(ours)
+        if not isinstance(other, Side):
+            ours.extend(alone(Side(work), count, on_stage))
+            return ours[before:], list(other)
+        sides = _quick(Side(work), spec), _quick(other, spec)
+        for one, another in alternating(*sides, count, on_stage):
+            ours.append(one)
+            theirs.append(another)
+        return ours[before:], theirs[before:]
+
+    found = compare(
+        against.baseline or "",
+        measure,
+        paired=isinstance(other, Side),
+        spec=spec,
+        gates=gates,
+        rounds=against.processes,
+    )
+    return Attempt(work.label, merged(found.ours), rounds=found.ours, compared=found)
+
+
+def _check_gates(ours: SamplerWork, theirs: SamplerWork, spec: BenchSpec) -> None:
+    """Refuse to measure where no metric that olympus.toml names can be compared."""
+    kinds = {isinstance(each.program, BundleWork) for each in (ours, theirs)}
+    if len(kinds) > 1 and spec.metrics and not set(spec.metrics) & set(INTERLEAVED):
+        raise UsageError(
+            f"the metrics of target {ours.label!r} cannot be compared with a bundle: "
+            + ", ".join(spec.metrics),
+            hint=f"a target and a bundle share {' and '.join(INTERLEAVED)}; "
+            "--baseline git:REV compares all",
+        )
+
+
+def _check_stored(
+    work: SamplerWork, stored: Sequence[Measured], spec: BenchSpec, label: str
+) -> None:
+    """Refuse to measure where a stored baseline has none of the metrics that can fail."""
+    gates = GATED if spec.metrics is None else spec.metrics
+    if any(all(name in each.metrics for each in stored) for name in gates):
+        return
+    raise UsageError(
+        f"the baseline {label} cannot judge target {work.name!r}: it needs {' or '.join(gates)}, "
+        f"and has {', '.join(stored[0].metrics) or 'no metric'}",
+        hint=f"olympus bench {work.label} --save-baseline NAME measures them",
+    )
+
+
+def _quick(side: Side, spec: BenchSpec) -> Side:
+    """The side without what takes long beside a round, unless it can fail."""
+    imports = bool(_IMPORTS & set(spec.metrics or ()))
+    effort = replace(side.work.effort, imports=imports)
+    return replace(side, work=replace(side.work, effort=effort))

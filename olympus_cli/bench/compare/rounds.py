@@ -1,0 +1,140 @@
+"""Measuring in rounds, each in processes of its own: one side, or two sides in turns.
+
+Two sides take turns within a round, ours, theirs, theirs, ours, and so on: what else the machine
+does meets both, and a slow drift cancels.  The side that starts first changes from round to round.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from dataclasses import dataclass, field, replace
+
+from olympus_cli.bench.measure.sampler import Interrupted, Sampler, measure_target
+from olympus_cli.bench.measure.work import SamplerWork
+from olympus_cli.bench.model import Measured
+from olympus_cli.workers.call import OnStage
+
+__all__ = ["LEAST_PAIRS", "Clock", "Side", "alone", "alternating", "turns"]
+
+Clock = Callable[[], float]
+Sample = Callable[[int], float]
+
+#: The least pairs of samples of a round, however long a call takes: two turns there and back.
+LEAST_PAIRS = 4
+
+_SECONDS = 4e-3  # of a sample at least: the scheduler gives the processor away for about so long
+_PAIRS = 40  # samples of each side in a round, which is their median: more add little
+
+
+@dataclass(frozen=True)
+class Side:
+    """A program to measure, and what its errors are told with, such as the revision it is of."""
+
+    work: SamplerWork
+    telling: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
+
+
+def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
+    """Measure one side in so many processes, one after the other; they share its time limit.
+
+    Each round is given as soon as it is whole.
+
+    Raises:
+        OlympusError: a stage fails, or a process has died.
+        Interrupted: Ctrl-C has come, and there are samples of the round under way.
+    """
+    work = _share(side.work, rounds)
+    for _ in range(rounds):
+        with side.telling():
+            found = measure_target(work, on_stage=on_stage)
+        yield found
+
+
+def alternating(
+    ours: Side, theirs: Side, rounds: int, on_stage: OnStage
+) -> Iterator[tuple[Measured, Measured]]:
+    """Measure two sides in turns, in so many pairs of processes; sample i of both is a pair.
+
+    Each round is given as soon as it is whole.
+
+    Raises:
+        OlympusError: a stage of either fails, or a process has died.
+        Interrupted: Ctrl-C has come, and there are samples of ours in the round under way.
+    """
+    for number in range(rounds):
+        yield _round(ours, theirs, rounds, number, on_stage)
+
+
+def _round(
+    ours: Side, theirs: Side, rounds: int, number: int, on_stage: OnStage
+) -> tuple[Measured, Measured]:
+    """One pair of processes, of which every other time theirs is the first."""
+    sides = (ours, theirs) if number % 2 == 0 else (theirs, ours)
+    with ExitStack() as stack:
+        opened: list[tuple[Side, Sampler]] = []
+        slowest = warm_up = 0.0
+        for side in sides:
+            with side.telling():
+                sampler = stack.enter_context(closing(Sampler(_share(side.work, rounds), on_stage)))
+                prepared = sampler.prepare()
+            slowest, warm_up = max(slowest, prepared.call), max(warm_up, prepared.warm_up)
+            opened.append((side, sampler))
+        calls = max(1, math.ceil(_SECONDS / max(slowest, 1e-9)))
+        samples = [_sampling(*each) for each in opened]
+        left = _share(ours.work, rounds).effort.calls_limit - warm_up
+        taken = 0
+        try:
+            for _ in turns(samples[0], samples[1], calls, 2 * left):
+                taken += 1
+        except KeyboardInterrupt as error:
+            if not taken:
+                raise
+            raise Interrupted(_finished(*opened[number % 2], "interrupted")) from error
+        found = [_finished(*each) for each in opened]
+    return (found[0], found[1]) if number % 2 == 0 else (found[1], found[0])
+
+
+def turns(
+    one: Sample, other: Sample, calls: int, seconds: float, clock: Clock = time.perf_counter
+) -> Iterator[tuple[float, float]]:
+    """Samples of two sides by turns, as pairs, for about so many seconds; at least four pairs.
+
+    Each sample is of so many calls in a row.
+
+    >>> len(list(turns(lambda calls: 1.0, lambda calls: 1.0, 1, seconds=0)))
+    4
+    """
+    until = clock() + seconds
+    for number in range(_PAIRS):
+        if number >= LEAST_PAIRS and number % 2 == 0 and clock() >= until:
+            return
+        if number % 2 == 0:
+            first = one(calls)
+            yield first, other(calls)
+        else:
+            second = other(calls)
+            yield one(calls), second
+
+
+def _sampling(side: Side, sampler: Sampler) -> Sample:
+    def sample(calls: int) -> float:
+        with side.telling():
+            return sampler.sample(calls)
+
+    return sample
+
+
+def _finished(side: Side, sampler: Sampler, stopped: str = "samples") -> Measured:
+    """What was measured of a side, without what others took: its other side was one of them."""
+    with side.telling():
+        found = sampler.finish(stopped)
+    return replace(found, conditions={**found.conditions, "others": None})
+
+
+def _share(work: SamplerWork, rounds: int) -> SamplerWork:
+    """The work of one of so many rounds."""
+    effort = replace(work.effort, time_limit=work.effort.time_limit / rounds)
+    return replace(work, effort=effort)

@@ -1,0 +1,162 @@
+"""Whether a metric got better or worse, from the samples of two sides.
+
+The interval of the ratio is held against a threshold.  "worse" and "better" need all of it beyond
+the threshold, "no change" all of it within; what is left is "inconclusive".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Literal
+
+from olympus_cli.bench.compare.resampling import Interval, ratio_interval
+from olympus_cli.bench.compare.sessions import ALIKE, Skew
+from olympus_cli.bench.model import Metric
+
+__all__ = [
+    "CONFIDENCE",
+    "MEASUREMENTS",
+    "MIN_ROUNDS",
+    "ROUNDS",
+    "SESSION",
+    "THRESHOLD",
+    "MetricVerdict",
+    "VerdictWord",
+    "adjusted",
+    "judge",
+]
+
+VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
+
+THRESHOLD = 0.05  # the least change of a ratio that is one
+CONFIDENCE = 0.95
+ROUNDS = 5  # processes of each side
+MEASUREMENTS = 4  # at most, of `ROUNDS` processes each, where both sides run
+MIN_ROUNDS = 3  # fewer do not tell how processes differ
+
+#: The standard deviation of the factor by which all times of a session are longer than those of
+#: another on the same machine: clock, temperature, where pages of memory lie, and what else runs.
+#: One session cannot tell it, so it is assumed.  It is that of machines that do nothing else.
+SESSION = 0.05
+
+
+@dataclass(frozen=True)
+class MetricVerdict:
+    """What became of a metric: `ratio` is ours / theirs, and lies between `low` and `high`.
+
+    The three are None where too little was measured; `reason` says what was missing.
+    """
+
+    word: VerdictWord
+    ratio: float | None
+    low: float | None
+    high: float | None
+    threshold: float
+    confidence: float
+    reason: str = ""
+
+    def is_beyond(self, other: MetricVerdict) -> bool:
+        """Whether the ratio is beyond the threshold, on the side that `other`'s ratio is on."""
+        if self.ratio is None or other.ratio is None:
+            return False
+        change = math.log(self.ratio)
+        return (change if other.ratio > 1 else -change) > math.log1p(self.threshold)
+
+
+def judge(
+    ours: Sequence[Metric],
+    theirs: Sequence[Metric],
+    *,
+    paired: bool,
+    threshold: float = THRESHOLD,
+    confidence: float = CONFIDENCE,
+    skew: Skew = ALIKE,
+) -> MetricVerdict:
+    """The verdict on a metric of which each side has one measurement a process.
+
+    `paired` says that sample i of process r of one side ran next to sample i of process r of the
+    other, so that what disturbs the machine disturbs both.  Sides that are not are of two sessions,
+    whose times differ by `SESSION` each beside what the processes tell, and by `skew`, of which
+    nobody knows how much a program feels: the interval reaches from none of it to all.
+    A `threshold` of 0.05 is a ratio of 1.05 one way and of 1 / 1.05 the other, so that the two
+    sides change places with the two words.
+    `confidence` is that of the interval: (1 - confidence) / 2 is the probability that it lies
+    beyond the ratio on one side.
+
+    Raises:
+        ValueError: the two sides' units differ, or paired sides differ in number.
+
+    Example: `judge(now, before, paired=True).word`.
+    """
+    units = {(each.unit, each.better) for each in (*ours, *theirs)}
+    if len(units) > 1:
+        raise ValueError("the two sides measure different things")
+    unknown = MetricVerdict("inconclusive", None, None, None, threshold, confidence)
+    if reason := _missing(ours, theirs):
+        return replace(unknown, reason=reason)
+    tail = (1 - confidence) / 2
+    sides = [each.samples for each in ours], [each.samples for each in theirs]
+    ((unit, better),) = units
+    between = 0.0 if paired or unit == "B" else math.sqrt(2) * SESSION  # memory has no clock
+    found = ratio_interval(*sides, paired=paired, tail=tail, between=between)
+    if between:
+        ends = skew.longer, skew.shorter
+        found = found.widened(*(ends if better != "higher" else (1 / ends[1], 1 / ends[0])))
+    word = _word(found, threshold, higher_is_better=better == "higher")
+    verdict = MetricVerdict(word, found.ratio, found.low, found.high, threshold, confidence)
+    if word == "inconclusive" and between:
+        seen = ratio_interval(*sides, paired=paired, tail=tail)
+        if _word(seen, threshold, higher_is_better=better == "higher") != word:
+            return replace(verdict, reason=_sessions(threshold, tail, between, skew))
+    return verdict
+
+
+def _sessions(threshold: float, tail: float, between: float, skew: Skew) -> str:
+    """Why a stored baseline does not decide what the processes would."""
+    if skew.is_beyond(threshold):
+        return skew.reason()
+    wider = math.log(max(skew.longer, 1 / skew.shorter)) - NormalDist().inv_cdf(tail) * between
+    least = math.expm1(math.log1p(threshold) + wider)
+    return (
+        f"two sessions on a machine differ too, and a stored baseline tells a change above "
+        f"{least:.0%} at best; --baseline git:REV tells less"
+    )
+
+
+def _missing(ours: Sequence[Metric], theirs: Sequence[Metric]) -> str:
+    """Why the two sides cannot be compared, or nothing."""
+    rounds = min(len(ours), len(theirs))
+    if rounds < MIN_ROUNDS:
+        return f"it was measured in {rounds} of at least {MIN_ROUNDS} processes"
+    samples = [sample for each in (*ours, *theirs) for sample in each.samples]
+    if not all(each.samples for each in (*ours, *theirs)) or min(samples) <= 0:
+        return "a process has no sample above 0"
+    return ""
+
+
+def _word(found: Interval, threshold: float, *, higher_is_better: bool) -> VerdictWord:
+    low, high = math.log(found.low), math.log(found.high)
+    if higher_is_better:
+        low, high = -high, -low
+    limit = math.log1p(threshold)
+    if low > limit:
+        return "worse"
+    if high < -limit:
+        return "better"
+    return "no change" if -limit <= low and high <= limit else "inconclusive"
+
+
+def adjusted(confidence: float, gates: int, looks: int) -> float:
+    """The confidence of each interval that can fail a run, where `gates` of them can.
+
+    All together they raise a false alarm no more often than one alone may, (1 - confidence) / 2
+    (Bonferroni).  A gate can fail after each measurement but the first: it may be wrong in an equal
+    part of its share at each of these `looks`.
+
+    >>> round(adjusted(0.95, 1, 3), 6), round(adjusted(0.95, 10, 3), 6)
+    (0.983333, 0.998333)
+    """
+    return 1 - (1 - confidence) / (looks * max(gates, 1))

@@ -1,0 +1,101 @@
+"""How long imports take: of `olympus`, and of a user's module after it, in a fresh interpreter."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+from olympus_cli.process import own_process
+from olympus_cli.spec.model import TargetSpec
+
+__all__ = ["import_seconds"]
+
+_TIMES = 3
+_PATIENCE = 60.0  # seconds that one may take
+
+# What the module prints is not an answer; ours comes through a descriptor of its own.
+_CODE = """\
+import sys, time
+sys.path[:] = {path!r}
+begin = time.perf_counter()
+import olympus
+between = time.perf_counter() - begin
+import pickle
+from olympus_cli.bench.measure.imports import _answer
+_answer({answers}, between)
+"""
+
+
+def import_seconds(spec: TargetSpec | None, time_limit: float) -> dict[str, tuple[float, ...]]:
+    """Seconds of "import", of `olympus`, and "import-program", of the module of a target.
+
+    Each is taken once at least, and again if that ends within `time_limit` seconds.  Empty if the
+    module cannot be imported without a terminal, or in a minute.
+    """
+    found: list[tuple[float, float | None]] = []
+    until = begin = time.perf_counter()
+    until += time_limit
+    while len(found) < _TIMES:
+        taken, now = _once(spec), time.perf_counter()
+        if taken is None:
+            break
+        found.append(taken)
+        if now + (now - begin) > until:
+            break
+        begin = now
+    ours = tuple(each for each, _ in found)
+    theirs = tuple(each for _, each in found if each is not None)
+    named = {"import": ours, "import-program": theirs}
+    return {name: seconds for name, seconds in named.items() if seconds}
+
+
+def _once(spec: TargetSpec | None) -> tuple[float, float | None] | None:
+    read, write = os.pipe()
+    code = _CODE.format(path=own_process.safe_path(sys.path), answers=write)
+    os.set_blocking(read, False)  # what the module leaves running may hold the other end
+    with os.fdopen(read, "rb") as answers:
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(write,),
+            )
+        finally:
+            os.close(write)
+        try:
+            process.communicate(pickle.dumps(spec), _PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return None
+        words = (answers.read(1 << 10) or b"").split()
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        return None
+    is_answer = numbers and all(math.isfinite(n) and n >= 0 for n in numbers)
+    if process.returncode != 0 or not is_answer:
+        return None
+    return numbers[0], numbers[1] if len(numbers) > 1 else None
+
+
+def _answer(answers: int, ours: float) -> None:
+    """In the fresh interpreter: import the module of the target on stdin, and answer."""
+    from olympus_cli.frontends.importing import load_entry
+    from olympus_cli.frontends.relocating import relocate
+
+    spec = pickle.load(sys.stdin.buffer)
+    told = f"{ours!r}"
+    if spec is not None:
+        if spec.checkout is not None:
+            relocate(spec.checkout)
+        begin = time.perf_counter()
+        load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
+        told += f" {time.perf_counter() - begin!r}"
+    os.write(answers, told.encode())

@@ -1,0 +1,156 @@
+"""Measuring one program in this process: ready, called, warm, sampled, and summed up."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import olympus
+from olympus_cli.bench.measure import conditions
+from olympus_cli.bench.measure.calls import Calls
+from olympus_cli.bench.measure.rates import program_facts, rate_metrics, roofline_share
+from olympus_cli.bench.measure.steady import drift, warm_up
+from olympus_cli.bench.measure.subject import subject_of
+from olympus_cli.bench.measure.work import Prepared, SamplerWork
+from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.process.memory import peak_memory
+from olympus_cli.program.versions import tool_versions
+from olympus_cli.spec.backends import backend_text
+from olympus_cli.text.units import duration
+from olympus_cli.workers.call import Say
+
+__all__ = ["Measuring"]
+
+_WARM_SHARE = 0.3  # of the time limit, for the warm-up at most
+_DRIFT = 0.05  # a trend of the samples that a reader is told of
+
+# The stages, in the order that they are told in.
+_STAGES = ("import", "import-program", "load", "trace", "lower", "compile")
+
+
+class Measuring:
+    """The measurement of one program.
+
+    Raises:
+        BackendError: none of its backends can run a program here.
+    """
+
+    def __init__(self, work: SamplerWork, say: Say) -> None:
+        self._work, self._say = work, say
+        self._before = conditions.conditions()  # what is measured here is a load too
+        self._others = conditions.Others()
+        self._subject = subject_of(work, say)
+        self._samples: list[float] = []
+        self._processor: list[float] = []
+
+    def prepare(self) -> Prepared:
+        """Make the program ready, call it once, and call it until it is warm."""
+        ready = self._subject.open()
+        self._say("first call")
+        self._calls = calls = Calls(ready, self._work.inputs, self._subject.backend)
+        first = calls.first()
+        self._peak = peak_memory()
+        self._subject.cost()  # where that is an error, no measuring is lost
+        self._say("warm-up")
+        calls.rotate(_free_memory(self._subject.backend))
+        warm = warm_up(calls.time, _WARM_SHARE * self._work.effort.time_limit)
+        self._prepared = Prepared(
+            first, warm.seconds, warm.calls, warm.steady, warm.batch, warm.call
+        )
+        self._say("steady call")
+        return self._prepared
+
+    def sample(self, calls: int) -> float:
+        """Seconds of a call: the mean of so many in a row."""
+        if calls > 1:
+            self._calls.time(1)  # the processor did something else meanwhile
+        self._samples.append(self._calls.time(calls) / calls)
+        self._processor.append(self._calls.processor_seconds / calls)
+        self._batch = calls
+        return self._samples[-1]
+
+    def finish(self, stopped: str | None) -> Measured:
+        """All that was measured, with the stages that can be repeated; at least one sample."""
+        after, others = conditions.conditions(), self._others.mean()
+        effort = self._work.effort
+        if stopped != "interrupted":
+            self._subject.repeat(effort.stages_limit, imports=effort.imports)
+        self._say("cost")
+        facts = program_facts(self._subject)
+        work, backend = self._work, self._subject.backend
+        metrics = self._metrics(facts)
+        share = roofline_share(metrics["steady-call"], facts)
+        return Measured(
+            target=work.name,
+            entry=work.entry,
+            backend=backend_text(backend),
+            metrics=metrics,
+            machine=conditions.machine(backend),
+            conditions={
+                **self._before,
+                "others": others,
+                "load_after": after["load"],
+                "clock_hz_after": after["clock_hz"],
+            },
+            versions=dict(tool_versions()),
+            fingerprint=self._subject.fingerprint(),
+            facts={**facts, "roofline_share": share, **self._how(stopped)},
+            notes=tuple(self._notes(after)),
+            matrix=dict(work.matrix),
+        )
+
+    def _metrics(self, facts: dict[str, Any]) -> dict[str, Metric]:
+        """All metrics, in the order that they are told in."""
+        taken = self._subject.seconds
+        found = {
+            name: Metric("s", "lower", tuple(taken[name])) for name in _STAGES if name in taken
+        }
+        found["first-call"] = Metric("s", "lower", (self._prepared.first_call,))
+        found["steady-call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)
+        if self._subject.backend.backend == "cpu":  # elsewhere, it is of waiting for the device
+            found["steady-cpu"] = Metric("s", "lower", tuple(self._processor), self._batch)
+        found |= rate_metrics(steady, facts)
+        if self._peak is not None:
+            found["process-memory"] = Metric("B", "lower", (float(self._peak),))
+        return found
+
+    def _how(self, stopped: str | None) -> dict[str, Any]:
+        """How the calls were measured."""
+        prepared = self._prepared
+        steady = {True: "yes", False: "no", None: "unknown"}[prepared.steady]
+        return {
+            "stopped_by": stopped,
+            "warm_up_seconds": prepared.warm_up,
+            "warm_up_calls": prepared.warm_up_calls,
+            "warm_up_steady": steady,
+            "input_sets": self._calls.sets,
+            "input_bytes": self._calls.input_bytes,
+            "donated": self._calls.donation,
+        }
+
+    def _notes(self, after: conditions.Conditions) -> list[str]:
+        found = conditions.trouble(self._before, after)
+        if self._prepared.steady is False:
+            found.append(
+                "the times still changed when the warm-up ended: give a longer --time-limit"
+            )
+        elif abs(change := drift(self._samples)) >= _DRIFT:
+            word = "rose" if change > 0 else "fell"
+            ends = len(self._samples) // 4
+            first, last = self._samples[:ends], self._samples[-ends:]
+            found.append(
+                f"the times {word} while they were measured, from {duration(median(first))} to "
+                f"{duration(median(last))}"
+            )
+        if self._calls.sets == 1 and self._calls.input_bytes:
+            found.append(
+                "there is too little memory for a second set of inputs: all calls read the same"
+            )
+        return found
+
+
+def _free_memory(backend: olympus.Target) -> int | None:
+    """The bytes that inputs may take, where they are put."""
+    if backend.backend == "cpu":
+        return conditions.free_memory()
+    return backend.model.memory if backend.model is not None else None

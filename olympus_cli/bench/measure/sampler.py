@@ -1,0 +1,141 @@
+"""One program that is measured, in a process of its own that stays alive between requests.
+
+Two of them can be interleaved in one run:
+
+    with closing(Sampler(ours)) as a, closing(Sampler(theirs)) as b:
+        batch = a.prepare().batch, b.prepare().batch
+        pairs = [(a.sample(batch[0]), b.sample(batch[1])) for _ in range(20)]
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from olympus.errors import OlympusError
+from olympus_cli.bench.measure.serving import serve
+from olympus_cli.bench.measure.stopping import Stopping
+from olympus_cli.bench.measure.work import Effort, Prepared, SamplerWork
+from olympus_cli.bench.model import Measured
+from olympus_cli.reports.strict import typed
+from olympus_cli.workers.call import Isolated, OnStage
+from olympus_cli.workers.conversation import Conversation
+
+__all__ = [
+    "Effort",
+    "Interrupted",
+    "Prepared",
+    "Sampler",
+    "SamplerWork",
+    "measure_target",
+]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM, its cause, has come after some samples: `measured` is what they say."""
+
+    def __init__(self, measured: Measured) -> None:
+        super().__init__()
+        self.measured = measured
+
+
+class Sampler:
+    """The program of `work` in a process of its own; `close` ends that.
+
+    A crash of the program, and `work.effort.give_up`, end it too: what is asked next is an error
+    that says so, CompileError or, of a bundle, ArtifactError.
+
+    Raises:
+        CompileError: the system has no process or no descriptor left.
+    """
+
+    def __init__(self, work: SamplerWork, on_stage: OnStage = lambda _stage: None) -> None:
+        self.work = work
+        process = Isolated(
+            serve,
+            work,
+            does=work.does,
+            quiet=True,  # so that Ctrl-C ends the measuring and not the program
+            death=work.death,
+            time_limit=work.effort.give_up,
+            on_stage=on_stage,
+        )
+        self._process = Conversation(process)
+
+    def prepare(self) -> Prepared:
+        """Trace, lower and compile the program, or load it, call it, and call it until it is warm.
+
+        Raises:
+            OlympusError: what one of the stages raises, or that the process has died.
+        """
+        prepared: Prepared = self._checked(self._process.ask(["prepare"]), Prepared)
+        return prepared
+
+    def sample(self, calls: int) -> float:
+        """Seconds of a call: the mean of `calls` calls in a row, each waited for.
+
+        Raises:
+            OlympusError: the call fails, or the process has died.
+        """
+        seconds: float = self._checked(self._process.ask(["sample", calls]), float)
+        return seconds
+
+    def finish(self, stopped: str | None = None) -> Measured:
+        """All that was measured; the stages that can be repeated are.  The process ends.
+
+        `stopped` says why no more samples were taken: "precision", "time limit", "samples"; after
+        "interrupted" nothing is repeated.
+
+        Raises:
+            OlympusError: as by `sample`.
+        """
+        document = self._process.end(["finish", stopped])
+        try:
+            return Measured.of_document(document)
+        except ValueError as error:
+            raise self._foreign(error) from error
+
+    def close(self) -> None:
+        """End the process, if it has not ended, and all that the program started."""
+        self._process.close()
+
+    def _checked(self, answer: object, kind: type) -> Any:
+        """An answer, which the program may have forged."""
+        try:
+            return typed(answer, kind, "the answer")
+        except ValueError as error:
+            raise self._foreign(error) from error
+
+    def _foreign(self, error: ValueError) -> OlympusError:
+        return self.work.death(f"the process that measures gave what is not a measurement: {error}")
+
+
+def measure_target(
+    work: SamplerWork,
+    effort: Effort | None = None,
+    on_stage: OnStage = lambda _stage: None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Measured:
+    """Measure one program, until its effort (that of `work` unless given) is spent.
+
+    Raises:
+        OlympusError: a stage fails, or the process has died.
+        Interrupted: Ctrl-C has come, and there are samples.
+    """
+    if effort is not None:
+        work = replace(work, effort=effort)
+    with closing(Sampler(work, on_stage)) as sampler:
+        prepared = sampler.prepare()
+        left = work.effort.calls_limit - prepared.warm_up
+        stopping = Stopping(work.effort.precision, left, clock)
+        try:
+            while (stopped := stopping.reason()) is None:
+                stopping.add(sampler.sample(prepared.batch))
+        except KeyboardInterrupt as error:
+            if not stopping.samples:
+                raise
+            raise Interrupted(sampler.finish("interrupted")) from error
+        return sampler.finish(stopped)

@@ -1,0 +1,29 @@
+"""The process in which a program is measured: it answers the requests of a `Sampler`.
+
+A request is a list: ["prepare"], ["sample", CALLS], or ["finish", WHY], which is the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from olympus_cli.bench.measure.measuring import Measuring
+from olympus_cli.bench.measure.work import SamplerWork
+from olympus_cli.workers.messages import Channel
+
+__all__ = ["serve"]
+
+
+def serve(channel: Channel, work: SamplerWork) -> dict[str, Any]:
+    """Answer until the last request; what that is answered with is what it returns."""
+    channel("load")
+    measuring = Measuring(work, channel)
+    while True:
+        match channel.request():
+            case ["prepare"]:
+                channel.answer(asdict(measuring.prepare()))
+            case ["sample", int(calls)]:
+                channel.answer(measuring.sample(calls))
+            case ["finish", stopped]:
+                return measuring.finish(stopped).document()

@@ -1,0 +1,226 @@
+"""What is measured: a target that goes through its stages, or a bundle that is loaded.
+
+Either can be made ready to be called, and its stages can be repeated with nothing cached.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import olympus
+from olympus import artifact
+from olympus.analysis import Cost, Estimate, cost_of_module, graph_of, read_module
+from olympus.analysis import structural_fingerprint as fingerprint_of
+from olympus.sharding import expect_devices
+from olympus_cli.bench.measure.imports import import_seconds
+from olympus_cli.bench.measure.stopping import repetitions
+from olympus_cli.bench.measure.work import BundleWork, SamplerWork
+from olympus_cli.frontends.python import load_target
+from olympus_cli.program.bundle import load_bundle
+from olympus_cli.program.runnable import Runnable, label_to_run, runnable
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.call import Say
+
+__all__ = ["BundleSubject", "Subject", "TargetSubject", "subject_of"]
+
+_MOST = 30  # times that a stage is repeated
+_LOADS = 10
+
+
+@dataclass
+class Subject:
+    """A program to measure; `seconds` are those of its stages so far, in the order taken."""
+
+    say: Say
+    backend: olympus.Target
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def open(self) -> Runnable:
+        """Make the program ready to be called, each stage timed once."""
+        raise NotImplementedError
+
+    def repeat(self, time_limit: float, *, imports: bool) -> None:
+        """Go through the stages again, until so many seconds are over; time `imports` too."""
+        raise NotImplementedError
+
+    def cost(self) -> Cost:
+        """What a call costs; it is counted once.
+
+        Raises:
+            UsageError: the target says how often a loop runs that the program does not have.
+        """
+        raise NotImplementedError
+
+    def estimate(self) -> Estimate | None:
+        """How long a call may take on the device; None where that cannot be told."""
+        raise NotImplementedError
+
+    def fingerprint(self) -> str:
+        """The structural fingerprint of the program as lowered."""
+        raise NotImplementedError
+
+    def _last(self, stage: str) -> float:
+        return self.seconds[stage][-1]
+
+    def _took(self, stage: str, seconds: float) -> None:
+        self.seconds.setdefault(stage, []).append(seconds)
+
+
+class TargetSubject(Subject):
+    """A target, on the first of its backends that is here."""
+
+    def __init__(self, spec: TargetSpec, say: Say) -> None:
+        label = label_to_run(spec)
+        self._spec = replace(spec, backends=(spec.labels[label],))
+        super().__init__(say, self._spec.backends[0])
+
+    def open(self) -> Runnable:
+        """Import the program, and trace, lower and compile it."""
+        self.say("import")
+        self._source = load_target(self._spec)
+        self._program = self._lowered(self.say)
+        self._program.check_trips()
+        self._compile(self._program)
+        self._source.check_imports()
+        return runnable(self._program)
+
+    def repeat(self, time_limit: float, *, imports: bool) -> None:
+        """Import, trace, lower and compile again, as often as the time is enough for.
+
+        Tracing and lowering have half of the time, so that a slow compiler leaves them more than
+        one sample; then what was lowered is compiled, as far as the rest goes.  Modules are
+        imported once at least.
+        """
+        start = time.perf_counter()
+        lowered: list[Program] = []
+        self.say("trace and lower again")
+        for _ in repetitions(time_limit / 2, lambda: self._last("trace") + self._last("lower")):
+            lowered.append(self._lowered(lambda _stage: None))
+            if len(lowered) == _MOST - 1:
+                break
+        self.say("compile again")
+        rest = time_limit - (time.perf_counter() - start)
+        for _ in repetitions(rest, lambda: self._last("compile")):
+            if not lowered:
+                break
+            self._compile(lowered.pop())
+        if not imports:
+            return
+        self.say("import")
+        rest = time_limit - (time.perf_counter() - start)
+        for name, seconds in import_seconds(self._spec, rest).items():
+            self.seconds[name] = list(seconds)
+
+    def cost(self) -> Cost:
+        """Counted from the program as it was lowered."""
+        return self._cost
+
+    @cached_property
+    def _cost(self) -> Cost:
+        found: Cost = self._lowered_program.cost(self._spec.trips)
+        return found
+
+    def estimate(self) -> Estimate | None:
+        """From the optimized program."""
+        (unit,) = self._program.units
+        found: Estimate = unit.compiled.estimate(trips=self._spec.trips or None)
+        return found
+
+    def fingerprint(self) -> str:
+        """Of the program as lowered."""
+        return fingerprint_of(graph_of(self._lowered_program.module))
+
+    @property
+    def _lowered_program(self) -> Any:
+        (unit,) = self._program.units
+        return unit.lowered
+
+    def _lowered(self, say: Say) -> Program:
+        """The program traced and lowered, with nothing cached."""
+        olympus.clear_caches()
+        program = Program(self._source, say)
+        program.trace()
+        program.lower()
+        self._took("trace", program.clock.seconds["trace"])
+        self._took("lower", program.units[0].lower_seconds)
+        return program
+
+    def _compile(self, program: Program) -> None:
+        program.compile()
+        self._took("compile", program.units[0].compile_seconds)
+
+
+class BundleSubject(Subject):
+    """A bundle, which is loaded."""
+
+    def __init__(self, work: BundleWork, say: Say) -> None:
+        super().__init__(say, work.backend)
+        self._work = work
+        self._module: Any = None
+
+    def open(self) -> Runnable:
+        """Load the bundle."""
+        expect_devices(artifact.load(self._work.path, native=False).num_devices)
+        olympus.devices(self.backend.backend)  # to start the runtime is not part of loading
+        self.say("load")
+        self._ready = self._load()
+        return self._ready
+
+    def repeat(self, time_limit: float, *, imports: bool) -> None:
+        """Load it again, and import `olympus` in a fresh interpreter."""
+        start = time.perf_counter()
+        self.say("load again")
+        for _ in repetitions(time_limit, lambda: self._last("load")):
+            if len(self.seconds["load"]) >= _LOADS:
+                break
+            self._load()
+        if not imports:
+            return
+        self.say("import")
+        rest = time_limit - (time.perf_counter() - start)
+        for name, seconds in import_seconds(None, rest).items():
+            self.seconds[name] = list(seconds)
+
+    def cost(self) -> Cost:
+        """Counted from the program in the bundle."""
+        return self._cost
+
+    @cached_property
+    def _cost(self) -> Cost:
+        return cost_of_module(self._stablehlo())
+
+    def estimate(self) -> Estimate | None:
+        """From the optimized program."""
+        found: Estimate = self._ready.compiled.estimate()
+        return found
+
+    def fingerprint(self) -> str:
+        """Of the program in the bundle."""
+        return fingerprint_of(graph_of(self._stablehlo()))
+
+    def _load(self) -> Runnable:
+        begin = time.perf_counter()
+        ready = load_bundle(self._work.path, self._work.backend, self._work.options)
+        self._took("load", time.perf_counter() - begin)
+        return ready
+
+    def _stablehlo(self) -> Any:
+        if self._module is None:
+            bundle = artifact.load(self._work.path, native=False)
+            self._module = read_module(bundle.stablehlo(self.backend.backend))
+        return self._module
+
+
+def subject_of(work: SamplerWork, say: Say) -> Subject:
+    """The subject of a work.
+
+    Raises:
+        BackendError: none of its backends can run a program here.
+    """
+    if isinstance(work.program, BundleWork):
+        return BundleSubject(work.program, say)
+    return TargetSubject(work.program, say)

@@ -1,0 +1,86 @@
+"""Locks of build folders that one process holds for its workers.
+
+Workers that build different targets of one folder at the same time cannot each lock the folder.
+They ask the process that started them, which takes the lock at the first request and keeps it until
+all workers have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+
+from olympus.errors import OlympusError, UsageError
+from olympus_cli.builder.store import locked
+from olympus_cli.faults.failure import Failure
+from olympus_cli.workers.messages import Channel, Data
+
+__all__ = ["FolderLocks", "Lock", "asked_lock", "own_lock"]
+
+#: A context in which a target's folder may be replaced; the number is a time limit in seconds.
+#: Raises CompileError if another build holds the lock for longer, and UsageError if the folder
+#: cannot be locked.
+Lock = Callable[[Path, float | None], AbstractContextManager[None]]
+
+
+def own_lock(say: Callable[[str], None]) -> Lock:
+    """Return a lock that this process takes by itself; `say` gets the stage while it waits."""
+
+    def lock(folder: Path, time_limit: float | None) -> AbstractContextManager[None]:
+        on_wait = lambda _root: say("wait for another build")  # noqa: E731
+        return locked(folder.parent, on_wait, time_limit=time_limit)
+
+    return lock
+
+
+def asked_lock(channel: Channel) -> Lock:
+    """Return a lock that the process at the other end of `channel` takes, with `FolderLocks`."""
+
+    @contextmanager
+    def lock(folder: Path, time_limit: float | None) -> Iterator[None]:
+        channel.answer([str(folder), time_limit])
+        failure = channel.request()
+        if failure is not None:
+            raise Failure(**failure).error()
+        yield
+
+    return lock
+
+
+class FolderLocks(AbstractContextManager["FolderLocks"]):
+    """The locks that workers have asked for, held until the end of the context.
+
+    `on_wait` is called with the folder if another build holds its lock.
+    """
+
+    def __init__(self, on_wait: Callable[[Path], None]) -> None:
+        self._on_wait = on_wait
+        self._held = ExitStack()
+        self._roots = set[Path]()
+        self._owners: dict[Path, str] = {}
+
+    def answer(self, worker: str, request: Data) -> Data:
+        """Lock the folder of a request of `asked_lock`; return None, or the data of a failure."""
+        folder, time_limit = Path(request[0]), request[1]
+        try:
+            owner = self._owners.setdefault(folder, worker)
+            if owner != worker:
+                raise UsageError(f"{folder} is the folder of target {owner!r}")
+            if folder.parent not in self._roots:
+                lock = locked(folder.parent, self._on_wait, time_limit=time_limit)
+                self._held.enter_context(lock)
+                self._roots.add(folder.parent)
+        except OlympusError as error:
+            return asdict(Failure.of(error))
+        return None
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self._held.close()

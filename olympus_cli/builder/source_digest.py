@@ -1,0 +1,39 @@
+"""The digest of the modules of a project: equal digests mean that no source file changed.
+
+It is in no content key.  A program that changed although its sources did not depends on something
+else, such as a data file or the process that traces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+
+from olympus.files import read_regular
+from olympus_cli.faults.blame import is_users
+
+__all__ = ["source_digest"]
+
+_MOST_BYTES = 2**24  # of a source file
+_INSTALLED = frozenset(["site-packages", "dist-packages"])
+
+
+def source_digest() -> str:
+    """The SHA-256 of the names and files of the user's modules that this process has imported."""
+    digest = hashlib.sha256()
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__dict__", {}).get("__file__")
+        if name == "__main__" or not isinstance(file, str) or not _is_project(file):
+            continue
+        try:
+            content = read_regular(file, _MOST_BYTES)
+        except OSError:  # it was removed, or is in an archive
+            content = b""
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _is_project(file: str) -> bool:
+    """Whether a file is a source file of the user, and not in an environment of packages."""
+    return file.endswith(".py") and is_users(file) and _INSTALLED.isdisjoint(Path(file).parts)

@@ -1,0 +1,439 @@
+"""Whether a target keeps to its budget: the figure of each key, and the lines that make it.
+
+docs/reference/budgets.md says what each key is about.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from olympus.errors import BackendError
+from olympus_cli.check.figures import Figures
+from olympus_cli.reports.figures import CollectiveReport, RowReport
+from olympus_cli.reports.text import between_text
+from olympus_cli.spec.budgets import forbidden_name
+from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
+from olympus_cli.text.units import byte_size, count
+
+__all__ = ["METRICS", "BudgetMetric", "Part", "Verdict", "figures_of", "judge_budget"]
+
+_MOST = 3  # source lines that a broken budget names
+
+Parts = Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True)
+class BudgetMetric:
+    """A figure that a budget limits.
+
+    `figure` gives None where it is not known, `why` says then what is not, and `hidden` are the
+    places of that.  `parts` are amounts of the figure with their places; with `by_operations` they
+    are those of operations, as it has no places.  `least` is a lower bound where the figure is an
+    upper bound, and None elsewhere.
+    """
+
+    figure: Callable[[Figures], float | None]
+    parts: Callable[[Figures], Parts]
+    why: Callable[[Figures], str] = lambda _figures: "the compiler does not tell it"
+    hidden: Callable[[Figures], Sequence[Part]] = lambda _figures: ()
+    by_operations: bool = False
+    least: Callable[[Figures], float | None] = lambda _figures: None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a place has of what is wrong: a source line, `told` for people, and how much it is.
+
+    `place` is empty, or the name of a buffer, where there is no line; `amount` is in the unit of
+    the figure, and None where nothing is counted.
+    """
+
+    place: str
+    told: str
+    amount: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.place}  {self.told}" if self.place else self.told
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one key of a budget; `why` says what is wrong, and is empty if nothing is.
+
+    `is_judged` is False if the program has nothing that the key is about.  `figure` and `limit` are
+    texts; `value` and `most` are the numbers, where they are known.  `lines` are the source lines
+    that make it wrong, the most important first.
+    """
+
+    target: str
+    backend: str
+    key: str
+    figure: str
+    limit: str
+    why: str = ""
+    lines: tuple[Part, ...] = ()
+    value: float | None = None
+    most: float | None = None
+    is_judged: bool = True
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it says no."""
+        return bool(self.why)
+
+    @property
+    def word(self) -> Literal["broken", "kept", "not judged"]:
+        """The verdict as tables and JSON documents show it."""
+        if not self.is_judged:
+            return "not judged"
+        return "broken" if self.is_broken else "kept"
+
+
+def _rows(field: str) -> Callable[[Figures], Parts]:
+    def parts(figures: Figures) -> Parts:
+        return [(getattr(row, field), row.key) for row in figures.cost.lines]
+
+    return parts
+
+
+def _count(field: str) -> BudgetMetric:
+    """The metric of a figure of the cost, of this name there and in its rows."""
+
+    def figure(figures: Figures) -> float | None:
+        found: float | None = getattr(figures.cost, field)
+        return found
+
+    return BudgetMetric(figure, _rows(field), _not_counted, _uncounted)
+
+
+def _not_counted(figures: Figures) -> str:
+    return "; ".join(map(str, figures.cost.unknown))
+
+
+def _uncounted(figures: Figures) -> Sequence[Part]:
+    return [Part(each.line, each.what) for each in figures.cost.unknown if each.line]
+
+
+def _matmul(figures: Figures) -> float | None:
+    products = figures.cost.matmul_flops
+    return None if products is None else sum(products.values())
+
+
+def _memory(field: str, has_kernels: bool = True) -> BudgetMetric:
+    """A figure of the memory; `has_kernels` if memory that kernels allocate is a part of it."""
+
+    def planned(figures: Figures) -> int | None:
+        assert figures.compiled is not None
+        found: int | None = getattr(figures.compiled.memory, field)
+        return found
+
+    def figure(figures: Figures) -> float | None:
+        assert figures.compiled is not None
+        size = planned(figures)
+        return figures.compiled.memory.bound(size) if has_kernels else size
+
+    def least(figures: Figures) -> float | None:
+        assert figures.compiled is not None
+        is_bound = has_kernels and figures.compiled.memory.workspace_bound
+        return planned(figures) if is_bound else None
+
+    def parts(figures: Figures) -> Parts:
+        assert figures.compiled is not None
+        kinds = {"arguments": ("argument",), "temporaries": ("temporary",)}.get(field)
+        return [
+            (each.bytes, each.line or each.name)
+            for each in figures.compiled.memory.largest
+            if kinds is None or each.kind in kinds
+        ]
+
+    return BudgetMetric(figure, parts, least=least)
+
+
+def _collective_bytes(figures: Figures) -> float | None:
+    assert figures.compiled is not None
+    return figures.compiled.collective_bytes
+
+
+def _collective_calls(figures: Figures) -> float | None:
+    assert figures.compiled is not None
+    return figures.compiled.collective_calls
+
+
+def _looping(figures: Figures) -> str:
+    """Why it is not known what the collectives of a program send."""
+    assert figures.compiled is not None
+    loops = figures.compiled.collective_loops
+    return (
+        f"how often the loop at {' and that at '.join(loops)} runs depends on data, or is not "
+        "known, and it has collectives (trips of the target can say it)"
+    )
+
+
+def _loops(figures: Figures) -> Sequence[Part]:
+    assert figures.compiled is not None
+    return [Part(line, "loop") for line in figures.compiled.collective_loops]
+
+
+def _collective_rows(figures: Figures) -> Sequence[CollectiveReport]:
+    assert figures.compiled is not None
+    return figures.compiled.collectives
+
+
+def _calls_by_line(figures: Figures) -> Parts:
+    """The lines that collectives come from, with how many run; else what they are."""
+    return [(each.calls, each.line or each.operation) for each in _collective_rows(figures)]
+
+
+def _bytes_by_line(figures: Figures) -> Parts:
+    """The lines that make what collectives send, with its bytes; else what the collectives are."""
+    return [
+        (part.bytes * each.calls, part.line or each.operation)
+        for each in _collective_rows(figures)
+        for part in each.lines
+    ]
+
+
+def _instructions(opcode: str) -> BudgetMetric:
+    """The number of such instructions in the optimized program."""
+
+    def figure(figures: Figures) -> float | None:
+        return None if figures.instructions is None else figures.instructions.get(opcode, 0)
+
+    return BudgetMetric(figure, _rows("operations"), by_operations=True)
+
+
+def _size(field: str) -> BudgetMetric:
+    def figure(figures: Figures) -> float | None:
+        found: float | None = getattr(figures, field)
+        return found
+
+    return BudgetMetric(figure, _rows("operations"), by_operations=True)
+
+
+def _estimated(figures: Figures) -> float | None:
+    assert figures.compiled is not None
+    return figures.compiled.estimated_seconds
+
+
+def _not_estimated(figures: Figures) -> str:
+    assert figures.compiled is not None
+    found = figures.compiled.estimate
+    return "; ".join(found.unknown) if found else "there is no estimate for this backend"
+
+
+def _kernels(figures: Figures) -> Parts:
+    assert figures.compiled is not None
+    found = figures.compiled.estimate
+    return [(each.seconds, each.line or each.name) for each in (found.kernels if found else ())]
+
+
+#: How the figure of each key of `LIMITED` is found.
+METRICS: Mapping[str, BudgetMetric] = {
+    "flops": _count("flops"),
+    "matmul-flops": BudgetMetric(_matmul, _rows("matmul_flops"), _not_counted, _uncounted),
+    "transcendentals": _count("transcendentals"),
+    "bytes": _count("bytes"),
+    "operations": _count("operations"),
+    "peak-memory": _memory("peak"),
+    "argument-memory": _memory("arguments", has_kernels=False),
+    "temporary-memory": _memory("temporaries"),
+    "collective-bytes": BudgetMetric(_collective_bytes, _bytes_by_line, _looping, _loops),
+    "collectives": BudgetMetric(_collective_calls, _calls_by_line, _looping, _loops),
+    "fusions": _instructions("fusion"),
+    "custom-calls": _instructions("custom-call"),
+    "executable-size": _size("executable_size"),
+    "bundle-size": _size("bundle_size"),
+    "estimated-time": BudgetMetric(_estimated, _kernels, _not_estimated),
+}
+
+
+def figures_of(figures: Figures) -> dict[str, float]:
+    """The figures that are known, by the key that limits them: what relative limits are of."""
+    compiled = figures.compiled is not None
+    known = {
+        key: METRICS[key].figure(figures)
+        for key, limited in LIMITED.items()
+        if compiled or not limited.compiles
+    }
+    return {key: figure for key, figure in known.items() if figure is not None}
+
+
+def judge_budget(
+    target: str,
+    budget: Budget,
+    figures: Figures,
+    saved: Mapping[str, float],
+    device_memory: int | None,
+) -> Iterator[Verdict]:
+    """A verdict for each key of a budget.
+
+    `saved` are the figures that relative limits are of, and `device_memory` is the memory of the
+    device that `fits` names, in bytes.
+    """
+    for key, limit in budget.limits.items():
+        yield _limited(target, key, limit, figures, saved.get(key))
+    if budget.fits is not None:
+        yield _fitting(target, str(budget.fits.device), figures, device_memory)
+    for name in budget.forbid:
+        yield _forbidden(target, name, figures)
+    if budget.all_donations_used:
+        yield _donation(target, figures, budget.must_donate)
+
+
+_DONATE = (
+    "donate an argument with the dtype and shape of a result: donate = [...] of the target, "
+    "or donate_argnums of olympus.jit"
+)
+
+
+def _donation(target: str, figures: Figures, must_donate: bool) -> Verdict:
+    """Return the verdict on donated arguments; with `must_donate`, a program must have one."""
+    base = partial(Verdict, target, figures.backend, "donation")
+    if not figures.donations:
+        if not must_donate:
+            return base("none donated", "all-used", is_judged=False)
+        why = "the program donates no array, so that donation = all-used judges nothing"
+        return base("none donated", "all-used", why, (Part("", _DONATE),))
+    unused = ", ".join(figures.unused_donations)
+    why = f"no result takes the memory of {unused}" if unused else ""
+    return base(unused or "all used", "all-used", why)
+
+
+def _not_compiled(
+    target: str, key: str, limit: str, figures: Figures, absent: BackendError
+) -> Verdict:
+    """Return the verdict on a figure of a compiled program whose compiler is not installed."""
+    why = f"{key} is not known: the program is not compiled for {figures.backend}: {absent}"
+    lines = (Part("", absent.hint),) if absent.hint else ()
+    return Verdict(target, figures.backend, key, "unknown", limit, why, lines)
+
+
+def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float | None) -> Verdict:
+    if figures.absent is not None and LIMITED[key].compiles:
+        return _not_compiled(target, key, limit.text, figures, figures.absent)
+    metric, shown = METRICS[key], LIMITED[key].quantity.shown
+    figure, most = metric.figure(figures), limit.of(saved)
+    least = metric.least(figures)
+    base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
+    if figure is None:
+        told = f"{key} is not known: {metric.why(figures)}"
+        return base("unknown", limit.text, told, tuple(metric.hidden(figures)[:_MOST]))
+    if most is None:
+        told = (
+            f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
+        )
+        return base(_bounded(shown(figure), least), limit.text, told)
+    relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
+    allowed = f"{shown(most)} ({relative})" if relative else limit.text
+    text = _bounded(shown(figure), least)
+    if figure <= most:
+        return base(text, allowed)
+    told = f"{key} is {text}, {_over(figure, most)} the limit of {allowed}"
+    if least is not None:
+        told += f"; the compiler plans {shown(least)}, and {_KERNELS}"
+    parts = metric.parts(figures)
+    lines = _largest(parts, _operations if metric.by_operations else shown)
+    return base(text, allowed, told, lines)
+
+
+#: Why a figure of the memory is a bound.
+_KERNELS = "the rest is a bound on the memory that kernels allocate by themselves"
+
+
+def _bounded(text: str, least: float | None) -> str:
+    """The text of a figure that is an upper bound if it has a lower one."""
+    return text if least is None else f"at most {text}"
+
+
+def _over(figure: float, most: float) -> str:
+    """How much a figure is over a limit: in percent, or as a factor where that is large."""
+    ratio = figure / most if most else math.inf
+    if ratio == math.inf:
+        return "over"
+    return f"{ratio - 1:.1%} over" if ratio < 10 else f"{count(round(ratio))} times"
+
+
+def _operations(number: float) -> str:
+    return f"{count(number)} operation" + ("" if number == 1 else "s")
+
+
+def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[Part, ...]:
+    """The places that contribute most, the largest first."""
+    of_place: dict[str, float] = {}
+    for amount, place in parts:
+        of_place[place or "unknown"] = of_place.get(place or "unknown", 0) + amount
+    most = sorted(of_place.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(Part(place, shown(amount), amount) for place, amount in most[:_MOST] if amount)
+
+
+def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> Verdict:
+    if figures.absent is not None:
+        return _not_compiled(target, "fits", device, figures, figures.absent)
+    assert figures.compiled is not None
+    found = figures.compiled.memory
+    needed = found.bound(found.needed)
+    if needed is None or memory is None:
+        told = f"whether it fits {device} is not known: the compiler does not tell its memory"
+        return Verdict(target, figures.backend, "fits", "unknown", device, told)
+    limit = f"{device} ({byte_size(memory)})"
+    text = between_text(found.needed, found.workspace_bound)
+    if needed <= memory:
+        return Verdict(target, figures.backend, "fits", text, limit)
+    lines = _largest(
+        [(each.bytes, each.line or each.name) for each in figures.compiled.memory.largest],
+        byte_size,
+    )
+    told = f"it needs {text}, and {device} has {byte_size(memory)}"
+    if found.workspace_bound:
+        told += f"; {_KERNELS}"
+    return Verdict(target, figures.backend, "fits", text, limit, told, lines)
+
+
+def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
+    """Whether the program has an operation or a dtype that it must not have."""
+    times = _times(name, figures)
+    key = f"forbid {name}"
+    passed = [each for each, dtype in figures.dtypes.items() if dtype == forbidden_name(name)]
+    if passed and not times:
+        told = f"the program has {name}, which is forbidden, as a dtype of arguments or results"
+        lines = tuple(Part(each, name) for each in passed[:_MOST])
+        text = count(len(passed))
+        base = partial(Verdict, target, figures.backend, key, text, "none", told, lines)
+        return base(value=len(passed), most=0)
+    if not times:
+        return Verdict(target, figures.backend, key, "none", "none", value=0, most=0)
+    told = f"the program has {name}, which is forbidden, {count(times)} times"
+    lines = _largest(_forbidden_parts(name, figures), _operations)
+    base = partial(Verdict, target, figures.backend, key, count(times), "none")
+    return base(told, lines, value=times, most=0)
+
+
+def _times(name: str, figures: Figures) -> int:
+    """How often the program executes an operation, or one of a dtype; loops, as written."""
+    meant = forbidden_name(name)
+    found = [row for row in figures.by_dtype if row.key == meant] + _rows_of(name, figures)
+    written = figures.ops.get(f"stablehlo.{meant}", 0) or figures.ops.get(str(meant), 0)
+    return sum(row.operations for row in found) or written
+
+
+def _rows_of(name: str, figures: Figures) -> list[RowReport]:
+    """The rows of the operations that a name of `forbid` means."""
+    if name == HOST_CALLBACK:
+        return [row for row in figures.by_operation if any(word in row.key for word in _HOST)]
+    return [row for row in figures.by_operation if row.key == forbidden_name(name)]
+
+
+def _forbidden_parts(name: str, figures: Figures) -> Parts:
+    """How many of what is forbidden each place has: as executed, or else as written."""
+    meant = str(forbidden_name(name))
+    rows = [row for each in _rows_of(name, figures) for row in figures.lines_of(each.key, None)]
+    rows = rows or list(figures.lines_of(None, meant))
+    return [(row.operations, row.key) for row in rows] or figures.written_at(meant)
+
+
+#: what the names of operations have that call the host while a program runs
+_HOST = ("callback", "infeed", "outfeed")

@@ -1,0 +1,124 @@
+"""The checks of targets, each in a process of its own, several at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from olympus.errors import ArtifactError, CompileError, OlympusError
+from olympus_cli.builder.folder_locks import FolderLocks
+from olympus_cli.check.check import Checked, check_in_worker
+from olympus_cli.check.golden import check_golden
+from olympus_cli.check.saved import program_path, read_program
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.text.places import shown
+from olympus_cli.workers.call import Ended, call
+from olympus_cli.workers.pool import OnStage, Work, run_all
+
+__all__ = ["CheckEnd", "check_target", "check_targets"]
+
+
+@dataclass(frozen=True)
+class CheckEnd:
+    """The end of the check of one target: what it found, or the error that it failed with.
+
+    `log` is the text that the program printed, if it did not go to stderr already.
+    """
+
+    target: str
+    seconds: float
+    log: str = ""
+    checked: Checked | None = None
+    error: OlympusError | None = None
+
+    def result(self) -> Checked:
+        """Return what the check found.
+
+        Raises:
+            OlympusError: the error that the check failed with.
+        """
+        if self.error is not None:
+            raise self.error
+        assert self.checked is not None
+        return self.checked
+
+
+def check_targets(
+    specs: Sequence[TargetSpec], update: bool, jobs: int, locks: FolderLocks, on_stage: OnStage
+) -> Generator[CheckEnd, None, None]:
+    """Check targets in at most `jobs` processes; yield the checks in the order in which they end.
+
+    Each process traces its target once, brings its build up to date if a limit needs the
+    executable, and checks it.  The process of one target alone has this process's stdin, and its
+    program prints to stderr.  However the iteration ends, no process is left.
+    """
+    works = [Work(spec.name, check_in_worker, (spec, update, True)) for spec in specs]
+    by_name = {spec.name: spec for spec in specs}
+    running = run_all(
+        works,
+        jobs,
+        does="checks",
+        quiet=len(specs) > 1,
+        on_stage=on_stage,
+        on_request=locks.answer,
+    )
+    with closing(running):
+        for done in running:
+            log = done.ended.output
+            try:
+                checked = _returned(done.ended, by_name[done.name], update)
+            except OlympusError as error:
+                yield CheckEnd(done.name, done.seconds, log, error=error)
+            else:
+                yield CheckEnd(done.name, done.seconds, log, checked)
+
+
+def _returned(ended: Ended, spec: TargetSpec, update: bool) -> Checked:
+    """Return the result of `check_in_worker`.
+
+    Raises:
+        ArtifactError: the golden program is damaged; the message names its file.
+        OlympusError: of the class that the check raised, or CompileError: its process died.
+    """
+    if ended.failure is None:
+        return Checked.from_data(ended.data)
+    error = ended.failure.error()
+    if isinstance(error, CompileError) and spec.golden and not update:
+        _check_goldens(spec)  # the parser may have crashed on the golden program
+    raise error
+
+
+def check_target(spec: TargetSpec) -> Checked:
+    """Check a target in a process of its own, which keeps what the program prints for an error.
+
+    Raises:
+        ArtifactError: the golden program is damaged; the message names its file.
+        OlympusError: of the class that the check raised, or CompileError: its process died.
+    """
+    try:
+        work = call(check_in_worker, spec, False, False, does="checks", quiet=True)
+    except CompileError:  # the parser may have crashed on the golden program
+        if spec.golden:
+            _check_goldens(spec)
+        raise
+    return Checked.from_data(work)
+
+
+def _check_goldens(spec: TargetSpec) -> None:
+    """Read each golden program of a target in a process of its own.
+
+    Raises:
+        ArtifactError: one cannot be read, or its process died; the message names the file.
+    """
+    for label in spec.labels:
+        path = program_path(spec.root, spec.name, label)
+        saved = read_program(spec.root, spec.name, label)
+        if saved is None:
+            continue
+        does = f"reads the golden program {shown(path)}"
+        try:
+            call(check_golden, saved, does=does, quiet=True, death=ArtifactError)
+        except ArtifactError as error:
+            hint = f"olympus check {spec.name} --update saves it again, or git restore {path}"
+            raise ArtifactError(str(error), hint=hint) from error

@@ -1,0 +1,210 @@
+"""A target held against its budget, in the process that lowers and compiles it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import olympus
+from olympus.analysis import SourceMap, graph_of
+from olympus_cli.builder.folder_locks import asked_lock
+from olympus_cli.builder.retracing import instability_of, unstable_warning
+from olympus_cli.builder.reuse import TargetFolder, up_to_date
+from olympus_cli.check.budget import Verdict, figures_of, judge_budget
+from olympus_cli.check.figures import Figures
+from olympus_cli.check.golden import judge_golden, unstable
+from olympus_cli.check.saved import read_program, read_saved
+from olympus_cli.check.written import written_at
+from olympus_cli.frontends.python import load_target
+from olympus_cli.program.bundle import SUFFIX, save_bundle
+from olympus_cli.program.leaves import argument_leaves, result_leaves
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.figures import compiled_figures, cost_report, row_reports
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.model import Report
+from olympus_cli.reports.strict import typed
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.messages import Channel
+
+__all__ = ["Checked", "check_in_worker", "memory_of", "unit_figures"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of one target: its verdicts, and its figures by backend and key.
+
+    `programs` are the texts to save by backend, of a golden target that is updated.  `lowered` are
+    the programs of all backends as StableHLO, and `sources` where their operations come from.
+    """
+
+    target: str
+    verdicts: tuple[Verdict, ...]
+    figures: Mapping[str, Mapping[str, float]]
+    programs: Mapping[str, str]
+    warnings: tuple[str, ...]
+    lowered: Mapping[str, str]
+    sources: Mapping[str, str]
+
+    @property
+    def broken(self) -> tuple[Verdict, ...]:
+        """The verdicts that say no."""
+        return tuple(verdict for verdict in self.verdicts if verdict.is_broken)
+
+    @property
+    def is_judged(self) -> bool:
+        """True if at least one verdict judges the target."""
+        return any(verdict.is_judged for verdict in self.verdicts)
+
+    @staticmethod
+    def from_data(data: object) -> Checked:
+        """The object of what `check_in_worker` gives."""
+        found: Checked = typed(data, Checked)
+        return found
+
+
+def check_in_worker(
+    say: Channel, spec: TargetSpec, update: bool, has_locks: bool
+) -> dict[str, Any]:
+    """Check a target on each of its backends; return a `Checked` as plain data.
+
+    Relative limits are relative to the saved figures, or with `update` to the figures of this
+    check.  With `has_locks`, the process that started this one holds the locks of build folders.
+
+    Raises:
+        ArtifactError: the saved figures or the golden program cannot be read.
+        OlympusError: an error of a stage of the program.
+    """
+    saved = {} if update else read_saved(spec.root, spec.name).figures
+    say("import")
+    program = Program(load_target(spec), say)
+    program.trace()
+    program.lower()
+    program.check_trips()
+    report, sizes, units = None, dict[str, int](), program.units
+    absent = None
+    if spec.budget.compiles:
+        absent = program.leave_out_absent()
+        lock = asked_lock(say) if has_locks else None
+        build = up_to_date(program, say, TargetFolder(lock))
+        if build is None:
+            program.compile()
+            sizes = _sizes(program)
+        else:
+            report, sizes = build.report, _built_sizes(build.report, spec.name)
+    say("count")
+    memory = memory_of(spec.budget.fits)
+    verdicts: list[Verdict] = []
+    found: dict[str, dict[str, float]] = {}
+    programs: dict[str, str] = {}
+    for unit in units:
+        figures = unit_figures(unit, spec.root, spec.trips, sizes, report)
+        if unit not in program.units:
+            figures = replace(figures, absent=absent)
+        found[unit.label] = figures_of(figures)
+        known = found[unit.label] if update else saved.get(unit.label, {})
+        verdicts += judge_budget(spec.name, spec.budget, figures, known, memory)
+        if spec.golden and update:
+            programs[unit.label] = unit.stablehlo
+        if spec.golden:
+            verdicts.append(_golden_verdict(program, unit, update))
+    warnings = tuple(program.warnings)
+    texts = {unit.label: unit.stablehlo for unit in units}
+    sources = {unit.label: _sources(unit, spec.root) for unit in units}
+    return asdict(Checked(spec.name, tuple(verdicts), found, programs, warnings, texts, sources))
+
+
+def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
+    """The verdict on a golden program, with other traces if it differs from the saved one.
+
+    With `update`, its own program is the saved one, and `program` gets a warning if another trace
+    differs.  Other processes trace it if it is saved with a change, or if it has the operations of
+    the saved one in another order: the order of a set changes no more than that.
+    """
+    spec, module = program.spec, unit.lowered.module
+    saved = read_program(spec.root, spec.name, unit.label)
+    text = unit.stablehlo.encode()
+    if update:
+        changed = saved != text
+        warning = unstable_warning(program, unit.label, golden=True, elsewhere=changed)
+        program.warnings += [warning] if warning else []
+        return judge_golden(spec.name, unit.label, module, text, spec.root)
+    verdict = judge_golden(spec.name, unit.label, module, saved, spec.root)
+    if not verdict.is_broken:
+        return verdict
+    same_counts = saved is not None and _has_counts_of(unit, saved)
+    found = instability_of(program, unit.label, elsewhere=same_counts)
+    return unstable(verdict, found) if found is not None and not found.is_order else verdict
+
+
+def _has_counts_of(unit: Unit, saved: bytes) -> bool:
+    """Whether a program has as many operations of each name as the text of another one."""
+    text = saved.decode("utf-8", "replace")
+    return operation_counts(text) == operation_counts(unit.stablehlo)
+
+
+def _sources(unit: Unit, root: Path) -> str:
+    return SourceMap.of(unit.lowered.module, root).to_bytes().decode()
+
+
+def memory_of(device: olympus.Target | None) -> int | None:
+    """The bytes of memory that a device has; None for no device."""
+    model = device and olympus.stages.device_model(device)
+    return model.memory if model else None
+
+
+def _sizes(program: Program) -> dict[str, int]:
+    """The bytes of each executable by its backend's label, and those of the bundle as ""."""
+    made = {unit.backend: unit.compiled.serialize() for unit in program.units}
+    sizes = {unit.label: len(made[unit.backend]) for unit in program.units}
+    with TemporaryDirectory(prefix="olympus-check-") as folder:
+        save_bundle(program, Path(folder), made)
+        bundle = (Path(folder) / (program.spec.name + SUFFIX)).stat().st_size
+    return {"": bundle, **sizes}
+
+
+def _built_sizes(report: Report, target: str) -> dict[str, int]:
+    """The same, of the outputs of a build."""
+    files = {file.path: file.bytes for file in report.outputs}
+    labels = [each.label for each in report.backends]
+    sizes = {label: files[f"{label}/executable.bin"] for label in labels}
+    return {"": files[target + SUFFIX], **sizes}
+
+
+def unit_figures(
+    unit: Unit,
+    root: Path,
+    trips: Mapping[str, int],
+    sizes: Mapping[str, int],
+    report: Report | None = None,
+) -> Figures:
+    """What is known of a program for one backend, as far as it has been compiled.
+
+    Places are told from `root`; `trips` are as `Lowered.cost` takes them, and `sizes` the bytes of
+    each executable by its backend's label, and those of the bundle as "".  The figures of the
+    compiled program are those of `report`, if there is one.
+    """
+    backends = report.backends if report else ()
+    built = next((each for each in backends if each.label == unit.label), None)
+    cost = unit.lowered.cost(trips)
+    compiled = unit.compiled
+    arguments = argument_leaves(unit.lowered)
+    results = {leaf.name: leaf.dtype for leaf in result_leaves(unit.lowered)}
+    return Figures(
+        unit.label,
+        cost_report(cost, root),
+        row_reports(cost, "operation", root),
+        row_reports(cost, "dtype", root),
+        operation_counts(unit.stablehlo),
+        {f"argument {leaf.name}": leaf.dtype for leaf in arguments} | results,
+        tuple(leaf.name for leaf in arguments if leaf.donated),
+        unit.lowered.unused_donations,
+        lambda operation, dtype: row_reports(cost, "line", root, operation=operation, dtype=dtype),
+        lambda name: written_at(graph_of(unit.lowered.module), name, root),
+        built or (compiled and compiled_figures(compiled, root, trips)),
+        built.ops if built else compiled and instruction_counts(compiled.as_text()),
+        sizes.get(unit.label),
+        sizes.get(""),
+    )

@@ -1,0 +1,41 @@
+"""What budgets are held against: the figures of one target on one of its backends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from olympus.errors import BackendError
+from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
+
+__all__ = ["Figures"]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a target on one backend; None is what no budget asked for.
+
+    `ops` are the StableHLO operations as written, by their full names, and `instructions` those of
+    the optimized program by opcode.  `dtypes` has the dtype of each argument and result of the
+    program by its name, such as "argument x".  `donations` are the names of the donated arguments,
+    and `unused_donations` those whose memory no result takes.  `lines_of` gives the cost by line of
+    an operation, or of a dtype, and `written_at` how often an operation is written at each place.
+    `absent` is the error that the compilation raises if the compiler for the backend is not
+    installed.
+    """
+
+    backend: str
+    cost: CostReport
+    by_operation: tuple[RowReport, ...]
+    by_dtype: tuple[RowReport, ...]
+    ops: Mapping[str, int]
+    dtypes: Mapping[str, str]
+    donations: tuple[str, ...]
+    unused_donations: tuple[str, ...]
+    lines_of: Callable[[str | None, str | None], Sequence[RowReport]]
+    written_at: Callable[[str], Sequence[tuple[float, str]]]
+    compiled: CompiledFigures | None = None
+    instructions: Mapping[str, int] | None = None
+    executable_size: int | None = None
+    bundle_size: int | None = None
+    absent: BackendError | None = None

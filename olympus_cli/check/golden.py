@@ -1,0 +1,93 @@
+"""Whether a program is the one that is saved, operation by operation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from olympus.analysis import Difference, compare, graph_of, read_module
+from olympus.errors import ArtifactError
+from olympus_cli.builder.retracing import Instability
+from olympus_cli.check.budget import Part, Verdict
+from olympus_cli.check.saved import program_path
+from olympus_cli.reports.changes import counted_changes
+from olympus_cli.text.places import shown
+from olympus_cli.text.units import counted
+from olympus_cli.workers.call import Say
+
+__all__ = ["check_golden", "judge_golden", "unstable"]
+
+_MOST = 3  # lines of changes that a verdict has
+_DIGITS = 12  # of a fingerprint
+
+
+def judge_golden(
+    target: str, backend: str, module: Any, saved: bytes | None, root: Path
+) -> Verdict:
+    """Whether the StableHLO `module` does what the `saved` text does.
+
+    Names of values, locations and the order of independent operations do not count.
+
+    Raises:
+        ArtifactError: the text is not a program.
+    """
+    graph, path = graph_of(module), shown(program_path(root, target, backend))
+    if saved is None:
+        why = "no golden program is saved: olympus check --update saves it"
+        return Verdict(target, backend, "golden", "not saved", "the saved program", why)
+    try:
+        golden = graph_of(read_module(saved, "it"), file=path)
+    except ArtifactError as error:
+        raise ArtifactError(
+            f"the golden program {path} of {target} is not StableHLO: {error}",
+            hint=f"olympus check {target} --update saves it again, or git restore {path}",
+        ) from error
+    found = compare(golden, graph)
+    before, after = (each[:_DIGITS] for each in found.fingerprints)
+    if not found:
+        return Verdict(target, backend, "golden", after, before)
+    project = [] if Path.cwd().is_relative_to(root) else ["--project", shown(root)]
+    device = backend.replace("-", ":", 1)
+    show = shlex.join(["olympus", "diff", path, target, "--backend", device, *project])
+    save = shlex.join(["olympus", "check", "--update", target, *project])
+    why = f"the program is not the golden one: {counted(len(found.changes), 'change')}"
+    parts = (
+        *_listed(found, root),
+        Part("", f"{show} shows the difference"),
+        Part("", f"{save} saves it if the change is meant"),
+    )
+    return Verdict(target, backend, "golden", after, before, why, parts)
+
+
+def check_golden(say: Say, saved: bytes) -> None:
+    """Read a saved golden program, as `judge_golden` does.
+
+    Raises:
+        ArtifactError: the text is not a program.
+    """
+    say("read")
+    graph_of(read_module(saved, "the golden program"))
+
+
+def unstable(verdict: Verdict, found: Instability) -> Verdict:
+    """A broken verdict for a program that differs from another trace of it.
+
+    Saving such a program again does not help.
+    """
+    return replace(
+        verdict,
+        why=found.statement(golden=True),
+        lines=(Part(found.place, found.words), Part("", found.remedy)),
+    )
+
+
+def _listed(found: Difference, root: Path) -> Iterator[Part]:
+    """The first changes, equal ones in one line, and the number of the changes not listed."""
+    lines = counted_changes(found.changes, root)
+    for place, words, _ in lines[:_MOST]:
+        yield Part(place, words)
+    if rest := sum(times for _, _, times in lines[_MOST:]):
+        yield Part("", f"... and {counted(rest, 'more change')}")

@@ -1,0 +1,125 @@
+"""What targets are held against, in `goldens/`: figures that relative limits are of, and programs.
+
+A target has `TARGET.figures.json` and, where it is golden, `TARGET.BACKEND.mlir` for each backend.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from olympus.artifact import write_whole
+from olympus.errors import ArtifactError, UsageError
+from olympus.files import read_regular
+from olympus_cli.reports.strict import read_json, typed
+from olympus_cli.terminal.output import check_writable
+from olympus_cli.text.places import shown
+
+__all__ = [
+    "GOLDENS",
+    "Saved",
+    "program_path",
+    "read_program",
+    "read_saved",
+    "write_program",
+    "write_saved",
+]
+
+GOLDENS = "goldens"  # the folder, in that of olympus.toml
+
+_MOST_BYTES = 2**31  # of a program, as the compilers' formats have it
+_VERSION = 1  # raised with every change that an old reader would misread
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The figures of a target by the label of the backend, and there by the key of a budget."""
+
+    target: str
+    figures: Mapping[str, Mapping[str, float]]
+
+
+def program_path(root: Path, target: str, label: str) -> Path:
+    """The file with the saved program of a target for a backend."""
+    return root / GOLDENS / f"{target}.{label}.mlir"
+
+
+def read_program(root: Path, target: str, label: str) -> bytes | None:
+    """The program of a target that is saved for a backend, as StableHLO text; None for none.
+
+    Raises:
+        ArtifactError: the file cannot be read.
+    """
+    path = program_path(root, target, label)
+    try:
+        return read_regular(path, _MOST_BYTES, follow_links=False)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        message = f"{shown(path)} cannot be read: {error.strerror}"
+        hint = f"olympus check {target} --update saves it again, or git restore {shown(path)}"
+        raise ArtifactError(message, hint=hint) from error
+
+
+def write_program(root: Path, target: str, label: str, text: str) -> Path:
+    """Save the program of a target for a backend; the path of the file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    path = program_path(root, target, label)
+    _write(path, text)
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    folder = path.parent
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{shown(folder)} cannot be made: {error.strerror}") from error
+    check_writable(path)
+    write_whole(path, text)
+
+
+def _path(root: Path, target: str) -> Path:
+    return root / GOLDENS / f"{target}.figures.json"
+
+
+def read_saved(root: Path, target: str) -> Saved:
+    """What was saved of a target; without figures if nothing was.
+
+    Raises:
+        ArtifactError: the file cannot be read, or is not one of saved figures.
+    """
+    path = _path(root, target)
+    remedy = f"olympus check {target} --update saves them again, or git restore {shown(path)}"
+    if not os.path.lexists(path):
+        return Saved(target, {})
+    try:
+        found: Saved = typed(read_json(path, _VERSION), Saved)
+    except ArtifactError as error:
+        error.hint = error.hint or remedy
+        raise
+    except ValueError as error:
+        message = f"{shown(path)} does not hold saved figures: {error}"
+        raise ArtifactError(message, hint=remedy) from error
+    if found.target != target:
+        message = f"{shown(path)} has the figures of target {found.target!r}"
+        raise ArtifactError(message, hint=remedy)
+    return found
+
+
+def write_saved(root: Path, saved: Saved) -> Path:
+    """Save the figures of a target; the path of the file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    path = _path(root, saved.target)
+    text = json.dumps({"schema_version": _VERSION, **asdict(saved)}, indent=2, sort_keys=True)
+    _write(path, text + "\n")
+    return path

@@ -1,0 +1,169 @@
+"""The comparison of two sides that are read: what changed, as one JSON document.
+
+Everything that the text and the page show is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from olympus.analysis import (
+    Change,
+    Graph,
+    Place,
+    SourceMap,
+    Spot,
+    compare,
+    cost_of_module,
+    graph_of,
+    read_module,
+)
+from olympus_cli.diff.figures import figure_changes
+from olympus_cli.diff.lines import line_changes
+from olympus_cli.workers.call import Say
+
+__all__ = ["check_side", "compared"]
+
+
+@dataclass(frozen=True)
+class _Program:
+    """One side: its graph, and the texts of source lines by file and line."""
+
+    module: Any
+    graph: Graph
+    texts: Mapping[tuple[str, int], str]
+
+    def spot(self, spot: Spot | None) -> dict[str, Any] | None:
+        """What is told of an operation: its place, and the user's line where it is known."""
+        if spot is None:
+            return None
+        place = spot.place
+        text = self.texts.get((place.file, place.line), "")
+        return {
+            "name": spot.name,
+            "types": list(spot.types),
+            "file": place.file or None,
+            "line": place.line or None,
+            "scope": place.scope,
+            "text": text or None,
+            "operations": spot.operations,
+        }
+
+
+def compared(say: Say, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The document of a comparison of what `read_side` gave.
+
+    Raises:
+        ArtifactError: a program is not StableHLO.
+    """
+    say("compare")
+    programs = _program(one), _program(other)
+    names = one["arguments"], other["arguments"]
+    found = compare(programs[0].graph, programs[1].graph, names)
+    options = _changed(one["options"], other["options"], both=True)
+    same = found.fingerprints[0] == found.fingerprints[1]
+    return {
+        "equal": not found.changes and not options,
+        "sides": [
+            {
+                "label": side["label"],
+                "kind": side["kind"],
+                "fingerprint": found.fingerprints[i],
+                "operations": found.sizes[i],
+                "options": side["options"],
+                "versions": side["versions"],
+            }
+            for i, side in enumerate((one, other))
+        ],
+        "changes": [_change(each, programs) for each in found.changes],
+        "options": options,
+        "versions": _changed(one["versions"], other["versions"], both=True),
+        "figures": figure_changes(*_figures(one, other, programs, same)),
+        "lines": [] if same else _lines(one, other, programs),
+        "notes": [*one["notes"], *other["notes"]],
+    }
+
+
+def check_side(say: Say, side: dict[str, Any]) -> None:
+    """Read the program of one side and count its cost, as `compared` does.
+
+    Raises:
+        ArtifactError: the program is not StableHLO.
+    """
+    say("read")
+    cost_of_module(_program(side).module)
+
+
+def _program(side: dict[str, Any]) -> _Program:
+    content, name = side["program"], side["file"] or side["label"]
+    module = read_module(content, name)
+    places: Sequence[Place] | None = None
+    texts: dict[tuple[str, int], str] = {}
+    if side["sources"] is not None:
+        sources = SourceMap.parse(side["sources"])
+        if sources.fits(module):
+            places, texts = sources.places, dict(sources.texts)
+    if places is None and side["file"] is not None and not content.startswith(b"ML\xefR"):
+        lines = content.decode("utf-8", "replace").splitlines()
+        texts = {(name, i): line.strip() for i, line in enumerate(lines, 1)}
+    return _Program(module, graph_of(module, places, file=name), texts)
+
+
+def _change(change: Change, programs: tuple[_Program, _Program]) -> dict[str, Any]:
+    return {
+        "of": change.role,
+        "kind": change.kind,
+        "where": change.where,
+        "before": programs[0].spot(change.before),
+        "after": programs[1].spot(change.after),
+        "details": [asdict(detail) for detail in change.details],
+    }
+
+
+def _changed(
+    one: Mapping[str, str], other: Mapping[str, str], *, both: bool
+) -> list[dict[str, str | None]]:
+    """The names whose values differ; with `both` only those that both sides tell."""
+    names = one.keys() & other.keys() if both else one.keys() | other.keys()
+    return [
+        {"name": name, "before": one.get(name), "after": other.get(name)}
+        for name in sorted(names)
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _figures(
+    one: dict[str, Any],
+    other: dict[str, Any],
+    programs: tuple[_Program, _Program],
+    same: bool,
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What both sides say of cost, memory and time: from their reports, or else the cost alone."""
+    if one["report"] is not None and other["report"] is not None:
+        return one["report"], other["report"]
+    if same:
+        return {}, {}
+    first, second = (
+        {"cost": side["cost"] or _cost(program)}
+        for side, program in zip((one, other), programs, strict=True)
+    )
+    return first, second
+
+
+def _cost(program: _Program) -> dict[str, Any]:
+    """The figures of a program that came without them."""
+    cost = cost_of_module(program.module)
+    names = ("flops", "transcendentals", "bytes", "operations", "collective_bytes")
+    return {name: getattr(cost, name) for name in names}
+
+
+def _lines(
+    one: dict[str, Any], other: dict[str, Any], programs: tuple[_Program, _Program]
+) -> list[dict[str, Any]]:
+    """The lines that cost another number of flops or bytes, where both sides know them."""
+    if one["cost"] is None or other["cost"] is None:
+        return []
+    texts = programs[0].texts, programs[1].texts
+    return line_changes(one["cost"]["lines"], other["cost"]["lines"], texts)

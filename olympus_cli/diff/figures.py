@@ -1,0 +1,156 @@
+"""How the figures of two programs differ: cost, memory and time, from their reports.
+
+The figures are looked up in the JSON form of a report, so that a report without one of them is
+compared by the others.  Of a program that was not built the cost alone is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from olympus_cli.reports.text import axes_text
+from olympus_cli.text.units import byte_size, change, count, duration
+
+__all__ = ["figure_changes", "figure_text"]
+
+# The parts of `memory` that do not include the memory that kernels allocate by themselves.
+_WITHOUT_WORKSPACE = ("temporaries", "peak", "allocated")
+
+_UNITS: dict[str, Callable[[float | None], str]] = {
+    "count": count,
+    "bytes": byte_size,
+    "seconds": duration,
+}
+
+# The name of a figure, which is that of the metric if it is one, its unit, and its place in the
+# document of a report's backend.
+_FIGURES = (
+    ("flops", "count", ("cost", "flops")),
+    ("transcendentals", "count", ("cost", "transcendentals")),
+    ("bytes", "bytes", ("cost", "bytes")),
+    ("operations", "count", ("cost", "operations")),
+    ("collective bytes", "bytes", ("cost", "collective_bytes")),
+    ("argument-memory", "bytes", ("memory", "arguments")),
+    ("result-memory", "bytes", ("memory", "results")),
+    ("temporary-memory", "bytes", ("memory", "temporaries")),
+    ("constants", "bytes", ("memory", "constants")),
+    ("peak-memory", "bytes", ("memory", "peak")),
+    ("allocated memory", "bytes", ("memory", "allocated")),
+    ("bound on memory of kernels", "bytes", ("memory", "workspace_bound")),
+    ("estimated-time", "seconds", ("estimate", "seconds")),
+    ("flops of each device", "count", ("each_device", "flops")),
+    ("bytes of each device", "bytes", ("each_device", "bytes")),
+    ("devices", "count", ("devices",)),
+)
+
+
+def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The figures that both have and that differ, or that one alone knows.
+
+    `ratio` is the second's in parts of the first's; None where one is not known or the first is 0.
+    `at_least` names the sides, "before" and "after", whose figure is a lower bound, because it is
+    not known how often a loop runs or how much memory kernels allocate; such figures have no ratio.
+    `at_most` has the upper bounds of these sides that are known.
+
+    >>> (found,) = figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})
+    >>> found["before"], found["after"], found["ratio"], found["at_least"], found["at_most"]
+    (8, 12, 1.5, [], {})
+    """
+    pairs = [
+        *((name, unit, _at(one, path), _at(other, path)) for name, unit, path in _FIGURES),
+        *_collectives(one, other),
+    ]
+    return [
+        _changed(name, unit, before, after)
+        for name, unit, before, after in pairs
+        if before != after
+    ]
+
+
+class _Amount(NamedTuple):
+    """A figure of one side, whether it is a lower bound, and then perhaps the upper bound."""
+
+    value: float | None
+    is_least: bool = False
+    most: float | None = None
+
+
+def _changed(name: str, unit: str, before: _Amount, after: _Amount) -> dict[str, Any]:
+    sides = {"before": before, "after": after}
+    bounds = [key for key, side in sides.items() if side.is_least]
+    ratio = None
+    if before.value and after.value is not None and not bounds:
+        ratio = after.value / before.value
+    return {
+        "name": name,
+        "unit": unit,
+        "before": before.value,
+        "after": after.value,
+        "ratio": ratio,
+        "at_least": bounds,
+        "at_most": {key: side.most for key, side in sides.items() if side.most is not None},
+    }
+
+
+def _collectives(
+    one: Mapping[str, Any], other: Mapping[str, Any]
+) -> Iterator[tuple[str, str, _Amount, _Amount]]:
+    """The number and the bytes of the collectives along each axis, where both sides tell them."""
+    before, after = _by_axes(one), _by_axes(other)
+    if before is None or after is None:
+        return
+    for axes in dict.fromkeys((*before, *after)):
+        rows = [side.get(axes, {"calls": 0, "bytes": 0}) for side in (before, after)]
+        for name, unit, key in (("collectives", "count", "calls"), ("bytes", "bytes", "bytes")):
+            one_row, other_row = (_Amount(row[key], bool(row.get("loops"))) for row in rows)
+            yield f"{name} along {axes}", unit, one_row, other_row
+
+
+def _by_axes(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The sums of a report's collectives by the text of their axes; None where it has none."""
+    rows = document.get("axes")
+    return None if rows is None else {axes_text(row["axes"]): row for row in rows}
+
+
+def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
+    """A changed figure for people: before, after, and by how much.
+
+    >>> figure_text(figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})[0])
+    ('8', '12', '+50.0%')
+    """
+    before, after = (_side_text(figure, side) for side in ("before", "after"))
+    return before, after, change(figure["ratio"])
+
+
+def _side_text(figure: Mapping[str, Any], side: str) -> str:
+    """The figure of a side, with its bounds.
+
+    >>> figure = {"unit": "bytes", "after": 1024, "at_least": ["after"], "at_most": {"after": 2048}}
+    >>> _side_text(figure, "after")
+    'at least 1.00 KiB, at most 2.00 KiB'
+    """
+    shown = _UNITS[figure["unit"]]
+    least = "at least " if side in figure["at_least"] else ""
+    most = figure["at_most"].get(side)
+    return least + shown(figure[side]) + ("" if most is None else f", at most {shown(most)}")
+
+
+def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> _Amount:
+    """A figure of a document; a lower bound where the part that it is of has anything unknown.
+
+    So is memory of which kernels allocate more, up to a bound.  What is not known of the cost of a
+    program as written is None, and never a lower bound.
+    """
+    found: Any = document
+    part: Mapping[str, Any] = {}
+    for key in path:
+        if not isinstance(found, Mapping) or key not in found:
+            return _Amount(None)
+        part, found = found, found[key]
+    if not isinstance(found, int | float):
+        return _Amount(None)
+    workspace = part.get("workspace_bound") or 0
+    if path[0] == "memory" and path[-1] in _WITHOUT_WORKSPACE and workspace:
+        return _Amount(found, True, found + workspace)
+    return _Amount(found, path[0] != "cost" and bool(part.get("unknown")))

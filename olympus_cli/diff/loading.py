@@ -1,0 +1,207 @@
+"""A side read: its program as StableHLO, the source of its operations, and what is said of it.
+
+Each side is read in a process of its own: two revisions of a module have one name.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from olympus import artifact
+from olympus.analysis import SourceMap
+from olympus.errors import ArtifactError, UsageError
+from olympus.files import path_text, read_regular
+from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
+from olympus_cli.diff.sides import STABLEHLO, BuildSide, BundleSide, FileSide, Side, TargetSide
+from olympus_cli.frontends.python import load_target
+from olympus_cli.program.stages import Program
+from olympus_cli.program.versions import tool_versions
+from olympus_cli.reports.figures import CostReport, cost_report
+from olympus_cli.reports.json import has_report, read_report
+from olympus_cli.reports.model import Report
+from olympus_cli.reports.strict import OlderSchema
+from olympus_cli.spec.backends import backend_text, named_backend
+from olympus_cli.spec.checkout import Checkout
+from olympus_cli.text.places import shown
+from olympus_cli.workers.call import Say
+
+__all__ = ["read_side"]
+
+_MOST_BYTES = 2**31  # what the compilers' formats can hold
+
+
+def read_side(say: Say, side: Side) -> dict[str, Any]:
+    """A side as plain data.
+
+    `program` and `sources` are bytes, `arguments` are names, `options` and `versions` are texts by
+    name, `report` is that of the build, `cost` what a call costs where that is known by line, and
+    `file` what a program's own text is called.  `notes` are sentences about what is missing.
+
+    Raises:
+        ArtifactError: a file is damaged or foreign.
+        UsageError: a file cannot be read.
+        TraceError: the program of a target fails.
+    """
+    match side:
+        case TargetSide():
+            found = _of_target(say, side)
+        case BuildSide():
+            found = _of_build(side)
+        case BundleSide():
+            found = _of_bundle(side)
+        case FileSide():
+            found = {"kind": "file", "program": _content(side.path), "file": side.label}
+    usual: dict[str, Any] = {
+        "sources": None,
+        "arguments": [],
+        "options": {},
+        "versions": {},
+        "report": None,
+        "cost": None,
+        "notes": [],
+        "file": None,
+    }
+    return {**usual, "label": side.label, **found}
+
+
+def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
+    say("import")
+    source = load_target(side.spec)
+    program = Program(source, say)
+    program.trace()
+    program.lower([next(iter(side.spec.labels))])
+    source.check_imports()
+    (unit,), spec = program.units, side.spec
+    sources = SourceMap.of(unit.lowered.module, spec.root)
+    cost = cost_report(program.cost(unit), spec.root)
+    if side.revision is not None:
+        sources, cost = _in_repository(sources, cost, side.revision)
+    return {
+        "kind": "revision" if side.revision else "target",
+        "program": unit.lowered.bytecode(),
+        "sources": sources.to_bytes(),
+        "arguments": [leaf.name for leaf in program.arguments],
+        "options": {
+            "backend": backend_text(unit.backend),
+            "optimize": spec.optimize,
+            "compiler options": _options(spec.compiler_options),
+        },
+        "versions": dict(tool_versions()),
+        "cost": cost.to_data(),
+    }
+
+
+def _in_repository(
+    sources: SourceMap, cost: CostReport, of: Checkout
+) -> tuple[SourceMap, CostReport]:
+    """The lines of a revision, with the files of its checkout as those of the repository."""
+    tree, top = (f"{path_text(each)}{os.sep}" for each in (of.tree, of.top))
+
+    def moved(line: str) -> str:
+        return top + line.removeprefix(tree) if line.startswith(tree) else line
+
+    places = tuple(each._replace(file=moved(each.file)) for each in sources.places)
+    texts = {(moved(file), line): text for (file, line), text in sources.texts.items()}
+    unknown = (replace(each, line=each.line and moved(each.line)) for each in cost.unknown)
+    lines = (replace(row, key=moved(row.key)) for row in cost.lines)
+    return (
+        replace(sources, places=places, texts=texts),
+        replace(cost, unknown=tuple(unknown), lines=tuple(lines)),
+    )
+
+
+def _options(options: Any) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(options.items())) or "none"
+
+
+def _of_build(side: BuildSide) -> dict[str, Any]:
+    report, notes = _report(side.folder)
+    program, sources = side.folder / STABLEHLO, side.folder / "program.sources.json"
+    label = _label(side, report)
+    if label is not None and (side.folder / label / "stablehlo.mlir").is_file():
+        program = side.folder / label / "stablehlo.mlir"
+        sources = side.folder / label / "sources.json"
+    if (side.folder / MANIFEST).exists():
+        for file in Manifest.read(side.folder).files:
+            path = side.folder / file.path
+            if path in (program, sources) and not intact(side.folder, file):
+                raise ArtifactError(f"{shown(path)} is missing or has been changed since the build")
+    found: dict[str, Any] = {
+        "kind": "build",
+        "program": _content(program),
+        "sources": _content(sources) if sources.is_file() else None,
+        "file": shown(program),
+        "notes": notes,
+    }
+    if report is not None:
+        data = report.to_data()
+        backend = next(each for each in data["backends"] if label in (None, each["label"]))
+        found["arguments"] = [leaf.name for leaf in report.arguments]
+        found["options"] = {"backend": _backend(backend), "optimize": report.optimize}
+        found["versions"] = dict(report.versions)
+        found["report"], found["cost"] = backend, backend["cost"]
+    return found
+
+
+def _report(folder: Path) -> tuple[Report | None, list[str]]:
+    """The report of a build, if it has one that is read, and a sentence if it is too old."""
+    if not has_report(folder):
+        return None, []
+    try:
+        return read_report(folder), []
+    except OlderSchema as error:
+        return None, [f"{error}: its options, memory and time are not compared"]
+
+
+def _label(side: BuildSide, report: Report | None) -> str | None:
+    """The label of the backend whose program is wanted: the first if none is asked for."""
+    if report is None or not report.backends:
+        return None
+    if side.backend is None:
+        return report.backends[0].label
+    wanted = named_backend(side.backend)
+    for each in report.backends:
+        if each.name == wanted.backend and wanted.device in (None, each.device):
+            return each.label
+    built = ", ".join(each.label for each in report.backends)
+    raise UsageError(f"{side.label} is not built for {side.backend}, only for {built}")
+
+
+def _backend(data: dict[str, Any]) -> str:
+    return str(data["name"] if data["device"] is None else f"{data['name']}:{data['device']}")
+
+
+def _of_bundle(side: BundleSide) -> dict[str, Any]:
+    bundle = artifact.load(side.path, native=False)  # nothing in it is run
+    backend = named_backend(side.backend).backend if side.backend else "cpu"
+    if side.backend and backend not in bundle.manifest.programs:
+        raise UsageError(
+            f"{side.label} has no program for {backend}, only for "
+            f"{', '.join(bundle.manifest.programs)}"
+        )
+    if backend not in bundle.manifest.programs:
+        backend = next(iter(bundle.manifest.programs))
+    sources = bundle.sources(backend)
+    return {
+        "kind": "bundle",
+        "program": bundle.stablehlo(backend),
+        "sources": sources and sources.to_bytes(),
+        "arguments": [each.name for each in bundle.manifest.signature.arguments],
+        "options": {"compiler options": _options(bundle.manifest.compiler_options)},
+        "versions": dict(bundle.manifest.versions),
+    }
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        UsageError: it cannot be read, is not a file, or is larger than a program can be.
+    """
+    try:
+        return read_regular(path, _MOST_BYTES)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror}") from error

@@ -1,0 +1,102 @@
+"""What `olympus diff` finds, as the report of a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from olympus_cli.diff.text import MOST, change_text, render_comparison
+from olympus_cli.gate_reports.model import Case, GateReport, place_in
+from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.reports.changes import short_name
+
+__all__ = ["comparison_report", "revision_report"]
+
+Document = Mapping[str, Any]
+
+
+def comparison_report(document: Document, root: Path | None) -> GateReport:
+    """The report of a comparison; `root` is the folder that lines of the second side are told from.
+
+    Without it, as for a revision or a bundle, no line of a file that is here can be named.
+    """
+    return GateReport(
+        "diff",
+        tuple(_cases(document, root)),
+        (),
+        document,
+        text=render_comparison(document),
+    )
+
+
+def revision_report(
+    side: str,
+    documents: Mapping[str, Document],
+    added: Sequence[str],
+    removed: Sequence[str],
+    trials: Trials,
+    root: Path,
+) -> GateReport:
+    """The report of all targets against the revision `side`, "git:REV".
+
+    `documents` are the comparisons by target.  `added` are targets that the revision does not have,
+    and `removed` those that it alone has: both are told, and are not differences of a program.
+    """
+    told = f"{side} does not have it"
+    notes = [f"target {name!r} is new: {told}" for name in added]
+    notes += [f"target {name!r} of {side} is not there any more" for name in removed]
+    return GateReport(
+        "diff",
+        (
+            *(case for each in documents.values() for case in _cases(each, root)),
+            *(Case(name, "diff", "target", "skipped", told) for name in added),
+            *trials.cases,
+        ),
+        (),
+        {
+            "equal": all(each["equal"] for each in documents.values()) and not trials.failed,
+            "revision": side,
+            "targets": [{"target": name, **each} for name, each in documents.items()],
+            "added": [*added],
+            "removed": [*removed],
+            "failed": trials.failed,
+        },
+        notes=tuple(notes),
+        text="\n".join(filter(None, map(render_comparison, documents.values()))),
+        seconds=trials.seconds,
+    )
+
+
+def _cases(document: Document, root: Path | None) -> Iterator[Case]:
+    """A case for each change and each option that differs, or one for two programs that agree.
+
+    Changes that are told alike are one, and so are those that only follow from their operands.
+    """
+    target = f"{document['sides'][0]['label']} -> {document['sides'][1]['label']}"
+    retyped = [each for each in document["changes"] if each["kind"] == "retyped"]
+    alike: dict[str, list[Document]] = {}
+    for change in document["changes"]:
+        if change["kind"] != "retyped":
+            alike.setdefault(change_text(change).strip(), []).append(change)
+    for text, changes in [*alike.items()][:MOST]:
+        times = f"  ({len(changes)} times)" if len(changes) > 1 else ""
+        yield _case(target, changes[0], text + times, root)
+    if (more := len(alike) - MOST) > 0:
+        yield Case(target, "diff", "more changes", "failed", f"{more} more: --json tells all")
+    if retyped:
+        text = f"{len(retyped)} operations give another type, as the operands do; the first:\n"
+        yield _case(target, retyped[0], text + change_text(retyped[0]), root)
+    for each in document["options"]:
+        message = f"{each['name']}: {each['before']} -> {each['after']}"
+        yield Case(target, "diff", f"option {each['name']}", "failed", message, figures=each)
+    if document["equal"]:
+        yield Case(target, "diff", "program", "passed")
+
+
+def _case(target: str, change: Document, message: str, root: Path | None) -> Case:
+    spot, after = change["after"] or change["before"], change["after"]
+    place = f"{after['file']}:{after['line']}" if after and after["file"] else ""
+    what = f"{change['of']} {short_name(spot['name'])}" if spot else change["of"]
+    places = place_in(root, place) if root is not None else ()
+    return Case(target, "diff", f"{what} {change['kind']}", "failed", message, places)

@@ -1,0 +1,211 @@
+"""The two programs that are compared, as the command line names them, before they are read.
+
+forward             a target, or an entry, as it is now
+build/forward       a build's folder
+forward.olympus     a bundle
+forward.mlir        StableHLO: text, MLIR bytecode or a portable artifact
+git:HEAD~1          the target of the other side at a revision
+git:HEAD~1:forward  this target at a revision
+git:HEAD~1          alone: each default target, at the revision and now
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from olympus.errors import UsageError
+from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.revisions.revision import PREFIX, Checkouts, blaming_revision, split_revision
+from olympus_cli.spec.checkout import Checkout
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.project import FILE
+from olympus_cli.spec.resolve import Request, build_dir, open_project
+from olympus_cli.text.places import shown
+
+__all__ = [
+    "STABLEHLO",
+    "BuildSide",
+    "BundleSide",
+    "FileSide",
+    "Side",
+    "TargetSide",
+    "both_sides",
+    "is_whole_revision",
+    "names_at",
+]
+
+STABLEHLO = "program.stablehlo.mlir"  # the program in a build's folder
+_SUFFIXES = (".mlir", ".mlirbc", ".bc", ".stablehlo")  # of what is a file, there or not
+
+
+@dataclass(frozen=True)
+class TargetSide:
+    """A program that is lowered now, or from the files of a revision."""
+
+    label: str
+    spec: TargetSpec
+    revision: Checkout | None = None
+
+
+@dataclass(frozen=True)
+class BuildSide:
+    """A target's folder of a build; `backend` is the one that is asked for."""
+
+    label: str
+    folder: Path
+    backend: str | None = None
+
+
+@dataclass(frozen=True)
+class BundleSide:
+    """A FILE.olympus."""
+
+    label: str
+    path: Path
+    backend: str | None = None
+
+
+@dataclass(frozen=True)
+class FileSide:
+    """A file with StableHLO."""
+
+    label: str
+    path: Path
+
+
+Side: TypeAlias = TargetSide | BuildSide | BundleSide | FileSide
+
+
+def both_sides(
+    first: str, second: str | None, request: Request, checkouts: Checkouts
+) -> tuple[Side, Side]:
+    """The sides that two texts name; the options of `request` are for those that are lowered.
+
+    One text alone is compared with the last build of the target, and a revision's target with what
+    it is now.  The files of revisions are there as long as `checkouts`.
+
+    Raises:
+        UsageError: a text names nothing, a revision is not there, or the target has no build.
+    """
+    if second is None and first.startswith(PREFIX):
+        second = split_revision(first)[1]
+    if second is None:
+        now = _side(first, None, request, checkouts)
+        if not isinstance(now, TargetSide):
+            raise UsageError(f"{first} is one program, and two are compared")
+        return _last_build(now, request), now
+    one, other = (_side(a, b, request, checkouts) for a, b in ((first, second), (second, first)))
+    return _with_shapes(one, other), _with_shapes(other, one)
+
+
+def is_whole_revision(text: str) -> bool:
+    """Whether a text is "git:REV", without a target: it stands for all of the project's.
+
+    >>> is_whole_revision("git:HEAD~1"), is_whole_revision("git:HEAD~1:forward")
+    (True, False)
+    """
+    return text.startswith(PREFIX) and split_revision(text)[1] is None
+
+
+def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
+    """The names of the project's targets at the revision of "git:REV".
+
+    There are none before the project was there.
+
+    Raises:
+        UsageError: the revision is not there, or its olympus.toml is wrong.
+    """
+    here = open_project(request.project, request.devices).root
+    found = checkouts.of(_revision_of(text), here)
+    place = found.tree / here.resolve().relative_to(found.top)
+    if not os.path.isfile(place / FILE):
+        return []
+    with blaming_revision(found):
+        return [*open_project(place, request.devices).targets]
+
+
+def _with_shapes(side: Side, other: Side) -> Side:
+    """An entry without shapes gets those of the other side, with its statics and donations."""
+    if not isinstance(side, TargetSide) or not isinstance(other, TargetSide):
+        return side
+    if side.spec.args or side.spec.kwargs:
+        return side
+    given = other.spec
+    spec = replace(
+        side.spec,
+        args=given.args,
+        kwargs=given.kwargs,
+        static={**given.static, **side.spec.static},
+        donate=given.donate,
+        backends=given.backends,
+    )
+    return replace(side, spec=spec)
+
+
+def _last_build(now: TargetSide, request: Request) -> BuildSide:
+    folder = build_dir(request.project, now.spec.root) / now.spec.name
+    if not os.path.isfile(folder / STABLEHLO):
+        raise UsageError(
+            f"{now.label} has not been built: there is no {shown(folder / STABLEHLO)}",
+            hint=f"olympus build {now.label} builds it; olympus diff takes two programs too",
+        )
+    return BuildSide(shown(folder), folder, request.backend)
+
+
+def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) -> Side:
+    if text.startswith(PREFIX):
+        return _at_revision(text, other, request, checkouts)
+    path = Path(text).absolute()
+    if text.endswith(SUFFIX):
+        return BundleSide(text, path, request.backend)
+    if os.sep not in text and _is_target(text, request):
+        return TargetSide(text, replace(request, text=text).spec())
+    # those of `os.path` take a name that is too long for one that does not exist
+    if os.path.isdir(path) and (os.path.exists(path / STABLEHLO) or os.sep in text):
+        if not os.path.isfile(path / STABLEHLO):
+            raise UsageError(f"{text} is not a build's folder: it has no {STABLEHLO}")
+        return BuildSide(text, path, request.backend)
+    is_other = os.path.exists(path) and not os.path.isdir(path) and path.suffix != ".py"
+    if text.endswith(_SUFFIXES) or is_other:
+        return FileSide(text, path)
+    return TargetSide(text, replace(request, text=text).spec())
+
+
+def _is_target(text: str, request: Request) -> bool:
+    try:
+        return open_project(request.project).has(text)
+    except UsageError:  # there is no project, or it is wrong, which is told where it is needed
+        return False
+
+
+def _revision_of(text: str) -> str:
+    revision, _ = split_revision(text)
+    if not revision:
+        raise UsageError(f"{text!r} names no revision", hint=f"such as {PREFIX}HEAD~1")
+    return revision
+
+
+def _at_revision(
+    text: str, other: str | None, request: Request, checkouts: Checkouts
+) -> TargetSide:
+    revision, target = _revision_of(text), split_revision(text)[1]
+    if target is None and other is not None:
+        target = split_revision(other)[1] if other.startswith(PREFIX) else other
+    if target is None or os.path.exists(target) or target.endswith((SUFFIX, *_SUFFIXES)):
+        raise UsageError(
+            f"{text} does not say which target, and the other side is not one",
+            hint=f"such as {text}:TARGET",
+        )
+    if ":" in target:
+        here = Path(request.project) if request.project else Path.cwd()
+        here = here if os.path.isdir(here) else here.parent
+    else:
+        here = open_project(request.project).root
+    found = checkouts.of(revision, here)
+    with blaming_revision(found):
+        project = str(found.counterpart(here))
+        spec = replace(replace(request, text=target, project=project).spec(), checkout=found)
+    return TargetSide(f"{PREFIX}{revision}:{target}", spec, found)

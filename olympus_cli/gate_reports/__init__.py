@@ -1,0 +1,1 @@
+"""The results of checks, comparisons and benchmarks in the formats of other tools."""

@@ -1,0 +1,48 @@
+"""A gate's report as GitLab's code quality: a JSON list of what is wrong at lines of the program.
+
+The keys are those that GitLab's manual lists for a custom tool ("Code Quality report format").  An
+entry needs a line: what has none is told by the other forms alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from olympus_cli.gate_reports.formats.workspace import first_in_workspace
+from olympus_cli.gate_reports.model import Case, GateReport, Word
+from olympus_cli.terminal import console
+
+__all__ = ["render_gitlab"]
+
+_SEVERITIES: Mapping[Word, str] = {
+    "error": "critical",
+    "failed": "major",
+    "not judged": "critical",
+    "inconclusive": "info",
+}
+
+
+def render_gitlab(report: GateReport) -> str:
+    """The JSON text; a fingerprint stays the same while the file, the gate and its target do."""
+    entries = [
+        entry
+        for case in report.cases
+        if case.verdict in _SEVERITIES and (entry := _entry(case)) is not None
+    ]
+    return console.json_text(entries)
+
+
+def _entry(case: Case) -> dict[str, Any] | None:
+    place = first_in_workspace(case.places)
+    if place is None:
+        return None
+    identity = "\0".join([place[0], case.target, case.gate, case.name])
+    return {
+        "description": f"{case.target}: {case.message}",
+        "check_name": f"olympus {case.gate} {case.name}",
+        "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
+        "severity": _SEVERITIES[case.verdict],
+        "location": {"path": place[0], "lines": {"begin": place[1]}},
+    }

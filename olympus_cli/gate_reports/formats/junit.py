@@ -1,0 +1,75 @@
+"""A gate's report as JUnit XML, which most CI systems read: a suite a target, a test case a case.
+
+The elements and attributes are those of the schema that Jenkins checks against, `junit-10.xsd` of
+its xunit plugin, so that nothing is in it that another reader does not know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from olympus_cli.gate_reports.model import Case, GateReport, Word
+from olympus_cli.text.places import shown_place
+from olympus_cli.text.visible import visible
+
+__all__ = ["render_junit"]
+
+#: The element that tells of a verdict, beside which a case has none.
+_ELEMENTS: dict[Word, str] = {
+    "failed": "failure",
+    "error": "error",
+    "not judged": "error",
+    "inconclusive": "skipped",
+    "skipped": "skipped",
+}
+# What `visible` leaves and XML 1.0 (section 2.2, Char) does not have.
+_NO_CHARACTER = re.compile("[\ufffe\uffff]")
+
+
+def render_junit(report: GateReport) -> str:
+    """The XML, in ASCII: other characters are written as references to them."""
+    cases: dict[str, list[Case]] = {}
+    for case in report.cases:
+        cases.setdefault(case.target, []).append(case)
+    root = Element("testsuites", {"name": f"olympus {report.command}"} | _counts(report.cases))
+    for target, group in cases.items():
+        suite = SubElement(root, "testsuite", {"name": _text(target)} | _counts(group))
+        suite.set("skipped", str(sum(_ELEMENTS.get(case.verdict) == "skipped" for case in group)))
+        seconds = [case.seconds for case in group if case.seconds is not None]
+        if target in report.seconds or seconds:
+            suite.set("time", f"{report.seconds.get(target, sum(seconds)):.3f}")
+        for case in group:
+            _add(suite, case)
+    indent(root)
+    text: str = tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii")
+    return text + "\n"
+
+
+def _counts(cases: Sequence[Case]) -> dict[str, str]:
+    elements = [_ELEMENTS.get(case.verdict) for case in cases]
+    return {
+        "tests": str(len(cases)),
+        "failures": str(elements.count("failure")),
+        "errors": str(elements.count("error")),
+    }
+
+
+def _add(suite: Element, case: Case) -> None:
+    name = {"classname": _text(case.target), "name": _text(f"{case.gate} {case.name}")}
+    element = SubElement(suite, "testcase", name)
+    if case.seconds is not None:
+        element.set("time", f"{case.seconds:.3f}")
+    if kind := _ELEMENTS.get(case.verdict):
+        first = case.message.partition("\n")[0]
+        told = SubElement(element, kind, {"message": _text(first), "type": _text(case.gate)})
+        told.text = _text("\n".join([case.message, *map(shown_place, case.places)]))
+    if case.figures:
+        SubElement(element, "system-out").text = _text(json.dumps(dict(case.figures)))
+
+
+def _text(text: str) -> str:
+    """The text, with what XML cannot hold as escapes."""
+    return _NO_CHARACTER.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))

@@ -1,0 +1,34 @@
+"""A gate's report as plain text, for a file: what a terminal shows, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from olympus_cli.gate_reports.model import GateReport
+from olympus_cli.terminal import console
+from olympus_cli.text.places import quoted, shown_place
+from olympus_cli.text.visible import visible
+
+__all__ = ["render_gate_text"]
+
+
+def render_gate_text(report: GateReport) -> str:
+    """The text: tables first, then the cases that did not pass, warnings and notes."""
+    return visible("\n".join(_parts(report)))
+
+
+def _parts(report: GateReport) -> Iterator[str]:
+    if report.text is not None:
+        yield report.text
+    else:
+        for title, columns, rows in report.tables:
+            yield console.table_text(columns, rows, title)
+    for case in report.cases:
+        if case.verdict in ("failed", "error", "not judged"):
+            yield f"{case.verdict}: {case.target}: {case.gate} {case.name}: {case.message}"
+            yield from (
+                quoted(each) for each in case.places if shown_place(each) not in case.message
+            )
+            yield ""
+    yield from (f"warning: {each.text}\n" for each in report.warnings)
+    yield from (f"note: {each}\n" for each in report.notes)

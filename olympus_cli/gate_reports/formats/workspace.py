@@ -1,0 +1,37 @@
+"""Places as a CI system names them: relative to the folder that it has checked out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from olympus_cli.gate_reports.model import split_place
+
+__all__ = ["first_in_workspace"]
+
+
+def first_in_workspace(places: Iterable[str]) -> tuple[str, int] | None:
+    """The path and the line of the first place in a file of the workspace; None for none.
+
+    The workspace is the folder that `GITHUB_WORKSPACE` or `CI_PROJECT_DIR` names, or the root of
+    the repository, or the working directory where there is none.
+    """
+    workspace = _workspace()
+    for place in places:
+        if (found := split_place(place)) is None:
+            continue
+        with suppress(OSError, ValueError):  # a name that no file can have
+            path = Path(os.path.realpath(found[0]))
+            if path.is_relative_to(workspace) and path.is_file():
+                return path.relative_to(workspace).as_posix(), found[1]
+    return None
+
+
+def _workspace() -> Path:
+    if named := os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR"):
+        return Path(os.path.realpath(named))
+    here = Path(os.path.realpath("."))
+    roots = (folder for folder in (here, *here.parents) if (folder / ".git").exists())
+    return next(roots, here)

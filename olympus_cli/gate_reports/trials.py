@@ -1,0 +1,96 @@
+"""Targets that a gate judges one after the other: one that fails does not keep the others from it.
+
+trials = Trials("check", len(specs))
+for spec in specs:
+    with trials.of(spec.name):
+        ...
+trials.raise_failures(verbose)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from olympus.errors import GateError, OlympusError, UsageError
+from olympus_cli.faults.failure import Failure
+from olympus_cli.gate_reports.failures import (
+    failure_data,
+    interruption_data,
+    interruption_message,
+    raise_all,
+    with_target,
+)
+from olympus_cli.gate_reports.model import Case, case_of_error
+
+__all__ = ["Trials"]
+
+
+class Trials:
+    """What went wrong with each target: `cases` and `failed` have those that were not judged.
+
+    `gate` is the kind of the cases, and `total` the number of targets.  `seconds` is the time that
+    each target took.
+    """
+
+    def __init__(self, gate: str, total: int) -> None:
+        self._gate, self._total = gate, total
+        self._errors: list[OlympusError] = []
+        self.cases: list[Case] = []
+        self.failed: list[dict[str, Any]] = []
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def of(self, target: str, seconds: float = 0.0) -> Iterator[None]:
+        """A context for the work on a target, whose failure it keeps.
+
+        What is not an error of the target's, such as Ctrl-C, is kept and passes on.  `seconds` are
+        the time of the work on the target before the context.
+        """
+        start = time.monotonic()
+        try:
+            yield
+        except OlympusError as error:
+            self._keep(target, Failure.of(error).error())
+            self._errors.append(error if self._total == 1 else with_target(target, error))
+        except KeyboardInterrupt as error:
+            self.interrupted(target, error)
+            raise
+        except BaseException as error:
+            self._keep(target, Failure.of(error).error())
+            raise
+        finally:
+            seconds += time.monotonic() - start
+            self.seconds[target] = self.seconds.get(target, 0.0) + seconds
+
+    def _keep(self, target: str, error: OlympusError) -> None:
+        self.cases.append(case_of_error(target, self._gate, error))
+        self.failed.append({"target": target, "error": failure_data(Failure.of(error))})
+
+    def interrupted(self, target: str, error: KeyboardInterrupt) -> None:
+        """Record a target that was not judged because of Ctrl-C or SIGTERM."""
+        message = OlympusError(interruption_message(error))
+        self.cases.append(case_of_error(target, self._gate, message))
+        self.failed.append({"target": target, "error": interruption_data(error)})
+
+    def says_no(self, message: str) -> None:
+        """Keep that the gate says no of a target that was judged, in a message that names it."""
+        self._errors.append(GateError(message))
+
+    def not_judged(self, target: str, error: UsageError, places: tuple[str, ...] = ()) -> None:
+        """Record a target that has no rule to judge it by; `error` gives the reason."""
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        message = f"{error}{hint}"
+        self.cases.append(Case(target, self._gate, "rules", "not judged", message, places))
+        self.failed.append({"target": target, "error": failure_data(Failure.of(error))})
+        self._errors.append(error)
+
+    def raise_failures(self, verbose: bool) -> None:
+        """Raise the only error that was kept, or one for all, each being told of before.
+
+        Raises:
+            OlympusError: of the class of the first failure, or GateError.
+        """
+        raise_all(self._errors, self._total, verbose)

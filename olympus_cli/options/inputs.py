@@ -1,0 +1,221 @@
+"""The options by which `run` and `bench` are told what to run, what to feed to it, and how long.
+
+Apart from `options.py`, which every command's help needs, for these import NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from olympus.errors import SpecError, UsageError
+from olympus_cli.bench.compare.attempts import Against
+from olympus_cli.bench.compare.verdict import MIN_ROUNDS, ROUNDS
+from olympus_cli.bench.measure.work import Effort
+from olympus_cli.options.shared import FilePath, positive_number, whole_number
+from olympus_cli.program.bundle import BundleOptions
+from olympus_cli.program.inputs import InputOptions, parse_int_range
+from olympus_cli.spec.benching import parse_threshold
+
+__all__ = ["baseline_options", "bundle_options", "effort_options", "input_options"]
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_MOST_ROUNDS = 100  # processes of a side: more make no interval narrower that is worth the time
+
+_INPUT = (
+    click.option(
+        "--int-range",
+        metavar="LOW:HIGH",
+        default="0:8",
+        show_default=True,
+        help="Draw seeded integers from this range; HIGH is not in it.",
+    ),
+    click.option(
+        "--seed",
+        type=whole_number(0, 2**64 - 1),
+        metavar="N",
+        default=0,
+        show_default=True,
+        help="Make the inputs from this seed.",
+    ),
+    click.option(
+        "--inputs",
+        "file",
+        metavar="FILE",
+        type=FilePath(),
+        help="Read the inputs from a .npz or .safetensors file, an array for each argument, or "
+        "from a .npy file for the only one.",
+    ),
+)
+
+
+def _share(text: str | float) -> float:
+    """A share as a number, or in per cent as the threshold is: "2%" is 0.02."""
+    if isinstance(text, str) and text.endswith("%"):
+        return positive_number(text.removesuffix("%")) / 100
+    return positive_number(text)
+
+
+_BUDGET = (
+    click.option(
+        "--time-limit",
+        type=positive_number,
+        default=Effort.time_limit,
+        show_default=True,
+        metavar="SECONDS",
+        help="Measure a target no longer than this; its start, compilation and first call are not "
+        "included, and a comparison in turns takes 4 pairs of samples a round at least.",
+    ),
+    click.option(
+        "--precision",
+        type=_share,
+        default=Effort.precision,
+        show_default=True,
+        metavar="RATIO",
+        help="Measure until the half-width of the median's 95% interval is at most RATIO of the "
+        "median, such as 0.02 or 2%.",
+    ),
+    click.option(
+        "--give-up",
+        type=positive_number,
+        metavar="SECONDS",
+        help="End a target that is not done after so long, compilation included; it has failed.",
+    ),
+)
+
+
+def _threshold(text: str | float) -> float:
+    with suppress(ValueError):
+        text = float(text)
+    try:
+        return parse_threshold(text)
+    except SpecError as error:
+        raise click.BadParameter(f"{error}, {error.hint}") from error
+
+
+_BASELINE = (
+    click.option(
+        "--baseline",
+        metavar="NAME|FILE|git:REV",
+        help="Compare with a saved baseline, with a FILE.json or FILE.olympus, or with the target "
+        "at a revision; fail if it is worse.",
+    ),
+    click.option(
+        "--save-baseline",
+        "save",
+        metavar="NAME",
+        help="Keep what was measured as baselines/NAME.json, beside olympus.toml.",
+    ),
+    click.option(
+        "--threshold",
+        metavar="PERCENT",
+        type=_threshold,
+        help="Take less than this for no change, such as 5%, which it is if olympus.toml has none.",
+    ),
+    click.option(
+        "--rounds",
+        type=whole_number(1, _MOST_ROUNDS),
+        metavar="N",
+        help="Measure in N processes of each side, and twice as many if that leaves it open; "
+        f"{ROUNDS} with --baseline or --save-baseline, 1 without.",
+    ),
+)
+
+
+_BUNDLE = (
+    click.option(
+        "--recompile/--no-recompile",
+        default=True,
+        show_default=True,
+        help="Compile a FILE.olympus again if it does not fit this machine, or refuse it.",
+    ),
+    click.option(
+        "--native/--no-native",
+        default=True,
+        show_default=True,
+        help="Run the native code in a FILE.olympus, or compile its program from StableHLO.",
+    ),
+    click.option(
+        "--trust",
+        metavar="KEY",
+        multiple=True,
+        type=FilePath(),
+        help="Run a FILE.olympus only if it is signed with this public key; may be repeated.",
+    ),
+)
+
+
+def bundle_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--recompile, --native and --trust, as one parameter `allowed`."""
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any, recompile: bool, native: bool, trust: tuple[Path, ...], **rest: Any
+    ) -> Any:
+        return function(*args, allowed=BundleOptions(recompile, native, trust), **rest)
+
+    return _decorated(gather, reversed(_BUNDLE))
+
+
+def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--inputs, --seed and --int-range, as one parameter `inputs`."""
+
+    @functools.wraps(function)
+    def gather(*args: Any, file: Path | None, seed: int, int_range: str, **rest: Any) -> Any:
+        options = InputOptions(file, seed, parse_int_range(int_range))
+        return function(*args, inputs=options, **rest)
+
+    return _decorated(gather, _INPUT)
+
+
+def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--precision, --time-limit and --give-up, as one parameter `effort`."""
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any, precision: float, time_limit: float, give_up: float | None, **rest: Any
+    ) -> Any:
+        return function(*args, effort=Effort(precision, time_limit, give_up), **rest)
+
+    return _decorated(gather, _BUDGET)
+
+
+def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--baseline, --save-baseline, --threshold and --rounds, as one parameter `against`."""
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any,
+        baseline: str | None,
+        save: str | None,
+        threshold: float | None,
+        rounds: int | None,
+        **rest: Any,
+    ) -> Any:
+        if threshold is not None and baseline is None:
+            raise UsageError(
+                "--threshold is of --baseline, and nothing is compared",
+                hint="--baseline NAME, FILE or git:REV names the other side",
+            )
+        if save is not None and rounds is not None and rounds < MIN_ROUNDS:
+            raise UsageError(
+                f"--save-baseline {save} needs {MIN_ROUNDS} rounds, and --rounds is {rounds}: "
+                "nothing can be judged by fewer",
+                hint=f"--rounds {MIN_ROUNDS} or more; {ROUNDS} without the option",
+            )
+        against = Against(baseline, save, threshold, rounds)
+        return function(*args, against=against, **rest)
+
+    return _decorated(gather, reversed(_BASELINE))
+
+
+def _decorated(function: Callable[..., Any], options: Iterable[Option]) -> Callable[..., Any]:
+    for option in options:
+        function = option(function)
+    return function

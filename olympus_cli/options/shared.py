@@ -1,0 +1,402 @@
+"""The options that commands share, as decorators; one name, one meaning, one help text.
+
+A command stacks what it needs above its function.  Several options come as one parameter:
+
+    @click.command("trace", cls=Command)
+    @entry_options
+    @output_option("the program", printed=True)
+    @common_options
+    def command(request: Request, output: Path | None, as_json: bool) -> None: ...
+
+A command's module is `olympus_cli/commands/<name>.py` and its click command is called `command`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from olympus_cli.text.choices import FORMATS, OPTIMIZE, REPEATS
+
+if TYPE_CHECKING:
+    import pathlib
+
+__all__ = [
+    "STDOUT",
+    "Command",
+    "FilePath",
+    "FolderPath",
+    "WritablePath",
+    "backend_options",
+    "common_options",
+    "device_config_option",
+    "entry_options",
+    "gate_options",
+    "given_stages",
+    "is_verbose",
+    "output_option",
+    "page_option",
+    "positive_number",
+    "program_options",
+    "project_option",
+    "repeats_option",
+    "request_options",
+    "stage_options",
+    "time_limit_option",
+    "trips_option",
+    "verbose_option",
+    "whole_number",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# What the words stand for that arguments are written with.
+_ARGUMENTS = {
+    "ENTRY": "A function: package.module:function or path/file.py:function.",
+    "TARGET": "A target of olympus.toml.",
+    "FILE.olympus": "A built program.",
+    "DIR": "A folder; the working directory if absent.",
+}
+
+
+class Command(click.Command):
+    """A command whose help says what its arguments are."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does, after a section for the arguments."""
+        words = [p.metavar or "" for p in self.params if isinstance(p, click.Argument)]
+        rows = [(name, text) for name, text in _ARGUMENTS.items() if name in "".join(words)]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
+#: Names of stdout.  As a path, /dev/stdout is stderr's file in a command: see `streams.data_alone`.
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+class FilePath(click.Path):
+    """A path, absolute from the start: a user's module may leave the working directory."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        import pathlib  # not for every command's help
+
+        return pathlib.Path(value).absolute()
+
+
+class WritablePath(FilePath):
+    """A file to write to, which is refused before the work if it cannot be written."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        from olympus_cli.terminal.output import check_writable  # not for every command's help
+
+        path = super().convert(value, param, ctx)
+        check_writable(path)
+        return path
+
+
+class FolderPath(FilePath):
+    """A folder to write to, which stdout cannot be."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> pathlib.Path:
+        """The path that the text says."""
+        if value == "-":
+            self.fail("a folder cannot be written to stdout; ./- is a folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _OutputPath(WritablePath):
+    """A file to write to; "-" is stdout, which no path is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path that the text says, or `"-"`."""
+        return "-" if value in STDOUT else super().convert(value, param, ctx)
+
+
+def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    """None for stdout: a command that prints what it makes writes it there anyway."""
+    return None if value == "-" else value
+
+
+# As seconds, about half of what the system's waits take; a ratio of a million bounds nothing.
+_MOST = 1_000_000
+
+
+def _ascii(text: object) -> str:
+    """The text of a number; ValueError where its digits are not those of ASCII."""
+    if not str(text).isascii():
+        raise ValueError
+    return str(text)
+
+
+def positive_number(text: str | float) -> float:
+    """The number that an option's text, or its default, says: above 0, not above a million."""
+    try:
+        number = float(_ascii(text))
+    except ValueError:
+        raise click.BadParameter(f"must be a number; got {text!r:.80}") from None
+    if not 0 < number <= _MOST:
+        raise click.BadParameter(f"must be above 0 and at most {_MOST}; got {text!s:.80}")
+    return number
+
+
+def whole_number(least: int, most: int = _MOST) -> Callable[[str | int], int]:
+    """The type of an option that takes a whole number, `least` or more and at most `most`."""
+
+    def convert(text: str | int) -> int:
+        try:
+            number = int(_ascii(text))
+        except ValueError:
+            raise click.BadParameter(f"must be a whole number; got {text!r:.80}") from None
+        if number < least:
+            raise click.BadParameter(f"must be at least {least}; got {text!s:.80}")
+        if number > most:
+            raise click.BadParameter(f"must be at most {most}; got {text!s:.80}")
+        return number
+
+    return convert
+
+
+def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta["olympus.verbose"] = True
+
+
+def is_verbose() -> bool:
+    """Whether `--verbose` was given to the command that runs."""
+    return bool(click.get_current_context().meta.get("olympus.verbose"))
+
+
+def _decorated(function: F, *options: Callable[[F], F]) -> F:
+    """`function` with options, which help shows in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+project_option = click.option(
+    "--project",
+    metavar="PATH",
+    help="Use the olympus.toml at PATH; otherwise look for one upward from here.",
+)
+time_limit_option = click.option(
+    "--time-limit",
+    type=positive_number,
+    metavar="SECONDS",
+    help="Give up a target after this long.",
+)
+page_option = click.option(
+    "--html",
+    "page",
+    is_flag=True,
+    help="Write the report as a page for a browser too, report.html.",
+)
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_verbose,
+    help="Show the Python traceback of an error.",
+)
+
+
+def output_option(what: str, *, form: str = "", printed: bool = False) -> Callable[[F], F]:
+    """`output`: the path that `what` is written to, in a `form`, `"-"` for stdout, or None.
+
+    It is None for stdout too where `what` is `printed` anyway.
+    """
+    how = f" as {form}" if form else ", whole or not at all"
+    return click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=_OutputPath(),
+        callback=_not_stdout if printed else None,
+        help=f"Write {what} to FILE{how}; - is stdout.",
+    )
+
+
+def common_options(function: F) -> F:
+    """The options of every command: `as_json`, and --verbose."""
+    as_json = click.option(
+        "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
+    )
+    return _decorated(function, as_json, verbose_option)
+
+
+def _form(text: str) -> tuple[str, pathlib.Path | None]:
+    """A form of a gate's report and its file, "junit=results.xml"; None for stdout."""
+    form, equals, file = text.partition("=")
+    if form not in FORMATS:
+        from olympus_cli.text.nearest import did_you_mean  # not for every command's help
+
+        hint = did_you_mean(form, FORMATS, "forms are")
+        raise click.BadParameter(f"{form!r} is not a form of a report; {hint}")
+    if equals and not file:
+        raise click.BadParameter(f"{text!r} names no file")
+    return form, None if file in ("", *STDOUT) else FilePath().convert(file, None, None)
+
+
+def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The common options of a command that says yes or no, as one parameter `outputs`.
+
+    They are --output, --json, which is `--output json`, and --verbose.
+    """
+
+    @functools.wraps(function)
+    def gather(*args: Any, forms: tuple[tuple[str, Any], ...], as_json: bool, **rest: Any) -> Any:
+        from olympus_cli.gate_reports.outputs import Outputs  # not for every command's help
+
+        asked = [*forms, ("json", None)] if as_json else forms
+        with Outputs(click.get_current_context().command.name or "", asked) as outputs:
+            return function(*args, outputs=outputs, **rest)
+
+    form = click.option(
+        "--output",
+        "forms",
+        metavar="FORM[=FILE]",
+        type=_form,
+        multiple=True,
+        help=f"Tell what was found as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, "
+        "on stdout or in FILE; may be repeated.",
+    )
+    return form(common_options(gather))
+
+
+device_config_option = click.option(
+    "--device-config",
+    metavar="FILE",
+    type=FilePath(),
+    help="Take devices of your own from FILE, tables [device.NAME] in TOML.",
+)
+
+
+def backend_options(function: F) -> F:
+    """What the program is built for, instead of what the target says.
+
+    They are `backend`, `device` and `topology`, and `device_config`, a file with devices to name.
+    """
+    return _decorated(
+        function,
+        click.option(
+            "--backend",
+            metavar="NAME",
+            help="Choose the backend: cpu or gpu, or tpu for olympus lower.",
+        ),
+        click.option(
+            "--device",
+            metavar="NAME",
+            help="Choose the GPU's model, such as h200, or several of it, such as 8xh200.",
+        ),
+        click.option(
+            "--topology",
+            metavar="HOSTSxDEVICES",
+            help="Say how many hosts there are and how many GPUs each has, such as 2x8.",
+        ),
+        device_config_option,
+    )
+
+
+repeats_option = click.option(
+    "--repeats",
+    type=click.Choice(REPEATS),
+    help="Keep repeated blocks of the program as functions where that is a gain, or never.",
+)
+
+
+def given_stages(optimize: str | None, repeats: str | None) -> dict[str, str]:
+    """Those of the two that were given, by the names of the fields that they replace."""
+    both = {"optimize": optimize, "repeats": repeats}
+    return {name: value for name, value in both.items() if value is not None}
+
+
+def stage_options(function: F) -> F:
+    """`optimize` and `repeats`: how the program is lowered and compiled, if not as usual."""
+    optimize = click.option(
+        "--optimize",
+        type=click.Choice(OPTIMIZE),
+        help="Compile for a fast program, or soon, for a slower one.",
+    )
+    return _decorated(function, optimize, repeats_option)
+
+
+trips_option = click.option(
+    "--trips",
+    "trips",
+    metavar="FILE:LINE=N",
+    multiple=True,
+    help="Say how often the loop at a line runs, where the program does not; may be repeated.",
+)
+
+
+def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--shapes, --static and --project, as one parameter `request`.
+
+    It takes up `text`, `backend`, `device`, `topology`, `device_config`, `optimize`, `repeats` and
+    `trips` where a command has them.
+    """
+
+    @functools.wraps(function)
+    def gather(
+        *args: Any,
+        shapes: str | None,
+        statics: tuple[str, ...],
+        project: str | None,
+        text: str = "",
+        backend: str | None = None,
+        device: str | None = None,
+        optimize: str | None = None,
+        repeats: str | None = None,
+        trips: tuple[str, ...] = (),
+        device_config: pathlib.Path | None = None,
+        topology: str | None = None,
+        **rest: Any,
+    ) -> Any:
+        from olympus_cli.spec.resolve import Request  # not for every command's help
+
+        given = given_stages(optimize, repeats)
+        over = backend, device, given, trips, device_config, topology
+        request = Request(text, shapes, statics, project, *over)
+        return function(*args, request=request, **rest)
+
+    return _decorated(
+        gather,
+        click.option(
+            "--shapes",
+            metavar="SHAPES",
+            help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}".',
+        ),
+        click.option(
+            "--static",
+            "statics",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="Give a static argument, its value in TOML: train=false, n=3, "
+            "mode='\"fast\"'; may be repeated.",
+        ),
+        project_option,
+    )
+
+
+def entry_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """ENTRY|TARGET and the options that say more of it, as one parameter `request`."""
+    return click.argument("text", metavar="ENTRY|TARGET")(request_options(function))
+
+
+def program_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `entry_options`, for a command that takes a built FILE.olympus too."""
+    argument = click.argument("text", metavar="ENTRY|TARGET|FILE.olympus")
+    return argument(request_options(function))

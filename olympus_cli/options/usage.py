@@ -1,0 +1,69 @@
+"""Mistakes in the options and arguments of a command, told as every other error is.
+
+The hint has the nearest name, or the command that shows the help.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+from click.exceptions import NoSuchOption
+
+from olympus.errors import UsageError
+from olympus_cli.text.choices import GIVEN
+from olympus_cli.text.nearest import nearest
+
+__all__ = ["usage_error"]
+
+
+def usage_error(error: click.ClickException) -> UsageError:
+    """The error in our words.
+
+    >>> str(usage_error(click.UsageError("Got unexpected extra argument (x).")))
+    'got unexpected extra argument (x)'
+    """
+    context = getattr(error, "ctx", None)
+    help_hint = f"{context.command_path} --help shows what it takes" if context else None
+    if isinstance(error, NoSuchOption):
+        name = context.command_path if context else "the command"
+        hint = _after_the_command(error.option_name, context)
+        return UsageError(
+            f"{name} has no option {error.option_name!r}",
+            hint=hint or _nearest_option(error.option_name, context) or help_hint,
+        )
+    message = error.format_message()
+    message = message[:1].lower() + message[1:].removesuffix(".")
+    return UsageError(message, hint=help_hint)
+
+
+def _after_the_command(name: str, context: click.Context | None) -> str | None:
+    """The command line with the option after the command; None if no command of it takes it."""
+    if context is None or not isinstance(context.command, click.Group):
+        return None
+    words: list[str] = context.meta.get(GIVEN, [])
+    command = next((word for word in words if word in context.command.list_commands(context)), None)
+    found = command and context.command.get_command(context, command)
+    if not found or command is None or name not in _options_of(found, context):
+        return None
+    before = words[: words.index(command)]
+    return "put the option after the command: " + shlex.join(
+        [context.command_path, command, *before, *words[len(before) + 1 :]]
+    )
+
+
+def _options_of(command: click.Command, context: click.Context) -> list[str]:
+    return [
+        option
+        for parameter in command.get_params(context)
+        if isinstance(parameter, click.Option)
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    ]
+
+
+def _nearest_option(name: str, context: click.Context | None) -> str | None:
+    if context is None:
+        return None
+    options = [each for each in _options_of(context.command, context) if each.startswith("--")]
+    near = nearest(name, options)
+    return f"did you mean {' or '.join(near)}?" if near else None

@@ -1,0 +1,1 @@
+"""The process of a command: imports, signals, streams, memory and exit."""

@@ -1,0 +1,103 @@
+"""The memory that this process can still take: of the machine, its control group and its limits."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["available_memory", "peak_memory"]
+
+_KIB = 1024
+_NO_LIMIT = 1 << 60  # bytes; the first version of control groups has a number where none is set
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """The bytes that this process can still allocate, by the tightest limit; None if unknown.
+
+    `root` has the folders `proc` and `sys/fs/cgroup`.
+    """
+    return min((each for each in _available(root) if each is not None), default=None)
+
+
+def _available(root: Path) -> Iterator[int | None]:
+    yield _of_machine(root)
+    for folder in _group_folders(root):
+        yield _of_group(folder)
+    yield _of_addresses(root)
+
+
+def _of_machine(root: Path) -> int | None:
+    """What programs can take without more swapping, and the free swap space."""
+    found = _fields(root / "proc/meminfo")
+    if "MemAvailable:" not in found:
+        return None
+    return _KIB * (found["MemAvailable:"] + found.get("SwapFree:", 0))
+
+
+def _group_folders(root: Path) -> Iterator[Path]:
+    """The folders of the control groups that this process is in, up to the outermost."""
+    with suppress(OSError, ValueError):
+        for line in (root / "proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers not in ("", "memory"):
+                continue
+            top = root / "sys/fs/cgroup" / controllers
+            inner = top / path.lstrip("/")
+            yield from (each for each in (inner, *inner.parents) if each.is_relative_to(top))
+
+
+def _of_group(folder: Path) -> int | None:
+    """The limit of a control group less what it needs: caches of files can be dropped."""
+    for limit, usage in (
+        ("memory.max", "memory.current"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        with suppress(OSError, ValueError):  # the outermost has none; "max" is no limit
+            most = int((folder / limit).read_text())
+            if most >= _NO_LIMIT:
+                continue
+            stat = _fields(folder / "memory.stat")
+            files = stat.get("inactive_file", 0) + stat.get("active_file", 0)
+            return max(0, most - int((folder / usage).read_text()) + files)
+    return None
+
+
+def _of_addresses(root: Path) -> int | None:
+    """What `ulimit -v` leaves."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    taken = _fields(root / "proc/self/status").get("VmSize:", 0)
+    return max(0, limit - _KIB * taken)
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """The numbers of a file with a name and a number in each line."""
+    found = {}
+    with suppress(OSError):
+        for line in path.read_text().splitlines():
+            parts = line.split()
+            if len(parts) > 1 and parts[1].isdigit():
+                found[parts[0]] = int(parts[1])
+    return found
+
+
+def peak_memory() -> int | None:
+    """The largest resident set of this process so far, in bytes; None where none is told."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith("VmHWM"):
+                    return 1024 * int(line.split()[1])
+    except OSError:
+        pass
+    import resource  # not Linux: here a child may count what it inherited from its parent
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (peak if sys.platform == "darwin" else 1024 * peak) or None

@@ -1,0 +1,105 @@
+"""A profile as a page: a flame graph and the tables, in one file that loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from olympus_cli.charts.bars import percent, source_text
+from olympus_cli.profile.results import ProfiledKernel, ProfileReport
+from olympus_cli.profile.table import call_figures, notes
+from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
+from olympus_cli.reports.groups import groups, plain_name
+from olympus_cli.reports.html.shell import shell, shell_environment
+from olympus_cli.text.units import duration
+
+__all__ = ["render_profile", "time_frames", "time_graph"]
+
+_MOST = 500  # rows of a table; more make the page slow to open
+_DEEPEST = 40  # scopes within scopes that have frames of their own
+
+
+def render_profile(report: ProfileReport, root: Path) -> str:
+    """The text of the file; the same profile and sources give the same text.
+
+    Example:
+      >>> Path("forward.html").write_text(render_profile(report, spec.root), encoding="utf-8")
+    """
+    text = (
+        _environment()
+        .get_template("profile.html")
+        .render(
+            report=report,
+            summary=call_figures(report),
+            notes=[*notes(report)],
+            graph=time_graph(report.kernels),
+            rows=report.rows[:_MOST],
+            kernels=_groups(report.kernels[:_MOST]),
+            omitted=max(0, len(report.kernels) - _MOST),
+            shell=shell(),
+            source=lambda key: source_text(key, root),
+        )
+    )
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+
+
+def _groups(kernels: Sequence[ProfiledKernel]) -> list[list[ProfiledKernel]]:
+    """The kernels of one name, operation, line, scope and pass together, the slowest first."""
+
+    def key(each: ProfiledKernel) -> Hashable:
+        line = each.line, each.scope, each.backward
+        return plain_name(each.name), each.operation, line, each.bound, each.is_overhead
+
+    return sorted(groups(kernels, key), key=lambda group: -sum(each.seconds for each in group))
+
+
+def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
+    """The flame graph of a call: frames as wide as the time they took."""
+    legend = (
+        "One call, its scopes, their source lines, and the kernels at the top; point at a frame "
+        "for its figures."
+    )
+    description = (
+        "Flame graph: the time of one call, by scope, source line and kernel. The tables below "
+        "have the same figures."
+    )
+    return flame_graph(time_frames(kernels), legend, description, _text)
+
+
+def time_frames(kernels: Sequence[ProfiledKernel]) -> Frame:
+    """The frames of a call: in it its scopes, in them the lines, in these the kernels."""
+    return add_up("one call", map(_part, kernels))
+
+
+def _part(kernel: ProfiledKernel) -> FlamePart:
+    backward = kernel.seconds if kernel.backward else 0.0
+    if kernel.is_overhead:
+        frames: tuple[tuple[str, str], ...] = (("overhead", kernel.name),)
+    else:
+        scopes = filter(None, kernel.scope.split("/", _DEEPEST))
+        line = kernel.line or "(unknown)"
+        name = plain_name(kernel.name)
+        frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", name))
+    return FlamePart(frames, kernel.seconds, backward, kernel.estimated_seconds)
+
+
+def _text(shown: Placed, is_whole: bool) -> str:
+    """The text of a frame where it is pointed at."""
+    frame = shown.frame
+    words = [frame.name, f"{duration(frame.value)} ({percent(shown.width / 100)})"]
+    if frame.other is not None:
+        words.append(f"estimated {duration(frame.other)}")
+    if 0 < frame.backward < frame.value and not is_whole:
+        words.append(f"{percent(frame.backward / frame.value)} backward")
+    return ", ".join(words)
+
+
+@cache
+def _environment() -> Environment:
+    made = shell_environment("olympus_cli.profile")
+    made.filters.update(time=duration, percent=percent, plain_name=plain_name)
+    return made

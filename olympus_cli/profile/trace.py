@@ -1,0 +1,81 @@
+"""The timeline of a profile as a trace file, which Perfetto and chrome://tracing open.
+
+The form is Chrome's Trace Event Format, which Perfetto documents under "Other trace formats":
+complete events ("X") with times in microseconds, and metadata ("M") that name process and threads.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+from olympus_cli.profile.results import ProfiledKernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from olympus.analysis import Profile, Span
+
+__all__ = ["trace_bytes", "trace_events"]
+
+_PROCESS = 1
+_FIRST_THREAD = 1  # Perfetto takes thread 0 for the idle thread of a kernel
+_DIGITS = 3  # of a microsecond: the profiler counts nanoseconds
+
+
+def trace_bytes(
+    profile: Profile, kernels: Sequence[ProfiledKernel], title: str, *, packed: bool
+) -> bytes:
+    """The content of the file, `packed` by gzip or not; the same profile gives the same bytes."""
+    document = {
+        "displayTimeUnit": "ns",
+        "otherData": {"producer": "olympus profile", "program": title},
+        "traceEvents": trace_events(profile, kernels, title),
+    }
+    content = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+    return gzip.compress(content, mtime=0) if packed else content
+
+
+def trace_events(
+    profile: Profile, kernels: Sequence[ProfiledKernel], title: str
+) -> list[dict[str, Any]]:
+    """The events: those of kernels say what the kernel is and where it is from."""
+    places = {kernel.name: _args(kernel) for kernel in kernels}
+    events = [_metadata(0, "process_name", title)]
+    for thread, name in enumerate(profile.threads):
+        events.append(_metadata(thread, "thread_name", name))
+    spans = [_span(span, places.get(span.kernel, {})) for span in profile.timeline]
+    # what begins first, and of two that begin at once the one that the other is within
+    spans.sort(key=lambda event: (event["ts"], -event["dur"]))
+    return events + spans
+
+
+def _span(span: Span, args: dict[str, Any]) -> dict[str, Any]:
+    """A complete event; its end is rounded as its start is, so that nested events stay so."""
+    start = round(span.start * 1e6, _DIGITS)
+    end = round((span.start + span.seconds) * 1e6, _DIGITS)
+    return {
+        "ph": "X",
+        "pid": _PROCESS,
+        "tid": _FIRST_THREAD + span.thread,
+        "name": span.name,
+        "cat": "kernel" if span.kernel else "runtime",
+        "ts": start,
+        "dur": round(end - start, _DIGITS),
+        "args": args,
+    }
+
+
+def _metadata(thread: int, what: str, name: str) -> dict[str, Any]:
+    number = _FIRST_THREAD + thread
+    return {"ph": "M", "pid": _PROCESS, "tid": number, "name": what, "args": {"name": name}}
+
+
+def _args(kernel: ProfiledKernel) -> dict[str, Any]:
+    return {
+        "operation": kernel.operation,
+        "line": kernel.line or "",
+        "scope": kernel.scope,
+        "pass": "backward" if kernel.backward else "forward",
+    }

@@ -1,0 +1,369 @@
+"""Arrays read from .npy, .npz and .safetensors files, and written to .npz files."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
+import numpy as np
+
+from olympus.errors import UsageError
+from olympus.files import open_regular
+from olympus_cli.program.leaves import RESULT, Leaf
+from olympus_cli.program.tensor_files import (
+    dotted,
+    is_safetensors,
+    safetensors_arrays,
+    tensor_names,
+)
+from olympus_cli.terminal import console
+from olympus_cli.text.nearest import renamed
+from olympus_cli.text.places import shown
+from olympus_cli.text.units import array_type
+
+__all__ = [
+    "array_names",
+    "cast_array",
+    "check_type",
+    "file_inputs",
+    "is_integer",
+    "listed",
+    "npz_bytes",
+    "portable",
+]
+
+Array = np.ndarray[Any, Any]
+
+_TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MOST_NAMED = 12  # arguments in a hint
+_MOST_BYTES = 2**40  # of a file
+_MOST_MEMBERS = 100_000  # of a .npz file
+_MOST_DIRECTORY = 2**24  # bytes; of the directory of a .npz file
+_LONGEST_HEADER = 10_000  # bytes; what NumPy takes
+_LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; what a zip file takes
+
+
+def array_names(path: Path, leaves: Sequence[Leaf]) -> set[str] | None:
+    """The names of a file's arrays, as arguments are named; None for a .npy or a broken file."""
+    with suppress(Exception):  # `file_inputs` has the message
+        known = [leaf.name for leaf in leaves]
+        if is_safetensors(path):
+            of_tensor = {dotted(name): name for name in known}
+            return {of_tensor.get(name, name) for name in tensor_names(path)}
+        with open_regular(path, _MOST_BYTES) as file, _archive(file, path) as archive:
+            members = {info.orig_filename.removesuffix(".npy"): info for info in archive.infolist()}
+        return set(_as_arguments(members, known))
+    return None
+
+
+def file_inputs(
+    path: Path, leaves: Sequence[Leaf], program: Sequence[Leaf] | None = None
+) -> list[Array]:
+    """The array in the file `path` for each leaf; .npz members have the names of the leaves.
+
+    The names in a .safetensors file are those that `safetensors_arrays` describes.  `program` has
+    all arguments of the program, for hints, if `leaves` are only some of them.
+
+    Raises:
+        UsageError: the file cannot be read, lacks an argument, has one more, or has an array of
+            another shape or dtype than the program was built for.
+    """
+    if is_safetensors(path):
+        arrays = safetensors_arrays(path, leaves, program=program)
+        for leaf in leaves:
+            check_type(arrays[leaf.name].dtype, arrays[leaf.name].shape, leaf, path)
+        return [cast_array(arrays[leaf.name], leaf, path) for leaf in leaves]
+    try:
+        with open_regular(path, _MOST_BYTES) as file:
+            return _loaded(file, leaves, path, program or leaves)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
+    except UsageError:
+        raise
+    except Exception as error:  # NumPy, zipfile and zlib have a class for each defect
+        raise UsageError(
+            f"{shown(path)} cannot be read as a .npy or .npz file: {_reason(error)}",
+            hint="numpy.save and numpy.savez write such files",
+        ) from error
+
+
+def _loaded(
+    file: BinaryIO, leaves: Sequence[Leaf], path: Path, program: Sequence[Leaf]
+) -> list[Array]:
+    """The array of a .npy file, or those of a .npz file, for each leaf."""
+    magic = file.read(len(np.lib.format.MAGIC_PREFIX))
+    file.seek(0)
+    if magic != np.lib.format.MAGIC_PREFIX:
+        with _archive(file, path) as archive:
+            return _members(archive, leaves, path, program)
+    if len(leaves) == 1:
+        return [_array(file, leaves[0], path)]
+    raise UsageError(
+        f"{shown(path)} holds one array, but the program takes {len(leaves)}",
+        hint=f"save an .npz file with {listed([leaf.name for leaf in leaves])}",
+    )
+
+
+class _Directory:
+    """A file to open as an archive; a read of more than `most` bytes raises ValueError.
+
+    `zipfile` reads the directory of an archive in one piece, whatever its size.
+    """
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file = file
+        self.most: int | None = most
+
+    def read(self, size: int = -1) -> bytes:
+        """The next `size` bytes of the file."""
+        if self.most is not None and size > self.most:
+            raise ValueError(f"its directory has {size} bytes, and at most {self.most} are read")
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def _archive(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open the .npz file `path`, of which the number of arrays is limited."""
+    directory = _Directory(file, _MOST_DIRECTORY)
+    with zipfile.ZipFile(cast("IO[bytes]", directory)) as archive:
+        directory.most = None
+        if (number := len(archive.filelist)) > _MOST_MEMBERS:
+            raise UsageError(
+                f"{shown(path)} has {number} arrays, and at most {_MOST_MEMBERS} are read",
+                hint="save only the arguments of the program: numpy.savez(file, x=x, y=y)",
+            )
+        yield archive
+
+
+def _members(
+    archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path, program: Sequence[Leaf]
+) -> list[Array]:
+    """The array of each leaf; what the directory says is compared before any of them is read."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.orig_filename.removesuffix(".npy")
+        if name in members:
+            raise ValueError(f"it has {name!r} twice")
+        if info.compress_type not in _COMPRESSIONS:
+            raise ValueError(f"{name!r} in it is compressed by a method that NumPy does not use")
+        members[name] = info
+    known = [leaf.name for leaf in leaves]
+    members = _as_arguments(members, known)
+    _match_members(path, list(members), known, [leaf.name for leaf in program])
+    arrays = []
+    for leaf in leaves:
+        with archive.open(members[leaf.name]) as content:
+            arrays.append(_array(content, leaf, path))
+            if content.read(1):  # no further: it may never end
+                raise ValueError(f"{leaf.name!r} in it has more bytes than its header says")
+    return arrays
+
+
+def _match_members(
+    path: Path, members: Sequence[str], known: Sequence[str], program: Sequence[str]
+) -> None:
+    """Raise UsageError unless the members are the known arguments, of all those of `program`."""
+    extra = [name for name in members if name not in known]
+    missing = [name for name in known if name not in members]
+    hint = f"the program takes {listed(program, _MOST_NAMED) or 'no arrays'}"
+    if members and all(name.startswith(RESULT) for name in members):
+        hint = (
+            f"it has the results {listed(members)}; they are inputs again if they are the "
+            f"program's only argument, or if their parts are all its arguments"
+        )
+    else:
+        near = renamed(extra, [name for name in program if name not in members])
+        hint = f"{near} {hint}" if near else hint
+    if missing:
+        stray = f", and has {listed(extra)}, which the program does not take" if extra else ""
+        raise UsageError(f"{shown(path)} lacks {listed(missing)}{stray}", hint=hint)
+    if extra:
+        what = f"{shown(path)} has {listed(extra)}"
+        raise UsageError(f"{what}, which the program does not take", hint=hint)
+
+
+def _as_arguments(
+    members: dict[str, zipfile.ZipInfo], known: Sequence[str]
+) -> dict[str, zipfile.ZipInfo]:
+    """`members` under the names of arguments, where they have those of a program's results.
+
+    The result is the only argument, or its parts are the arguments in their order: `result['w']` is
+    for `params['w']`, and `result[1]` for the second one.
+    """
+    if not all(name.startswith(RESULT) for name in members) or set(members) == set(known):
+        return members
+    tops = list(dict.fromkeys(_TOP.match(name).group() for name in known))  # type: ignore[union-attr]
+    prefixes = {f"{RESULT}[{i}]": top for i, top in enumerate(tops)}
+    for renames in ({RESULT: tops[0]} if len(tops) == 1 else {}, prefixes):
+        named = {_renamed(name, renames): member for name, member in members.items()}
+        if set(named) == set(known):
+            return named
+    return members
+
+
+def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
+    for old, new in prefixes.items():
+        if name.startswith(old):
+            return new + name.removeprefix(old)
+    return name
+
+
+def _array(file: IO[bytes], leaf: Leaf, path: Path) -> Array:
+    """The array of a .npy file; its header is compared with the leaf before its data is read."""
+    shape, by_columns, dtype = _header(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, not numbers")
+    check_type(dtype, shape, leaf, path)
+    data = file.read(size := math.prod(shape) * dtype.itemsize)
+    if len(data) != size:
+        raise ValueError(f"it has {len(data)} bytes of data, and its header says {size}")
+    flat = np.frombuffer(data, dtype)
+    return cast_array(
+        flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape), leaf, path
+    )
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether columns come first, and dtype."""
+    start = file.read(8)
+    version = np.lib.format.read_magic(io.BytesIO(start))
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(
+            f"it has version {version} of the .npy format, and (1, 0) and (2, 0) are read"
+        )
+    size = file.read(2 * version[0])
+    if (length := int.from_bytes(size, "little")) > _LONGEST_HEADER:
+        raise ValueError(f"its header has {length} bytes")
+    content = io.BytesIO(size + file.read(length))
+    formats = np.lib.format
+    read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+    shape, by_columns, dtype = read(content)
+    return shape, by_columns, dtype
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a file."""
+    return str(error) or type(error).__name__
+
+
+def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
+    """The content of a .npz file with `arrays`, each with its name; `file_inputs` reads it.
+
+    Raises:
+        UsageError: two have one name, or a name is longer than such a file can have.
+    """
+    content = io.BytesIO()
+    taken: set[str] = set()
+    with zipfile.ZipFile(content, "w") as members:
+        for name, array in arrays:
+            if name in taken:
+                raise UsageError(f"a .npz file cannot hold two arrays of the name {name!r:.120}")
+            if len(name.encode()) > _LONGEST_NAME:
+                raise UsageError(
+                    f"a .npz file cannot hold an array with a name of {len(name)} characters: "
+                    f"{name!r:.120}..."
+                )
+            taken.add(name)
+            with members.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return content.getvalue()
+
+
+def portable(array: Array) -> Array:
+    """The array in a dtype that .npy files have: itself, or one that has all its values.
+
+    NumPy writes bfloat16 and its like as bytes of no meaning; these become float32, int8 or uint8.
+
+    >>> portable(np.ones(2, ml_dtypes.bfloat16)).dtype
+    dtype('float32')
+    """
+    return array.astype(_portable_dtype(array.dtype), copy=False)
+
+
+def _portable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.isbuiltin == 1:
+        return dtype
+    wide = "float32" if not is_integer(dtype) else "uint8" if dtype.name[0] == "u" else "int8"
+    return np.dtype(wide)
+
+
+def check_type(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
+    """Raise UsageError unless an array of the type may be the leaf's, after a cast perhaps."""
+    kind = _kind(dtype)
+    castable = kind is not None and kind == _kind(leaf.numpy_dtype)
+    same = dtype.newbyteorder("=") == leaf.numpy_dtype or _is_unknown(dtype, leaf)
+    if shape != leaf.shape or not (same or castable):
+        raise _another(dtype, shape, leaf, path)
+
+
+def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> UsageError:
+    return UsageError(
+        f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
+        f"but {shown(path)} has {array_type(str(dtype.newbyteorder('=')), shape)} for it"
+    )
+
+
+def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
+    """Whether it can be the leaf's dtype: NumPy's files do not know bfloat16 and its like."""
+    return (
+        dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.numpy_dtype.itemsize
+    )
+
+
+def cast_array(array: Array, leaf: Leaf, path: Path) -> Array:
+    """`array` in the leaf's dtype: the same, or cast with a note.
+
+    A cast keeps integers as they are and finite floats finite, or UsageError is raised.  What
+    `portable` made of an array of the dtype is cast without a note.
+    """
+    if _is_unknown(array.dtype, leaf):
+        return array.view(leaf.numpy_dtype)
+    if array.dtype.newbyteorder("=") == leaf.numpy_dtype:
+        return array if array.dtype.isnative else array.astype(leaf.numpy_dtype)
+    with np.errstate(over="ignore"):
+        cast: Array = array.astype(leaf.numpy_dtype)
+    if _is_portable_form(array, cast):
+        return cast
+    whole = _kind(leaf.numpy_dtype) == "integer"
+    kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
+    if not np.all(kept):
+        problem = _another(array.dtype, array.shape, leaf, path)
+        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype}")
+    console.say(f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype}")
+    return cast
+
+
+def _is_portable_form(array: Array, cast: Array) -> bool:
+    """Whether `array` is `cast` as `portable` writes it, value for value."""
+    if array.dtype.newbyteorder("=") != _portable_dtype(cast.dtype):
+        return False
+    return np.array_equal(array, cast.astype(array.dtype), equal_nan=array.dtype.kind == "f")
+
+
+def _kind(dtype: np.dtype[Any]) -> str | None:
+    """What a cast keeps: "integer", "float" or "complex"; None for all else."""
+    if is_integer(dtype):
+        return "integer"
+    if dtype.kind == "c":
+        return "complex"
+    return "float" if dtype.kind == "f" or dtype.name.startswith(("bfloat", "float")) else None
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" or dtype.name in ("int2", "int4", "uint2", "uint4")

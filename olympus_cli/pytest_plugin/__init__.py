@@ -1,0 +1,205 @@
+"""The plugin of pytest that is installed with OLYMPUS; docs/how-to/ci.md tells its users of it.
+
+    pytest --olympus              the targets of olympus.toml are tests: budgets and golden programs
+    pytest --olympus-verify       and whether their numbers are right
+    def test_small(olympus): ...  a fixture that lowers, compiles and checks functions
+    @pytest.mark.olympus_budget(flops="2 GFLOP")   what that fixture's programs may be at most
+
+It is loaded by every run of pytest, so nothing heavy is imported before it is used, and the modules
+of OLYMPUS are imported as they are anywhere else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.machinery import PathFinder
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from pathlib import Path
+    from types import ModuleType
+
+    from olympus_cli.pytest_plugin.programs import Programs
+
+__all__: list[str] = []
+
+_FILE = "olympus.toml"
+_MARKER = "olympus_budget"
+_PACKAGES = ("olympus", "olympus_core", "olympus_cli")
+
+
+class _Plain:
+    """Finds the modules of OLYMPUS on the path, as Python does without pytest.
+
+    pytest takes all packages of a distribution that has a plugin for test code: it compiles each
+    module anew to rewrite its assertions, and leaves names such as `@py_builtins` in it.  It has
+    no way to take a package out of that, so this finder answers before pytest's.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where a module of OLYMPUS is; None for any other, which the next finder looks for."""
+        if name.partition(".")[0] not in _PACKAGES:
+            return None
+        return PathFinder.find_spec(name, path, target)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Import OLYMPUS without pytest's rewriting from here on, before any file of the user's."""
+    finder = _Plain()
+    sys.meta_path.insert(0, finder)
+    early_config.add_cleanup(lambda: sys.meta_path.remove(finder))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("olympus", "array programs built by olympus")
+    group.addoption(
+        "--olympus",
+        action="store_true",
+        help="collect the targets of olympus.toml: their budgets and golden programs",
+    )
+    group.addoption(
+        "--olympus-verify",
+        action="store_true",
+        help="collect the targets of olympus.toml: are their numbers right?",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and have the root's olympus.toml collected wherever the tests are."""
+    config.addinivalue_line(
+        "markers",
+        f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): what a program that the fixture "
+        "`olympus` makes in this test may be at most, as a [budget] of olympus.toml says it",
+    )
+    if not _is_asked(config) or _selects_tests(config):
+        return
+    file = config.rootpath / _FILE
+    folders = [config.invocation_params.dir / arg for arg in config.args]
+    if file.is_file() and not any(file.is_relative_to(folder) for folder in folders):
+        config.args.append(str(file))
+
+
+def _selects_tests(config: pytest.Config) -> bool:
+    """Whether the arguments are single tests, or name an olympus.toml: no other one is added."""
+    given = [arg.partition("::") for arg in config.args]
+    names_project = any(PurePath(path).name == _FILE for path, _, _ in given)
+    return names_project or all(test for _, _, test in given)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add a test that fails where targets are asked for and no olympus.toml was collected."""
+    if not _is_asked(config) or _selects_tests(config):
+        return
+    from olympus_cli.pytest_plugin.targets import ProjectFile, target_not_judged
+
+    if not any(item.getparent(ProjectFile) for item in items) and not session.testsfailed:
+        items.append(
+            target_not_judged(session, f"no {_FILE} is among the tests or in {config.rootpath}")
+        )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The targets of an olympus.toml, if they are asked for."""
+    if file_path.name != _FILE or not _is_asked(parent.config):
+        return None
+    from olympus_cli.pytest_plugin.targets import ProjectFile
+
+    made: pytest.Collector = ProjectFile.from_parent(parent, path=file_path)
+    return made
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Report the targets that no test judges, as `olympus check` does."""
+    if lines := _unjudged_lines(config):
+        terminalreporter.section("olympus")
+        for line in lines:
+            terminalreporter.line(f"note: {line}")
+
+
+def _unjudged_lines(config: pytest.Config) -> list[str]:
+    """The notes on targets without a budget; none where single tests are named."""
+    if not config.getoption("olympus") or all("::" in arg for arg in config.args):
+        return []
+    from olympus_cli.pytest_plugin.targets import unjudged_lines
+
+    return unjudged_lines(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In a worker of pytest-xdist, send the targets that are not judged to the process above."""
+    if hasattr(session.config, "workeroutput") and session.config.getoption("olympus"):
+        from olympus_cli.pytest_plugin.targets import UNJUDGED
+
+        session.config.workeroutput[_FILE] = session.config.stash.get(UNJUDGED, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker of pytest-xdist sent: it has collected the targets."""
+    if found := getattr(node, "workeroutput", {}).get(_FILE):
+        from olympus_cli.pytest_plugin.targets import UNJUDGED
+
+        node.config.stash.setdefault(UNJUDGED, {}).update(found)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Refuse a budget that no program would be held against; only this test is an error.
+
+    A test has the marker without the fixture, or a marker has no limits or none with a name.
+    """
+    markers = list(item.iter_markers(_MARKER))
+    if markers and "olympus" not in getattr(item, "fixturenames", ()):
+        pytest.fail(
+            f"{item.nodeid} has the marker {_MARKER}, which is of programs that the fixture "
+            "`olympus` makes, and does not take the fixture",
+            pytrace=False,
+        )
+    if any(not marker.args and not marker.kwargs for marker in markers):
+        pytest.fail(
+            f"{item.nodeid}: {_MARKER} has no limit, so that no program is judged; it takes limits "
+            "such as flops='2 GFLOP'",
+            pytrace=False,
+        )
+    if unnamed := [value for marker in markers for value in marker.args]:
+        pytest.fail(
+            f"{item.nodeid}: {_MARKER} takes limits by name, such as flops='2 GFLOP'; "
+            f"got {', '.join(map(repr, unnamed))} without a name",
+            pytrace=False,
+        )
+
+
+def _is_asked(config: pytest.Config) -> bool:
+    return bool(config.getoption("olympus") or config.getoption("olympus_verify"))
+
+
+@pytest.fixture
+def olympus(request: pytest.FixtureRequest) -> Iterator[Programs]:
+    """Lower, compile and check functions: `olympus.check(f, x, flops="2 GFLOP")`.
+
+    What is made in a test with the marker `olympus_budget` is held against that budget at once.
+    """
+    from olympus_cli.pytest_plugin.programs import Programs
+
+    markers = [dict(marker.kwargs) for marker in request.node.iter_markers(_MARKER)]
+    given = {key: value for each in reversed(markers) for key, value in each.items()}
+    programs = Programs(request.config.rootpath, given)
+    yield programs
+    if markers and not programs.count:
+        pytest.fail(f"the test has the marker {_MARKER} and made no program", pytrace=False)

@@ -1,0 +1,163 @@
+"""What the fixture `olympus` is: programs that a test makes, and budgets that they must keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import olympus
+from olympus.errors import UsageError
+from olympus_cli.check.budget import judge_budget
+from olympus_cli.check.check import memory_of, unit_figures
+from olympus_cli.faults.blame import is_defect, is_ours_on_purpose, users_traceback
+from olympus_cli.program.stages import Unit
+from olympus_cli.spec.budgets import budget_of
+from olympus_cli.spec.limits import Budget
+from olympus_cli.spec.section import Section
+
+__all__ = ["Programs"]
+
+_NO_RULE = "{} limits nothing, so that no program is judged"
+_MARKER, _CHECK = "olympus_budget", "olympus.check"  # what has the keywords of a budget
+_OF_TARGETS = "bundle-size"  # what no program but a target's has
+
+
+@dataclass(frozen=True)
+class _Keywords:
+    """The keywords of a budget in a test, in the place of a file: messages begin with `path`.
+
+    It is the name of the marker, or of the method of the fixture that has the keywords.
+    """
+
+    path: Path
+
+    def fail(self, _keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
+        raise UsageError(f"{self.path}: {message}", hint=hint)
+
+
+class Programs:
+    """Programs from functions and example arguments, which may be shapes or arrays.
+
+    `root` is the folder that source lines are told from.  `budget` has the keywords of the marker,
+    which every program made here is held against.  `count` is how many have been made.
+    """
+
+    def __init__(self, root: Path, budget: Mapping[str, object]) -> None:
+        self._root = root
+        self._budget = _budget(budget, _MARKER)
+        if budget and not self._budget:
+            raise UsageError(f"{_MARKER}: {_NO_RULE.format(', '.join(budget))}")
+        self.count = 0
+
+    def lower(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The function lowered to StableHLO for the CPU: an `olympus.stages.Lowered`.
+
+        `function` may be what `olympus.jit` gives, with its own static arguments and donations.
+
+        Raises:
+            TraceError: the function fails while it is traced.
+            AssertionError: the marker's budget is broken.
+
+        Example:
+          >>> olympus.lower(forward, params, ShapeDtypeStruct((8, 128), "float32"))
+        """
+        __tracebackhide__ = True
+        lowered = _lowered(function, args, kwargs)
+        self._hold(function, lowered, self._budget)
+        return lowered
+
+    def compile(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The function compiled for the CPU, as `lower` takes it: an `olympus.stages.Compiled`."""
+        __tracebackhide__ = True
+        lowered = _lowered(function, args, kwargs)
+        return self._hold(function, lowered, self._budget, compiles=True).compiled
+
+    def cost(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a call of the function costs, as `lower` takes it: an `olympus.analysis.Cost`."""
+        __tracebackhide__ = True
+        return self.lower(function, *args, **kwargs).cost()
+
+    def memory(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a call of it needs, in bytes, as `lower` takes it: an `olympus.analysis.Memory`."""
+        __tracebackhide__ = True
+        return self.compile(function, *args, **kwargs).memory()
+
+    def check(self, function: Callable[..., Any], *args: Any, **limits: Any) -> None:
+        """Hold the function, for these arguments, against limits and the marker's budget.
+
+        Limits are those of a `[budget]`, with "_" for "-": `flops="2 GFLOP"`, `forbid=["f64"]`.
+
+        Raises:
+            AssertionError: one is broken; the message has the lines that contribute most.
+            UsageError: there is no such limit, its unit is of something else, or it is relative.
+
+        Example:
+          >>> olympus.check(forward, params, x, peak_memory="1 MiB")
+        """
+        __tracebackhide__ = True
+        if not limits and not self._budget:
+            raise UsageError(f"{_CHECK} was given no limit", hint='such as flops="2 GFLOP"')
+        budget = self._budget.under(_budget(limits, _CHECK))
+        if not budget:
+            raise UsageError(f"{_CHECK}: {_NO_RULE.format(', '.join(limits))}")
+        self._hold(function, _lowered(function, args, {}), budget)
+
+    def _hold(self, function: Any, lowered: Any, budget: Budget, compiles: bool = False) -> Unit:
+        """The program as a unit, compiled if that was asked for, by the caller or by the budget."""
+        __tracebackhide__ = True
+        self.count += 1
+        unit = Unit("cpu", lowered.target, lowered, 0.0)
+        sizes: dict[str, int] = {}
+        if compiles or budget.compiles:
+            unit.compiled = lowered.compile()
+        if "executable-size" in budget.limits:
+            sizes = {unit.label: len(unit.compiled.serialize())}
+        if budget:
+            figures = unit_figures(unit, self._root, {}, sizes)
+            name = getattr(function, "__name__", "the function")
+            verdicts = judge_budget(name, budget, figures, {}, memory_of(budget.fits))
+            told = [part for each in verdicts if each.is_broken for part in (each.why, *each.lines)]
+            if told:
+                lines = "\n".join(part if isinstance(part, str) else f"  {part}" for part in told)
+                raise AssertionError(f"{name} does not keep to its budget\n{lines}")
+        return unit
+
+
+def _lowered(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    __tracebackhide__ = True
+    jitted = function if hasattr(function, "lower") else olympus.jit(function)
+    try:
+        return jitted.lower(*args, **kwargs)
+    except Exception as error:
+        if is_ours_on_purpose(error) or not is_defect(error):
+            error.__traceback__ = users_traceback(error)  # how it was found is not the test's
+        raise
+
+
+def _budget(given: Mapping[str, object], source: str) -> Budget:
+    """The budget that the keywords of `source` give.
+
+    Raises:
+        UsageError: one is not a key of a budget, or its value is wrong.
+    """
+    __tracebackhide__ = True
+    values = {key.replace("_", "-"): _plain(value) for key, value in given.items()}
+    try:
+        found = budget_of(Section(_Keywords(Path(source)), (), {"budget": values}), {})
+    except UsageError as error:
+        told = UsageError(str(error), hint=error.hint)
+        if error.hint:
+            told.add_note(f"hint: {error.hint}")
+        raise told from None  # how it was found is not the test's matter
+    for key, limit in found.limits.items():
+        if limit.factor is not None:
+            raise UsageError(f"{source}: {key} is {limit.text!r}, and nothing is saved here")
+    if _OF_TARGETS in found.limits:
+        raise UsageError(f"{source}: {_OF_TARGETS} is of targets of olympus.toml alone")
+    return found
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple | set) else value

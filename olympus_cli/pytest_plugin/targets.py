@@ -1,0 +1,119 @@
+"""The targets of an olympus.toml as tests: each runs a gate in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olympus.errors import GateError, OlympusError
+from olympus_cli.builder.reuse import clearing
+from olympus_cli.check.calling import check_target
+from olympus_cli.check.verdicts import HAS_RULES, NO_DONATION, broken_message, unjudged_note
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.resolve import open_project
+from olympus_cli.terminal import console
+from olympus_cli.text.places import shown
+from olympus_cli.verify.show import message
+from olympus_cli.verify.work import verify_target
+from olympus_cli.workers.call import call
+
+__all__ = ["UNJUDGED", "ProjectFile", "target_not_judged", "unjudged_lines"]
+
+#: The targets of each olympus.toml that have neither a budget nor a golden program, by its path.
+UNJUDGED = pytest.StashKey[dict[str, list[str]]]()
+
+
+class ProjectFile(pytest.File):
+    """An olympus.toml: a test of each default target that has a budget or is golden.
+
+    With --olympus-verify, one of each default target's numbers too.
+    """
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The tests, in the order of the file."""
+        try:
+            specs = open_project(self.path).select()
+        except OlympusError as error:
+            raise self.CollectError(console.error_text(error)) from error
+        if self.config.getoption("olympus"):
+            unjudged = self.config.stash.setdefault(UNJUDGED, {})
+            unjudged[str(self.path)] = [s.name for s in specs if not (s.budget or s.golden)]
+        if self.config.getoption("olympus") and not any(s.budget or s.golden for s in specs):
+            yield target_not_judged(self, f"no target of {self.path.name} {HAS_RULES}")
+        for spec in specs:
+            if self.config.getoption("olympus") and (spec.budget or spec.golden):
+                yield _CheckItem.from_parent(self, name=f"check[{spec.name}]", spec=spec)
+            if self.config.getoption("olympus_verify"):
+                yield _VerifyItem.from_parent(self, name=f"verify[{spec.name}]", spec=spec)
+
+
+def unjudged_lines(config: pytest.Config) -> list[str]:
+    """The note on targets that are not judged, for each olympus.toml that has any."""
+    found = sorted(config.stash.get(UNJUDGED, {}).items())
+    several = len(found) > 1
+    return [
+        (f"{shown(Path(path))}: " if several else "") + unjudged_note(targets)
+        for path, targets in found
+        if targets
+    ]
+
+
+def target_not_judged(parent: pytest.Collector, reason: str) -> pytest.Item:
+    """A test that fails for `reason`: targets are asked for, and there is nothing to judge."""
+    made: pytest.Item = _NotJudgedItem.from_parent(parent, name="olympus", reason=reason)
+    return made
+
+
+class _NotJudgedItem(pytest.Item):
+    def __init__(self, *, reason: str, **extra: Any) -> None:
+        super().__init__(**extra)
+        self._reason = reason
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """The place of the test: the file or the folder that was searched."""
+        return self.path, None, self.name
+
+    def runtest(self) -> None:
+        """Fail: a gate that judged nothing does not pass."""
+        pytest.fail(f"no target is judged: {self._reason}", pytrace=False)
+
+
+class _TargetItem(pytest.Item):
+    def __init__(self, *, spec: TargetSpec, **extra: Any) -> None:
+        super().__init__(**extra)
+        self.spec = spec
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the test stands: the file, and what it is about."""
+        return self.path, None, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
+        """What is wrong as the command line tells it; a traceback only of what is not expected."""
+        if isinstance(excinfo.value, OlympusError):
+            return console.error_text(excinfo.value)
+        return super().repr_failure(excinfo, *args)
+
+
+class _CheckItem(_TargetItem):
+    def runtest(self) -> None:
+        """Hold the target against its budget and its golden program."""
+        with clearing(self.spec):
+            checked = check_target(self.spec)
+        if told := broken_message(checked):
+            raise GateError(told)
+        if not checked.is_judged:
+            pytest.skip(f"target {self.spec.name!r} is not judged: {NO_DONATION}")
+
+
+class _VerifyItem(_TargetItem):
+    def runtest(self) -> None:
+        """Compare the target's results with those of its operations one by one."""
+        given: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
+        with clearing(self.spec):
+            document = call(verify_target, self.spec, *given, does="verifies", quiet=True)
+        if not document["passed"]:
+            raise GateError(message(document))

@@ -1,0 +1,146 @@
+"""The project at a revision: a temporary worktree of git, which is removed in the end.
+
+Git does the checkout, with the hooks of the repository switched off; nothing of the user's working
+tree, index or branches is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from olympus.errors import OlympusError, UsageError
+from olympus_cli.faults.failure import Failure
+from olympus_cli.revisions.git import remove_stale, remove_worktree, run_git, temporary_folder
+from olympus_cli.spec.checkout import Checkout
+
+__all__ = [
+    "PREFIX",
+    "Checkouts",
+    "blaming_revision",
+    "checkout",
+    "split_revision",
+]
+
+PREFIX = "git:"
+_SYMLINK = "120000"  # the mode of a symbolic link in git
+
+
+def split_revision(text: str) -> tuple[str, str | None]:
+    """The revision and the entry or target, if it is said, of "git:REV" or "git:REV:TARGET".
+
+    >>> split_revision("git:HEAD~1:model:forward")
+    ('HEAD~1', 'model:forward')
+    """
+    revision, _, target = text.removeprefix(PREFIX).partition(":")
+    return revision, target or None
+
+
+@contextmanager
+def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
+    """The files of a revision of the repository that `folder` is in, as long as the context lasts.
+
+    Worktrees of processes that were killed are removed.
+
+    Raises:
+        UsageError: git is not installed, there is no repository, it has no such revision, or git
+            cannot check it out.
+    """
+    if shutil.which("git") is None:
+        raise UsageError(f"{PREFIX}{revision} needs git, which is not installed")
+    told = _git(folder, "rev-parse", "--show-toplevel", why="there is no git repository here")
+    top = Path(told).resolve()
+    commit = _git(
+        folder,
+        *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
+        why=f"the repository {top} has no revision {revision!r}",
+    )
+    remove_stale(top)
+    with temporary_folder() as temporary:
+        tree = temporary / temporary.name  # git calls it by its last part
+        try:
+            _git(
+                top,
+                *("worktree", "add", "--quiet", "--detach", str(tree), commit),
+                why=f"revision {revision!r} cannot be checked out",
+            )
+            found = Checkout(revision, tree, top)
+            _keep_links_inside(found)
+            yield found
+        finally:
+            remove_worktree(top, tree)
+
+
+def _keep_links_inside(found: Checkout) -> None:
+    """Let symbolic links that leave the checkout name the same files as in the working tree.
+
+    A link to a file of the repository by its absolute path would be to the working tree's file.
+    """
+    listed = run_git(found.tree, "ls-files", "--stage", "-z", errors="surrogateescape").stdout
+    for entry in listed.split("\0"):
+        facts, _, name = entry.partition("\t")
+        link = found.tree / name
+        if not facts.startswith(_SYMLINK) or not link.is_symlink():
+            continue
+        text = os.readlink(link)
+        target = Path(os.path.normpath(found.top / Path(name).parent / text))
+        if not os.path.isabs(text) and target.is_relative_to(found.top):
+            continue
+        link.unlink()
+        link.symlink_to(_goal(found, target))
+
+
+def _goal(found: Checkout, target: Path) -> Path:
+    """The file of the checkout for a link's target in the working tree, or the target itself."""
+    inside = target.is_relative_to(found.top)
+    places = (found.tree / target.relative_to(found.top) if inside else None, found.moved(target))
+    return next((each for each in places if each is not None and os.path.lexists(each)), target)
+
+
+class Checkouts(ExitStack):
+    """The revisions that are asked for, each checked out once, until the context ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: dict[tuple[str, Path], Checkout] = {}
+
+    def of(self, revision: str, folder: Path) -> Checkout:
+        """The files of a revision, as `checkout` has them, and its errors."""
+        key = revision, folder
+        if key not in self._made:
+            self._made[key] = self.enter_context(checkout(revision, folder))
+        return self._made[key]
+
+
+@contextmanager
+def blaming_revision(found: Checkout) -> Iterator[None]:
+    """Say of an error within that it is one of the revision, and name its files as git does."""
+    try:
+        yield
+    except OlympusError as error:
+        failure = Failure.of(error)
+        name = f"{found.revision}:"
+        message, hint, location = (
+            text and text.replace(f"{found.tree}{os.sep}", name).replace(str(found.tree), name)
+            for text in (failure.message, failure.hint, failure.location)
+        )
+        told = replace(
+            failure,
+            message=f"revision {found.revision!r} cannot be compared: {message}",
+            hint=hint,
+            location=location,
+        )
+        raise told.error() from error
+
+
+def _git(folder: Path, *arguments: str, why: str) -> str:
+    """What git prints; UsageError with `why` and git's own reason if it fails."""
+    done = run_git(folder, *arguments, errors="surrogateescape")
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise UsageError(f"{why}: {said[-1]}" if said else why)
+    return done.stdout.removesuffix("\n")  # a folder's name may end in a space or a line break

@@ -1,0 +1,287 @@
+"""Shardings of a target's arguments that are worth a try, and how olympus.toml says them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeGuard
+
+import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
+import numpy as np
+
+from olympus_cli.spec.matrix import Values, fill
+from olympus_cli.spec.mesh import OutSharding, ShardingSpec, sharding_text
+from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
+from olympus_cli.spec.shapes import parse_arg
+
+__all__ = [
+    "Candidate",
+    "Path",
+    "argument_name",
+    "arrays",
+    "combined",
+    "placed_target",
+    "singles",
+    "toml_text",
+    "whole",
+]
+
+_ARRAYS = 4  # the largest, which are split
+_BESIDES = 8  # candidates that split the largest arrays of other arguments
+_TOGETHER = 3  # arrays that an axis splits in candidates of several axes
+_MOST = 32  # candidates of a kind
+
+#: Where an array stands among the arguments: the position or name of one, and keys into it.
+Path = tuple[str | int, ...]
+
+_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A choice of shardings, by the arrays that they are of; others are left to the compiler."""
+
+    shardings: Mapping[Path, ShardingSpec]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{argument_name(path)} {sharding_text(s)}" for path, s in self.shardings.items() if s
+        ]
+        return ", ".join(parts) or "nothing split"
+
+    def merged(self, other: Candidate, spec: TargetSpec) -> Candidate | None:
+        """Both at once; None where they split an array unevenly, or one axis splits it twice."""
+        made = dict(self.shardings)
+        shapes = dict(arrays(spec))
+        for path, theirs in other.shardings.items():
+            both = itertools.zip_longest(made.get(path, ()), theirs, fillvalue=())
+            entries = tuple((*mine, *more) for mine, more in both)
+            names = [name for entry in entries for name in entry]
+            if len(set(names)) < len(names):
+                return None
+            sizes = zip(shapes[path].shape, entries, strict=False)
+            if any(n % math.prod(spec.mesh[a] for a in entry) for n, entry in sizes):
+                return None
+            made[path] = entries
+        return Candidate(made)
+
+
+def argument_name(path: Path) -> str:
+    """What people call an array.
+
+    >>> named(("params", "layers", 0))
+    'params.layers[0]'
+    """
+    first, *rest = path
+    text = f"argument {first + 1}" if isinstance(first, int) else first
+    return text + "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in rest)
+
+
+def arrays(spec: TargetSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+    """The arrays among the arguments of a target, and where each stands."""
+    for i, arg in enumerate(spec.args):
+        yield from _leaves((i,), arg)
+    for name, arg in spec.kwargs.items():
+        yield from _leaves((name,), arg)
+
+
+def _leaves(path: Path, arg: ArgSpec) -> Iterator[tuple[Path, ShapeSpec]]:
+    if isinstance(arg, ShapeSpec):
+        yield path, arg
+    elif isinstance(arg, dict | list):
+        parts = arg.items() if isinstance(arg, dict) else enumerate(arg)
+        for key, part in parts:
+            yield from _leaves((*path, key), part)
+
+
+def _bytes(shape: ShapeSpec) -> int:
+    return math.prod(shape.shape) * np.dtype(shape.dtype).itemsize
+
+
+def whole(spec: TargetSpec) -> Candidate:
+    """Every array whole on every device, which the others are compared with."""
+    return Candidate({path: () for path, _ in arrays(spec)})
+
+
+def singles(spec: TargetSpec) -> list[Candidate]:
+    """Each axis of the mesh on each dimension that it divides of some arrays, by itself.
+
+    They are the largest arrays, and the largest of each argument besides: among these is the batch
+    of a training step, which is small beside its parameters.
+    """
+    ranked = sorted(arrays(spec), key=lambda item: -_bytes(item[1]))
+    largest, others = ranked[:_ARRAYS], dict[str | int, tuple[Path, ShapeSpec]]()
+    for path, shape in ranked:
+        others.setdefault(path[0], (path, shape))
+    besides = [each for each in others.values() if each not in largest]
+    found = [each for _, each in sorted(_splits(spec, besides), key=lambda item: item[0])]
+    return [each for _, each in _splits(spec, largest)][:_MOST] + found[:_BESIDES]
+
+
+def _splits(
+    spec: TargetSpec, chosen: Sequence[tuple[Path, ShapeSpec]]
+) -> Iterator[tuple[int, Candidate]]:
+    """Each axis on each dimension of the arrays that it divides, and which dimension that is."""
+    for axis, size in spec.mesh.items():
+        for path, shape in chosen:
+            for d, n in enumerate(shape.shape):
+                if size > 1 and n >= size and n % size == 0:
+                    yield d, Candidate({path: (*[()] * d, (axis,))})
+
+
+def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
+    """For each axis one of the best that split different arrays, together; none that was tried.
+
+    `ranked` are those of `singles`, the best first.
+    """
+    of_axis: dict[str, dict[Path, Candidate]] = {}
+    for each in ranked:
+        ((path, entries),) = each.shardings.items()
+        of_axis.setdefault(entries[-1][0], {}).setdefault(path, each)
+    best = [_together(each) for each in of_axis.values()]
+    groups = [*itertools.product(*best), *(tuple(each[:2]) for each in best)]
+    found: list[Candidate] = []
+    for group in groups[:_MOST]:
+        made: Candidate | None = group[0]
+        for each in group[1:]:
+            made = made and made.merged(each, spec)
+        if made is not None and made not in (*ranked, *found):
+            found.append(made)
+    return found
+
+
+def _together(found: Mapping[Path, Candidate]) -> list[Candidate]:
+    """The first candidates; the last is of another argument than those before, if there is one."""
+    first = list(found)[:_TOGETHER]
+    arguments = {path[0] for path in first[:-1]}
+    last = [path for path in found if path[0] not in arguments]
+    if len(first) == _TOGETHER and last:
+        first[-1] = last[0]
+    return [found[path] for path in first]
+
+
+def placed_target(
+    spec: TargetSpec, candidate: Candidate, results: OutSharding = None
+) -> TargetSpec:
+    """The target with the shardings of a candidate and of the results, and no others."""
+
+    def placed(path: Path, arg: ArgSpec) -> ArgSpec:
+        if isinstance(arg, ShapeSpec):
+            return replace(arg, sharding=candidate.shardings.get(path))
+        if isinstance(arg, dict):
+            return {key: placed((*path, key), part) for key, part in arg.items()}
+        if isinstance(arg, list):
+            return [placed((*path, i), part) for i, part in enumerate(arg)]
+        return replace(arg, sharding=None)
+
+    return replace(
+        spec,
+        args=tuple(placed((i,), arg) for i, arg in enumerate(spec.args)),
+        kwargs={name: placed((name,), arg) for name, arg in spec.kwargs.items()},
+        out_sharding=results,
+    )
+
+
+def toml_text(spec: TargetSpec) -> str:
+    """The mesh, arguments and `out-sharding` of a target, as its table in olympus.toml has them.
+
+    Shapes and `from` are as they are written there, where the target was read from it.
+    """
+    axes = ", ".join(f"{name} = {size}" for name, size in spec.mesh.items())
+    lines = [f"mesh = {{ {axes} }}"]
+    written = spec.written_args
+    if spec.args:
+        lines.append("args = [")
+        lines += [
+            f"  {_as_written(arg, _part(written, i), spec.matrix)},"
+            for i, arg in enumerate(spec.args)
+        ]
+        lines.append("]")
+    lines += [
+        f"args.{_quoted(name)} = {_as_written(arg, _part(written, name), spec.matrix)}"
+        for name, arg in spec.kwargs.items()
+    ]
+    if spec.out_sharding is not None:
+        lines.append(f"out-sharding = {_out(spec.out_sharding)}")
+    return "\n".join(lines)
+
+
+def _part(written: object, key: str | int) -> object:
+    """An item of what is written in olympus.toml; None where there is none."""
+    if isinstance(written, list) and isinstance(key, int) and key < len(written):
+        return written[key]
+    return written.get(key) if isinstance(written, dict) else None
+
+
+def _as_written(arg: ArgSpec, written: object, values: Values) -> str:
+    """An argument as TOML, its shapes and its `from` as they are written."""
+    if isinstance(arg, ShapeSpec):
+        return _shape(arg, written, values)
+    if _is_from(written):
+        return _from(arg, written)
+    if isinstance(arg, dict):
+        parts = (
+            f"{_quoted(key)} = {_as_written(each, _part(written, key), values)}"
+            for key, each in arg.items()
+        )
+        return f"{{ {', '.join(parts)} }}"
+    if isinstance(arg, list):
+        parts = (_as_written(each, _part(written, i), values) for i, each in enumerate(arg))
+        return f"[{', '.join(parts)}]"
+    return _toml(arg)
+
+
+def _is_from(written: object) -> TypeGuard[dict[str, object]]:
+    """Whether it is `{ from = "module:f" }`, with `with` and `sharding` at most."""
+    if not isinstance(written, dict) or not written.keys() <= {"from", "with", "sharding"}:
+        return False
+    return isinstance(written.get("from"), str)
+
+
+def _shape(arg: ShapeSpec, written: object, values: Values) -> str:
+    text = written.get("shape") if isinstance(written, dict) else written
+    filled = fill(text, values)
+    plain = replace(arg, sharding=None)
+    if not isinstance(text, str) or not isinstance(filled, str) or parse_arg(filled) != plain:
+        text = str(plain)
+    if arg.sharding is None:
+        return json.dumps(text)
+    return f"{{ shape = {json.dumps(text)}, sharding = {sharding_text(arg.sharding)} }}"
+
+
+def _from(arg: ArgSpec, written: Mapping[str, object]) -> str:
+    """An argument from a function, written out only where its arrays are split differently."""
+    shardings = {shape.sharding for _, shape in _leaves((), arg)}
+    if len(shardings) > 1 or any(shardings):
+        return _toml(arg)
+    kept = {key: value for key, value in written.items() if key != "sharding"}
+    return _toml({**kept, "sharding": []} if shardings == {()} else kept)
+
+
+def _out(said: OutSharding) -> str:
+    if isinstance(said, dict):
+        return f"{{ {', '.join(f'{_quoted(k)} = {_out(each)}' for k, each in said.items())} }}"
+    return sharding_text(said or ())
+
+
+def _quoted(key: str) -> str:
+    return key if _KEY.fullmatch(key) else json.dumps(key)
+
+
+def _toml(arg: object) -> str:
+    if isinstance(arg, ShapeSpec):
+        if arg.sharding is None:
+            return f'"{arg}"'
+        return f'{{ shape = "{arg}", sharding = {sharding_text(arg.sharding)} }}'
+    if isinstance(arg, FromEntry):
+        values = f", with = {_toml(arg.values)}" if arg.values else ""
+        return f"{{ from = {json.dumps(arg.entry)}{values} }}"
+    if isinstance(arg, Mapping):
+        return f"{{ {', '.join(f'{_quoted(k)} = {_toml(v)}' for k, v in arg.items())} }}"
+    if isinstance(arg, list | tuple):
+        return f"[{', '.join(map(_toml, arg))}]"
+    return json.dumps(arg)

@@ -1,0 +1,167 @@
+"""A target compiled to see what it needs, with the results where their arguments are taken from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import olympus
+from olympus import tree
+from olympus.errors import CompileError
+from olympus.sharding import NamedSharding
+from olympus_cli.frontends.python import Traceable, load_target
+from olympus_cli.program.fitting import fits_between
+from olympus_cli.program.stages import Program
+from olympus_cli.shard.candidates import Candidate, Path, arrays, placed_target
+from olympus_cli.shard.replaced import results_like
+from olympus_cli.spec.mesh import ShardingSpec
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.call import Say, call
+
+__all__ = ["ORDERS", "Found", "default_order", "parameters", "try_out"]
+
+#: What is compared first, second and third, by the name of an order.
+ORDERS = {
+    "memory": ("peak", "collective_bytes", "seconds"),
+    "collectives": ("collective_bytes", "peak", "seconds"),
+    "time": ("seconds", "peak", "collective_bytes"),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one candidate needs on each device: bytes and seconds, or why it is not known.
+
+    `spec` is the target as it was compiled, with the shardings of results that replace arguments.
+    `workspace_bound` is an upper bound of the memory that kernels allocate beside `peak`.
+    With `at_least` it is not known how often a loop runs, which counts as run once: the bytes of
+    collectives and the time are lower bounds.
+    """
+
+    peak: int | None = None
+    workspace_bound: int = 0
+    collective_bytes: int | None = None
+    seconds: float | None = None
+    fits: bool | None = None
+    at_least: bool = False
+    error: str | None = None
+    spec: TargetSpec | None = None
+
+    def key(self, by: str) -> tuple[float, ...]:
+        """What candidates are ordered by, the best first; what is not known comes last."""
+        known = (getattr(self, name) for name in ORDERS[by])
+        return (self.fits is False, *(math.inf if each is None else each for each in known))
+
+
+def default_order(found: Sequence[Found]) -> str:
+    """The name of the order if none is given: the time, or the memory where it is too little.
+
+    Memory counts where a candidate does not fit its device.  A CPU's memory is not a limit.
+    """
+    return "memory" if any(each.fits is False for each in found) else "time"
+
+
+def parameters(program: Traceable) -> list[str]:
+    """The parameters that the arguments of a target are for, those by position first."""
+    bound, spec = program.binding, program.spec
+    by_id = {id(arg): name for name, arg in zip(bound.names, bound.args, strict=True)}
+    return [*(by_id[id(arg)] for arg in spec.args), *spec.kwargs]
+
+
+def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> Found:
+    """What a target needs, found in a process of its own.
+
+    `pairs` are the results that replace arguments, by `olympus_cli.shard.replaced`.
+    """
+    try:
+        told = call(_compiled, spec, dict(pairs), does="compiles", quiet=True)
+    except CompileError as error:
+        return Found(error=str(error))
+    chosen: dict[Path, ShardingSpec] = told.pop("shardings")
+    placed = placed_target(spec, Candidate(chosen), results_like(pairs, chosen))
+    return Found(**told, spec=placed)
+
+
+def _compiled(say: Say, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[str, Any]:
+    """Compile a target for its backend; the fields of a `Found`, and the shardings it stands for.
+
+    An argument that is replaced is taken where the compiler chose, and its result is given there:
+    where the compiler chose another place for that, the program is compiled again.
+    """
+    program = _program(say, spec)
+    said = {path: shape.sharding for path, shape in arrays(spec) if shape.sharding is not None}
+    if pairs:
+        chosen, is_given_there = _chosen(program, pairs)
+        said = chosen | said
+        if not is_given_there:
+            program = _program(say, placed_target(spec, Candidate(said), results_like(pairs, said)))
+    compiled = program.units[0].compiled
+    memory, device = compiled.memory(), olympus.stages.device_model(compiled.target)
+    fits = None
+    if device is not None:
+        is_planned = memory.allocated is not None
+        least = memory.allocated if is_planned else memory.peak
+        most = memory.allocated_bound if is_planned else memory.peak_bound
+        fits = fits_between(least, most, device)
+    collectives = compiled.collectives(trips=spec.trips)
+    estimate = compiled.estimate(trips=spec.trips)
+    return {
+        "peak": memory.peak,
+        "workspace_bound": memory.workspace_bound,
+        "collective_bytes": sum(each.bytes * each.calls for each in collectives),
+        "seconds": estimate.seconds,
+        "fits": fits,
+        "at_least": bool(estimate.unknown),
+        "shardings": said,
+    }
+
+
+def _program(say: Say, spec: TargetSpec) -> Program:
+    say("import")
+    program = Program(load_target(spec), say)
+    program.trace()
+    program.lower()
+    program.leave_out_absent()
+    program.check_trips()
+    program.compile()
+    return program
+
+
+def _chosen(program: Program, pairs: Mapping[Path, Path]) -> tuple[dict[Path, ShardingSpec], bool]:
+    """Where the compiler takes the arguments that are replaced, and whether it gives results there.
+
+    What it cuts in another way than along axes of the mesh is left out.
+    """
+    spec, compiled = program.spec, program.units[0].compiled
+    roots = [*range(len(spec.args)), *spec.kwargs]
+    names = dict(zip(roots, parameters(program.source), strict=True))
+    taken = _by_name(compiled.arg_names, compiled.input_shardings, spec)
+    given = _by_name(compiled.result_names, compiled.output_shardings, spec)
+    chosen, is_given_there = dict[Path, ShardingSpec](), True
+    for result, argument in pairs.items():
+        for path, _ in arrays(spec):
+            if path[: len(argument)] == argument:
+                inner = path[len(argument) :]
+                sharding = taken.get(names[path[0]] + _keys(inner))
+                if sharding is not None:
+                    chosen[path] = sharding
+                    is_given_there &= given.get("result" + _keys((*result, *inner))) == sharding
+    return chosen, is_given_there
+
+
+def _keys(path: Path) -> str:
+    return "".join(f"[{key!r}]" for key in path)
+
+
+def _by_name(names: Sequence[str], shardings: Any, spec: TargetSpec) -> dict[str, ShardingSpec]:
+    found: dict[str, ShardingSpec] = {}
+    for name, sharding in zip(names, tree.leaves(shardings), strict=True):
+        if isinstance(sharding, NamedSharding):
+            entries = [tuple(sharding.spec.axes(d)) for d in range(len(sharding.spec))]
+            while entries and not entries[-1]:
+                entries.pop()
+            if {axis for entry in entries for axis in entry} <= {*spec.mesh}:
+                found[name] = tuple(entries)
+    return found

@@ -1,0 +1,144 @@
+"""The lines of olympus.toml that errors found after loading a target's function are about.
+
+An error names the keys of the target that it is about; the keys become a line here alone.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from olympus.errors import OlympusError, SpecError, UsageError
+from olympus_cli.spec.toml import TomlFile, load, toml_key
+from olympus_cli.text.places import shown
+
+__all__ = ["Written", "at_key", "fitting_hints", "form_of", "with_line"]
+
+_Error = TypeVar("_Error", bound=UsageError)
+
+#: Both forms of a static, as the hints of the compiler have them.
+_STATIC_FORMS = re.compile(r"--static (\w+)=(\w+), \1 = \2 in \[target\.NAME\.static\]")
+
+
+@dataclass(frozen=True)
+class Written:
+    """The table of a target: its olympus.toml, and the name of the target there.
+
+    `overridden` has the key paths whose values come from options, such as ("static", "n").
+    """
+
+    file: Path
+    target: str
+    overridden: frozenset[tuple[str, ...]] = frozenset()
+
+    def without(self, *paths: tuple[str, ...]) -> Written:
+        """The same table, with the key `paths` overridden by options."""
+        return replace(self, overridden=self.overridden.union(paths))
+
+    def place(self, keys: tuple[str, ...]) -> str | None:
+        """`olympus.toml:LINE: target.NAME.KEY` for a key path, up to the last key that exists.
+
+        None for a key that is overridden, and where the file can no longer be read.
+        """
+        if any(keys[: len(path)] == path for path in self.overridden):
+            return None
+        source = self._source()
+        if source is None:
+            return None
+        path, table = ["target", self.target], _table(source.data, "target", self.target)
+        for key in keys:
+            if not isinstance(table, dict) or key not in table:
+                break
+            path, table = [*path, key], table[key]
+        return f"{shown(self.file)}:{source.line_of(tuple(path))}: {'.'.join(path)}"
+
+    def line(self, table: str, name: str, value: str) -> str:
+        """The line that sets `name` in a `table` of the target to `value`, and where it is written.
+
+        `args.x = "f32[8]" in [target.NAME]`; without `args.` if the table exists, perhaps inline.
+        """
+        section, key = f"[target.{toml_key(self.target)}]", toml_key(name)
+        source = self._source()
+        present = _table(source.data, "target", self.target, table) if source else None
+        match present:
+            case list():
+                return f"{value} in the array {table} of {section}"
+            case dict():
+                return f"{key} = {value} in the table {table} of {section}"
+        return f"{table}.{key} = {value} in {section}"
+
+    def _source(self) -> TomlFile | None:
+        """The file; None if it can no longer be read."""
+        try:
+            return load(self.file)
+        except SpecError:
+            return None
+
+
+class _Spec(Protocol):
+    @property
+    def written(self) -> Written | None:
+        """The table that the target is written in; None for an entry of the command line."""
+
+
+def _table(data: object, *keys: str) -> object:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def with_line(error: _Error, spec: _Spec | None, *keys: str) -> _Error:
+    """The error, with the line and the key path of a target that it is about before its message.
+
+    An error that begins with a line of the file stays as it is.
+    """
+    written = spec.written if spec is not None else None
+    if written is None or str(error).startswith(f"{shown(written.file)}:"):
+        return error
+    if (place := written.place(keys)) is not None:
+        error.args = (f"{place}: {error}", *error.args[1:])
+    return error
+
+
+def form_of(spec: _Spec, table: str, name: str, value: str) -> str:
+    """The text by which a user gives an argument: `table` is "args" or "static", `value` TOML.
+
+    It is a line of olympus.toml for a target, and an option for an entry, or for an argument that
+    an option gives: `--static n=3`.
+    """
+    if spec.written is not None and (table, name) not in spec.written.overridden:
+        return spec.written.line(table, name, value)
+    if table == "args":
+        return f'--shapes "{name}={value.strip(chr(34))}"'
+    return f"--static {shlex.quote(f'{name}={value}')}"
+
+
+@contextmanager
+def at_key(spec: _Spec | None, *keys: str) -> Iterator[None]:
+    """Put the line and the key path before the message of a UsageError; `with_line` has the rules.
+
+    Example: `with at_key(spec, "inputs", "x"): arrays = read(spec.inputs["x"])`.
+    """
+    try:
+        yield
+    except UsageError as error:
+        with_line(error, spec, *keys)
+        raise
+
+
+@contextmanager
+def fitting_hints(spec: _Spec) -> Iterator[None]:
+    """Replace both forms of a static in the hint of an error by the one that `spec` takes."""
+    try:
+        yield
+    except OlympusError as error:
+        if error.hint:
+            error.hint = _STATIC_FORMS.sub(
+                lambda found: form_of(spec, "static", found[1], found[2]), error.hint
+            )
+        raise

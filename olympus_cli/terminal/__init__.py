@@ -1,0 +1,1 @@
+"""Output on a terminal; the only importer of rich."""

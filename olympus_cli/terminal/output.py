@@ -1,0 +1,53 @@
+"""Where a command's text or bytes go: to a file, whole or not at all, or to stdout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import olympus
+from olympus.errors import UsageError
+from olympus.files import check_output
+from olympus_cli.process import interrupts
+from olympus_cli.terminal import console
+from olympus_cli.text.places import shown
+
+__all__ = ["check_writable", "emit", "write_file"]
+
+
+def check_writable(path: Path) -> None:
+    """Check, before the work for it, that a file can be written at `path`.
+
+    Raises:
+        UsageError: the folder is missing or cannot be written to, no file can have the name, or a
+            folder or a pipe has it.
+    """
+    try:
+        check_output(path)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be written: {error.strerror}") from error
+
+
+def emit(content: str | bytes, output: Path | None) -> None:
+    """Write `content` to the file `output`, or to stdout if that is None; text ends its last line.
+
+    Raises:
+        UsageError: the file cannot be written, or bytes would go to a terminal.
+    """
+    if isinstance(content, str) and not content.endswith("\n"):
+        content += "\n"
+    if output is not None:
+        write_file(output, content)
+    elif isinstance(content, str):
+        console.data(content)
+    elif sys.stdout.isatty():
+        raise UsageError("binary data is not written to a terminal", hint="add -o FILE, or a pipe")
+    else:
+        console.raw(content)
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file and say so; raises UsageError if it cannot be written."""
+    with interrupts.interrupts_raised():  # which clears up what is half written
+        olympus.artifact.write_whole(path, content)
+    console.say(f"wrote {shown(path)}")

@@ -1,0 +1,1 @@
+"""Paths, units and names as text."""

@@ -1,0 +1,85 @@
+"""Golden outputs: the results of a target on its inputs, kept beside its olympus.toml."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from olympus.artifact import write_whole
+from olympus.errors import ArtifactError, GateError, UsageError
+from olympus.files import read_regular
+from olympus_cli.program.input_files import file_inputs, npz_bytes
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.terminal.output import check_writable
+from olympus_cli.text.places import shown
+
+__all__ = ["digest", "golden_file", "read_golden", "write_golden"]
+
+_MOST_BYTES = 2**40  # of a file with results
+_MOST_FACTS = 64 * 2**20  # of the digests beside it
+
+Array = np.ndarray[Any, Any]
+
+
+def golden_file(root: Path, target: str, seed: int) -> Path:
+    """Where the golden outputs of a target are: seeds other than 0 have files of their own."""
+    suffix = f"-seed{seed}" if seed else ""
+    return root / "goldens" / f"{target}{suffix}.npz"
+
+
+def digest(arrays: Sequence[Array]) -> str:
+    """The SHA-256 of the dtypes, shapes and elements of arrays."""
+    total = hashlib.sha256()
+    for x in arrays:
+        total.update(f"{x.dtype.name}{x.shape};".encode())
+        total.update(np.ascontiguousarray(x).tobytes())
+    return total.hexdigest()
+
+
+def write_golden(
+    path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf], results: Sequence[Array]
+) -> None:
+    """Write the results as a .npz file, and beside it a .json file with the digests.
+
+    Raises:
+        UsageError: two results have one name, or the folder cannot be written.
+    """
+    content = npz_bytes([(leaf.name, x) for leaf, x in zip(leaves, results, strict=True)])
+    facts = {"inputs": digest(inputs), "file": hashlib.sha256(content).hexdigest()}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for each in (path, path.with_suffix(".json")):
+            check_writable(each)
+        write_whole(path, content)
+        write_whole(path.with_suffix(".json"), (json.dumps(facts, indent=2) + "\n").encode())
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be written: {error.strerror}") from error
+
+
+def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> list[Array]:
+    """The results that were kept for these inputs.
+
+    Raises:
+        UsageError: there are none, or they are of other types.
+        GateError: they were made from other inputs.
+        ArtifactError: the file is not the one that was written.
+    """
+    hint = "olympus verify --update writes it anew"
+    try:
+        facts = json.loads(read_regular(path.with_suffix(".json"), _MOST_FACTS))
+        content = read_regular(path, _MOST_BYTES)
+        kept = facts["inputs"], facts["file"]
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no golden output {shown(path)}", hint=hint) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{shown(path)} cannot be read: {error}", hint=hint) from error
+    if hashlib.sha256(content).hexdigest() != kept[1]:
+        raise ArtifactError(f"{shown(path)} is damaged: its digest is another", hint=hint)
+    if digest(inputs) != kept[0]:
+        raise GateError(f"{shown(path)} was made from other inputs than these", hint=hint)
+    return file_inputs(path, leaves)

@@ -1,0 +1,64 @@
+"""Progress of verification: a bar on a terminal, and elsewhere a line on stderr now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from olympus_cli.terminal import console
+from olympus_cli.workers.call import Say
+
+__all__ = ["Lines", "operation_counter"]
+
+_APART = 5.0  # seconds between lines in a log
+_OFTEN = 1.0  # seconds between messages of the process that verifies
+
+
+class Lines:
+    """Progress of several targets: the first line at once, later ones 5 seconds apart at least.
+
+    Example:
+      >>> lines = Lines(3)
+      >>> with lines.of("forward") as describe:
+      ...     describe("compile for cpu")
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total, self._begun = total, 0
+        self._next = 0.0
+
+    @contextmanager
+    def of(self, target: str) -> Iterator[Callable[[str], None]]:
+        """A context for the work on a target, which gives a function that takes its stages."""
+        self._begun += 1
+        with console.progress(f"verifying {target}") as bar:
+
+            def describe(stage: str) -> None:
+                bar.describe(f"{target}: {stage}")
+                self._log(target, f": {stage}")
+
+            self._log(target, "")
+            yield describe
+
+    def _log(self, target: str, stage: str) -> None:
+        if sys.stderr.isatty() or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _APART
+        place = f" ({self._begun} of {self._total})" if self._total > 1 else ""
+        console.say(f"verifying {target}{place}{stage}")
+
+
+def operation_counter(say: Say) -> Callable[[], None]:
+    """A function to call after each operation, which reports their number once a second."""
+    count, due = 0, time.monotonic() + _OFTEN
+
+    def done() -> None:
+        nonlocal count, due
+        count += 1
+        if time.monotonic() >= due:
+            due = time.monotonic() + _OFTEN
+            say(f"verify, operations so far: {count}")
+
+    return done

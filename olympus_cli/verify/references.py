@@ -1,0 +1,128 @@
+"""The references that a program is verified against, beside those that it has itself."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import olympus
+from olympus.errors import ArtifactError, CompileError, UsageError
+from olympus.sharding import expect_devices
+from olympus.verification import interpret
+from olympus_cli.builder.reuse import ready_to_run
+from olympus_cli.frontends.python import load_target
+from olympus_cli.program.bundle import SUFFIX, BundleOptions, load_bundle
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.runnable import Runnable
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.call import Say, call
+
+__all__ = ["OWN", "Reference", "parse_reference", "results_of"]
+
+#: the references that are computed where the program is
+OWN = ("op-by-op", "float64", "golden")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Another run of a program: what loads it, or None for the interpreter."""
+
+    name: str
+    load: Callable[[TargetSpec], Runnable] | None
+
+
+def parse_reference(text: str, allowed: BundleOptions) -> Reference | None:
+    """The reference that `--against` names; None for one of `OWN`.
+
+    Raises:
+        UsageError: there is no such reference.
+    """
+    if text in OWN:
+        return None
+    if text == "interpreter":
+        return Reference(text, None)
+    if text.endswith(SUFFIX):
+        load = partial(load_bundle, Path(text).absolute(), parse_backend("cpu"), allowed)
+        return Reference(text, partial(_of_file, load))
+    try:
+        backend = parse_backend(text)
+    except UsageError as error:
+        raise UsageError(
+            f"there is nothing called {text!r} to verify against",
+            hint="there are op-by-op, float64, interpreter, golden, cpu, gpu, and FILE.olympus",
+        ) from error
+    return Reference(text, partial(_of_backend, backend))
+
+
+def _of_file(load: Callable[[], Runnable], _spec: TargetSpec) -> Runnable:
+    return load()
+
+
+def _of_backend(backend: olympus.Target, spec: TargetSpec) -> Runnable:
+    return ready_to_run(_on(backend, spec))
+
+
+def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
+    """The target for one backend, which may be another than it is built for."""
+    outputs = spec.outputs if backend in spec.backends else None
+    return replace(spec, backends=(backend,), outputs=outputs)
+
+
+def results_of(
+    reference: Reference, spec: TargetSpec, inputs: InputOptions
+) -> list[tuple[str, bytes]]:
+    """The names and the .npy files of the results of a reference, from a process of its own.
+
+    Raises:
+        OlympusError: it cannot be run.
+    """
+    is_file = reference.name.endswith(SUFFIX)
+    work = _interpreted if reference.load is None else partial(_ran, reference.load)
+    found: list[tuple[str, bytes]] = call(
+        work,
+        spec,
+        inputs,
+        does=f"runs {reference.name}" if is_file else "runs",
+        quiet=True,
+        death=ArtifactError if is_file else CompileError,
+    )
+    return found
+
+
+def _ran(
+    load: Callable[[TargetSpec], Runnable], say: Say, spec: TargetSpec, inputs: InputOptions
+) -> list[tuple[str, bytes]]:
+    say("compile")
+    program = load(spec)
+    say("run")
+    return _files(program.results, program(inputs.arrays(program.arguments)))
+
+
+def _interpreted(say: Say, spec: TargetSpec, inputs: InputOptions) -> list[tuple[str, bytes]]:
+    say("lower")
+    expect_devices(spec.num_devices)
+    program = Program(load_target(spec))
+    program.trace()
+    lowered = program.traced.lower(repeats="off")
+    say("interpret")
+    return _files(program.results, interpret(lowered, inputs.arrays(program.arguments)))
+
+
+def _files(
+    leaves: Sequence[Leaf], results: Sequence[np.ndarray[Any, Any]]
+) -> list[tuple[str, bytes]]:
+    found = []
+    for leaf, array in zip(leaves, results, strict=True):
+        content = io.BytesIO()
+        np.lib.format.write_array(content, array, allow_pickle=False)
+        found.append((leaf.name, content.getvalue()))
+    return found

@@ -1,0 +1,112 @@
+"""What `olympus verify` finds, as the report of a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from olympus_cli.gate_reports.model import Case, GateReport, Table, Word, place_in
+from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.verify.show import (
+    COLUMNS,
+    finding_message,
+    other_inputs_notes,
+    result_message,
+    rows,
+    unchecked,
+)
+
+__all__ = ["verified_report", "verified_table"]
+
+Document = Mapping[str, Any]
+_FIGURES = ("ulps", "error", "mismatches", "size", "got", "expected", "allowed")
+
+
+def verified_report(
+    documents: Sequence[Document],
+    trials: Trials,
+    tables: Sequence[Table],
+    with_seed: bool,
+    failures_only: bool,
+) -> GateReport:
+    """The report of what `verify_target` gave; `with_seed` if a target was verified on several.
+
+    With `failures_only` a note has the number of comparisons that passed.
+    """
+    cases = [case for each in documents for case in _cases(each, with_seed)]
+    return GateReport(
+        "verify",
+        (*cases, *trials.cases),
+        tuple(tables),
+        {"targets": list(documents), "failed": trials.failed},
+        notes=tuple(note for each in documents for note in _notes(each, failures_only)),
+        seconds=trials.seconds,
+    )
+
+
+def verified_table(
+    document: Document, with_seed: bool, failures_only: bool = False
+) -> Table | None:
+    """The table of one target on the inputs of one seed; None without a row.
+
+    With `failures_only` comparisons that passed have no row.
+    """
+    found = tuple(rows(document, failures_only))
+    if not found:
+        return None
+    seed = f", seed {document['seed']}" if with_seed else ""
+    title = f"{document['target']}  ({document['entry']}, {document['backend']}{seed})"
+    return title, COLUMNS, found
+
+
+def _cases(document: Document, with_seed: bool) -> list[Case]:
+    """A case for each comparison, each operation that is wrong and each that decides nothing."""
+    seed = f", seed {document['seed']}" if with_seed else ""
+    target = document["target"]
+    cases = [_case(target, each, seed) for each in document["checks"]]
+    words: tuple[tuple[Word, str], ...] = (("failed", "operations"), ("inconclusive", "notes"))
+    for verdict, found in words:
+        cases += [
+            Case(
+                target,
+                "verify",
+                f"operation {each['operation']}{seed}",
+                verdict,
+                finding_message(each),
+                _places(each),
+                {name: each["element"][name] for name in ("ulps", "error")}
+                if each["element"]
+                else {},
+            )
+            for each in document[found]
+        ]
+    return cases
+
+
+def _case(target: str, check: Document, seed: str) -> Case:
+    finding = check["finding"]
+    message = "" if check["passed"] else result_message(check)
+    return Case(
+        target,
+        "verify",
+        f"{check['result']} against {check['against']}{seed}",
+        "failed" if not check["passed"] else "not judged" if check["infinite"] else "passed",
+        "\n".join([message, finding_message(finding)]) if finding else message,
+        _places(finding) if finding else (),
+        {name: check[name] for name in _FIGURES if name in check},
+    )
+
+
+def _places(finding: Document) -> tuple[str, ...]:
+    return place_in(Path(), finding["location"] or "")
+
+
+def _notes(document: Document, failures_only: bool) -> list[str]:
+    found = [finding_message(each) for each in document["notes"]]
+    if failures_only and document["judged"]:
+        passed = sum(each["passed"] for each in document["checks"])
+        found.append(
+            f"{document['target']}: {passed} of {len(document['checks'])} comparisons passed"
+        )
+    return found + other_inputs_notes(document) + unchecked(document)

@@ -1,0 +1,216 @@
+"""What verification finds, as rows of a table and as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from olympus_cli.spec.toml import toml_key
+
+__all__ = [
+    "COLUMNS",
+    "finding_message",
+    "message",
+    "not_judged",
+    "not_judged_hint",
+    "other_inputs_notes",
+    "result_message",
+    "rows",
+    "unchecked",
+]
+
+COLUMNS = ("result", "against", "ulps", "error", "differ", "verdict")
+
+_KINDS = {
+    "wrong": "'{name}' is wrong by itself: its result is not what the operation means",
+    "compiled": "'{name}' is the first operation that is wrong in the compiled program; alone it "
+    "is right",
+    "nan": "'{name}' made the first NaN",
+    "infinity": "'{name}' made the first infinity",
+    "overflow": "'{name}' overflowed the dtype of its result",
+    "cancellation": "'{name}' lost the digits by cancellation: it subtracts nearly equal numbers",
+    "inaccurate": "'{name}' lost the digits to rounding",
+    "exponential": "'{name}' takes back an exponential that left the range of its dtype: subtract "
+    "the maximum from its argument first, or compute with logarithms",
+    "sensitive": "'{name}' decides by a difference that is no more than rounding: it is right, and "
+    "what follows cannot be compared",
+}
+_MOST = 3  # findings that a message has
+
+
+def rows(document: Mapping[str, Any], failures_only: bool = False) -> list[tuple[str, ...]]:
+    """A row for each comparison, or for each that failed; one that says that nothing was judged."""
+    if not document["checks"]:
+        return [("(none)", *"---", "0 of 0", f"not judged: {not_judged(document)}")]
+    checks = document["checks"]
+    if failures_only and document["judged"]:
+        checks = [each for each in checks if not each["passed"]]
+    return [
+        (
+            each["result"],
+            each["against"],
+            "-" if each["ulps"] is None else _number(each["ulps"]),
+            _number(each["error"]),
+            f"{each['mismatches']} of {each['size']}",
+            _verdict(each),
+        )
+        for each in checks
+    ]
+
+
+def _verdict(check: Mapping[str, Any]) -> str:
+    if not check["passed"]:
+        return str(check["why"])
+    if check["infinite"]:
+        return "not judged: no element is finite"
+    return "ok" if check["size"] else "not judged: it has no elements"
+
+
+def not_judged(document: Mapping[str, Any]) -> str | None:
+    """Why verification judged nothing of a target; None if it judged something."""
+    if document["judged"]:
+        return None
+    if not document["checks"]:
+        return "the program returns no results"
+    if infinite := [each["result"] for each in document["checks"] if each["infinite"]]:
+        return f"no element of {infinite[0]} is finite"
+    return "the results of the program have no elements"
+
+
+def not_judged_hint(document: Mapping[str, Any]) -> str:
+    """The hint for a target that is not judged."""
+    if any(each["infinite"] for each in document["checks"]):
+        return 'give smaller inputs, or write tolerance.allow = ["inf"] if infinity is right'
+    return "return what is to be verified from the function"
+
+
+def unchecked(document: Mapping[str, Any]) -> list[str]:
+    """What there is to say of operations that only their rounding was checked of."""
+    if not document["unchecked"]:
+        return []
+    listed = ", ".join(sorted(document["unchecked"]))
+    return [f"no independent reference for {listed}: their rounding alone was checked"]
+
+
+def other_inputs_notes(document: Mapping[str, Any]) -> list[str]:
+    """Notes on the runs on other inputs: why there were none, and results out of the range."""
+    found = document["other_inputs"]
+    if found is None:
+        return []
+    notes = [f"{document['target']} is not run on other inputs: {found['skipped']}"]
+    return notes[: found["skipped"] is not None] + [
+        f"{document['target']}: {each['result']} {each['why']}{_cause(each['finding'])}"
+        for each in found["notes"]
+    ]
+
+
+def _cause(finding: Mapping[str, Any] | None) -> str:
+    if finding is None:
+        return ""
+    place = f", at {finding['location']}" if finding["location"] else ""
+    return f": {_KINDS[finding['kind']].format(name=finding['operation'])}{place}"
+
+
+def message(document: Mapping[str, Any]) -> str:
+    """What is wrong, in one message: the results, and the operations that they come from."""
+    if reason := not_judged(document):
+        return f"{document['target']} is not judged: {reason}"
+    lines = []
+    failed = [each for each in document["checks"] if not each["passed"]]
+    for each in failed[:_MOST]:
+        lines.append(result_message(each))
+    lines += _more(failed, "results are wrong")
+    findings = list(document["operations"])
+    for each in failed:
+        if each["finding"] and each["finding"] not in findings:
+            findings.append(each["finding"])
+    for each in findings[:_MOST]:
+        lines += _told(each)
+    lines += _more(findings, "operations are wrong")
+    lines += _remedy(document)
+    return f"{document['target']} is not verified (seed {document['seed']}):\n  " + "\n  ".join(
+        lines
+    )
+
+
+def _remedy(document: Mapping[str, Any]) -> list[str]:
+    """The arguments whose drawn values lead to NaN, and what to write for them."""
+    drawn = document["drawn"]
+    if not drawn:
+        return []
+    lines = [
+        f"it depends on {each['name']}, whose values are drawn: {_statistics(each['statistics'])}"
+        for each in drawn[:_MOST]
+    ] + _more(drawn, "arguments have drawn values")
+    name = document["target"].partition("@")[0]
+    lines.append(f"if {drawn[0]['name']} never has such values, describe it in olympus.toml:")
+    lines.append(f"  [target.{name}.inputs]")
+    for each in drawn[:_MOST]:
+        lines.append(f"  {toml_key(each['name'])} = {_form(each['dtype'])}")
+    lines.append('or { file = "x.npy" }, or { from = "module:function" } in place of the range')
+    return lines
+
+
+def _form(dtype: str) -> str:
+    """An example of the input of an argument, as olympus.toml has it."""
+    if dtype == "bool":
+        return '{ file = "x.npy" }'
+    return "{ range = [1, 8] }" if "int" in dtype else "{ range = [0.1, 1] }"
+
+
+def result_message(check: Mapping[str, Any]) -> str:
+    """What is wrong with a result, in a line."""
+    return f"{check['result']} {check['why']}{_element(check['element'])}"
+
+
+def finding_message(finding: Mapping[str, Any]) -> str:
+    """A finding: what it is, where it stands, and the numbers."""
+    return "\n".join(_told(finding))
+
+
+def _more(found: Sequence[Any], what: str) -> list[str]:
+    return [f"and {len(found) - _MOST} more {what}"] if len(found) > _MOST else []
+
+
+def _told(each: Mapping[str, Any]) -> list[str]:
+    lines = [_KINDS[each["kind"]].format(name=each["operation"])]
+    if each["location"]:
+        lines.append(f"  at {each['location']}: {each['text']}")
+    if each["path"]:
+        lines.append(f"  inside {' > '.join(each['path'])}")
+    for i, statistics in enumerate(each["operands"]):
+        lines.append(f"  operand {i}: {_statistics(statistics)}")
+    lines.append(f"  result: {_statistics(each['result'])}{_element(each['element'])}")
+    return lines
+
+
+def _element(element: Mapping[str, Any] | None) -> str:
+    if element is None:
+        return ""
+    place = ", ".join(map(str, element["place"]))
+    where = f"element [{place}]" if element["place"] else "it"
+    got, expected = _number(element["got"]), _number(element["expected"])
+    if element["error"] in ("inf", "nan"):  # of an infinity or a NaN
+        return f"; {where} is {got}, and {expected} is expected"
+    bound = "" if element["allowed"] == "inf" else f", {_number(element['allowed'])} is allowed"
+    steps = "" if element["ulps"] is None else f"{_number(element['ulps'])} ulps, "
+    off = f"off by {steps}{_number(element['error'])}"
+    return f"; {where} is {got}, and {expected} is expected: {off}{bound}"
+
+
+def _statistics(each: dict[str, Any]) -> str:
+    parts = [each["type"]]
+    if each["mean"] is not None:
+        parts += [f"{name[:3]} {_number(each[name])}" for name in ("minimum", "maximum")]
+        parts.append(f"mean {_number(each['mean'])}")
+    for name, one in (("nans", "NaN"), ("infinities", "infinity"), ("subnormals", "subnormal")):
+        if count := each[name]:
+            many = {"nans": "NaNs"}.get(name, name)
+            parts.append(f"{count} {one if count == 1 else many}")
+    return ", ".join(parts)
+
+
+def _number(x: Any) -> str:
+    if isinstance(x, bool) or not isinstance(x, float):
+        return str(x)
+    return f"{x:.9g}" if abs(x) < 1e16 and x == x else f"{x:.4g}"

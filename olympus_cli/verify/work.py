@@ -1,0 +1,244 @@
+"""One target verified on the inputs of one seed, in the process that it runs in."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus.errors import GateError
+from olympus.verification import (
+    Finding,
+    ResultCheck,
+    Run,
+    Tolerance,
+    Verification,
+    arguments_of,
+    runner,
+    statistics,
+    verify,
+)
+from olympus_cli.builder.reuse import give_executables, lowered_to_run
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.leaves import Leaf
+from olympus_cli.program.runnable import Runnable, runnable
+from olympus_cli.program.stages import Program
+from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.inputs import ToleranceSpec
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.verify.goldens import golden_file, read_golden, write_golden
+from olympus_cli.verify.progress import operation_counter
+from olympus_cli.verify.ranges import OtherInputs, other_inputs
+from olympus_cli.workers.call import Say
+
+__all__ = ["verify_target"]
+
+Array = np.ndarray[Any, Any]
+Files = Sequence[tuple[str, bytes]]
+
+
+def verify_target(
+    say: Say,
+    spec: TargetSpec,
+    inputs: InputOptions,
+    against: Sequence[str],
+    others: Mapping[str, Files],
+    update: bool,
+) -> dict[str, Any]:
+    """What verification finds, as JSON-like data; `others` are the results of other runs.
+
+    With `update`, the results become the golden ones if nothing is wrong with them.
+
+    Raises:
+        GateError: another run has other results than the program, or the golden ones are of other
+            inputs.
+    """
+    program = lowered_to_run(spec, say)
+    give_executables(program, say)
+    ready = runnable(program)
+    arrays = inputs.arrays(ready.arguments)
+    say("run")
+    results = ready([np.array(x) for x in arrays])
+    golden = golden_file(spec.root, spec.name, inputs.seed)
+    references = {name: _arrays(name, files, ready.results) for name, files in others.items()}
+    if "golden" in against and not update:
+        references["golden"] = read_golden(golden, arrays, ready.results)
+    names = [name for name in against if name != "golden" or not update]
+    found, other = _compared(say, program, ready, inputs, arrays, results, names, references)
+    allow = spec.tolerance.allow
+    if update and found.passed and _is_judged(found, allow):
+        write_golden(golden, arrays, ready.results, results)
+    backend = backend_text(program.units[0].backend)
+    facts = {"target": spec.name, "entry": spec.entry, "backend": backend, "seed": inputs.seed}
+    return {
+        **facts,
+        **_data(found, allow),
+        "drawn": _drawn(program, inputs, ready.arguments, arrays, found),
+        "other_inputs": other and _other_data(other),
+    }
+
+
+def _drawn(
+    program: Program,
+    inputs: InputOptions,
+    arguments: Sequence[Leaf],
+    arrays: Sequence[Array],
+    found: Verification,
+) -> list[dict[str, Any]]:
+    """The arguments with drawn values that the operations with the first NaNs depend on."""
+    findings = {each.finding for each in found.checks if each.why and each.finding}
+    causes = [each for each in findings if each.kind == "nan"]
+    needed = {i for each in causes for i in arguments_of(program.traced.olympuspr, each)}
+    undeclared = inputs.undeclared(arguments)
+    return [
+        {
+            "name": arguments[i].name,
+            "dtype": arguments[i].dtype,
+            "statistics": _plain(statistics(arrays[i])._asdict()),
+        }
+        for i in sorted(needed)
+        if undeclared[i]
+    ]
+
+
+def _compared(
+    say: Say,
+    program: Program,
+    ready: Runnable,
+    inputs: InputOptions,
+    arrays: Sequence[Array],
+    results: Sequence[Array],
+    against: Sequence[str],
+    references: Mapping[str, Sequence[Array]],
+) -> tuple[Verification, OtherInputs | None]:
+    """The comparison of the results, and what other inputs add to it if they are right."""
+    say("verify")
+    run, on_operation = _parts(program), operation_counter(say)
+    found = verify(
+        program.traced,
+        arrays,
+        results,
+        against=against,
+        references=references,
+        tolerances=_tolerances(program.spec.tolerance),
+        allow=program.spec.tolerance.allow,
+        run=run,
+        seed=inputs.seed,
+        coarse_products=program.units[0].kind == "gpu",
+        on_operation=on_operation,
+    )
+    if not found.passed:
+        return found, None
+    say("run on other inputs")
+    other = other_inputs(
+        program, ready, inputs, arrays, results, run=run, on_operation=on_operation
+    )
+    return found._replace(checks=(*found.checks, *other.failed)), other
+
+
+def _parts(program: Program) -> Run:
+    """What compiles parts of the program as all of it was."""
+    spec, own = program.spec, dict(program.traced.signature.compiler_options)
+    return runner(
+        program.units[0].backend,
+        repeats=spec.repeats,
+        compiler_options={**own, **spec.compiler_options},
+        optimize=spec.optimize,
+    )
+
+
+def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:
+    """The results of another run, in the dtypes of the program's."""
+    found = []
+    for _, content in files:
+        x = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        found.append(x)
+    if len(found) != len(leaves):
+        raise GateError(
+            f"{name} gives {len(found)} results, and the program {len(leaves)}: "
+            "it is another program"
+        )
+    return [
+        x.view(leaf.numpy_dtype) if x.dtype.kind == "V" else x
+        for x, leaf in zip(found, leaves, strict=True)
+    ]
+
+
+def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
+    """By the name of a dtype; "" is for all others."""
+    found = {"": Tolerance(**spec.numbers)} if spec.numbers else {}
+    return found | {
+        name: Tolerance(**{**spec.numbers, **numbers}) for name, numbers in spec.dtypes.items()
+    }
+
+
+def _is_infinite(check: ResultCheck, allow: Sequence[str]) -> bool:
+    """Whether no element of a result is finite, and its tolerance does not allow infinities.
+
+    Such a result agrees with every reference that overflows too.
+    """
+    counts = check.statistics
+    if not counts.infinities or "inf" in allow:
+        return False
+    return counts.nans + counts.infinities == check.comparison.size
+
+
+def _is_judged(found: Verification, allow: Sequence[str]) -> bool:
+    """Whether a verification that passed compared elements, and each result has a finite one."""
+    return found.compared > 0 and not any(_is_infinite(each, allow) for each in found.checks)
+
+
+def _data(found: Verification, allow: Sequence[str]) -> dict[str, Any]:
+    judged = not found.passed or _is_judged(found, allow)
+    return {
+        "passed": found.passed and judged,
+        "judged": judged,
+        "checks": [
+            {**_check(each), "infinite": _is_infinite(each, allow)} for each in found.checks
+        ],
+        "operations": [_finding(each) for each in found.operations],
+        "notes": [_finding(each) for each in found.notes],
+        "checked": found.checked,
+        "unchecked": dict(found.unchecked),
+    }
+
+
+def _other_data(other: OtherInputs) -> dict[str, Any]:
+    return {
+        "draws": [each._asdict() for each in other.found.draws],
+        "notes": [_check(each) for each in other.noted],
+        "skipped": other.skipped,
+    }
+
+
+def _check(check: ResultCheck) -> dict[str, Any]:
+    return {
+        "result": check.result,
+        "against": check.against,
+        "passed": check.why is None,
+        "why": check.why,
+        **_plain(check.comparison._asdict()),
+        "statistics": _plain(check.statistics._asdict()),
+        "finding": check.finding and _finding(check.finding),
+    }
+
+
+def _finding(each: Finding) -> dict[str, Any]:
+    plain: dict[str, Any] = _plain(each._asdict())
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """`value` as JSON has it: a number that is not finite, or complex, as text."""
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    return value

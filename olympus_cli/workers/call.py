@@ -1,0 +1,382 @@
+"""Start work in a process of its own, and learn what became of it.
+
+The work is a function that can be pickled, with its arguments; what it returns is plain data.  A
+process that dies, whatever of, has failed; however this one ends, that one and all that it started
+end too.
+
+    document = call(trace_document, spec, does="traces")
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from io import UnsupportedOperation
+
+from olympus.errors import CompileError, OlympusError
+from olympus_cli.faults.blame import is_users
+from olympus_cli.faults.failure import Failure, shortage
+from olympus_cli.process import interrupts, own_process
+from olympus_cli.text.places import quoted
+from olympus_cli.text.visible import visible
+from olympus_cli.workers import supervisor
+from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
+from olympus_cli.workers.patched import Snapshot
+from olympus_cli.workers.supervisor import Job, Say, fork_quietly, supervise
+
+__all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "wait"]
+
+# How the compiler's log marks what it dies of: F, then month and day.
+_FATAL = re.compile(r"F\d{4} |.*Check failed:")
+_FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
+# A frame of a stack that `faulthandler` writes, the innermost first.
+_FRAME = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
+_AT_ONCE = 256  # datagrams that one look takes: a program may write without end
+_ALL = 1 << 20  # nobody is left to write more
+_LAST_BREATH = 10.0  # seconds that a supervisor has to end what it watches over
+_BOOT = (
+    "import sys; sys.path[:] = {path!r}; "
+    "from olympus_cli.workers.supervisor import main; main({leash}, {results})"
+)
+
+_PATH = list(sys.path)  # before a program's folders come in
+
+OnStage = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How it ended: `data` is what the work returned if `failure` is None; `output` its prints."""
+
+    data: Data
+    failure: Failure | None
+    output: str
+
+    def returned(self) -> Data:
+        """What the work returned; its prints are written to stderr, and its error is raised.
+
+        Raises:
+            OlympusError: what the work raised, or of class `death`: the process has died.
+        """
+        if self.output:
+            sys.stderr.write(visible(self.output))  # with names out of a bundle in it, perhaps
+        if self.failure is not None:
+            raise self.failure.error()
+        return self.data
+
+
+class Isolated:
+    """Work that is under way in a process of its own; `close` ends it.
+
+    `work` is called with a `Channel`, which takes the name of each stage, and with `args`.  `does`
+    is what it does, for messages: "compiles".  `ask` sends it a request; `answers` are those that
+    came.  A `quiet` one has no stdin, a session of its own, and keeps what it prints for `Ended`;
+    another has this process's stdin and prints to stderr, if this one can.  One that dies, or
+    passes `time_limit` seconds since its first stage, fails with the class `death`.  With
+    `environment`, the process is a fresh interpreter, started with these variables besides those of
+    this process: `PYTHONHASHSEED` is read at the start only.
+
+    Raises:
+        CompileError: the system has no process or no descriptor left.
+    """
+
+    def __init__(
+        self,
+        work: Callable[..., Data],
+        *args: object,
+        does: str,
+        quiet: bool = False,
+        death: type[OlympusError] = CompileError,
+        time_limit: float | None = None,
+        on_stage: OnStage = lambda _stage: None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environment = environment
+        self._does, self._death = does, death
+        self._time_limit, self._on_stage = time_limit, on_stage
+        self._stage = "start"
+        self._message: tuple[str, Data] | None = None
+        self._report = b""
+        self._asked = 0
+        self.answers: list[Data] = []
+        self.deadline: float | None = None
+        job = Job(work, args, quiet or not _has_stderr(), os.urandom(16))
+        try:
+            self._start(job)
+        except OSError as error:
+            raise _refused(error) from error
+
+    def _start(self, job: Job) -> None:
+        with ExitStack() as unless_started, ExitStack() as theirs:
+            self._leash, leash = socket.socketpair()
+            unless_started.enter_context(self._leash)
+            theirs.enter_context(leash)
+            ours, results = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            unless_started.enter_context(ours)
+            theirs.enter_context(results)
+            self._results = Receiver(ours, job.token)
+            self._leash.setblocking(False)
+            # `multiprocessing` has no such supervisor: its forkserver ends nothing that a program
+            # leaves behind, and it imports all anew, from the working directory too
+            start: Callable[..., _Child | subprocess.Popen[bytes]]
+            start = _fork if own_process.is_own() else _spawn
+            if self._environment is not None:
+                start = partial(_spawn_with, {**os.environ, **self._environment}, _PATH)
+            self._supervisor = start(leash, results, job, self._leash)
+            unless_started.pop_all()
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What can be read when there is something to look at."""
+        return self._leash.fileno(), self._results.socket.fileno()
+
+    def ask(self, request: Data) -> None:
+        """Send a request; `look` tells whether the process has ended instead of answering."""
+        with suppress(OSError):  # it has ended
+            for datagram in datagrams(request, self._results.token, self._asked):
+                self._results.socket.send(datagram)
+        self._asked += 1
+
+    def look(self) -> Ended | None:
+        """How it has ended, if it has by now; one whose time limit has passed is ended here."""
+        self._listen()
+        if self._has_ended():
+            self._listen(_ALL)
+            return self._end()
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            self.close()
+            how = f"the time limit of {self._time_limit:g} s has passed"
+            return self._failed(how, self._reported().get("output", b""))
+        return None
+
+    def _listen(self, at_most: int = _AT_ONCE) -> None:
+        for kind, content in self._results.receive(at_most):
+            if kind == "stage":
+                self._enter(content)
+            elif kind == "answer":
+                self.answers.append(content)
+            else:
+                self._message = (kind, content)
+
+    def _enter(self, stage: str) -> None:
+        if self.deadline is None and self._time_limit is not None:  # start-up is not counted
+            self.deadline = time.monotonic() + self._time_limit
+        self._stage = stage
+        self._on_stage(stage)
+
+    def _has_ended(self) -> bool:
+        """Read on in the supervisor's report, which is whole when the supervisor is gone."""
+        while True:
+            try:
+                piece = self._leash.recv(1 << 16)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            if not piece:
+                return True
+            self._report += piece
+
+    def _end(self) -> Ended:
+        self.close()
+        report = self._reported()
+        output = report.get("output", b"")
+        if self._message is None:
+            if "refused" in report:
+                return self._failed(f"a process cannot be started: {report['refused']}", output)
+            how = _death(self._does, report.get("exitcode"))
+            return self._failed(how, output, _last_line(_text(report.get("stack", b""))))
+        kind, content = self._message
+        failure = Failure(**content) if kind == "failed" else None
+        return Ended(content if failure is None else None, failure, _text(output))
+
+    def _reported(self) -> dict[str, Data]:
+        """What the supervisor says, if it came to say something."""
+        try:
+            report: dict[str, Data] = loads(self._report)
+        except (EOFError, pickle.UnpicklingError):  # it was killed
+            return {}
+        return report
+
+    def _failed(self, how: str, output: bytes, place: str | None = None) -> Ended:
+        printed = _text(output)
+        message = f"{how} (stage: {self._stage})"
+        if place is not None and not _FATAL_LINE.search(printed):  # which gives the reason itself
+            message += f"; the last line of the program that ran:\n{quoted(place)}"
+        failure = Failure(self._death.__name__, message, _last_words(printed), None, printed)
+        return Ended(None, failure, "")
+
+    def close(self) -> None:
+        """End it, if it has not ended, and all that it started."""
+        if self._leash.fileno() == -1:
+            return
+        with suppress(OSError):
+            self._leash.shutdown(socket.SHUT_WR)
+        deadline = time.monotonic() + _LAST_BREATH
+        while not self._has_ended():
+            left = deadline - time.monotonic()
+            if left <= 0:  # it has been stopped, or what it kills cannot be killed
+                self._supervisor.kill()
+                break
+            _readable([self._leash.fileno()], left)
+        self._leash.close()
+        self._results.socket.close()
+        self._supervisor.wait()
+
+
+def wait(under_way: Sequence[Isolated]) -> None:
+    """Sleep until there is something to look at, or a time limit has passed."""
+    ends = [each.deadline for each in under_way if each.deadline is not None]
+    timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
+    _readable([number for each in under_way for number in each.descriptors], timeout)
+
+
+def call(
+    work: Callable[..., Data],
+    *args: object,
+    does: str,
+    quiet: bool = False,
+    death: type[OlympusError] = CompileError,
+    on_stage: OnStage = lambda _stage: None,
+) -> Data:
+    """Do the work in a process of its own and give what it returns; Ctrl-C and SIGTERM end it.
+
+    Raises:
+        OlympusError: of the class that the work raised, or of class `death`: the process has died.
+    """
+    with (
+        interrupts.interrupts_raised(),
+        interrupts.terminations_raised(),
+        ExitStack() as in_the_end,
+    ):
+        with interrupts.held():  # till there is something that ends it
+            process = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
+            in_the_end.enter_context(closing(process))
+        while (ended := process.look()) is None:
+            wait([process])
+    return ended.returned()
+
+
+def _has_stderr() -> bool:
+    """Whether what is written to descriptor 2 reaches `sys.stderr`, which a caller may replace."""
+    try:
+        return sys.stderr.fileno() == 2
+    except (AttributeError, ValueError, UnsupportedOperation):
+        return False
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A forked process, with what `subprocess.Popen` has of one."""
+
+    pid: int
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> object:
+        return os.waitpid(self.pid, 0)
+
+
+_last: list[Snapshot] = []  # that of the last fork
+
+
+def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
+    """Supervise in a child of this process, which has imported all, and no client has threads."""
+    snapshot = Snapshot.taken()
+    # to let go of it writes to all that it refers to, and the child would have it copied
+    _last[:] = [snapshot]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        with interrupts.held() as came:
+            if (child := fork_quietly()) == 0:
+                came.clear()  # it is the parent that ends, and the child with it
+        if child == 0:
+            supervise(leash, results, job, snapshot)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return _Child(child)
+
+
+def _spawn(
+    leash: socket.socket, results: socket.socket, job: Job, ours: socket.socket
+) -> subprocess.Popen[bytes]:
+    """Supervise in a fresh interpreter: threads of others do not survive to be forked."""
+    return _spawn_with(None, sys.path, leash, results, job, ours)
+
+
+def _spawn_with(
+    environment: Mapping[str, str] | None,
+    path: list[str],
+    leash: socket.socket,
+    results: socket.socket,
+    job: Job,
+    ours: socket.socket,
+) -> subprocess.Popen[bytes]:
+    """Supervise in a fresh interpreter with `environment`, or with that of this process."""
+    descriptors = (leash.fileno(), results.fileno())
+    safe = own_process.safe_path(path)
+    code = _BOOT.format(path=safe, leash=descriptors[0], results=descriptors[1])
+    command = [sys.executable, "-P", "-c", code]
+    process = subprocess.Popen(command, pass_fds=descriptors, env=environment)
+    ours.setblocking(True)
+    ours.sendall(pickle.dumps(job))
+    ours.setblocking(False)
+    return process
+
+
+def _readable(descriptors: Sequence[int], timeout: float | None) -> None:
+    waiting = select.poll()
+    for descriptor in descriptors:
+        waiting.register(descriptor, select.POLLIN)
+    waiting.poll(None if timeout is None else timeout * 1000 + 1)
+
+
+def _refused(error: OSError) -> CompileError:
+    why = shortage(error)
+    hint = why.hint if why is not None else None
+    return CompileError(f"a process cannot be started: {error.strerror}", hint=hint)
+
+
+def _death(does: str, exitcode: int | None) -> str:
+    """How a process ended that was not told to."""
+    if exitcode is None:
+        return f"the process that {does} was lost: its supervisor was killed"
+    if exitcode >= 0:
+        return f"the process that {does} ended with exit code {exitcode}"
+    known = {number.value: number.name for number in signal.Signals}
+    name = known.get(-exitcode, f"signal {-exitcode}")
+    why = ", most likely because the machine ran out of memory" if name == "SIGKILL" else ""
+    return f"the process that {does} was ended by {name}{why}"
+
+
+def _last_line(stack: str) -> str | None:
+    """The "file:line" of the innermost user frame in a stack that a fatal signal wrote."""
+    for file, line in _FRAME.findall(stack):
+        if file == supervisor.__file__:  # from here on it is the command that called the program
+            return None
+        if is_users(file):
+            return f"{file}:{line}"
+    return None
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace")
+
+
+def _last_words(printed: str) -> str | None:
+    """The line in which a process said why it died, if it did; else its last."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    fatal = [line for line in lines if _FATAL.match(line)]
+    return f"it printed: {(fatal or lines)[-1]}" if lines else None

@@ -1,0 +1,104 @@
+"""Several pieces of work, a number of them at a time, each in a process of its own.
+
+An abort, a kill or a passed time limit fails the work of one process, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from olympus.errors import OlympusError
+from olympus_cli.faults.failure import Failure
+from olympus_cli.process import interrupts
+from olympus_cli.workers.call import Ended, Isolated, wait
+from olympus_cli.workers.messages import Data
+
+__all__ = ["Done", "OnRequest", "OnStage", "Work", "default_jobs", "run_all"]
+
+OnStage = Callable[[str, str], None]  # the name of the work, its stage
+OnRequest = Callable[[str, Data], Data]  # the name of the work, its request; returns the answer
+
+
+@dataclass(frozen=True)
+class Work:
+    """A function that can be pickled, with its arguments; `name` is unique in a run."""
+
+    name: str
+    function: Callable[..., Data]
+    args: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Done:
+    """The end of the work of this name, after a number of seconds."""
+
+    name: str
+    ended: Ended
+    seconds: float = 0.0
+
+
+def run_all(
+    works: Sequence[Work],
+    jobs: int,
+    *,
+    does: str,
+    quiet: bool = True,
+    time_limit: float | None = None,
+    on_stage: OnStage = lambda _name, _stage: None,
+    on_request: OnRequest = lambda _name, _request: None,
+) -> Generator[Done, None, None]:
+    """Do `works` in at most `jobs` processes; yield them in the order in which they end.
+
+    `does`, `quiet` and `time_limit` are as for `Isolated`.  Each request that work sends with
+    `Channel.answer` gets the result of `on_request`, which `Channel.request` returns.  However the
+    iteration ends, no process is left.
+    """
+    waiting = list(reversed(works))
+    running: list[_Running] = []
+    how = {"does": does, "quiet": quiet, "time_limit": time_limit}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                work = waiting.pop()
+                try:
+                    with interrupts.held():  # until it is among those that are ended
+                        running.append(_Running(work, on_stage, how))
+                except OlympusError as error:  # the system has no more processes
+                    yield Done(work.name, Ended(None, Failure.of(error), ""))
+            if running:
+                wait([each.process for each in running])
+            for each in list(running):
+                ended = each.process.look()
+                each.answer(on_request)
+                if ended is not None:
+                    running.remove(each)
+                    yield Done(each.name, ended, time.perf_counter() - each.start)
+    finally:
+        for each in running:
+            each.process.close()
+
+
+class _Running:
+    """One piece of work, and the process that does it."""
+
+    def __init__(self, work: Work, on_stage: OnStage, how: dict[str, Data]) -> None:
+        self.name = work.name
+        self.start = time.perf_counter()
+        stage = partial(on_stage, work.name)
+        self.process = Isolated(work.function, *work.args, on_stage=stage, **how)
+
+    def answer(self, on_request: OnRequest) -> None:
+        """Answer the requests that have come."""
+        while self.process.answers:
+            self.process.ask(on_request(self.name, self.process.answers.pop(0)))
+
+
+def default_jobs() -> int:
+    """Return the number of processors of this process, which a container or `taskset` limits."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

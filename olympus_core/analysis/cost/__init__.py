@@ -1,0 +1,1 @@
+"""The count of operations and bytes of a StableHLO module."""

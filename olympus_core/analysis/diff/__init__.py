@@ -1,0 +1,1 @@
+"""The structural difference of two programs."""

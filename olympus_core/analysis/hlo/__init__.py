@@ -1,0 +1,1 @@
+"""The kernels of an optimized program and the estimate of their time."""

@@ -1,0 +1,199 @@
+"""The work and traffic of a fusion: of each value in it, the part that its result needs.
+
+XLA's code for a fusion computes an element when it is needed: one row for `exp(x)[3]`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from olympus_core.analysis.cost.view import Counts
+from olympus_core.analysis.hlo.hlo_view import Costs, sum_of
+from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
+
+__all__ = ["Fused", "fused", "plain"]
+
+#: The operations whose result is a part of their first operand, or another form of it.
+_VIEWS = frozenset(["bitcast", "reshape", "get-tuple-element"])
+#: The operations that compute nothing.
+_FREE = frozenset(["parameter", "constant", "tuple", *_VIEWS, "broadcast", "iota", "copy"])
+#: The operations that take their elements from the first operand, and read the others whole.
+_SLICES = frozenset(["slice", "dynamic-slice", "gather"])
+#: The operations that need at most one element of each operand for an element of the result.
+_ONE_EACH = frozenset(
+    [
+        *("abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "bitcast"),
+        *("bitcast-convert", "broadcast", "cbrt", "ceil", "clamp", "compare", "complex"),
+        *("concatenate", "convert", "copy", "cosh", "cosine", "count-leading-zeros", "divide"),
+        *("erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log"),
+        *("log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or"),
+        *("pad", "popcnt", "power", "real", "reduce-precision", "remainder", "reshape"),
+        *("reverse", "round-nearest-afz", "round-nearest-even", "rsqrt", "select"),
+        *("shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine"),
+        *("sinh", "sqrt", "subtract", "tan", "tanh", "transpose", "xor"),
+    ]
+)
+
+
+class Fused(NamedTuple):
+    """The cost of one call of a fusion, and the bytes that it reads and writes."""
+
+    counts: Counts
+    read: int
+    written: int
+
+
+def fused(fusion: Instruction, module: HloModule, costs: Costs) -> Fused:
+    """Return the cost of a call of a fusion, including nested fusions."""
+    body = module.computations[fusion.called_computation_ids[0]]
+    needed = _Needed(module)
+    used = needed.of(body, _elements(body.root.shape))
+    read = sum(_part(p.shape.bytes, used.get(p.id, 0), p.shape) for p in body.parameters)
+    counts = sum_of(needed.counts(body, used, costs))
+    return Fused(counts, read, _written(body.root, body))
+
+
+def plain(counts: Counts) -> Counts:
+    """Return the counts of an instruction, with integer products among the flops."""
+    products = sum(counts.matmul.values())
+    return counts._replace(flops=products) if products > counts.flops else counts
+
+
+class _Needed:
+    """The number of needed elements of each value of a fusion."""
+
+    def __init__(self, module: HloModule) -> None:
+        self._module = module
+
+    def of(self, body: Computation, wanted: int) -> dict[int, int]:
+        """Return the needed elements by instruction, for `wanted` elements of the root.
+
+        Slices of a value may read different places: their elements are added. All other users are
+        assumed to use the same elements, so the largest number counts. Instructions that need none
+        are absent.
+        """
+        apart: dict[int, int] = {}
+        alike: dict[int, int] = {body.root_id: wanted}
+        found: dict[int, int] = {}
+        for instruction in reversed([*body.instructions.values()]):  # users before operands
+            id = instruction.id
+            requested = apart.get(id, 0) + alike.get(id, 0)
+            if not requested:
+                continue
+            found[id] = count = min(requested, _elements(instruction.shape))
+            inner = self._inside(instruction, count)
+            is_slice = instruction.opcode in _SLICES or inner is not None
+            for position, operand in enumerate(instruction.operand_ids):
+                if inner is not None:
+                    more = inner[position]
+                else:
+                    more = _needed_elements(instruction, position, count, body)
+                if is_slice:
+                    apart[operand] = apart.get(operand, 0) + more
+                else:
+                    alike[operand] = max(alike.get(operand, 0), more)
+        return found
+
+    def _inside(self, instruction: Instruction, wanted: int) -> list[int] | None:
+        """Return the elements that a nested fusion needs of each operand; None for others."""
+        if instruction.opcode != "fusion":
+            return None
+        body = self._module.computations[instruction.called_computation_ids[0]]
+        used = self.of(body, wanted)
+        return [used.get(parameter.id, 0) for parameter in body.parameters]
+
+    def counts(self, body: Computation, used: dict[int, int], costs: Costs) -> list[Counts]:
+        """Return the costs of the used parts of a body's instructions."""
+        parts = []
+        for id, count in used.items():
+            instruction = body.instructions[id]
+            if instruction.opcode in _FREE:
+                continue
+            if instruction.opcode == "fusion":
+                inner = self._module.computations[instruction.called_computation_ids[0]]
+                parts += self.counts(inner, self.of(inner, count), costs)
+            else:
+                parts.append(_scaled(plain(costs.of(instruction, body)), count, instruction.shape))
+        return parts
+
+
+def _elements(shape: Shape) -> int:
+    """Return the number of elements of an array, or of all arrays of a tuple."""
+    if not shape.elements:
+        return math.prod(shape.sizes)
+    return sum(_elements(element) for element in shape.elements)
+
+
+def _part(figure: int, count: int, shape: Shape) -> int:
+    """Return the share of `count` elements in a figure of all elements, rounded up."""
+    whole = _elements(shape)
+    return figure if count >= whole else -(-figure * count // whole)
+
+
+def _scaled(counts: Counts, count: int, shape: Shape) -> Counts:
+    if count >= _elements(shape):
+        return counts
+    return counts._replace(
+        flops=_part(counts.flops, count, shape),
+        transcendentals=_part(counts.transcendentals, count, shape),
+        matmul={dtype: _part(n, count, shape) for dtype, n in counts.matmul.items()},
+    )
+
+
+def _needed_elements(user: Instruction, position: int, count: int, body: Computation) -> int:
+    """Return the elements of an operand that `count` elements of an instruction's result need."""
+    whole = _elements(body.instructions[user.operand_ids[position]].shape)
+    opcode = user.opcode
+    if opcode in _ONE_EACH or (opcode in _SLICES and position == 0):
+        return min(whole, count)
+    if opcode == "reduce":
+        return min(whole, count * -(-whole // max(1, _elements(user.shape))))
+    if opcode == "dynamic-update-slice" and position < 2:
+        # an update in place leaves the other elements unchanged
+        stays = position == 0 and _is_given(user, body) and _is_in_place(user, body)
+        return 0 if stays else min(whole, count)
+    return whole
+
+
+def _is_given(update: Instruction, body: Computation) -> bool:
+    """Return True if an update is the root or in its tuple, or if the root is a view of it."""
+    root = _seen(body.root, body)
+    if root.opcode != "tuple":
+        roots = [root]
+    else:
+        roots = [_seen(body.instructions[id], body) for id in root.operand_ids]
+    while roots:
+        one = roots.pop()
+        if one.id == update.id:
+            return True
+        if one.opcode == "dynamic-update-slice":  # one after another, of one array
+            roots.append(_seen(body.instructions[one.operand_ids[0]], body))
+    return False
+
+
+def _is_in_place(update: Instruction, body: Computation) -> bool:
+    """Return True if the updated array is an operand of the fusion, updated in place."""
+    while update.opcode == "dynamic-update-slice":
+        update = _seen(body.instructions[update.operand_ids[0]], body)
+    return update.opcode == "parameter"
+
+
+def _seen(value: Instruction, body: Computation) -> Instruction:
+    """Return the value behind a view."""
+    while value.opcode in _VIEWS:
+        value = body.instructions[value.operand_ids[0]]
+    return value
+
+
+def _written(root: Instruction, body: Computation) -> int:
+    """Return the bytes that a fusion writes; of an array that is updated in place, the updates."""
+    if root.opcode == "tuple":
+        return sum(_written(body.instructions[id], body) for id in root.operand_ids)
+    seen, updates = _seen(root, body), 0
+    if seen.opcode != "dynamic-update-slice" or not _is_in_place(seen, body):
+        return root.shape.bytes
+    while seen.opcode == "dynamic-update-slice":
+        updates += body.instructions[seen.operand_ids[1]].shape.bytes
+        seen = _seen(body.instructions[seen.operand_ids[0]], body)
+    return updates

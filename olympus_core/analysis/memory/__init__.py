@@ -1,0 +1,1 @@
+"""The memory of a compiled program: buffers, live ranges and bounds."""

@@ -1,0 +1,1 @@
+"""The source locations of operations."""

@@ -1,0 +1,247 @@
+"""`jit`, `eval_shape` and `make_olympuspr`: how users begin to trace a function."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, overload
+
+from olympus_core.base import tree
+from olympus_core.base.avals import ShapeDtypeStruct
+from olympus_core.base.errors import UsageError
+from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
+from olympus_core.jit.sharded_calling import ShardedFunction, Shardings, Told, argument_shardings
+from olympus_core.stages.stages import Interface, Lowered, Traced
+from olympus_core.transforms.data import is_float0
+from olympus_core.xla import Options, named_options
+
+__all__ = ["Jit", "ShardedJit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Jit(StagedFunction[_P, _R]):
+    """The function that `jit` returns: call it, or take it through the stages one by one."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
+        arguments = self.arguments(args, kwargs)
+        program = self.trace_program(arguments)
+        ins, outs = self._shardings(arguments, program)
+        signature = Interface(
+            self.name,
+            arguments.in_tree,
+            program.out_tree,
+            program.arg_names,
+            arguments.avals,
+            program.olympuspr.out_avals,
+            program.donated,
+            self.options.compiler_options,
+            ins,
+            outs,
+            argument_shardings(arguments.leaves),
+        )
+        return Traced(signature, program.olympuspr)
+
+    def _shardings(self, arguments: Arguments, program: Program) -> tuple[Told, Told]:
+        """Return the known shardings of arguments and results."""
+        return argument_shardings(arguments.leaves), ()
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower the function, for the CPU."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
+        return tree.map(_struct, self.trace(*args, **kwargs).out_info)
+
+
+class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
+    """The function that `jit` returns for `in_shardings` or `out_shardings`."""
+
+    def _shardings(self, arguments: Arguments, program: Program) -> tuple[Told, Told]:
+        told = self.argument_shardings(arguments)
+        have = argument_shardings(arguments.leaves) or told
+        ins = tuple([a or b for a, b in zip(told, have, strict=True)])
+        return ins, self.result_shardings(program.out_tree, program.olympuspr.out_avals)
+
+
+def _struct(x: Any) -> Any:
+    """Return the ShapeDtypeStruct of a float0 array, which is not data; else the value."""
+    return ShapeDtypeStruct(x.shape, x.dtype) if is_float0(x) else x
+
+
+@overload
+def jit(
+    fun: Callable[_P, _R],
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = True,
+    compiler_options: Options | None = None,
+) -> Jit[_P, _R]: ...
+@overload
+def jit(
+    fun: None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = True,
+    compiler_options: Options | None = None,
+) -> Callable[[Callable[_P, _R]], Jit[_P, _R]]: ...
+def jit(
+    fun: Callable[_P, _R] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Iterable[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    inline: bool = False,
+    keep_unused: bool = True,
+    compiler_options: Options | None = None,
+) -> Jit[_P, _R] | Callable[[Callable[_P, _R]], Jit[_P, _R]]:
+    """Return a function that is traced, compiled and run as one program.
+
+    `static_*` name arguments whose Python values are fixed while tracing; `donate_*` arguments
+    whose buffers the results may take. Both are given by position or by name. With `inline`, a call
+    in a function that is being traced is inlined. Unused arguments of the function remain arguments
+    of the program, whatever `keep_unused` is.
+
+    An OlympusWarning reports a donated buffer that no result can take. `compiler_options` are
+    XLA's, as in `Lowered.compile`. They apply to eager calls of the function and to its stages, but
+    not to calls in a function that is being traced.
+
+    `in_shardings` and `out_shardings` are the shardings of arguments and results: a sharding, or a
+    tree prefix of the arguments (a tuple) and of the result, with shardings and None for
+    unspecified. An array with another explicit sharding is refused; any other array is moved. In a
+    function that is being traced they are constraints.
+
+    Raises UsageError for a function that cannot be called, or options naming no argument;
+    ArgumentError for an invalid sharding; and, when it is called, ShardingError for a sharding that
+    does not fit an argument or a result.
+
+    >>> jit(lambda x: 2 * x)(3)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    if fun is None:
+        decorator: Callable[..., Any] = functools.partial(
+            jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            inline=inline,
+            keep_unused=keep_unused,
+            compiler_options=compiler_options,
+        )
+        return decorator
+    if not callable(fun):
+        raise UsageError(f"jit needs a function, and got {fun!r:.80}")
+    options = JitOptions.of(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    compiling = named_options(compiler_options)
+    options = options._replace(inline=bool(inline), compiler_options=compiling)
+    if in_shardings is None and out_shardings is None:
+        return Jit(fun, options)
+    return ShardedJit(fun, options, Shardings.of(in_shardings, out_shardings))
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return the shapes and dtypes of `fun(*args, **kwargs)`, by tracing only, without allocation.
+
+    >>> eval_shape(lambda x: x @ x.T, ShapeDtypeStruct((2, 3), "float32"))
+    ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+    """
+    return Jit(fun, JitOptions()).eval_shape(*args, **kwargs)
+
+
+def axes_of(axis_env: Sequence[tuple[Hashable, int]] | None) -> trace.Axes:
+    """Return the axes that an `axis_env` binds; raise UsageError unless it has names and sizes."""
+    try:
+        axes = tuple((name, operator.index(size)) for name, size in axis_env or ())
+        sound = all(size > 0 for _, size in axes) and len(dict(axes)) == len(axes)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise UsageError(
+            "axis_env must be a sequence of pairs, a name of its own and a size of 1 or more "
+            f"each, and is {axis_env!r:.80}"
+        )
+    return axes
+
+
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: Literal[False] = False,
+) -> Callable[..., Olympuspr]: ...
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    *,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[Olympuspr, Any]]: ...
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int],
+    axis_env: Sequence[tuple[Hashable, int]] | None,
+    return_shape: Literal[True],
+) -> Callable[..., tuple[Olympuspr, Any]]: ...
+@overload
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Olympuspr | tuple[Olympuspr, Any]]: ...
+def make_olympuspr(
+    fun: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Olympuspr | tuple[Olympuspr, Any]]:
+    """Return a function that returns the program of `fun` for its arguments.
+
+    `axis_env` binds names of axes, each with its size, for the collectives in `fun`. With
+    `return_shape`, it returns a pair: the program, and the result's tree of shapes.
+
+    >>> print(make_olympuspr(lambda x: lax.psum(x, "i"), axis_env=[("i", 4)])(1.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = psum[axes=(i,) axis_index_groups=None] a
+      in (b,) }
+    """
+    staged = Jit(fun, JitOptions.of(fun, static_argnums))
+    axes = axes_of(axis_env)
+
+    @functools.wraps(fun)
+    def make(*args: Any, **kwargs: Any) -> Olympuspr | tuple[Olympuspr, Any]:
+        with trace.naming(axes):
+            traced = staged.trace(*args, **kwargs)
+        return (traced.olympuspr, traced.out_info) if return_shape else traced.olympuspr
+
+    return make

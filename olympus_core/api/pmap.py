@@ -1,0 +1,264 @@
+"""`pmap`: a function mapped over an axis of its arguments, a device for each index."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.api.jit import Jit, jit
+from olympus_core.base import tree
+from olympus_core.base.avals import get_aval
+from olympus_core.base.errors import ShardingError, TransformError, UsageError
+from olympus_core.base.source import function_name, look_like
+from olympus_core.jit.calling import JitOptions
+from olympus_core.library.shard_map import shard_map
+from olympus_core.placement.mesh import Mesh, as_tuple
+from olympus_core.placement.sharding import PartitionSpec
+from olympus_core.primitives.elementwise.base import reshape
+from olympus_core.stages.stages import Lowered, Traced
+from olympus_core.transforms.flat import check_arrays, check_callable, names_of
+
+__all__ = ["Pmap", "pmap"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class _Unnamed:
+    """The name of an axis that got none."""
+
+    def __repr__(self) -> str:
+        return "<unnamed axis>"
+
+
+_UNNAMED = _Unnamed()
+#: the last axis that an array of NumPy may have
+_MOST_AXES = 63
+
+
+class Pmap(Generic[_P, _R]):
+    """The function that `pmap` returns: call it, or take it through the stages."""
+
+    def __init__(
+        self,
+        fun: Callable[_P, _R],
+        axis_name: Hashable,
+        axes: tuple[Any, Any],
+        static: tuple[int, ...],
+        donated: tuple[int, ...],
+        devices: tuple[Any, ...] | None,
+        backend: str | None,
+        axis_size: int | None,
+    ) -> None:
+        look_like(self, fun)
+        self._fun, self._name, self._axes = fun, axis_name, axes
+        self._static, self._donated = static, donated
+        self._devices, self._backend, self._axis_size = devices, backend, axis_size
+        self._jits: dict[int, Jit[..., Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<pmap of {function_name(self._fun)}>"
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        result: _R = self._jit(args, kwargs)(*args, **kwargs)
+        return result
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for arguments (arrays, scalars or ShapeDtypeStructs; statics by value)."""
+        return self._jit(args, kwargs).trace(*args, **kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the result with a ShapeDtypeStruct for each array; nothing is computed."""
+        return self._jit(args, kwargs).eval_shape(*args, **kwargs)
+
+    def _jit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Jit[..., Any]:
+        """Return the program for as many devices as the mapped axes have indices."""
+        size = self._size(args, kwargs)
+        found = self._jits.get(size)
+        if found is None:
+            mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
+            run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
+            found = jit(run, static_argnums=self._static, donate_argnums=self._donated)
+            self._jits[size] = found
+        return found
+
+    def _chosen(self, size: int) -> Sequence[Any]:
+        there = self._devices or xla.devices(self._backend, requested=size)
+        if size > len(there):
+            raise ShardingError(
+                f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "
+                f"and there {'is' if len(there) == 1 else 'are'} {len(there)}",
+                hint=f"{xla.more_devices(size)}; vmap maps over an axis of any size on one",
+            )
+        return there[:size]
+
+    def _leaves(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], tree.PyTreeDef, list[int | None]]:
+        """Return the arrays among the arguments, their tree, and the mapped axis of each."""
+        moving = tuple(x for i, x in enumerate(args) if i not in self._static)
+        leaves, in_tree = tree.flatten((moving, kwargs))
+        axes = self._axes[0]
+        if isinstance(axes, tuple):
+            if len(axes) != len(args):
+                raise TransformError(
+                    f"pmap: in_axes has {len(axes)} entries, and '{function_name(self._fun)}' was "
+                    f"called with {len(args)} positional arguments"
+                )
+            axes = tuple(a for i, a in enumerate(axes) if i not in self._static)
+        named = tree.structure(kwargs).num_leaves
+        found = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
+        names = names_of(self._fun, in_tree)
+        check_arrays("pmap", self._fun, names, leaves)
+        return leaves, in_tree, [
+            _canonical("in_axes", a, get_aval(x).ndim) for a, x in zip(found, leaves, strict=True)
+        ]  # fmt: skip
+
+    def _size(self, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
+        leaves, _, axes = self._leaves(args, kwargs)
+        sizes = {get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
+        if self._axis_size is not None:
+            sizes.add(self._axis_size)
+        if len(sizes) != 1:
+            each = ", ".join(
+                f"{get_aval(x).long_name()} along {a}" for x, a in zip(leaves, axes, strict=True)
+            )
+            raise TransformError(
+                f"pmap of '{function_name(self._fun)}' needs mapped axes of one size, and got "
+                f"{each or 'no array'}"
+            )
+        return int(sizes.pop())
+
+    def _run(self, mesh: Mesh, *args: Any, **kwargs: Any) -> Any:
+        """Return the result over all devices' values, in the program."""
+        leaves, in_tree, axes = self._leaves(args, kwargs)
+
+        def body(*parts: Any) -> Any:
+            own = [_without(x, a) for x, a in zip(parts, axes, strict=True)]
+            moving, named = in_tree.unflatten(own)
+            rest = iter(moving)
+            filled = [x if i in self._static else next(rest) for i, x in enumerate(args)]
+            outs, out_tree = tree.flatten(self._fun(*filled, **named))
+            full = out_tree.unflatten(range(len(outs)))
+            wanted = tree.prefix_leaves("pmap", "out_axes", self._axes[1], full)
+            return out_tree.unflatten(
+                _with(x, _canonical("out_axes", a, get_aval(x).ndim + 1))
+                for a, x in zip(wanted, outs, strict=True)
+            )
+
+        body.__name__ = function_name(self._fun)
+        mapped = shard_map(
+            body,
+            mesh=mesh,
+            in_specs=tuple(_spec(a, self._name) for a in axes),
+            out_specs=tree.map(
+                lambda a: _spec(a, self._name), self._axes[1], is_leaf=lambda a: a is None
+            ),
+            check_vma=False,
+        )
+        return mapped(*leaves)
+
+
+def _spec(axis: int | None, name: Any) -> PartitionSpec:
+    return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, name)
+
+
+def _canonical(what: str, axis: Any, ndim: int) -> int | None:
+    if axis is None:
+        return None
+    if type(axis) is not int or not -ndim <= axis < ndim:
+        raise TransformError(f"pmap: {what} has {axis!r:.60} for an array of {ndim} dimensions")
+    return axis % ndim
+
+
+def _without(x: Any, axis: int | None) -> Any:
+    """Return the only value along the mapped axis."""
+    if axis is None:
+        return x
+    shape = get_aval(x).shape
+    return reshape(x, (*shape[:axis], *shape[axis + 1 :]))
+
+
+def _with(x: Any, axis: int | None) -> Any:
+    if axis is None:
+        return x
+    shape = get_aval(x).shape
+    return reshape(x, (*shape[:axis], 1, *shape[axis:]))
+
+
+def _check_backend(backend: Any, devices: Sequence[Any] | None) -> None:
+    """Raise UsageError unless `backend` is None or a backend's name, that of the devices if any."""
+    if backend is None:
+        return
+    if not isinstance(backend, str):
+        raise UsageError(f"pmap: backend is a name or None, and is {backend!r:.60}")
+    name = xla.target(backend).backend
+    others = [d for d in devices or () if getattr(d, "platform", name) != name]
+    if others:
+        raise UsageError(f"pmap: backend is {name!r}, and devices has {others[0]!r:.60}")
+
+
+def pmap(
+    fun: Callable[_P, _R],
+    axis_name: Hashable = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[xla.Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Pmap[_P, _R]:
+    """Map `fun` over an axis of its arguments, each index on a device of its own.
+
+    `in_axes` is an int, None (the same on all devices), or a tuple with a tree prefix for each
+    argument; keyword arguments are mapped over axis 0. `out_axes`, ints of 0 or more and None, is a
+    tree prefix of the result; for None the result is the first device's value. Collectives in `fun`
+    refer to the axis by `axis_name`. The devices are the first ones of `backend` (by default
+    "cpu"), or of `devices`. `static_broadcasted_argnums` are fixed while tracing, and results may
+    take the buffers of `donate_argnums`. It is `jit` of a `shard_map` over a mesh of one axis;
+    `vmap` computes the same on one device.
+
+    Raises TransformError if the mapped axes are missing or differ in size, ShardingError if there
+    are fewer devices than indices, UsageError for options naming no argument, and for an unknown
+    backend or one that is not that of `devices`. A call raises BackendError if the backend is not
+    available.
+
+    >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(numpy.arange(1.0, 5.0))
+    Array([0.1, 0.2, 0.3, 0.4], dtype=float32, sharding=P('i',))
+    """
+    check_callable("pmap", fun)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
+        if axis is not None and (type(axis) is not int or not 0 <= axis <= _MOST_AXES):
+            raise TransformError(
+                f"pmap: out_axes needs ints from 0 to {_MOST_AXES} and None, has {axis!r:.60}"
+            )
+    if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
+        raise TransformError(
+            f"pmap: axis_size needs an int of 1 or more, and has {axis_size!r:.60}"
+        )
+    chosen = None if devices is None else as_tuple(devices, "the devices of pmap")
+    _check_backend(backend, chosen)
+    options = JitOptions.of(
+        fun, static_argnums=static_broadcasted_argnums, donate_argnums=donate_argnums
+    )
+    return Pmap(
+        fun,
+        _UNNAMED if axis_name is None else axis_name,
+        (in_axes, out_axes),
+        options.static_argnums,
+        options.donate_argnums,
+        chosen,
+        backend,
+        axis_size,
+    )

@@ -1,0 +1,282 @@
+"""DeviceArray: an array on a device.
+
+`put_array` makes one from a NumPy value or a Python scalar, and the constructor from the result of
+an executable. `array_to_numpy` and Python's conversions read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, get_aval, register_aval
+from olympus_core.base.errors import DTypeError, ExchangeError
+from olympus_core.ir import trace
+from olympus_core.ir.tracer import Array
+from olympus_core.placement.sharding import Index, Sharding, SingleDeviceSharding
+
+__all__ = ["DeviceArray", "Shard", "array_to_numpy", "put_array"]
+
+
+#: the dtypes that NumPy hands out by DLPack
+_EXCHANGED = "?bBhHiIlLqQefdFD"
+
+
+class Shard:
+    """The part of an array on one device: its slices `index`, and their elements `data`.
+
+    `replica_id` numbers the devices that hold the same slices.
+    """
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: Index, replica_id: int, data: DeviceArray) -> None:
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
+class DeviceArray(Array):
+    """An array that a device holds, possibly still being computed."""
+
+    __slots__ = ("_committed", "_numpy", "buffer")
+    buffer: xla.Buffer
+
+    def __init__(self, aval: ShapedArray, buffer: xla.Buffer) -> None:
+        self.aval = aval
+        self.buffer = buffer
+
+    @property
+    def device(self) -> xla.Device:
+        """The device that holds the array."""
+        return xla.device_of(self.buffer)
+
+    def devices(self) -> set[xla.Device]:
+        """Return the devices that hold the array: one."""
+        return {self.device}
+
+    @property
+    def sharding(self) -> Sharding:
+        """The sharding of the array: the whole array on one device."""
+        return SingleDeviceSharding(self.device)
+
+    @property
+    def committed(self) -> bool:
+        """True if the array was put on its device explicitly, so that programs may not move it."""
+        return getattr(self, "_committed", False)
+
+    def commit(self) -> DeviceArray:
+        """Mark the array as one that programs may not move, and return it."""
+        self._committed = True
+        return self
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """True: the whole array is of this process."""
+        return True
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """True if each of its devices holds the whole array."""
+        return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The part of each device, a `Shard` each, in the order of the sharding's devices."""
+        return [Shard(self.device, (slice(None),) * self.aval.ndim, 0, self)]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The shards of all processes; there is only one process."""
+        return self.addressable_shards
+
+    def addressable_data(self, index: int) -> DeviceArray:
+        """Return the part of device number `index` of the sharding."""
+        return self.addressable_shards[index].data
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the elements as a read-only NumPy array, fetched once.
+
+        Raises UsageError for an array that was deleted or donated, even if it was fetched before.
+        """
+        value: np.ndarray[Any, Any] | None = getattr(self, "_numpy", None)
+        if value is None or xla.is_deleted(self.buffer):
+            value = self._numpy = xla.to_numpy(self.buffer)
+        return value
+
+    def block_until_ready(self) -> DeviceArray:
+        """Wait until the array is computed, and return it."""
+        xla.block_until_ready(self.buffer)
+        return self
+
+    def delete(self) -> None:
+        """Free the device's memory; the array cannot be used after."""
+        xla.delete(self.buffer)
+
+    def is_deleted(self) -> bool:
+        """Return True if the array was deleted, or donated to a computation."""
+        return xla.is_deleted(self.buffer)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        value = self.numpy()
+        if dtype is not None and value.dtype != dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def item(self, *args: int) -> Any:
+        """Return the only element (or the one at the given index) as a Python scalar."""
+        return self.numpy().item(*args)
+
+    def byteswap(self) -> DeviceArray:
+        """Return the array with the bytes of each element in reverse order."""
+        return put_array(self.numpy().byteswap(), self.aval)
+
+    def tobytes(self, order: Literal["K", "A", "C", "F"] | None = "C") -> bytes:
+        """Return the bytes of the elements, in row-major order unless `order` is "F"."""
+        return self.numpy().tobytes(order)
+
+    def tolist(self) -> Any:
+        """Return the elements as nested Python lists."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.numpy())
+
+    def __index__(self) -> int:
+        if dtypes.kind(self.aval.dtype) not in "iu" or self.aval.shape:
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.numpy())
+
+    def _rows(self) -> Iterator[Array]:
+        if not trace.at_base():  # a program takes the array as one constant
+            return super()._rows()
+        # each element is copied when it is needed: nothing is compiled, however long the array is
+        row = self.aval.update(shape=self.aval.shape[1:])
+        return (put_array(value, row) for value in self.numpy())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy()[()], spec) if not self.aval.shape else format(str(self), spec)
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.aval.weak_type else ""
+        dtype = f"dtype={dtypes.long_name(self.aval.dtype)}{weak}{self._note()}"
+        if self.is_deleted():
+            return f"Array(<deleted>, shape={self.aval.shape}, {dtype})"
+        text = np.array2string(self.numpy(), prefix="Array(", separator=", ", suffix=")")
+        last = len(text) - (text.rfind("\n") + 1) + (0 if "\n" in text else len("Array("))
+        joint = ",\n      " if last + len(dtype) + 3 > 79 else ", "
+        if self.aval.size == 0 and self.aval.ndim > 1:
+            joint = f", shape={self.aval.shape}, "
+        return f"Array({text}{joint}{dtype})"
+
+    def _note(self) -> str:
+        """Return the part of the representation about the devices."""
+        return ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (np.array(self.numpy()), self.aval.weak_type)
+
+    def __copy__(self) -> DeviceArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceArray:
+        return put_array(self.numpy(), self.aval)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """Return a DLPack capsule of the elements in host memory, which is read-only.
+
+        For a consumer of DLPack 1.0 the capsule has the read-only flag; with `copy` True it is a
+        writable copy. Raises ExchangeError (a BufferError) for a stream and for another device.
+        """
+        if stream is not None:
+            raise ExchangeError(f"memory of the host has no streams: stream was {stream!r:.80}")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise ExchangeError(
+                f"an array is handed out in host memory, {self.__dlpack_device__()}, and "
+                f"{tuple(dl_device)} was asked for"
+            )
+        value = self.numpy()
+        if max_version is not None and max_version[0] >= 1 and value.dtype.char in _EXCHANGED:
+            return value.__dlpack__(max_version=max_version, copy=copy)
+        return xla.to_dlpack(put_array(value, self.aval).buffer if copy else self._exchanged())
+
+    def _exchanged(self) -> xla.Buffer:
+        """Return the Buffer of one device for the exchange."""
+        return self.buffer
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def _rebuild(value: np.ndarray[Any, Any], weak_type: bool) -> DeviceArray:
+    return put_array(value, get_aval(value).update(weak_type=weak_type))
+
+
+def put_array(x: Any, aval: ShapedArray | None = None, device: Any = None) -> DeviceArray:
+    """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
+
+    Raises DTypeError for a value that is not an array or has no elements, RangeError for a Python
+     int that does not fit.
+    """
+    aval = aval or get_aval(x)
+    if x.__class__ is DeviceArray:
+        x = x.numpy()
+    elif isinstance(x, int) and dtypes.kind(aval.dtype) in "iu":
+        dtypes.check_python_int(x, aval.dtype)
+    value = _elements(x, aval)
+    if value.shape != aval.shape:
+        raise DTypeError(f"a value of shape {value.shape} was put as {aval.long_name()}")
+    return DeviceArray(aval, xla.put(value, device))
+
+
+def _elements(x: Any, aval: ShapedArray) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(x, dtype=aval.dtype)
+    except TypeError:  # it says what type of array it stands for, as a ShapeDtypeStruct does
+        raise DTypeError(
+            f"computing needs the elements of an array {aval.long_name()}, and a "
+            f"{type(x).__name__} has none: {x!r:.80}",
+            hint="pass an array, or trace without data: jit(f).trace, make_olympuspr, eval_shape",
+        ) from None
+
+
+def array_to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """Return the NumPy value of a device array, NumPy array or Python scalar, in its own dtype."""
+    if x.__class__ is DeviceArray:
+        value: np.ndarray[Any, Any] = x.numpy()
+        return value
+    return np.asarray(x, dtype=get_aval(x).dtype)
+
+
+def _aval(x: DeviceArray) -> ShapedArray:
+    return x.aval
+
+
+register_aval(DeviceArray, _aval)

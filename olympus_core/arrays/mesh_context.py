@@ -1,0 +1,91 @@
+"""The mesh of a context, which PartitionSpecs without a mesh use."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from olympus_core.base import source
+from olympus_core.base.context import enter_mesh, leave_mesh, state
+from olympus_core.base.errors import ArgumentError, TraceError
+from olympus_core.ir import trace
+from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec
+
+__all__ = ["current_mesh", "get_mesh", "named", "set_mesh"]
+
+
+class set_mesh:
+    """Set the mesh of PartitionSpecs without a mesh, from now on, or within a context.
+
+    Then `jit(in_shardings=, out_shardings=)`, `lax.with_sharding_constraint` and `device_put` take
+    a PartitionSpec for a NamedSharding, and `shard_map` needs no mesh. It applies to this thread.
+    None is no mesh. `with mesh:` does the same, and may be used in a function that is traced.
+
+    Raises ArgumentError for an invalid mesh, TraceError in a function that is traced.
+
+    >>> with set_mesh(make_mesh((2, 4), ("data", "model"))):
+    ...     step = jit(f, in_shardings=P("data"))(x)
+    """
+
+    __slots__ = ("_before", "_is_new", "_mesh")
+
+    def __init__(self, mesh: AnyMesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, AnyMesh):
+            raise ArgumentError(
+                f"set_mesh needs a mesh or None, and got {mesh!r:.80}",
+                hint="pass olympus.make_mesh(...)",
+            )
+        _check_untraced()
+        self._before, self._mesh, self._is_new = get_mesh(), mesh, True
+        state.mesh = mesh
+
+    def __enter__(self) -> None:
+        """Set the mesh: again, if this is not the first use of the context."""
+        _check_untraced()
+        is_set = self._is_new and get_mesh() is self._mesh
+        enter_mesh(self, self._mesh, self._before if is_set else get_mesh())
+        self._is_new = False
+
+    def __exit__(self, *exc: object) -> None:
+        if not leave_mesh(self):  # it was not entered
+            state.mesh = self._before
+
+
+def _check_untraced() -> None:
+    if not trace.at_base():
+        raise TraceError(
+            f"set_mesh was called in a function that is traced{source.current_location().place()}",
+            hint="set the mesh before the function is called, or write `with mesh:`",
+        )
+
+
+def get_mesh() -> AnyMesh | None:
+    """Return the mesh of the context; None without one."""
+    found: AnyMesh | None = state.mesh
+    return found
+
+
+def current_mesh() -> AnyMesh | None:
+    """Return the mesh of the enclosing `shard_map`, or else of the context; None without one."""
+    manual = trace.manual_axes()
+    return manual[-1].mesh if manual else get_mesh()
+
+
+@overload
+def named(caller: str, where: PartitionSpec) -> NamedSharding: ...
+@overload
+def named(caller: str, where: Any) -> Any: ...
+def named(caller: str, where: Any) -> Any:
+    """Return a PartitionSpec as the sharding on the mesh of the context; other values unchanged.
+
+    Raises ArgumentError without such a mesh, ShardingError for an axis that it does not have.
+    """
+    if not isinstance(where, PartitionSpec):
+        return where
+    mesh = current_mesh()
+    if mesh is None:
+        raise ArgumentError(
+            f"{caller} needs a sharding, and got {where}, with no mesh around it",
+            hint="pass NamedSharding(mesh, spec), or write `with olympus.set_mesh(mesh):`",
+        )
+    return NamedSharding(mesh, where)

@@ -1,0 +1,264 @@
+"""ShardedArray: an array in parts on several devices, or on one explicitly chosen device.
+
+A `DeviceArray` that is not a ShardedArray is on the first device and has no sharding of its own:
+programs may move it. A ShardedArray stays on its devices, and programs run there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray, Shard, put_array
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, canonical_shape, get_aval, register_aval
+from olympus_core.base.errors import (
+    ArgumentError,
+    DeletedArrayError,
+    DTypeError,
+    OlympusError,
+    ShardingError,
+)
+from olympus_core.placement.mesh import as_tuple
+from olympus_core.placement.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
+
+__all__ = [
+    "ShardedArray",
+    "make_array_from_callback",
+    "make_array_from_single_device_arrays",
+    "on_device",
+    "put_on",
+]
+
+
+class ShardedArray(DeviceArray):
+    """An array with an explicit sharding, or with a sharding from a program.
+
+    >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
+    Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32, sharding=P('data',))
+    """
+
+    __slots__ = ("_sharding",)
+    _sharding: Sharding
+
+    def __init__(self, aval: ShapedArray, buffer: xla.Buffer, sharding: Sharding) -> None:
+        super().__init__(aval, buffer)
+        self._sharding = sharding
+
+    @property
+    def sharding(self) -> Sharding:
+        return self._sharding
+
+    @property
+    def committed(self) -> bool:
+        return True
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array, or its sharding if there are several."""
+        sharding = self._sharding
+        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+
+    def devices(self) -> set[Any]:
+        """Return the devices that hold the array."""
+        return self._sharding.device_set
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self._sharding.is_fully_replicated
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the elements as a read-only NumPy array, assembled from the shards once.
+
+        Raises UsageError for an array that was deleted or donated, even if it was fetched before.
+        """
+        if xla.is_deleted(self.buffer):
+            raise DeletedArrayError("an array was used after it had been deleted or donated")
+        value: np.ndarray[Any, Any] | None = getattr(self, "_numpy", None)
+        if value is None:
+            value = self._numpy = self._assembled()
+        return value
+
+    def _assembled(self) -> np.ndarray[Any, Any]:
+        shards = xla.parts(self.buffer)
+        if self._sharding.is_fully_replicated:
+            return xla.to_numpy(shards[0])
+        whole = np.empty(self.aval.shape, self.aval.dtype)
+        indices = self._sharding.indices(self.aval.shape)
+        places = self._sharding.tiling(self.aval.ndim).places
+        first = {place: i for i, place in reversed([*enumerate(places)])}
+        for i in first.values():
+            whole[indices[i]] = xla.to_numpy(shards[i])
+        whole.flags.writeable = False
+        return whole
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        if self.is_deleted():
+            raise DeletedArrayError("an array was used after it had been deleted or donated")
+        shape = self.aval.shape
+        part = self.aval.update(shape=self._sharding.shard_shape(shape))
+        places = self._sharding.tiling(self.aval.ndim).places
+        indices, devices = self._sharding.indices(shape), self._sharding.devices
+        return [
+            Shard(device, index, places[:i].count(places[i]), on_device(part, buffer, device))
+            for i, (device, index, buffer) in enumerate(
+                zip(devices, indices, xla.parts(self.buffer), strict=True)
+            )
+        ]
+
+    def _note(self) -> str:
+        sharding = self._sharding
+        if isinstance(sharding, NamedSharding):
+            return f", sharding={sharding.spec}"
+        if isinstance(sharding, SingleDeviceSharding):
+            return f", device={sharding.device!r}"
+        return f", sharding={sharding}"
+
+    def __copy__(self) -> ShardedArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DeviceArray:
+        return put_on(self.numpy(), self._sharding, self.aval)
+
+    def _exchanged(self) -> xla.Buffer:
+        return put_array(self.numpy(), self.aval).buffer
+
+
+def _aval(x: ShardedArray) -> ShapedArray:
+    return x.aval
+
+
+register_aval(ShardedArray, _aval)
+
+
+def on_device(aval: ShapedArray, buffer: xla.Buffer, device: Any) -> DeviceArray:
+    """Return the array of a Buffer on one device."""
+    if device == xla.default_device():
+        return DeviceArray(aval, buffer)
+    return ShardedArray(aval, buffer, SingleDeviceSharding(device))
+
+
+def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> DeviceArray:
+    """Put a NumPy value, a scalar or an array on the devices of a sharding.
+
+    Raises ShardingError if the sharding cannot split it, DTypeError for a value that is no array.
+    """
+    aval = aval or get_aval(x)
+    sharding.check_shape(aval.shape, f"an array {aval.long_name()}")
+    if isinstance(x, ShardedArray) and x.sharding.is_equivalent_to(sharding, aval.ndim):
+        if x.is_deleted():
+            raise DeletedArrayError("an array was used after it had been deleted or donated")
+        return x if x.sharding == sharding else ShardedArray(aval, x.buffer, sharding)
+    value = x.numpy() if isinstance(x, DeviceArray) else put_array(x, aval).numpy()
+    if isinstance(sharding, SingleDeviceSharding) and sharding.device == xla.default_device():
+        return put_array(value, aval).commit()
+    return ShardedArray(aval, xla.put_parts(value, sharding), sharding)
+
+
+def make_array_from_callback(
+    shape: Any, sharding: Sharding, data_callback: Callable[[Index], Any], dtype: Any = None
+) -> DeviceArray:
+    """Return an array with the parts that `data_callback` returns for the slices of each device.
+
+    It is called once for a part that several devices hold. By default `dtype` is that of the parts.
+    Raises ShardingError for a part with another shape than its slices, or another dtype than the
+    first part.
+
+    >>> make_array_from_callback((8,), NamedSharding(mesh, P("data")), lambda i: whole[i])
+    """
+    name = "make_array_from_callback"
+    shape = canonical_shape(shape)
+    _check_sharding(name, sharding)
+    if not callable(data_callback):
+        raise ArgumentError(f"{name} needs a function of the slices, and got {data_callback!r:.80}")
+    want = sharding.shard_shape(shape)
+    parts: dict[tuple[int, ...], Any] = {}
+    places = sharding.tiling(len(shape)).places
+    for place, index in zip(places, sharding.indices(shape), strict=True):
+        if place not in parts:
+            parts[place] = _part(name, data_callback(index), dtype)
+            _check_part(name, index, parts[place], want)
+    kinds = {part.dtype for part in parts.values()}
+    if len(kinds) > 1:
+        raise ShardingError(f"{name} got parts of dtypes {_listed(kinds)}")
+    part_aval = get_aval(next(iter(parts.values())))
+    aval = part_aval.update(shape=shape)
+    buffers = [
+        xla.put(parts[place].astype(aval.dtype), device)
+        for place, device in zip(places, sharding.devices, strict=True)
+    ]
+    return _made(aval, sharding, buffers)
+
+
+def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return a user's part as an array; raise DTypeError if it is not an array of the dtype."""
+    wanted = None if dtype is None else dtypes.dtype(dtype)
+    try:
+        return np.asarray(value, wanted)
+    except (TypeError, ValueError) as e:
+        if isinstance(e, OlympusError):
+            raise
+        raise DTypeError(f"{caller} needs arrays as parts, and got {value!r:.80}: {e}") from None
+
+
+def _made(aval: ShapedArray, sharding: Sharding, buffers: Sequence[xla.Buffer]) -> DeviceArray:
+    if isinstance(sharding, SingleDeviceSharding):
+        return on_device(aval, buffers[0], sharding.device).commit()
+    return ShardedArray(aval, xla.assembled(aval.shape, aval.dtype, sharding, buffers), sharding)
+
+
+def make_array_from_single_device_arrays(
+    shape: Any, sharding: Sharding, arrays: Sequence[DeviceArray], *, dtype: Any = None
+) -> DeviceArray:
+    """Return an array of existing arrays, one on each device of a sharding, without a copy.
+
+    Raises ShardingError unless each device has one array, of the shape of its part, and all have
+    one dtype.
+    """
+    shape = canonical_shape(shape)
+    name = "make_array_from_single_device_arrays"
+    _check_sharding(name, sharding)
+    by_device: dict[Any, DeviceArray] = {}
+    arrays = as_tuple(arrays, f"the arrays of {name}")
+    for x in arrays:
+        if not isinstance(x, DeviceArray) or len(x.devices()) != 1:
+            raise ShardingError(f"{name} needs arrays of one device each, and got {x!r:.80}")
+        by_device[next(iter(x.devices()))] = x
+    if set(by_device) != sharding.device_set or len(arrays) != sharding.num_devices:
+        raise ShardingError(
+            f"{name} needs one array for each device of {sharding!r}, and got {len(arrays)} on "
+            f"devices {_listed(d.id for d in by_device)}"
+        )
+    kinds = {x.aval.dtype for x in arrays}
+    if len(kinds) > 1 or (dtype is not None and dtypes.dtype(dtype) not in kinds):
+        raise ShardingError(f"{name} got arrays of dtypes {_listed(kinds)}")
+    want = sharding.shard_shape(shape)
+    for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):
+        _check_part(name, index, by_device[device], want)
+        if by_device[device].is_deleted():
+            raise DeletedArrayError(f"{name} got an array that had been deleted or donated")
+    aval = arrays[0].aval.update(shape=shape)
+    return _made(aval, sharding, [xla.parts(by_device[d].buffer)[0] for d in sharding.devices])
+
+
+def _check_sharding(caller: str, sharding: Any) -> None:
+    if not isinstance(sharding, Sharding):
+        raise ArgumentError(
+            f"{caller} needs a sharding, and got {sharding!r:.80}",
+            hint="pass NamedSharding(mesh, P(...)) or SingleDeviceSharding(device)",
+        )
+
+
+def _check_part(caller: str, index: Index, part: Any, want: tuple[int, ...]) -> None:
+    if part.shape != want:
+        raise ShardingError(
+            f"{caller}: the part {index} must have the shape {want}, and has {part.shape}"
+        )
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(sorted(map(str, values)))

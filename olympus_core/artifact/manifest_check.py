@@ -1,0 +1,168 @@
+"""The check of a bundle's manifest against the program inside.
+
+A manifest that is believed without it makes wrong answers: bytes of one dtype are read as another,
+rows as columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from olympus_core import xla
+from olympus_core.artifact.manifest import Argument, Result, Signature
+from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray, shaped
+from olympus_core.base.errors import ArtifactError
+from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.sharding import NamedSharding, Sharding
+
+__all__ = ["AnyExecutable", "check_executable", "check_program", "check_shardings"]
+
+_Arrays = Sequence[Argument | Result]
+AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
+
+
+def check_program(signature: Signature, content: bytes, num_devices: int = 1) -> None:
+    """Compare a signature, and a number of devices, with a portable StableHLO program.
+
+    Raises:
+      ArtifactError: when they differ in number, shape, dtype or donation, or the program cannot
+        be read or is for another number of devices.
+    """
+    entry = mlir.read_entry(content)
+    for kind, arrays, found in (
+        ("argument", signature.arguments, entry.arguments),
+        ("result", signature.results, entry.results),
+    ):
+        wanted = [mlir.tensor_type(_aval(each)) for each in arrays]
+        _compare(kind, "StableHLO", arrays, wanted, found)
+    for i, argument in enumerate(signature.arguments):
+        if argument.donated != (i in entry.donated):
+            _refuse_donation(argument.name, argument.donated, "StableHLO")
+    _check_devices(entry, num_devices)
+    if num_devices > 1 and _OLDER_SHARDINGS in content:
+        raise ArtifactError("its StableHLO has shardings of another kind than OLYMPUS writes")
+
+
+#: Operations that the compiler drops, or that end the process, when it partitions a program.
+_OLDER_SHARDINGS = b"mhlo.sharding"
+
+
+def _check_devices(entry: mlir.EntrySignature, num_devices: int) -> None:
+    """Compare the number of devices with a program's, and with that of each of its meshes."""
+    sizes = [entry.num_devices, *(math.prod(mesh) for mesh in entry.meshes)]
+    for size in sizes:
+        if size != num_devices:
+            raise ArtifactError(
+                f"its StableHLO is for {_count(size, 'device')}, and its manifest says "
+                f"{num_devices}"
+            )
+
+
+def check_shardings(
+    signature: Signature, stored: StoredShardings, executable: AnyExecutable, num_devices: int
+) -> None:
+    """Compare the shardings of arguments and results in a manifest with an executable's.
+
+    Raises:
+      ArtifactError: one differs, or the executable is not of several devices.
+    """
+    arguments, results = executable.shardings()
+    for found in (
+        _splits("argument", signature.arguments, stored.arguments, arguments, num_devices),
+        _splits("result", signature.results, stored.results, results, num_devices),
+    ):
+        for fault in found:
+            raise ArtifactError(f"its executable {fault}")
+
+
+def _splits(
+    kind: str,
+    arrays: _Arrays,
+    stored: Sequence[StoredSharding | None],
+    found: Sequence[object] | None,
+    num_devices: int,
+) -> Iterator[str]:
+    """Yield the differences between an executable's shardings and the stored ones."""
+    if not arrays:
+        return
+    if found is None or len(found) < len(arrays):
+        count = _count(len(found or ()), kind)
+        yield f"has shardings of {count}, and its manifest says {len(arrays)}"
+        return
+    for array, want, got in zip(arrays, stored, found, strict=False):
+        rank = len(array.shape)
+        if want is not None and xla.tiling_of(got, rank, num_devices) != tiling(want, rank):
+            says = want.spec if isinstance(want, NamedSharding) else f"{want.counts} parts"
+            yield f"splits the {kind} {array.name!r} otherwise than its manifest says, {says}"
+
+
+def check_executable(
+    signature: Signature,
+    executable: AnyExecutable,
+    shardings: tuple[Sequence[Sharding], Sequence[Sharding]] | None = None,
+) -> None:
+    """Compare a signature with the types of an executable.
+
+    `shardings` are those of arguments and results of a program of several devices: each device has
+    a part of every array.
+
+    Raises:
+      ArtifactError: they differ in number, shape, dtype or the memory of donated arguments.
+    """
+    types = executable.types()
+    arguments, results = shardings or (None, None)
+    for kind, arrays, found, split in (
+        ("argument", list[Argument | Result](signature.arguments), types.arguments, arguments),
+        ("result", list[Argument | Result](signature.results), types.results, results),
+    ):
+        shapes = [each.shape for each in arrays]
+        if split is not None:
+            shapes = [s.shard_shape(x) for s, x in zip(split, shapes, strict=True)]
+        wanted = [(_aval(a).dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
+        _compare(kind, "executable", arrays, wanted, found)
+    shared = executable.memory().alias_size_in_bytes or 0
+    if shared and not any(argument.donated for argument in signature.arguments):
+        raise ArtifactError(
+            "its executable writes results over its arguments, and its manifest says that no "
+            "argument is donated"
+        )
+
+
+def _aval(array: Argument | Result) -> ShapedArray:
+    return shaped(array.shape, dtypes.dtype(array.dtype))
+
+
+def _compare(
+    kind: str, where: str, arrays: _Arrays, wanted: Sequence[object], found: Sequence[object]
+) -> None:
+    if len(wanted) != len(found):
+        raise ArtifactError(
+            f"its {where} has {_count(len(found), kind)}, and its manifest says {len(wanted)}"
+        )
+    for array, want, got in zip(arrays, wanted, found, strict=True):
+        if want != got:
+            raise ArtifactError(
+                f"its {where} has the {kind} {array.name!r} as {_text(got)}, and its manifest "
+                f"says {_text(want)}"
+            )
+
+
+def _count(number: int, kind: str) -> str:
+    return f"{number} {kind}" if number == 1 else f"{number} {kind}s"
+
+
+def _text(type_: object) -> str:
+    if isinstance(type_, tuple):
+        dtype, shape = type_
+        return f"{dtype}[{','.join(map(str, shape))}]"
+    return str(type_)
+
+
+def _refuse_donation(name: str, is_donated: bool, where: str) -> None:
+    is_, says = ("is not", "is") if is_donated else ("is", "is not")
+    raise ArtifactError(
+        f"in its {where} the argument {name!r} {is_} donated, and its manifest says that it {says}"
+    )

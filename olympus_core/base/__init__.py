@@ -1,0 +1,1 @@
+"""Errors, versions, thread-local switches, source locations, pytrees, dtypes and avals."""

@@ -1,0 +1,307 @@
+"""Abstract values: the facts on an array that are known before it has data.
+
+A `ShapedArray` has a shape, a dtype and a weak type.  They are interned: equality is identity, so
+an aval hashes as fast as any object and serves as a key in every cache.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from olympus_core.base import dtypes
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from olympus_core.ir.typing import DTypeLike, ShapeLike
+
+__all__ = [
+    "ShapeDtypeStruct",
+    "ShapedArray",
+    "get_aval",
+    "register_aval",
+    "shape_of",
+    "shaped",
+    "value_text",
+]
+
+Shape = tuple[int, ...]
+
+
+class ShapedArray:
+    """The type of an array in the IR: shape, dtype, and True if the dtype is weak.
+
+    In the body of a `shard_map` it also has the axes `vma`, along which devices may have different
+    values.  Each combination has one object.  The class takes shapes and dtypes in the forms that
+    users write; `shaped` takes canonical ones.
+
+    >>> ShapedArray((2, 3), "float32")
+    ShapedArray(float32[2,3])
+    """
+
+    __slots__ = ("dtype", "ndim", "shape", "size", "vma", "weak_type")
+    _interned: ClassVar[dict[tuple[Any, ...], ShapedArray]] = {}
+    shape: Shape
+    dtype: dtypes.DType
+    weak_type: bool
+    vma: frozenset[Any]
+    ndim: int
+    size: int
+
+    def __new__(cls, shape: ShapeLike, dtype: DTypeLike, weak_type: bool = False) -> ShapedArray:
+        """Return the type; raise ShapeError and DTypeError for an invalid shape or dtype."""
+        return shaped(canonical_shape(shape), dtypes.canonicalize(dtype), bool(weak_type))
+
+    @classmethod
+    def _made(
+        cls, shape: Shape, dtype: dtypes.DType, weak_type: bool, vma: frozenset[Any]
+    ) -> ShapedArray:
+        made = object.__new__(cls)
+        made.shape, made.dtype, made.weak_type, made.vma = shape, dtype, weak_type, vma
+        made.ndim, made.size = len(shape), math.prod(shape)
+        return made
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.long_name()}{weak})"
+
+    def __str__(self) -> str:
+        return self.long_name()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return shaped, (self.shape, self.dtype, self.weak_type, self.vma)
+
+    def short_name(self) -> str:
+        """Return the type as the IR prints it: `f32[8,128]`."""
+        name = f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return name + self._varying() if self.vma else name
+
+    def long_name(self) -> str:
+        """Return the type as messages to the user have it: `float32[8,128]`."""
+        name = f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return name + self._varying() if self.vma else name
+
+    def _varying(self) -> str:
+        return f"{{V:{','.join(sorted(map(str, self.vma)))}}}"
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """Return the text of shape and dtype: `float32[8,128]`, or `f32[8,128]`."""
+        return self.short_name() if short_dtypes else self.long_name()
+
+    def strip_weak_type(self) -> ShapedArray:
+        """Return the same type, not weak."""
+        return self.strip_weak()
+
+    def strip_weak(self) -> ShapedArray:
+        """Return the same type, not weak."""
+        return shaped(self.shape, self.dtype, False, self.vma) if self.weak_type else self
+
+    def update(
+        self,
+        shape: Shape | None = None,
+        dtype: dtypes.DType | None = None,
+        weak_type: bool | None = None,
+        vma: frozenset[Any] | None = None,
+    ) -> ShapedArray:
+        """Return the same type with some fields replaced."""
+        return shaped(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+            self.vma if vma is None else vma,
+        )
+
+
+#: the axes of a value that is the same on all devices, or of a program without a `shard_map`
+_SAME: frozenset[Any] = frozenset()
+
+
+def shaped(
+    shape: Shape, dtype: dtypes.DType, weak_type: bool = False, vma: frozenset[Any] = _SAME
+) -> ShapedArray:
+    """Return the aval of a shape (a tuple of ints), a canonical dtype, weak type, and `vma`."""
+    key = (shape, dtype, weak_type, vma)
+    aval = ShapedArray._interned.get(key)
+    if aval is None:
+        made = ShapedArray._made(shape, dtype, weak_type, vma)
+        aval = ShapedArray._interned.setdefault(key, made)
+    return aval
+
+
+def as_sequence(x: Any) -> Any:
+    """Return an int, or an array without dimensions, in a tuple; a sequence unchanged."""
+    single = x.__class__ not in (tuple, list) and hasattr(x, "__index__")
+    return (x,) if single and not getattr(x, "shape", ()) else x
+
+
+def canonical_shape(shape: Any, what: str = "shape") -> Shape:
+    """Return `shape` (an int, a sequence or a vector of ints) as a tuple of Python ints >= 0.
+
+    Raises ShapeError, naming `what`, for anything else.
+    """
+    try:
+        result: Shape = tuple(map(operator.index, as_sequence(shape)))
+    except TypeError as error:
+        raise ShapeError(
+            f"{what} must be an int or a sequence of ints, and is {value_text(shape)}",
+            hint=getattr(error, "hint", None),  # the hint for a traced array as a size
+            location=getattr(error, "location", None),
+        ) from None
+    if result and min(result) < 0:
+        raise ShapeError(f"{what} must have no negative dimension, and is {result}")
+    return result
+
+
+class ShapeDtypeStruct:
+    """A description of an array: its shape, dtype and sharding, without data.
+
+    A program is lowered for `sharding`; without it the program chooses.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+
+    def __init__(
+        self,
+        shape: ShapeLike,
+        dtype: DTypeLike,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+    ) -> None:
+        if dtype is None:
+            raise DTypeError("ShapeDtypeStruct needs a dtype, and got None")
+        self.shape = canonical_shape(shape)
+        self.dtype = dtypes.dtype(dtype)
+        self.weak_type = weak_type
+        if sharding is not None and not hasattr(sharding, "check_shape"):
+            raise ArgumentError(
+                f"ShapeDtypeStruct needs a sharding or None, and got {sharding!r:.80}"
+            )
+        if sharding is not None:
+            sharding.check_shape(self.shape, "a ShapeDtypeStruct")
+        self.sharding = sharding
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an object without dimensions")
+        return self.shape[0]
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.weak_type, self.sharding
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        where = "" if self.sharding is None else f", sharding={self.sharding}"
+        dtype = dtypes.long_name(self.dtype)
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype}{where}{weak})"
+
+
+# The number of parts of a tuple or list that a message shows.
+_SHOWN_PARTS = 8
+_rules: dict[type, Callable[[Any], ShapedArray]] = {}
+
+
+def register_aval(cls: type, rule: Callable[[Any], ShapedArray]) -> None:
+    """Register the function that returns the aval of an instance of `cls`, a class of arrays."""
+    _rules[cls] = rule
+
+
+def get_aval(x: Any) -> ShapedArray:
+    """Return the aval of an array, tracer, NumPy value, Python scalar, or object like an aval.
+
+    Raises DTypeError for a value that cannot be an array.
+    """
+    rule = _rules.get(x.__class__)
+    if rule is not None:
+        return rule(x)
+    for cls in type(x).__mro__[1:]:
+        if cls in _rules:
+            refuse_masked(x)
+            rule = _rules[type(x)] = _rules[cls]  # the next lookup is direct
+            return rule(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        dtype = dtypes.canonicalize(x.dtype)
+        return shaped(canonical_shape(x.shape), dtype, bool(getattr(x, "weak_type", False)))
+    if hasattr(x, "__jax_array__"):
+        return get_aval(x.__jax_array__())
+    raise DTypeError(f"a value of type {type(x).__name__} is not an array: {x!r:.80}")
+
+
+def value_text(x: Any) -> str:
+    """Return the text of a value for messages: an array's type, the class and repr of others.
+
+    The text of a traced array is `a traced array f32[4]`.
+
+    >>> value_text("3e-4"), value_text((2, 3))
+    ("a str '3e-4'", '(2, 3)')
+    """
+    if isinstance(x, bool | int | float | complex) or x is None:
+        return f"{x!r:.80}"
+    if x.__class__ in (tuple, list):
+        parts = ", ".join(map(value_text, x[:_SHOWN_PARTS]))
+        text = parts + (", ..." if len(x) > _SHOWN_PARTS else "")
+        return f"[{text}]" if x.__class__ is list else f"({text}{',' if len(x) == 1 else ''})"
+    if isinstance(aval := getattr(x, "aval", None), ShapedArray):
+        return f"{'a traced' if hasattr(x, 'owner') else 'an'} array {aval.short_name()}"
+    if isinstance(x, np.ndarray):
+        return f"a NumPy array {x.dtype.name}[{','.join(map(str, x.shape))}]"
+    name = type(x).__name__
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    return f"{article} {name} {x!r:.80}"
+
+
+def refuse_masked(x: Any) -> None:
+    """Raise ArgumentError for a masked array of NumPy: its mask would be lost."""
+    if isinstance(x, np.ndarray) and hasattr(x, "filled"):
+        raise ArgumentError(
+            "a masked array of NumPy is not an array here: its mask would be lost",
+            hint="pass x.filled(value), or the arrays x.data and x.mask",
+        )
+
+
+def shape_of(x: Any) -> Shape:
+    """Return the shape of an array or scalar, without converting it."""
+    shape = getattr(x, "shape", None)
+    if isinstance(shape, tuple):
+        return shape
+    return shape_of(x.__jax_array__()) if hasattr(x, "__jax_array__") else np.shape(x)
+
+
+def _numpy_aval(x: Any) -> ShapedArray:
+    return shaped(x.shape, dtypes.canonicalize(x.dtype))
+
+
+def _scalar_rule(scalar: type) -> Callable[[Any], ShapedArray]:
+    def rule(x: Any) -> ShapedArray:
+        return shaped((), dtypes.scalar_dtype(scalar), scalar is not bool)
+
+    return rule
+
+
+for _cls in (bool, int, float, complex):
+    register_aval(_cls, _scalar_rule(_cls))
+register_aval(np.ndarray, _numpy_aval)
+register_aval(np.generic, _numpy_aval)

@@ -1,0 +1,292 @@
+"""The thread-local context of running code: the switches and other values of a thread.
+
+Each is declared once, as an attribute of `Context`, with its type, its default, and its effect on
+traced programs.  The keys of the caches of traced programs are derived from these
+declarations.
+"""
+
+import contextlib
+import operator
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, TypeVar, get_args
+
+from olympus_core.base.errors import ArgumentError
+
+__all__ = [
+    "SWITCHES",
+    "Context",
+    "check_tracer_leaks",
+    "checked",
+    "checking_leaks",
+    "debug_infs",
+    "debug_nans",
+    "disable_jit",
+    "disable_x64",
+    "enable_checks",
+    "enable_x64",
+    "enter_mesh",
+    "include_full_tracebacks_in_locations",
+    "leave_mesh",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "set_process",
+    "state",
+    "surroundings",
+    "switched",
+]
+
+_T = TypeVar("_T")
+
+
+class _Mark:
+    """The declaration of a value of the context."""
+
+    def __init__(self, traced: bool, switch: bool) -> None:
+        self.traced = traced
+        self.switch = switch
+
+
+#: A switch of the user on which traced programs depend.
+TracedSwitch = Annotated[_T, _Mark(traced=True, switch=True)]
+#: A switch on which no program depends.
+Switch = Annotated[_T, _Mark(traced=False, switch=True)]
+#: A value that OLYMPUS sets while code runs, and on which traced programs depend.
+TracedValue = Annotated[_T, _Mark(traced=True, switch=False)]
+#: A value that OLYMPUS sets, and on which no program depends.
+Value = Annotated[_T, _Mark(traced=False, switch=False)]
+
+
+def _switched_on(variable: str) -> bool:
+    text = os.environ.get(variable, "").lower()
+    if text not in ("", "0", "false", "no", "1", "true", "yes"):
+        warnings.warn(f"{variable} is 0 or 1, and not {text!r}, which is taken for 0", stacklevel=2)
+    return text in ("1", "true", "yes")
+
+
+class Context(threading.local):
+    """A thread's values; the attributes of the class are the process's defaults."""
+
+    check_tracer_leaks: Switch[bool] = False
+    debug_infs: Switch[bool] = False
+    debug_nans: Switch[bool] = False
+    default_matmul_precision: TracedSwitch[Any] = None  # a parameter `precision` of contractions
+    disable_jit: TracedSwitch[bool] = False
+    enable_checks: Switch[bool] = False
+    enable_x64: TracedSwitch[bool] = _switched_on("OLYMPUS_ENABLE_X64")
+    include_full_tracebacks_in_locations: TracedSwitch[bool] = False
+    log_compiles: Switch[bool] = False
+    numpy_dtype_promotion: TracedSwitch[str] = "standard"
+    numpy_rank_promotion: TracedSwitch[str] = "allow"
+
+    #: the interpreter that primitives bind to; `eager` sets the process's
+    trace: Value[Any]
+    #: the names and sizes of the named axes, outermost first
+    axes: TracedValue[tuple[tuple[Any, int], ...]] = ()
+    #: the mesh of PartitionSpecs that are given without one
+    mesh: TracedValue[Any] = None
+    #: the contexts that set the mesh, innermost last, each with the mesh before it
+    mesh_contexts: Value[tuple[tuple[Any, Any], ...]] = ()
+    #: the checked axes of a `shard_map` along which values may vary without a record in their types
+    unrecorded_axes: TracedValue[frozenset[Any]] = frozenset()
+    #: the axes of a `shard_map` along which cotangents are parts that are summed later
+    parted: Value[frozenset[Any]] = frozenset()
+    #: the name scope: "outer/inner"
+    scope: TracedValue[str] = ""
+    #: the `Source` of operations, in place of the user's line
+    source: TracedValue[Any] = None
+
+
+_MARKS: dict[str, _Mark] = {
+    name: get_args(declared)[1] for name, declared in Context.__annotations__.items()
+}
+
+#: the switches, by name
+SWITCHES = tuple(name for name, mark in _MARKS.items() if mark.switch)
+
+state = Context()
+
+_surroundings: Callable[[Context], tuple[Any, ...]] = operator.attrgetter(
+    *[name for name, mark in _MARKS.items() if mark.traced]
+)
+
+
+def surroundings() -> tuple[Any, ...]:
+    """Return all values, besides a function and its arguments' types, that staging depends on."""
+    return _surroundings(state)
+
+
+#: the switches with names for values; the others, except the precision, are True or False
+_CHOICES = {
+    "numpy_dtype_promotion": ("standard", "strict"),
+    "numpy_rank_promotion": ("allow", "warn", "raise"),
+}
+_UNSET: Any = object()
+
+
+def checked(name: str, value: Any) -> Any:
+    """Return a switch's value as it is stored; raise ArgumentError for an invalid one."""
+    choices = _CHOICES.get(name)
+    if choices is None:
+        if value not in (True, False):
+            raise ArgumentError(f"{name} is True or False, not {value!r:.60}")
+        return bool(value)
+    if value not in choices:
+        raise ArgumentError(f"{name} is {' or '.join(map(repr, choices))}, not {value!r:.60}")
+    return value
+
+
+def set_process(name: str, value: Any) -> None:
+    """Set a switch for every thread that is not in a context that sets it."""
+    setattr(Context, name, value)
+
+
+@contextlib.contextmanager
+def switched(name: str, value: Any) -> Iterator[None]:
+    """Within the context, set a switch to a value, which is checked, in this thread."""
+    old = vars(state).get(name, _UNSET)
+    setattr(state, name, value)
+    try:
+        yield
+    finally:
+        if old is _UNSET:
+            delattr(state, name)
+        else:
+            setattr(state, name, old)
+
+
+def enter_mesh(owner: object, mesh: Any, before: Any) -> None:
+    """Set the mesh until `leave_mesh(owner)`, which restores the previous one."""
+    state.mesh_contexts = (*state.mesh_contexts, (owner, before))
+    state.mesh = mesh
+
+
+def leave_mesh(owner: object) -> bool:
+    """Leave the innermost context of `owner`; return True if it had one.
+
+    A context that is left before an inner one, such as in a generator, does not change the mesh.
+    """
+    contexts = state.mesh_contexts
+    place = next((i for i in reversed(range(len(contexts))) if contexts[i][0] is owner), None)
+    if place is None:
+        return False
+    before, inner = contexts[place][1], contexts[place + 1 :]
+    if inner:
+        inner = ((inner[0][0], before), *inner[1:])
+    else:
+        state.mesh = before
+    state.mesh_contexts = (*contexts[:place], *inner)
+    return True
+
+
+def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, keep 64-bit dtypes (or, with False, narrow them).
+
+    The process's default comes from the environment variable OLYMPUS_ENABLE_X64 (0 or 1).
+
+    >>> with enable_x64():
+    ...     x = numpy.arange(3.0)  # of dtype float64
+    """
+    return switched("enable_x64", checked("enable_x64", new_val))
+
+
+def disable_x64() -> contextlib.AbstractContextManager[None]:
+    """Within the context, narrow 64-bit dtypes, as `enable_x64(False)` does."""
+    return enable_x64(False)
+
+
+def numpy_dtype_promotion(new_val: str) -> contextlib.AbstractContextManager[None]:
+    """Within the context, promote by "standard" rules, or raise for mixed dtypes with "strict".
+
+    Raises ArgumentError (a ValueError) for another value.
+    """
+    return switched("numpy_dtype_promotion", checked("numpy_dtype_promotion", new_val))
+
+
+def numpy_rank_promotion(new_val: str) -> contextlib.AbstractContextManager[None]:
+    """Within the context, select the treatment of operands of different ranks above 0.
+
+    "allow" broadcasts them, as NumPy does; "warn" also warns; "raise" raises ShapeError.  Raises
+    ArgumentError (a ValueError) for another value.
+
+    >>> with numpy_rank_promotion("raise"):
+    ...     ones((2, 3)) + ones(3)
+    """
+    return switched("numpy_rank_promotion", checked("numpy_rank_promotion", new_val))
+
+
+def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, run functions as plain Python.
+
+    `jit` calls its function, and `scan`, `cond`, `switch`, `while_loop`, `fori_loop` and `map`
+    run as Python loops and conditionals on concrete values, so that prints and breakpoints in
+    them see arrays.
+
+    >>> with disable_jit():
+    ...     f(x)
+    """
+    return switched("disable_jit", checked("disable_jit", disable))
+
+
+def debug_nans(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, raise NaNError for the first operation that returns a NaN.
+
+    Results of operations and of `jit` are checked when they are computed, which waits for them.  A
+    `jit` with a NaN in its result is run again operation by operation; the error names the
+    operation and its source line.
+
+    >>> with debug_nans():
+    ...     log(-1.0)
+    """
+    return switched("debug_nans", checked("debug_nans", enable))
+
+
+def debug_infs(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, raise NaNError for the first operation that returns an infinity.
+
+    Otherwise like `debug_nans`.
+    """
+    return switched("debug_infs", checked("debug_infs", enable))
+
+
+def include_full_tracebacks_in_locations(
+    enable: bool = True,
+) -> contextlib.AbstractContextManager[None]:
+    """Within the context, record the calls that lead to each operation, for `Cost.by_stack`.
+
+    Tracing takes about a third longer.  Programs, their StableHLO and their keys do not change.
+
+    >>> with include_full_tracebacks_in_locations():
+    ...     lowered = jit(f).lower(x)
+    """
+    name = "include_full_tracebacks_in_locations"
+    return switched(name, checked(name, enable))
+
+
+def enable_checks(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, check each program that is traced, as a test of OLYMPUS itself.
+
+    Raises InternalError if a program is not well formed or not correctly typed.
+    """
+    return switched("enable_checks", checked("enable_checks", enable))
+
+
+def check_tracer_leaks(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, raise LeakedTracerError if a traced value outlives its function.
+
+    The check runs after each traced function, and is slow.
+    """
+    return switched("check_tracer_leaks", checked("check_tracer_leaks", enable))
+
+
+def checking_leaks() -> contextlib.AbstractContextManager[None]:
+    """Within the context, check for leaks, as `check_tracer_leaks()` does."""
+    return check_tracer_leaks()
+
+
+def log_compiles(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Within the context, log each compilation as a warning of the logger "olympus"."""
+    return switched("log_compiles", checked("log_compiles", enable))

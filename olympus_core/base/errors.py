@@ -1,0 +1,230 @@
+"""The errors that OLYMPUS raises on purpose, with their exit codes on the command line.
+
+They are raised anywhere in the core or the command line, and printed in one place.  If Python
+has a class that users of array programs expect (`TypeError`, `ValueError`, `IndexError`), the class
+here derives from it too.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArgumentError",
+    "ArtifactError",
+    "BackendError",
+    "CompileError",
+    "ConcretizationError",
+    "ConfigError",
+    "DTypeError",
+    "DeletedArrayError",
+    "EntryError",
+    "ExchangeError",
+    "FrozenError",
+    "GateError",
+    "IndexingError",
+    "InternalError",
+    "KeyReuseError",
+    "LeakedTracerError",
+    "LoweringError",
+    "MachineError",
+    "MissingRuleError",
+    "NaNError",
+    "NonConcreteBooleanIndexError",
+    "OlympusError",
+    "OlympusWarning",
+    "RangeError",
+    "ShapeError",
+    "ShardingError",
+    "SignatureError",
+    "SpecError",
+    "TraceError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TransformError",
+    "TreeError",
+    "TypePromotionError",
+    "UnboundAxisError",
+    "UsageError",
+]
+
+
+class OlympusError(Exception):
+    """The base of every error raised on purpose; `hint` is one line with a remedy."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class OlympusWarning(UserWarning):
+    """The class of OLYMPUS's warnings."""
+
+
+class GateError(OlympusError):
+    """Raised when a check, comparison, diff or bench gate fails."""
+
+    exit_code = 1
+
+
+class UsageError(OlympusError):
+    """Raised when an option, a spec or an entry is wrong."""
+
+    exit_code = 2
+
+
+class EntryError(UsageError):
+    """Raised when the module or function that an entry names cannot be found or imported."""
+
+
+class DeletedArrayError(UsageError, RuntimeError):
+    """Raised when an array is used whose buffer was deleted, or donated to a program."""
+
+
+class SpecError(UsageError):
+    """Raised when `olympus.toml` or the text of a shape or a static is wrong."""
+
+
+class TraceError(OlympusError):
+    """Raised when a function fails while it is traced; `location` is the user's "file:line"."""
+
+    exit_code = 3
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, location: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.location = location
+
+
+class ConcretizationError(TraceError, TypeError):
+    """Raised when Python needs the value of a traced array, which has none yet."""
+
+
+class TracerBoolConversionError(ConcretizationError):
+    """Raised when Python needs the truth value of a traced array, as `if` and `while` do."""
+
+
+class TracerIntegerConversionError(ConcretizationError):
+    """Raised when Python needs a traced array as an integer, as `range` and lists do."""
+
+
+class TracerArrayConversionError(ConcretizationError):
+    """Raised when NumPy needs the values of a traced array."""
+
+
+class LeakedTracerError(TraceError, TypeError):
+    """Raised when a traced value is used after the end of the transformation that created it."""
+
+
+class ShapeError(TraceError, TypeError, ValueError):
+    """Raised when the shapes of an operation's operands do not match."""
+
+
+class DTypeError(TraceError, TypeError):
+    """Raised when an operation or a program does not support a dtype."""
+
+
+class TypePromotionError(DTypeError, ValueError):
+    """Raised when dtypes have no implicit promotion, or strict promotion forbids it."""
+
+
+class RangeError(DTypeError, OverflowError):
+    """Raised when a Python integer is out of range of its dtype."""
+
+
+class ArgumentError(TraceError, TypeError, ValueError):
+    """Raised when a function of the library gets an invalid option or value."""
+
+
+class ShardingError(ArgumentError):
+    """Raised when an array, a mesh and a sharding do not match, or devices differ."""
+
+
+class ExchangeError(TraceError, BufferError):
+    """Raised when an array cannot be exchanged with another library in the requested way."""
+
+
+class IndexingError(TraceError, IndexError, TypeError):
+    """Raised when an index has an unsupported type or rank, or is out of bounds."""
+
+
+class NonConcreteBooleanIndexError(IndexingError):
+    """Raised when an array is indexed by a traced mask, which determines the result's shape."""
+
+
+class KeyReuseError(TraceError, TypeError):
+    """The error for reuse of a random key: OLYMPUS does not check this, and never raises it."""
+
+
+class ConfigError(UsageError, AttributeError):
+    """Raised for an option of `config` that is neither JAX's nor OLYMPUS's own."""
+
+
+class TreeError(TraceError, TypeError, ValueError):
+    """Raised when a value cannot be a tree, or a tree does not have the required structure."""
+
+
+class TransformError(TraceError, TypeError, ValueError):
+    """Raised when a transformation does not apply to its function or arguments."""
+
+
+class UnboundAxisError(TransformError, NameError):
+    """Raised when a collective names an axis that no transformation around it maps."""
+
+
+class NaNError(TraceError, FloatingPointError):
+    """Raised when an operation returns a NaN, or an infinity, while `debug_nans` checks for it."""
+
+
+class LoweringError(TraceError):
+    """Raised when a traced program has no form in StableHLO for the target."""
+
+
+class MachineError(OlympusError, RuntimeError):
+    """The base of the errors of compilers, runtimes and devices."""
+
+
+class CompileError(MachineError):
+    """Raised when the compiler fails, is killed, or runs out of its time or memory."""
+
+    exit_code = 4
+
+
+class ArtifactError(OlympusError):
+    """Raised when an artifact is damaged, foreign, or does not match this host."""
+
+    exit_code = 5
+
+
+class BackendError(MachineError):
+    """Raised when a backend or a device is not available; the message names a remedy."""
+
+    exit_code = 6
+
+
+class FrozenError(OlympusError):
+    """Raised when `--frozen` is given and something would have to be built."""
+
+    exit_code = 7
+
+
+class InternalError(OlympusError):
+    """Raised when OLYMPUS detects a violation of its own rules: a defect to report."""
+
+
+class MissingRuleError(InternalError):
+    """Raised when a primitive lacks a rule; the message names the method to write."""
+
+
+class SignatureError(UsageError, TypeError):
+    """Raised when a function or a compiled program is called with invalid arguments."""
+
+
+# Tracebacks name errors by the module that users import them from.
+for _name in __all__:
+    globals()[_name].__module__ = "olympus.errors"
+del _name
+# Users, their tests and doctests know this one as Python's own TypeError, so it has that name.
+SignatureError.__module__, SignatureError.__qualname__ = "builtins", "TypeError"

@@ -1,0 +1,324 @@
+"""Pytrees: nested containers of leaves, flattened and rebuilt by jaxlib's C++ registry.
+
+Containers are tuples, lists, dicts, named tuples, None and registered classes; a `PyTreeDef`
+rebuilds one from its leaves.  The registry is OLYMPUS's own, so registering a class here touches no
+other framework in the process.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from olympus_core.base import quiet  # isort: skip
+from jaxlib._jax import pytree as _pytree
+
+from olympus_core.base.errors import TransformError, TreeError
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "PyTreeDef",
+    "SequenceKey",
+    "flatten",
+    "flatten_up_to",
+    "flatten_with_path",
+    "is_registered",
+    "keystr",
+    "leaves",
+    "map",
+    "prefix_leaves",
+    "quiet",
+    "register_dataclass",
+    "register_node",
+    "registry",
+    "structure",
+    "treedef_tuple",
+    "unflatten",
+]
+
+if TYPE_CHECKING:
+
+    class PyTreeDef(Protocol):
+        """The structure of a tree, without its leaves."""
+
+        num_leaves: int
+        num_nodes: int
+
+        def unflatten(self, leaves: Iterable[Any], /) -> Any: ...
+        def flatten_up_to(self, tree: Any, /) -> list[Any]: ...
+        def children(self) -> list[PyTreeDef]: ...
+        def node_data(self) -> tuple[type, Any] | None: ...
+        def compose(self, inner: PyTreeDef, /) -> PyTreeDef: ...
+        def walk(self, *args: Any) -> Any: ...
+
+else:
+    PyTreeDef = _pytree.PyTreeDef
+SequenceKey = _pytree.SequenceKey
+DictKey = _pytree.DictKey
+GetAttrKey = _pytree.GetAttrKey
+FlattenedIndexKey = _pytree.FlattenedIndexKey
+
+KeyEntry = Any  # one of the key classes above, or a registered class's own hashable
+KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool] | None
+_T = TypeVar("_T")
+_Class = TypeVar("_Class", bound=type)
+
+registry = _pytree.PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
+# the name for pickling: a structure is pickled with a reference to its registry
+registry.__module__, registry.__name__ = __name__, "registry"
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """Return the leaves of `tree`, left to right (dicts by sorted key), and its structure.
+
+    Raises TreeError for a dict whose keys cannot be sorted.
+
+    >>> flatten({"b": 1, "a": (2, None)})[0]
+    [2, 1]
+    """
+    try:
+        flat: tuple[list[Any], PyTreeDef] = registry.flatten(tree, is_leaf)
+    except ValueError as e:
+        _check_sorting(e)
+        raise
+    return flat
+
+
+def _check_sorting(error: ValueError) -> None:
+    """Raise the error for keys that cannot be sorted; ignore errors of a class's own functions."""
+    if str(error).startswith("Comparator raised exception"):
+        raise _unsorted(error.__cause__) from None
+
+
+def _unsorted(reason: BaseException | None) -> TreeError:
+    return TreeError(
+        f"a dict in a tree needs keys that can be sorted, and has others: {reason}",
+        hint="use keys of one type, or an OrderedDict, which keeps its own order",
+    )
+
+
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """Return the tree of structure `treedef` with `leaves`; raise TreeError for another number."""
+    values = list(leaves)
+    if len(values) != treedef.num_leaves:
+        raise TreeError(
+            f"the structure {treedef} needs {treedef.num_leaves} leaves, and got {len(values)}"
+        )
+    return treedef.unflatten(values)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """Return the leaves of `tree`."""
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """Return the structure of `tree`, without its leaves."""
+    return flatten(tree, is_leaf)[1]
+
+
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply `f` to the leaves of `tree`, together with the matching parts of each of `rest`.
+
+    Raises TreeError if a tree of `rest` does not have `tree` as a prefix.
+
+    >>> map(lambda x, y: x + y, {"a": 1}, {"a": 2})
+    {'a': 3}
+    """
+    first, treedef = flatten(tree, is_leaf)
+    others = [flatten_up_to(treedef, r) for r in rest]
+    return treedef.unflatten(f(*xs) for xs in zip(first, *others, strict=True))
+
+
+def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
+    """Return the parts of `tree` at the leaves of `treedef`; raise TreeError if it is no prefix."""
+    try:
+        return treedef.flatten_up_to(tree)
+    except ValueError as e:
+        _check_sorting(e)
+        raise TreeError(
+            f"a tree must begin with the structure of another, and does not: "
+            f"{str(e).splitlines()[0]:.200}\n"
+            f"  the structure: {treedef}\n  the tree's:    {structure(tree)}"
+        ) from None
+
+
+def flatten_with_path(
+    tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """Like `flatten`, each leaf with the path of keys that leads to it."""
+    predicate: Any = None
+    if is_leaf is not None:
+        leaf_test: Any = is_leaf
+        predicate = leaf_test if is_leaf_takes_path else lambda path, x: leaf_test(x)
+    flat: tuple[list[tuple[KeyPath, Any]], PyTreeDef]
+    try:
+        flat = registry.flatten_with_path(tree, predicate)
+    except ValueError as e:
+        _check_sorting(e)
+        raise
+    return flat
+
+
+def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
+    """Return a key path as text: `['a'][0].b`, or with `simple` and a separator, `a/0/b`."""
+    text = _simple_key if simple else str
+    return separator.join(text(key) for key in keys)
+
+
+def _simple_key(key: Any) -> str:
+    for name in ("key", "idx", "name"):
+        if hasattr(key, name):
+            return str(getattr(key, name))
+    return str(key)
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """Return the structure of a tuple whose parts have the given structures."""
+    joined: PyTreeDef = _pytree.treedef_tuple(registry, list(treedefs))
+    return joined
+
+
+def prefix_leaves(
+    asker: str, what: str, prefix: Any, full: Any, is_leaf: IsLeaf = None
+) -> list[Any]:
+    """Return one leaf of `prefix` for each leaf of `full`; each leaf of `prefix` covers a subtree.
+
+    Raises TransformError if `prefix`, the argument `what` of `asker`, is not a prefix of `full`.
+    """
+    result: list[Any] = []
+    values, treedef = flatten(prefix, is_leaf or (lambda x: x is None))
+    try:
+        subtrees = flatten_up_to(treedef, full)
+    except TreeError:
+        raise TransformError(
+            f"{asker}: {what} must be a tree prefix of what it applies to.\n"
+            f"  {what}: {prefix!r}\n  it applies to: {structure(full)}"
+        ) from None
+    for value, subtree in zip(values, subtrees, strict=True):
+        result.extend([value] * structure(subtree).num_leaves)
+    return result
+
+
+def register_node(
+    nodetype: type[_T],
+    flatten_func: Callable[[_T], tuple[Any, Hashable]],
+    unflatten_func: Callable[[Any, Any], _T],
+    flatten_with_keys_func: Callable[[_T], tuple[Any, Hashable]] | None = None,
+) -> None:
+    """Make `nodetype` a container: `flatten_func` returns (children, static data), and the inverse.
+
+    A subclass of a built-in container may be registered, and a named tuple, whose fields are its
+    children until then.  Raises TreeError if the class is registered already.
+    """
+    with _new(nodetype):
+        registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    _registered.add(nodetype)
+
+
+#: the classes that `register_node` made containers; an unregistered named tuple is not in it
+_registered: weakref.WeakSet[type] = weakref.WeakSet()
+
+
+def is_registered(cls: type) -> bool:
+    """Return True if `register_node` made `cls` a container, flattened by its functions."""
+    return cls in _registered
+
+
+@contextlib.contextmanager
+def _new(cls: type) -> Iterator[None]:
+    """Return a context in which the registry raises an error for a class that is not new."""
+    try:
+        yield
+    except ValueError as e:
+        if not str(e).startswith("Duplicate"):
+            raise
+        raise TreeError(
+            f"a duplicate registration: {cls.__name__} is a container already"
+        ) from None
+
+
+def register_dataclass(
+    nodetype: _Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> _Class:
+    """Make a dataclass a container of its `data_fields`; `meta_fields` are static.
+
+    Without field lists, fields marked `metadata=dict(static=True)` are static, the others data.
+    Raises TreeError when fields are left out or are in both lists, for one list without the other,
+    for a class that is not a dataclass, and for one that is registered already.
+    """
+    if data_fields is None or meta_fields is None:
+        if data_fields is not None or meta_fields is not None:
+            raise TreeError("register_dataclass needs both data_fields and meta_fields, or neither")
+        if not dataclasses.is_dataclass(nodetype):
+            raise TreeError(
+                f"register_dataclass needs field lists: {nodetype!r} is not a dataclass"
+            )
+        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
+        meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
+        data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
+    elif dataclasses.is_dataclass(nodetype):
+        init = {f.name for f in dataclasses.fields(nodetype) if f.init} - set(drop_fields)
+        named = set(data_fields) | set(meta_fields)
+        if init != named:
+            raise TreeError(
+                f"register_dataclass({nodetype.__name__}): the field lists name {sorted(named)}, "
+                f"the class has {sorted(init)}"
+            )
+    both = set(data_fields) & set(meta_fields)
+    if both:
+        raise TreeError(f"register_dataclass: fields are data or static, and not both: {both}")
+    with _new(nodetype):
+        registry.register_dataclass_node(nodetype, list(data_fields), list(meta_fields))
+    return nodetype
+
+
+class Partial(functools.partial[Any]):
+    """A `functools.partial` that is a container: its bound arguments are leaves."""
+
+
+register_node(
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
+    lambda func, parts: Partial(func, *parts[0], **parts[1]),
+)
+
+register_node(
+    collections.OrderedDict,
+    lambda d: (tuple(d.values()), tuple(d.keys())),
+    lambda keys, values: collections.OrderedDict(zip(keys, values, strict=True)),
+    lambda d: (tuple((DictKey(k), v) for k, v in d.items()), tuple(d.keys())),
+)
+
+
+def _sorted_keys(d: dict[Any, Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(d))
+    except TypeError as e:
+        raise _unsorted(e) from None
+
+
+register_node(
+    collections.defaultdict,
+    lambda d: (tuple(d[k] for k in _sorted_keys(d)), (d.default_factory, _sorted_keys(d))),
+    lambda data, values: collections.defaultdict(data[0], zip(data[1], values, strict=True)),
+    lambda d: (
+        tuple((DictKey(k), d[k]) for k in _sorted_keys(d)),
+        (d.default_factory, _sorted_keys(d)),
+    ),
+)

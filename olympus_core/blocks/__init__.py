@@ -1,0 +1,1 @@
+"""Outlining of repeated blocks into functions that are compiled once."""

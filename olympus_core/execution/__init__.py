@@ -1,0 +1,1 @@
+"""Compilation of programs to executables, eager operations and sharded programs."""

@@ -1,0 +1,76 @@
+"""Errors of a call that name the arguments whose buffers the runtime refused.
+
+The runtime knows buffers, and a call knows the names of its arguments.  Nothing here runs before a
+call has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.base.errors import DeletedArrayError, UsageError
+
+__all__ = ["named_error"]
+
+_MOST_NAMES = 3  # that a message has
+
+
+def named_error(
+    error: UsageError,
+    function: str,
+    leaves: Sequence[Any],
+    names: Sequence[str],
+    donated: Collection[int],
+) -> UsageError:
+    """Return `error` with the names of the arguments it is about, or as it is for other errors.
+
+    `leaves` are the values of the flat arguments that are called `names`, and `donated` the indices
+    of those whose buffers the call takes.
+    """
+    buffers = [x.buffer if isinstance(x, DeviceArray) else None for x in leaves]
+    if xla.is_donated_twice(error):
+        return _donated_twice(function, buffers, names, donated) or error
+    if isinstance(error, DeletedArrayError):
+        return _deleted(function, buffers, names) or error
+    return error
+
+
+def _donated_twice(
+    function: str, buffers: Sequence[Any], names: Sequence[str], donated: Collection[int]
+) -> UsageError | None:
+    """Return the error for the first donated array that is another argument too."""
+    for i in sorted(donated):
+        if buffers[i] is None:
+            continue
+        same = [k for k, buffer in enumerate(buffers) if buffer is buffers[i]]
+        if len(same) > 1:
+            first, second = sorted((i, next(k for k in same if k != i)))
+            taken = [names[k] for k in (first, second) if k in donated]
+            which = f"{taken[0]} is donated" if len(taken) == 1 else "both are donated"
+            return xla.donated_twice(f" of '{function}', {names[first]} and {names[second]}", which)
+    return None
+
+
+def _deleted(
+    function: str, buffers: Sequence[Any], names: Sequence[str]
+) -> DeletedArrayError | None:
+    """Return the error for the arguments that were deleted before the call."""
+    gone = [
+        name
+        for name, buffer in zip(names, buffers, strict=True)
+        if buffer is not None and xla.is_deleted(buffer)
+    ]
+    if not gone:
+        return None
+    if len(gone) == 1:
+        told = f"argument {gone[0]} of '{function}' was passed after it had been"
+    else:
+        listed = ", ".join(gone[:_MOST_NAMES]) + (", ..." if len(gone) > _MOST_NAMES else "")
+        told = f"arguments {listed} of '{function}' were passed after they had been"
+    return DeletedArrayError(
+        f"{told} deleted or donated",
+        hint="pass the result of the call that it was donated to, or donate a copy: x.copy()",
+    )

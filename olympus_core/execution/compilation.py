@@ -1,0 +1,136 @@
+"""The path from a program to an executable, for the stages and for eager operations."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from olympus_core import xla
+from olympus_core.base.context import state
+from olympus_core.base.errors import OlympusWarning, UsageError
+from olympus_core.blocks.outline import Block, blocks, outline
+from olympus_core.execution.inspections import Inspected
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.effects import without_effects
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering import module as lowering
+from olympus_core.lowering.entry import EntryAttributes, aliases
+from olympus_core.placement.sharding import Sharding
+
+__all__ = [
+    "LoweredProgram",
+    "Repeats",
+    "checked_repeats",
+    "compile_lowered",
+    "entry_attributes",
+    "lower",
+]
+
+#: The modes of outlining repeated blocks: where it is a gain, or never.
+Repeats = Literal["auto", "off"]
+
+_logger = logging.getLogger("olympus")
+
+
+def entry_attributes(
+    name: str,
+    program: Olympuspr,
+    donated: frozenset[int] = frozenset(),
+    result_info: Sequence[str] = (),
+) -> EntryAttributes:
+    """Return the attributes of a program's entry function, with aliases for donated buffers."""
+    taken = aliases(donated, program.in_avals, program.out_avals)
+    return EntryAttributes(name, result_info, taken, donated)
+
+
+class LoweredProgram(NamedTuple):
+    """A module, and its source: a program, and the attributes of its entry function.
+
+    `blocks` are the program's blocks that the compiler does not inline. The program has no effects;
+    `inspecting` is the one with them, if there are any. `has_forms` is True if the module has
+    primitives in special forms for its target.
+    """
+
+    module: Any
+    program: Olympuspr
+    entry: EntryAttributes
+    blocks: tuple[Block, ...] = ()
+    inspecting: Olympuspr | None = None
+    has_forms: bool = False
+
+
+def lower(
+    program: Olympuspr, entry: EntryAttributes, target: xla.Target, repeats: Repeats = "auto"
+) -> LoweredProgram:
+    """Lower a program to a StableHLO module.
+
+    With `repeats` "auto", repeated blocks are outlined if that is a gain: on the CPU. A warning is
+    given if the installed jaxlib does not support it.
+
+    Raises LoweringError if the program has no form on the target, and UsageError if `repeats` is
+    neither "auto" nor "off".
+    """
+    platform = xla.platform_of(target)
+    found: tuple[Block, ...] = ()
+    inspecting = program if program.effects else None
+    if inspecting is not None:
+        program = simplify(without_effects(program))
+    if checked_repeats(repeats) == "auto" and platform == "cpu":
+        program, found = _with_blocks(program)
+    module, has_forms = lowering.lower_telling_forms(program, entry, platform)
+    return LoweredProgram(module, program, entry, found, inspecting, has_forms)
+
+
+def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:
+    outlined = outline(program)
+    found = blocks(outlined)
+    if not found or xla.keeps_calls():
+        return outlined, found
+    warnings.warn(
+        "the installed jaxlib does not keep the repeated blocks of a program as functions: it is "
+        "compiled without them, which takes longer",
+        OlympusWarning,
+        stacklevel=2,
+    )
+    return program, ()
+
+
+def checked_repeats(repeats: object) -> Repeats:
+    """Return the value, "auto" or "off"; raise UsageError for any other."""
+    if repeats == "auto":
+        return "auto"
+    if repeats == "off":
+        return "off"
+    raise UsageError(f'repeats is "auto" or "off", and got {repeats!r:.80}')
+
+
+def compile_lowered(
+    lowered: LoweredProgram,
+    target: xla.Target,
+    options: xla.Options | None = None,
+    grid: Sequence[xla.Device] | None = None,
+    like: Sequence[Sharding] = (),
+) -> Any:
+    """Compile a module, and log it if `log_compiles` is on.
+
+    `grid` are the devices of a program of several; by default the first of the target. If the
+    program inspects arrays, the user's functions are called after the compilation, also if it
+    failed. The shardings use the meshes of `like`, the program's own shardings.
+
+    Raises CompileError if the compiler fails, UsageError for an unknown option, BackendError if the
+    backend is not installed, and the errors of the user's functions.
+    """
+    start = time.perf_counter()
+    if lowered.inspecting is None:
+        made = xla.compile(lowered.module, target, options, grid)
+    else:
+        program = Inspected(lowered.module, lowered.inspecting, lowered.entry)
+        made = program.compiled(target, options, grid, like)
+    if state.log_compiles:
+        types = ", ".join(a.long_name() for a in lowered.program.in_avals)
+        took = time.perf_counter() - start
+        _logger.warning("compiled %s for (%s) in %.3f s", lowered.entry.name, types, took)
+    return made

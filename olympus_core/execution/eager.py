@@ -1,0 +1,254 @@
+"""Eager execution: the base trace, which compiles an operation when first seen and runs it.
+
+An operation on operands of known avals is compiled once a process, as a program of one equation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_array
+from olympus_core.arrays.sharded_array import ShardedArray
+from olympus_core.base import dtypes, source
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import state
+from olympus_core.base.errors import LeakedTracerError, NaNError, ShardingError
+from olympus_core.execution import compilation
+from olympus_core.execution.spmd import (
+    Placement,
+    ShardedProgram,
+    committed_sharding,
+    compile_sharded,
+    placement,
+)
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.ir.primitive import AtOnce, Primitive
+from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
+from olympus_core.ir.tracer import Tracer
+from olympus_core.lowering.entry import EntryAttributes, tell_unusable
+from olympus_core.placement.sharding import Sharding
+
+__all__ = [
+    "EagerTrace",
+    "check_values",
+    "clear_cache",
+    "ensure_compile_time_eval",
+]
+
+_CPU = xla.Target("cpu")
+_Shardings = tuple[Sharding | None, ...]
+
+
+class _Spread:
+    """A program of several devices, run on Buffers of the default device."""
+
+    def __init__(self, program: ShardedProgram) -> None:
+        self._program = program
+
+    def execute(self, buffers: list[xla.Buffer]) -> list[ShardedArray]:
+        """Return the results; put the arguments on the devices of the program."""
+        return self._program.run([*map(DeviceArray, self._program.in_avals, buffers)])
+
+
+#: The runner of an operation, the types of its results, and a constructor for each result.
+_Compiled = tuple[xla.Executable | _Spread, tuple[ShapedArray, ...], Callable[[Any, Any], Any]]
+
+
+def _as_it_is(_: ShapedArray, x: Any) -> Any:
+    return x
+
+
+def _at_once(
+    primitive: Primitive, avals: tuple[ShapedArray, ...], params: dict[str, Any]
+) -> tuple[AtOnce, tuple[ShapedArray, ...]]:
+    """Return the program of an eager operation, and the types of its results."""
+    out_avals = primitive.out_avals(avals, params)
+    made = primitive.at_once(params)
+    if made is None:
+        invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
+        eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
+        outs = primitive.result_shardings(params)
+        made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars), out_shardings=outs)
+    return made, out_avals
+
+
+def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
+    made, out_avals = _at_once(primitive, avals, dict(items))
+    entry = compilation.entry_attributes(made.name, made.program, made.donated)
+    tell_unusable(entry, avals)
+    where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
+    if where is not None:
+        return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
+    lowered = compilation.lower(made.program, entry, _CPU)
+    executable = compilation.compile_lowered(lowered, _CPU, dict(made.options))
+    return executable, out_avals, DeviceArray
+
+
+def _compile_on(
+    primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any, committed: _Shardings
+) -> ShardedProgram:
+    """Compile the operation for arrays of which some have an explicit sharding."""
+    made, _ = _at_once(primitive, avals, dict(items))
+    requested = made.in_shardings or (None,) * len(avals)
+    for i, (want, have) in enumerate(zip(requested, committed, strict=True)):
+        if want is None or have is None or want.is_equivalent_to(have, avals[i].ndim):
+            continue
+        raise ShardingError(
+            f"argument {i + 1} of '{primitive.spoken(dict(items))}', {avals[i].long_name()}, has "
+            f"{have.spoken()}, and in_shardings has {want.spoken()} for it",
+            hint="put it there with device_put",
+        )
+    ins = tuple(want or have for want, have in zip(requested, committed, strict=True))
+    made = made._replace(in_shardings=ins)
+    entry = compilation.entry_attributes(made.name, made.program, made.donated)
+    tell_unusable(entry, avals)
+    where = placement(primitive.spoken(dict(items)), made.program, ins, made.out_shardings)
+    assert where is not None
+    return _sharded(made, entry, where, committed)
+
+
+def _sharded(
+    made: AtOnce, entry: EntryAttributes, where: Placement, committed: _Shardings = ()
+) -> ShardedProgram:
+    if where.devices is None:
+        raise ShardingError(
+            f"'{made.name}' has shardings on a mesh without devices alone",
+            hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names)",
+        )
+    entry = entry._replace(in_shardings=made.in_shardings, out_shardings=made.out_shardings)
+    return compile_sharded(made.program, entry, where, committed, dict(made.options))
+
+
+_operation = functools.cache(_compile)
+#: programs come and go with the functions that they are traced from, and each holds its code
+_program = functools.lru_cache(maxsize=4096)(_compile)
+_on_devices = functools.lru_cache(maxsize=4096)(_compile_on)
+
+
+def clear_cache() -> None:
+    """Forget every operation and program compiled so far."""
+    for cache in (_operation, _program, _on_devices):
+        cache.cache_clear()
+
+
+class EagerTrace:
+    """The trace that executes each bound operation."""
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run the operation, compiled if it is new, and return device arrays."""
+        if primitive.inlined:
+            return primitive.run_in_place(args, params)
+        avals, buffers = [], []
+        for x in args:
+            if x.__class__ is not DeviceArray:
+                if x.__class__ is ShardedArray:
+                    return self._on_devices(primitive, args, params)
+                x = self._put(primitive, params, x)
+            avals.append(x.aval)
+            buffers.append(x.buffer)
+        compiled = _program if primitive.higher_order else _operation
+        executable, out_avals, made = compiled(primitive, tuple(avals), tuple(params.items()))
+        if made is _as_it_is and any(map(committed_sharding, args)):
+            return self._on_devices(primitive, args, params)
+        outs = executable.execute(buffers)
+        results = [*map(made, out_avals, outs)]
+        if state.debug_nans or state.debug_infs:
+            check_values(results, lambda fault: _report(primitive, args, params, fault))
+        return results if primitive.multiple_results else results[0]
+
+    def _on_devices(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Run the operation where its arguments lie."""
+        arrays = [
+            x if isinstance(x, DeviceArray) else self._put(primitive, params, x) for x in args
+        ]
+        program = _on_devices(
+            primitive,
+            tuple([x.aval for x in arrays]),
+            tuple(params.items()),
+            tuple(map(committed_sharding, arrays)),
+        )
+        results = program.run(arrays)
+        if state.debug_nans or state.debug_infs:
+            check_values(results, lambda fault: _report(primitive, args, params, fault))
+        return results if primitive.multiple_results else results[0]
+
+    def _put(self, primitive: Primitive, params: dict[str, Any], x: Any) -> DeviceArray:
+        if isinstance(x, Tracer):
+            raise LeakedTracerError(
+                f"'{primitive.spoken(params)}' got a traced array {x.aval.long_name()} outside of "
+                f"the function it belongs to: it is {x.origin()}",
+                hint="return values from the function instead of storing them",
+            )
+        if hasattr(x, "__jax_array__"):
+            x = x.__jax_array__()
+            return x if isinstance(x, DeviceArray) else self._put(primitive, params, x)
+        return put_array(x)
+
+
+def _fault(x: Any) -> str | None:
+    """Return the fault of an array that the switches check: "a NaN", "an infinity", or None."""
+    if dtypes.kind(get_aval(x).dtype) not in "fc":
+        return None
+    values = array_to_numpy(x)
+    if state.debug_nans and bool(np.isnan(values).any()):
+        return "a NaN"
+    return "an infinity" if state.debug_infs and bool(np.isinf(values).any()) else None
+
+
+def check_values(results: Iterable[Any], report: Callable[[str], NoReturn]) -> None:
+    """Call `report` for a result with a fault that `debug_nans` or `debug_infs` check."""
+    for x in results:
+        if fault := _fault(x):
+            report(fault)
+
+
+def _report(
+    primitive: Primitive, args: Sequence[Any], params: dict[str, Any], fault: str
+) -> NoReturn:
+    here = source.current_location()
+    if primitive.has_programs:
+        primitive.run_inside(args, **params)  # raises at the inner operation that produces it
+    types = ", ".join(get_aval(x).long_name() for x in args)
+    had = ", which had one already" if any(_fault(x) == fault for x in args) else ""
+    raise NaNError(
+        f"'{primitive}' gave {fault}{here.place()}\n  its operands: {types or 'none'}{had}",
+        location=str(here.position() or "") or None,
+    )
+
+
+_base = EagerTrace()
+install_base(_base)
+
+
+class _ConcreteTrace:
+    """The trace that executes operations on known values, and passes on those on traced ones."""
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent = parent
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        with using_trace(
+            self.parent if any(isinstance(x, Tracer) for x in args) else _base
+        ) as chosen:
+            return chosen.process(primitive, args, params)
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Within the context, compute operations on known values eagerly, even while tracing.
+
+    Python can use their results, for example in an `if`. Operations on traced arrays are traced as
+    usual.
+
+    >>> @jit
+    ... def f(x): ...     with ensure_compile_time_eval(): ...         n = int(numpy.sqrt(16.0)) ...
+    return x[:n]
+    """
+    with using_trace(_ConcreteTrace(current_trace())):
+        yield

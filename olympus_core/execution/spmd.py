@@ -1,0 +1,445 @@
+"""Programs of several devices: their placement, compilation and execution.
+
+A program runs on the devices of the shardings of its arguments, results and constraints: they must
+be the same, in one order. The compiler chooses the shardings of arguments and results that have
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray
+from olympus_core.arrays.sharded_array import ShardedArray, put_on
+from olympus_core.base import source
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import BackendError, DeletedArrayError, ShardingError
+from olympus_core.execution import compilation
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
+from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.placement.mesh import AnyMesh, Mesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, whole_on
+
+__all__ = [
+    "Claim",
+    "Placement",
+    "ShardedProgram",
+    "attached",
+    "committed_sharding",
+    "compile_sharded",
+    "devices_of",
+    "leaves_open",
+    "on_devices",
+    "partitioned",
+    "placement",
+    "shardings_in",
+    "target_for",
+    "with_shardings",
+]
+
+
+class Claim(NamedTuple):
+    """A request for devices: its name in messages, and a sharding or a mesh."""
+
+    what: str
+    place: Sharding | AnyMesh
+
+
+class Placement(NamedTuple):
+    """The devices of a program in their order, or their number if none are named.
+
+    `shardings` are those that name the axes of results, the most specific first.
+    """
+
+    devices: tuple[Any, ...] | None
+    num_devices: int
+    shardings: tuple[Sharding, ...]
+
+    @property
+    def meshes(self) -> tuple[AnyMesh, ...]:
+        """The meshes of the shardings, each once, in their order."""
+        found = (s.mesh for s in self.shardings if isinstance(s, NamedSharding))
+        return tuple({(m.axis_names, m.axis_sizes): m for m in found}.values())
+
+
+def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
+    """Yield the shardings and meshes in the parameters of a program's equations, also nested."""
+    pending, seen = [program], set[int]()
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for eqn in current.eqns:
+            for value in eqn.params.values():
+                if isinstance(value, Sharding | AnyMesh):
+                    yield eqn, value
+            pending.extend(sub_programs(eqn))
+
+
+def placement(
+    name: str,
+    program: Olympuspr,
+    in_shardings: Sequence[Sharding | None] = (),
+    out_shardings: Sequence[Sharding | None] = (),
+    arg_names: Sequence[str] = (),
+) -> Placement | None:
+    """Return the placement of a program; None if it runs on the default device.
+
+    Raises ShardingError if two shardings have different devices, or another order of them.
+    """
+    claims = [
+        *_claims("argument", in_shardings, program.in_avals, arg_names),
+        *_claims("result", out_shardings, program.out_avals, ()),
+        *(
+            Claim(f"{eqn.primitive}{eqn.source.place()}", value)
+            for eqn, value in shardings_in(program)
+        ),
+    ]
+    return _placement(name, claims)
+
+
+def _claims(
+    what: str,
+    shardings: Sequence[Sharding | None],
+    avals: Sequence[ShapedArray],
+    names: Sequence[str],
+) -> Iterator[Claim]:
+    for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
+        if sharding is not None:
+            called = repr(names[i]) if i < len(names) else str(i + 1)
+            yield Claim(f"{what} {called}, {aval.long_name()}", sharding)
+
+
+def _placement(name: str, claims: Iterable[Claim]) -> Placement | None:
+    first: Claim | None = None
+    abstract: Claim | None = None
+    shardings: list[Sharding] = []
+    for claim in claims:
+        if isinstance(claim.place, Sharding):
+            shardings.append(claim.place)
+        else:
+            shardings.append(NamedSharding(claim.place, PartitionSpec()))
+        devices = devices_of(claim.place)
+        if devices is None:
+            if abstract is not None and _size(abstract.place) != _size(claim.place):
+                raise _mismatch(name, abstract, claim)
+            abstract = abstract or claim
+        elif first is not None and devices_of(first.place) != devices:
+            raise _mismatch(name, first, claim)
+        else:
+            first = first or claim
+    if first is None and abstract is None:
+        return None
+    if first is not None and abstract is not None and _size(first.place) != _size(abstract.place):
+        raise _mismatch(name, first, abstract)
+    chosen = first or abstract
+    assert chosen is not None
+    return Placement(devices_of(chosen.place), _size(chosen.place), tuple(shardings))
+
+
+def devices_of(place: Sharding | AnyMesh) -> tuple[Any, ...] | None:
+    """Return the devices of a sharding or a mesh, in their order; None for an abstract mesh."""
+    if isinstance(place, NamedSharding):
+        place = place.mesh
+    if isinstance(place, AnyMesh):
+        return place.flat_devices if isinstance(place, Mesh) else None
+    return place.devices
+
+
+def _size(place: Sharding | AnyMesh) -> int:
+    if isinstance(place, NamedSharding):
+        place = place.mesh
+    return place.size if isinstance(place, AnyMesh) else place.num_devices
+
+
+def _mismatch(name: str, a: Claim, b: Claim) -> ShardingError:
+    return ShardingError(
+        f"'{name}' runs on one set of devices, in one order, and its shardings ask for several: "
+        f"{a.what}, {_where(a.place)}; {b.what}, {_where(b.place)}"
+        f"{source.current_location().place()}",
+        hint="put the arrays on one mesh with device_put, or pass NumPy arrays, which go anywhere",
+    )
+
+
+def _where(place: Sharding | AnyMesh) -> str:
+    devices = devices_of(place)
+    if devices is None:
+        return f"on a mesh of {_size(place)} devices"
+    return f"on device{'s' * (len(devices) != 1)} {', '.join(str(d.id) for d in devices)}"
+
+
+def committed_sharding(x: Any) -> Sharding | None:
+    """Return the sharding of an array that programs may not move; None for any other value."""
+    if x.__class__ is ShardedArray:
+        sharding: Sharding = x.sharding
+        return sharding
+    return x.sharding if isinstance(x, DeviceArray) and x.committed else None
+
+
+class ShardedProgram:
+    """A program compiled for devices, with the shardings of its arguments and results."""
+
+    def __init__(
+        self,
+        executable: Any,
+        avals: tuple[Sequence[ShapedArray], Sequence[ShapedArray]],
+        in_shardings: Sequence[Sharding],
+        out_shardings: Sequence[Sharding],
+        donated: frozenset[int],
+        where: Placement,
+    ) -> None:
+        self.executable = executable
+        self.num_devices = where.num_devices
+        self.meshes = where.meshes
+        self.in_avals, self.out_avals = avals
+        self.in_shardings, self.out_shardings = tuple(in_shardings), tuple(out_shardings)
+        self._donated = donated
+        self._on_cpu = executable.target.backend == "cpu"
+        self._results = [*zip(self.out_avals, self.out_shardings, strict=True)]
+        self._handlers = []
+        if isinstance(executable, xla.Executable):  # which the devices are here for
+            self._handlers = [xla.handler(a.shape, a.dtype, s) for a, s in self._results]
+
+    def run(self, arrays: Sequence[DeviceArray]) -> list[ShardedArray]:
+        """Run the program on arrays of the types of `in_avals`; arrays on other devices are moved.
+
+        Raises ShardingError for an array with another sharding that may not be moved,
+        DeletedArrayError for a deleted or donated one, and BackendError if the devices are not
+        available.
+        """
+        if not isinstance(self.executable, xla.Executable):
+            self.executable.run([])  # raises
+        placed = self.placed(arrays)
+        buffers = [x.buffer for x in placed]
+        for i, x in enumerate(placed):
+            # the runtime checks neither, and a mistake ends the process with some versions of it
+            if xla.is_deleted(x.buffer):
+                raise DeletedArrayError(
+                    f"argument {i + 1} was passed after it had been deleted or donated"
+                )
+        if self._donated:
+            self._check_donations(buffers)
+        outs = xla.run_partitioned(self.executable.run, buffers, self._handlers, self._on_cpu)
+        return [
+            ShardedArray(aval, x, sharding)
+            for x, (aval, sharding) in zip(outs, self._results, strict=True)
+        ]
+
+    def placed(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """Return the arrays on the devices of the program; raise ShardingError as `run` does."""
+        return [
+            self._placed(i, x, want)
+            for i, (x, want) in enumerate(zip(arrays, self.in_shardings, strict=True))
+        ]
+
+    def _placed(self, i: int, x: DeviceArray, want: Sharding) -> DeviceArray:
+        given = committed_sharding(x)
+        if x.__class__ is DeviceArray and devices_of(want) == (xla.default_device(),):
+            return x
+        if given is None:
+            return put_on(x, want)
+        if given is not want and not given.is_equivalent_to(want, x.aval.ndim):
+            has, needs = given.spoken(), want.spoken()
+            if devices_of(given) != devices_of(want):
+                has, needs = f"{has} {_where(given)}", f"{needs} {_where(want)}"
+            raise ShardingError(
+                f"argument {i + 1}, {x.aval.long_name()}, has {has}, and the program was compiled "
+                f"for {needs}",
+                hint="put it there with device_put",
+            )
+        return x
+
+    def _check_donations(self, buffers: Sequence[xla.Buffer]) -> None:
+        every = [id(b) for b in buffers]
+        if any(every.count(every[i]) > 1 for i in self._donated):
+            raise xla.donated_twice()
+
+
+def compile_sharded(
+    program: Olympuspr,
+    entry: EntryAttributes,
+    where: Placement,
+    committed: Sequence[Sharding | None] = (),
+    options: xla.Options | None = None,
+) -> ShardedProgram:
+    """Compile a program for the devices that it is placed on.
+
+    `committed` are the shardings of the arguments that were put by name.
+
+    Raises ShardingError where a sharding of `entry` cannot cut an argument or a result, and
+    BackendError where the devices are not here.
+    """
+    assert where.devices is not None
+    target = target_for(where)
+    if xla.absent_target(where.devices[0]) is not None:
+        raise BackendError(
+            f"'{entry.name}' cannot run on {target.device}: its mesh has devices that are not here",
+            hint="jit(f).lower(...).compile() compiles for them",
+        )
+    lowered = compilation.lower(program, partitioned(entry, program, where), target, "off")
+    executable = compilation.compile_lowered(
+        lowered, target, options, where.devices, where.shardings
+    )
+    avals = program.in_avals, program.out_avals
+    return with_shardings(executable, avals, entry, where, committed)
+
+
+def partitioned(entry: EntryAttributes, program: Olympuspr, where: Placement) -> EntryAttributes:
+    """Return the entry attributes of a program on the devices of `where`."""
+    for what, shardings, avals in (
+        ("argument", entry.in_shardings, program.in_avals),
+        ("result", entry.out_shardings, program.out_avals),
+    ):
+        for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
+            if sharding is not None:
+                sharding.check_shape(aval.shape, f"{what} {i + 1} of '{entry.name}', an array")
+    # which result takes a donated buffer is the compiler's choice: its sharding must be the same
+    return entry._replace(num_partitions=where.num_devices, aliases={})
+
+
+def with_shardings(
+    executable: Any,
+    avals: tuple[Sequence[ShapedArray], Sequence[ShapedArray]],
+    entry: EntryAttributes,
+    where: Placement,
+    committed: Sequence[Sharding | None],
+) -> ShardedProgram:
+    """Return a compiled program with its shardings, its own or the compiler's.
+
+    `avals` are those of its arguments and of its results, `committed` the shardings of the
+    arguments that are put explicitly.
+    """
+    assert where.devices is not None
+    chosen_in, chosen_out = executable.shardings()
+    ins = _filled(entry.in_shardings, chosen_in, avals[0], where)
+    outs = _filled(entry.out_shardings, chosen_out, avals[1], where)
+    requested = [*entry.out_shardings] or [None] * len(outs)
+    first = _first_named(entry.in_shardings, committed, avals[0])
+    if first is not None:
+        outs = [
+            first[0] if own is None and _is_that(first, s, aval.ndim) else s
+            for own, s, aval in zip(requested, outs, avals[1], strict=True)
+        ]
+    return ShardedProgram(executable, avals, ins, outs, entry.donated, where)
+
+
+def _first_named(
+    shardings: Sequence[Sharding | None],
+    committed: Sequence[Sharding | None],
+    avals: Sequence[ShapedArray],
+) -> tuple[NamedSharding, int] | None:
+    """Return the first argument's mesh sharding and rank, if the argument was put explicitly.
+
+    JAX gives this same sharding object to results that are split in the same way.
+    """
+    for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
+        if isinstance(sharding, NamedSharding):
+            there = i < len(committed) and committed[i] is not None
+            usable = there and isinstance(sharding.mesh, Mesh) and not leaves_open(sharding)
+            return (sharding, aval.ndim) if usable else None
+    return None
+
+
+def _is_that(first: tuple[NamedSharding, int], sharding: Sharding, ndim: int) -> bool:
+    return first[1] == ndim and first[0].is_equivalent_to(sharding, ndim)
+
+
+def attached(
+    where: Placement, entry: EntryAttributes, target: xla.Target, name: str
+) -> tuple[Placement, EntryAttributes]:
+    """Return the placement on devices of the target, and its shardings there.
+
+    For a GPU they may be absent: then the CPU devices in a program's meshes represent the target's
+    devices, in their order.
+
+    Raises BackendError if there are fewer devices than the program needs, ShardingError if it names
+    devices of another backend, or if the target's topology has fewer.
+    """
+    if where.devices is None:
+        order = list(range(where.num_devices))
+    elif (platform := str(where.devices[0].platform)) == target.backend:
+        return where, entry
+    elif platform == "cpu" and all(isinstance(s, NamedSharding) for s in where.shardings):
+        numbers = sorted(d.id for d in where.devices)
+        order = [numbers.index(d.id) for d in where.devices]
+    else:
+        what = "its arrays are on" if platform == "cpu" else "its mesh has"
+        raise ShardingError(
+            f"'{name}' was lowered for {target.backend}, and {what} devices of the {platform}",
+            hint="lower for those devices, or give shardings on an AbstractMesh, which has none",
+        )
+    there = _there(where.num_devices, target, name)
+    devices = tuple([there[i] for i in order])
+    ins, outs, all_ = (
+        tuple([on_devices(s, devices) for s in group])
+        for group in (entry.in_shardings, entry.out_shardings, where.shardings)
+    )
+    where = where._replace(devices=devices, shardings=tuple([s for s in all_ if s is not None]))
+    return where, entry._replace(in_shardings=ins, out_shardings=outs)
+
+
+def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
+    """Return at least `count` devices of the target."""
+    if target.backend == "gpu" and target.topology is None:
+        target = target._replace(topology=xla.Topology(1, count))
+    if target.topology is not None and target.topology.num_devices < count:
+        raise ShardingError(
+            f"'{name}' is a program of {count} devices, and the topology {target.topology} of "
+            f"{target.device} has {target.topology.num_devices}"
+        )
+    if target.topology is not None:
+        there = xla.topology_devices(target)
+    else:
+        there = tuple(xla.devices(target.backend, count))
+    if len(there) < count:
+        raise BackendError(
+            f"'{name}' is a program of {count} devices, and there "
+            f"{'is' if len(there) == 1 else 'are'} {len(there)}",
+            hint=xla.more_devices(count) if target.backend == "cpu" else None,
+        )
+    return there
+
+
+def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
+    """Return a sharding on a mesh of these devices; unchanged if it has no mesh."""
+    if not isinstance(sharding, NamedSharding):
+        return sharding
+    grid = np.array(devices, dtype=object).reshape(sharding.mesh.axis_sizes)
+    return NamedSharding(Mesh(grid, sharding.mesh.axis_names), sharding.spec)
+
+
+def leaves_open(sharding: Sharding) -> bool:
+    """Return True if a sharding leaves a dimension to the compiler."""
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else ()
+    return PartitionSpec.UNCONSTRAINED in tuple(spec)
+
+
+def target_for(where: Placement | None) -> xla.Target:
+    """Return the target of the devices that a program names; the CPU if it names none."""
+    if where is None or where.devices is None or where.devices[0].platform == "cpu":
+        return xla.Target("cpu")
+    return xla.absent_target(where.devices[0]) or xla.Target("gpu")
+
+
+def _filled(
+    given: Sequence[Sharding | None],
+    chosen: Sequence[Any] | None,
+    avals: Sequence[ShapedArray],
+    where: Placement,
+) -> list[Sharding]:
+    assert where.devices is not None
+    made = []
+    for i, aval in enumerate(avals):
+        own = given[i] if i < len(given) else None
+        if own is not None and devices_of(own) is not None and not leaves_open(own):
+            made.append(own)
+        elif chosen is None:  # one device
+            made.append(whole_on(where.devices[0], where.shardings))
+        else:
+            made.append(xla.sharding_like(chosen[i], aval.ndim, where.shardings, where.devices))
+    return made

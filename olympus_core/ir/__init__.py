@@ -1,0 +1,1 @@
+"""The intermediate representation: primitives, Olympusprs, traces, tracers and their checks."""

@@ -1,0 +1,102 @@
+"""Simplification: dead code and common subexpression elimination.
+
+Equations that no result depends on are removed, also inside nested programs, and values that one
+program computes twice are computed once.  Equations with an effect are neither removed nor merged.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.ir.olympuspr import (
+    Atom,
+    Eqn,
+    Literal,
+    Olympuspr,
+    float_bits,
+    kind_of,
+    once_per_program,
+)
+
+__all__ = ["content", "live", "restrict", "simplify"]
+
+
+def live(program: Olympuspr) -> list[Eqn]:
+    """Return the equations whose results are used, or that have an effect, in order.
+
+    Nested ones return no unused result.
+    """
+    used: set[Atom] = set(program.outvars)
+    kept: list[Eqn] = []
+    for eqn in reversed(program.eqns):
+        if len(eqn.outputs) == 1:
+            if eqn.outputs[0] not in used:
+                if not eqn.effects:
+                    continue
+                eqn = eqn.primitive.prune(eqn, (False,))
+        else:
+            flags = [v in used for v in eqn.outputs]
+            if not any(flags) and not eqn.effects:
+                continue
+            if eqn.primitive.has_programs and not all(flags):
+                eqn = eqn.primitive.prune(eqn, tuple(flags))
+        used.update(eqn.inputs)
+        kept.append(eqn)
+    kept.reverse()
+    return kept
+
+
+@once_per_program
+def simplify(program: Olympuspr) -> Olympuspr:
+    """Return the program without dead and repeated equations; equal literals become one."""
+    kept = live(program)
+    literals = dict.fromkeys([x for e in kept for x in e.inputs if x.__class__ is Literal])
+    alike: dict[Any, Atom] = {}
+    same: dict[Any, Any] = {x: alike.setdefault(content(x), x) for x in literals}
+    same = {x: one for x, one in same.items() if x is not one}
+    changed = same.keys()
+    first: dict[Any, Eqn] = {}
+    eqns: list[Eqn] = []
+    for eqn in kept:
+        kind = kind_of(eqn)
+        if kind is not eqn.kind and eqn.kind is not None:
+            eqn = eqn.replace()  # a pass changed its parameters in place
+        if not changed.isdisjoint(eqn.inputs):
+            eqn = eqn.reading(tuple([same.get(x, x) for x in eqn.inputs]))
+        known = first.setdefault((kind, eqn.inputs), eqn)
+        if known is eqn or eqn.effects:
+            eqns.append(eqn)
+        else:
+            same.update(zip(eqn.outputs, known.outputs, strict=True))
+    outvars = tuple([same.get(x, x) for x in program.outvars])
+    return Olympuspr(program.invars, tuple(eqns), outvars, program.constvars, program.consts)
+
+
+def content(literal: Any) -> Any:
+    """Return a key that equals for identical literals: the bits, as 0.0 and -0.0 compare equal."""
+    value = literal.value
+    if value.__class__ is float:
+        return float_bits(value), literal.aval
+    if isinstance(value, (int, bool)):
+        return value, literal.aval
+    return np.asarray(value, literal.aval.dtype).tobytes(), literal.aval
+
+
+def restrict(program: Olympuspr, used: Sequence[bool]) -> tuple[Olympuspr, tuple[int, ...]]:
+    """Return the program with only the `used` results, and the indices of its remaining inputs."""
+    return _restrict(program, tuple(used))
+
+
+@functools.lru_cache(maxsize=1024)
+def _restrict(program: Olympuspr, used: tuple[bool, ...]) -> tuple[Olympuspr, tuple[int, ...]]:
+    outvars = tuple(x for x, u in zip(program.outvars, used, strict=True) if u)
+    eqns = live(Olympuspr(program.invars, program.eqns, outvars))
+    read: set[Atom] = {x for e in eqns for x in e.inputs}
+    read.update(outvars)
+    kept = tuple(i for i, v in enumerate(program.invars) if v in read)
+    invars = tuple(program.invars[i] for i in kept)
+    return Olympuspr(invars, tuple(eqns), outvars), kept

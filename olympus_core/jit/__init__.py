@@ -1,0 +1,1 @@
+"""Calls of staged functions, with their cache."""

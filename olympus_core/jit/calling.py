@@ -1,0 +1,401 @@
+"""The function that `jit` returns: it is traced once for each kind of arguments.
+
+`StagedFunction` caches each program, and binds it as one `jit` equation, which the current trace
+runs, records or transforms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import operator
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
+
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
+from olympus_core.base.context import state, surroundings
+from olympus_core.base.errors import DTypeError, SignatureError, UsageError
+from olympus_core.base.source import function_name, look_like
+from olympus_core.control.call import jit_p
+from olympus_core.execution.argument_errors import named_error
+from olympus_core.ir import trace
+from olympus_core.ir.olympuspr import Olympuspr, exact
+from olympus_core.ir.tracer import Tracer
+from olympus_core.transforms import data
+from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.staging import freeze, hoist_consts, stage
+
+__all__ = [
+    "Arguments",
+    "JitOptions",
+    "Program",
+    "StagedFunction",
+    "clear_programs",
+]
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _positions(option: str, value: int | Iterable[int] | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    try:
+        return tuple(map(operator.index, (value,) if isinstance(value, int) else value))
+    except TypeError:
+        raise UsageError(f"{option} needs ints, and got {value!r:.80}") from None
+
+
+def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    given: tuple[Any, ...] = tuple(value) if isinstance(value, Iterable) else (value,)
+    if any(not isinstance(name, str) for name in given):
+        raise UsageError(f"{option} needs names of arguments, and got {value!r:.80}")
+    return given
+
+
+class JitOptions(NamedTuple):
+    """The static arguments (values known while tracing), the donated ones, and other options.
+
+    An `inline` function is inlined into the trace that calls it. For an eager call, its program is
+    compiled with `compiler_options`, sorted by name.
+    """
+
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    inline: bool = False
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+
+    @staticmethod
+    def of(
+        fun: Callable[..., Any],
+        static_argnums: int | Iterable[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Iterable[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+    ) -> JitOptions:
+        """Return the options, with positions and names completed from the signature.
+
+        Raises UsageError for a position or name that the function does not have, or that is both
+        static and donated.
+        """
+        names, rest = _parameters(fun)
+        variadic = rest is not None
+        static = _complete(names, variadic, "static", static_argnums, static_argnames)
+        donate = _complete(names, variadic, "donate", donate_argnums, donate_argnames)
+        if both := set(static[0]) & set(donate[0]) or set(static[1]) & set(donate[1]):
+            raise UsageError(f"a static argument has no buffer to donate: {sorted(both)} is both")
+        return JitOptions(*static, *donate)
+
+
+def _parameters(fun: Callable[..., Any]) -> tuple[list[tuple[str, bool]], str | None]:
+    """Return the parameters (name, has a position), and the name of *args, or else of **kwargs."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return [], "args"
+    variadic = [p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    named = [(p.name, p.kind != p.KEYWORD_ONLY) for p in parameters if p not in variadic]
+    return named, variadic[0].name if variadic else None
+
+
+def _complete(
+    parameters: list[tuple[str, bool]],
+    variadic: bool,
+    what: str,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    positional = [name for name, takes_position in parameters if takes_position]
+    known = {name for name, _ in parameters}
+    nums = set(_positions(f"{what}_argnums", argnums))
+    names = set(_names(f"{what}_argnames", argnames))
+    count = len(positional)
+    for n in [n for n in nums if n < 0]:
+        nums.remove(n)
+        nums.add(n + count)
+    for n in nums:
+        if not 0 <= n < count and not variadic:
+            raise UsageError(
+                f"{what}_argnums has {n}, and the function takes {count} positional "
+                f"argument{'s'[: count != 1]}"
+            )
+    for name in names - known:
+        if not variadic:
+            raise UsageError(
+                f"{what}_argnames has {name!r}, and the function takes {', '.join(sorted(known))}"
+            )
+    all_nums = nums | {positional.index(n) for n in names if n in positional}
+    all_names = names | {positional[n] for n in nums if n < count}
+    return tuple(sorted(all_nums)), tuple(sorted(all_names))
+
+
+class Arguments(NamedTuple):
+    """The arguments of one call: array leaves with their avals, tree and names, and statics."""
+
+    leaves: list[Any]
+    avals: tuple[ShapedArray, ...]
+    in_tree: tree.PyTreeDef
+    static: tuple[tuple[int | str, Any], ...]
+
+
+class Program(NamedTuple):
+    """A traced function: program, tree of the results, names of the inputs, which are donated."""
+
+    olympuspr: Olympuspr
+    out_tree: tree.PyTreeDef
+    arg_names: tuple[str, ...]
+    donated: frozenset[int]
+
+
+class _Call(NamedTuple):
+    """A call of a traced function: its closed-over values, the parameters, the tree of its results.
+
+    For an eager call, the parameters include the donated arguments and the compiler options.
+    """
+
+    consts: tuple[Any, ...]
+    params: dict[str, Any]
+    at_once: dict[str, Any]
+    out_tree: tree.PyTreeDef
+
+
+def _aval_of(x: Any) -> ShapedArray:
+    if isinstance(x, ShapeDtypeStruct):
+        return shaped(x.shape, dtypes.canonicalize(x.dtype), x.weak_type)
+    return get_aval(x)
+
+
+_staged: weakref.WeakSet[StagedFunction[..., Any]] = weakref.WeakSet()
+
+
+def clear_programs() -> None:
+    """Forget the programs of every staged function of the process."""
+    for staged in list(_staged):
+        staged.clear_cache()
+
+
+class StagedFunction(Generic[_P, _R]):
+    """A function that runs as a program, traced once for each kind of arguments."""
+
+    __name__: str
+    __wrapped__: Callable[_P, _R]
+
+    def __init__(self, fun: Callable[_P, _R], options: JitOptions) -> None:
+        look_like(self, fun)
+        self.fun = fun
+        self.options = options
+        self.name = function_name(fun)
+        self._calls: dict[Any, _Call] = {}
+        _staged.add(self)
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., _R]: ...
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.name}>"
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if state.disable_jit:
+            return self.fun(*args, **kwargs)
+        arguments = self.arguments(args, kwargs)
+        call = self._call_for(arguments)
+        if self.options.inline and not trace.at_base():
+            outs = evaluate(call.params["olympuspr"], [*call.consts, *arguments.leaves])
+            inlined: _R = call.out_tree.unflatten(outs)
+            return inlined
+        # within a transformation the values are not ours to donate, and a search for the operation
+        # that produces a NaN runs the program again
+        looks = state.debug_nans or state.debug_infs
+        keeps = looks or not trace.at_base()
+        params = call.params if keeps else call.at_once
+        try:
+            outs = trace.current_trace().process(jit_p, [*call.consts, *arguments.leaves], params)
+        except UsageError as error:
+            self._raise_named(error, arguments)
+            raise
+        result: _R = call.out_tree.unflatten(outs)
+        return result
+
+    def _raise_named(self, error: UsageError, arguments: Arguments) -> None:
+        """Raise `error` with the names of the arguments it is about; return for other errors."""
+        names, donated = self.argument_names(arguments), self._donated(arguments)
+        named = named_error(error, self.name, arguments.leaves, names, donated)
+        if named is not error:
+            raise named from None
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """Sort the arguments of a call into leaves and statics.
+
+        Raises SignatureError for an argument that is neither an array nor marked static, or a
+        static one that cannot be hashed.
+        """
+        static: list[tuple[int | str, Any]] = []
+        options = self.options
+        if options.static_argnums or options.static_argnames:
+            static = [(i, args[i]) for i in options.static_argnums if i < len(args)]
+            static += [(n, kwargs[n]) for n in options.static_argnames if n in kwargs]
+            args = tuple(x for i, x in enumerate(args) if i not in options.static_argnums)
+            kwargs = {n: x for n, x in kwargs.items() if n not in options.static_argnames}
+        leaves, in_tree = data.flatten_data((args, kwargs))
+        try:
+            avals = tuple([_aval_of(x) for x in leaves])
+        except DTypeError:
+            raise self._not_an_array(args, kwargs) from None
+        return Arguments(leaves, avals, in_tree, tuple(static))
+
+    def trace_program(self, arguments: Arguments) -> Program:
+        """Trace the function for a kind of arguments, without the cache."""
+        out_tree: tree.PyTreeDef | None = None
+        names = self.argument_names(arguments)
+
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal out_tree
+            args, kwargs = arguments.in_tree.unflatten(leaves)
+            args, kwargs = self._with_static(args, kwargs, arguments.static)
+            outs, out_tree = data.flatten_data(self.fun(*args, **kwargs))
+            self._check_results(outs, out_tree)
+            return outs
+
+        program = freeze(stage(flat, arguments.avals, names=names, what=f"'{self.name}'"))
+        assert out_tree is not None
+        return Program(program, out_tree, names, self._donated(arguments))
+
+    def _call_for(self, arguments: Arguments) -> _Call:
+        try:
+            static = exact(arguments.static) if arguments.static else ()
+        except TypeError:
+            raise self._unhashable(arguments.static) from None
+        key = (arguments.in_tree, arguments.avals, static, surroundings())
+        found = self._calls.get(key)
+        if found is None:
+            found = self._call_of(self.trace_program(arguments))
+            if not any(isinstance(c, Tracer) for c in found.consts):  # they are of one outer trace
+                self._calls[key] = found
+        return found
+
+    def _call_of(self, program: Program) -> _Call:
+        closed, consts = hoist_consts(program.olympuspr)
+        params = at_once = {"name": self.name, "olympuspr": closed}
+        if program.donated:
+            at_once = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
+        if self.options.compiler_options:
+            at_once = at_once | {"compiler_options": self.options.compiler_options}
+        return _Call(consts, params, at_once, program.out_tree)
+
+    def clear_cache(self) -> None:
+        """Forget the programs traced so far."""
+        self._calls.clear()
+
+    def _cache_size(self) -> int:
+        """Return the number of traced programs, one for each kind of arguments."""
+        return len(self._calls)
+
+    _clear_cache = clear_cache
+
+    def _with_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], static: Sequence[tuple[Any, Any]]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if not static:
+            return args, kwargs
+        merged = list(args)
+        for where, value in static:
+            if isinstance(where, int):
+                merged.insert(where, value)
+        return tuple(merged), kwargs | {w: v for w, v in static if isinstance(w, str)}
+
+    def argument_names(self, arguments: Arguments) -> tuple[str, ...]:
+        """Return the name of each leaf by the function's signature, such as `params['w']`."""
+        parameters, rest = _parameters(self.fun)
+        free = [name for name, takes_position in parameters if takes_position]
+        count = len(free)
+        taken = [w for w, _ in arguments.static if isinstance(w, int)]
+        positions = len(arguments.in_tree.children()[0].children()) + len(taken)
+        free += [f"{rest or 'args'}[{i}]" for i in range(positions - count)]
+        free = [name for i, name in enumerate(free) if i not in taken]
+        names = []
+        for path in data.paths(arguments.in_tree):
+            kind, top, below = path[0].idx, path[1], path[2:]
+            name = str(top.key) if kind == 1 else free[top.idx]
+            names.append(name + tree.keystr(below))
+        return tuple(names)
+
+    def _donated(self, arguments: Arguments) -> frozenset[int]:
+        options = self.options
+        if not options.donate_argnums and not options.donate_argnames:
+            return frozenset()
+        static = {w for w, _ in arguments.static}
+        positions = len(arguments.in_tree.children()[0].children()) + len(static)
+        kept = [i for i in range(positions) if i not in static]
+        donated = set()
+        for leaf, path in enumerate(data.paths(arguments.in_tree)):
+            by_keyword, top = path[0].idx == 1, path[1]
+            names, place = options.donate_argnames, None if by_keyword else kept[top.idx]
+            if (by_keyword and top.key in names) or place in options.donate_argnums:
+                donated.add(leaf)
+        return frozenset(donated)
+
+    def _check_results(self, outs: list[Any], out_tree: tree.PyTreeDef) -> None:
+        for i, x in enumerate(outs):
+            try:
+                get_aval(x)
+            except DTypeError:
+                path = data.paths(out_tree)[i]
+                where = f" at result{tree.keystr(path)}" if path else ""
+                raise SignatureError(
+                    f"'{self.name}' returned a value of type {type(x).__name__}{where}; "
+                    "a staged function returns arrays, scalars and containers of these",
+                    hint=_container_hint(x),
+                ) from None
+
+    def _not_an_array(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SignatureError:
+        for path, x in tree.flatten_with_path((args, kwargs))[0]:
+            try:
+                _aval_of(x)
+            except DTypeError:
+                where = tree.keystr(path[1:])
+                return SignatureError(
+                    f"'{self.name}' got a value of type {type(x).__name__} as its argument "
+                    f"{where}: {x!r:.80}",
+                    hint=_container_hint(x)
+                    or "pass an array or a scalar, or mark the argument with static_argnames",
+                )
+        raise AssertionError("every argument is an array")
+
+    def _unhashable(self, static: Sequence[tuple[Any, Any]]) -> SignatureError:
+        for where, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                return SignatureError(
+                    f"'{self.name}' got an unhashable value of type {type(value).__name__} "
+                    f"for its static argument {where!r}: {value!r:.80}",
+                    hint="pass a tuple for a list, or a frozen dataclass for a dict",
+                )
+        raise AssertionError("every static argument is hashable")
+
+
+def _container_hint(x: Any) -> str | None:
+    """Return a hint to make a container of arrays from an object that is not an array."""
+    if inspect.iscoroutine(x):
+        x.close()  # otherwise Python warns that it is never awaited
+        return "an async function cannot be staged: write it with `def`"
+    name = type(x).__name__
+    if dataclasses.is_dataclass(x):
+        return f"olympus.tree_util.register_dataclass({name}) makes {name} a container"
+    if hasattr(x, "__dict__") and type(x).__module__ != "builtins":
+        return f"olympus.tree_util.register_pytree_node({name}, ...) makes {name} a container"
+    return None

@@ -1,0 +1,137 @@
+"""The function that `jit` returns for `in_shardings` or `out_shardings`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from olympus_core.arrays.mesh_context import named
+from olympus_core.base import tree
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.context import state
+from olympus_core.base.errors import ArgumentError, ShardingError, SignatureError, UsageError
+from olympus_core.control.call import jit_p
+from olympus_core.execution.spmd import committed_sharding
+from olympus_core.ir import trace
+from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
+from olympus_core.placement.sharding import PartitionSpec, Sharding
+from olympus_core.primitives.sharding import sharding_constraint_p
+
+__all__ = ["ShardedFunction", "Shardings", "Told", "argument_shardings"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+#: A sharding for each array, or None; empty if there are none.
+Told = tuple[Sharding | None, ...]
+
+
+class Shardings(NamedTuple):
+    """The shardings of a `jit`: tree prefixes of the arguments and the result, None for none."""
+
+    ins: Any = None
+    outs: Any = None
+
+    @staticmethod
+    def of(ins: Any, outs: Any) -> Shardings:
+        """Return both, checked; raise ArgumentError for a leaf that is not a sharding or None."""
+        for what, prefix in (("in_shardings", ins), ("out_shardings", outs)):
+            for leaf in tree.leaves(prefix, is_leaf=lambda x: x is None):
+                if leaf is not None and not isinstance(leaf, Sharding | PartitionSpec):
+                    raise ArgumentError(
+                        f"{what} of jit needs shardings and None, and has {leaf!r:.80}",
+                        hint="write NamedSharding(mesh, spec)",
+                    )
+        return Shardings(tuple(ins) if isinstance(ins, list) else ins, outs)
+
+
+def argument_shardings(leaves: Sequence[Any]) -> Told:
+    """Return the shardings of explicitly placed arrays and of ShapeDtypeStructs that have one."""
+    found = tuple([committed_sharding(x) or _declared(x) for x in leaves])
+    return found if any(s is not None for s in found) else ()
+
+
+def _declared(x: Any) -> Sharding | None:
+    return x.sharding if isinstance(x, ShapeDtypeStruct) else None
+
+
+class ShardedFunction(StagedFunction[_P, _R]):
+    """A staged function whose arguments and results have shardings."""
+
+    def __init__(self, fun: Callable[_P, _R], options: JitOptions, shardings: Shardings) -> None:
+        super().__init__(fun, options)
+        self.shardings = shardings
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if state.disable_jit:
+            return self.fun(*args, **kwargs)
+        arguments = self.arguments(args, kwargs)
+        call = self._call_for(arguments)
+        program = call.params["olympuspr"]
+        ins = self.argument_shardings(arguments)
+        outs = self.result_shardings(call.out_tree, program.out_avals)
+        leaves, consts = arguments.leaves, call.consts
+        if trace.at_base():
+            looks = state.debug_nans or state.debug_infs
+            told = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
+            params = (call.params if looks else call.at_once) | told
+            try:
+                results = trace.current_trace().process(jit_p, [*consts, *leaves], params)
+            except UsageError as error:
+                self._raise_named(error, arguments)
+                raise
+        else:
+            given = [*consts, *map(_constrained, leaves, ins)]
+            found = trace.current_trace().process(jit_p, given, call.params)
+            results = [*map(_constrained, found, outs)]
+        result: _R = call.out_tree.unflatten(results)
+        return result
+
+    def argument_shardings(self, arguments: Arguments) -> Told:
+        """Return the sharding of each argument; raise ShardingError if one does not fit.
+
+        Raises SignatureError for keyword arguments of a function with `in_shardings`.
+        """
+        if self.shardings.ins is None:
+            return (None,) * len(arguments.avals)
+        places = arguments.in_tree.unflatten(range(len(arguments.avals)))
+        if places[1]:
+            raise SignatureError(
+                f"'{self.name}' has in_shardings, and takes its arguments by position: got "
+                f"{', '.join(map(repr, places[1]))} by keyword"
+            )
+        shardings = _named("in_shardings", self.shardings.ins, places[0])
+        names = self.argument_names(arguments)
+        columns = arguments.leaves, arguments.avals, names, shardings
+        for x, aval, name, want in zip(*columns, strict=True):
+            if want is None:
+                continue
+            want.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
+            have = committed_sharding(x)
+            if have is not None and not have.is_equivalent_to(want, aval.ndim):
+                raise ShardingError(
+                    f"the argument {name!r} of '{self.name}', {aval.long_name()}, has "
+                    f"{have.spoken()}, and in_shardings has {want.spoken()} for it",
+                    hint="put it there with device_put",
+                )
+        return tuple(shardings)
+
+    def result_shardings(self, out_tree: Any, avals: Sequence[ShapedArray]) -> Told:
+        """Return the sharding of each result; raise ShardingError if one does not fit."""
+        if self.shardings.outs is None:
+            return (None,) * len(avals)
+        full = out_tree.unflatten(range(len(avals)))
+        shardings = _named("out_shardings", self.shardings.outs, full)
+        paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
+        for aval, path, want in zip(avals, paths, shardings, strict=True):
+            if want is not None:
+                want.check_shape(aval.shape, f"result{path} of '{self.name}'")
+        return tuple(shardings)
+
+
+def _named(what: str, prefix: Any, full: Any) -> list[Sharding | None]:
+    """Return a sharding, or None, for each leaf of `full`; specs use the mesh of the context."""
+    return [named(f"{what} of jit", s) for s in tree.prefix_leaves("jit", what, prefix, full)]
+
+
+def _constrained(x: Any, sharding: Sharding | None) -> Any:
+    return x if sharding is None else sharding_constraint_p.bind(x, sharding=sharding)

@@ -1,0 +1,1 @@
+"""Lowering of Olympusprs to StableHLO modules."""

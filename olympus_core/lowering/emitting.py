@@ -1,0 +1,97 @@
+"""A trace that emits each operation into the block of a context when it is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core.base.avals import ShapedArray, get_aval, shaped
+from olympus_core.ir.olympuspr import Literal
+from olympus_core.ir.primitive import Primitive
+from olympus_core.ir.trace import using_trace
+from olympus_core.ir.tracer import Tracer
+from olympus_core.mlir import bindings as mlir
+
+if TYPE_CHECKING:
+    from olympus_core.lowering.module import LoweringContext
+    from olympus_core.mlir.bindings import ir
+
+__all__ = ["EmittingTrace"]
+
+
+class EmittedArray(Tracer):
+    """A value of the block that is being filled."""
+
+    __slots__ = ("value",)
+    value: ir.Value
+
+    def __init__(self, trace: EmittingTrace, value: ir.Value, aval: ShapedArray) -> None:
+        self.owner = trace
+        self.value = value
+        self.aval = aval
+
+
+def _literal(x: Any) -> Literal:
+    """Return a scalar as a literal; NumPy's have their own dtype, whatever `enable_x64` is."""
+    return Literal(x, shaped((), x.dtype) if isinstance(x, np.generic) else get_aval(x))
+
+
+class EmittingTrace:
+    """A trace that emits each bound operation into the block of a context.
+
+    A rule that is an algorithm of many operations is a Python function on primitives, which runs
+    under this trace; its loops are `while_loop`.
+    """
+
+    def __init__(self, ctx: LoweringContext) -> None:
+        self.ctx = ctx
+
+    def wrap(self, values: Sequence[ir.Value], avals: Sequence[ShapedArray]) -> list[EmittedArray]:
+        """Return the values as arrays of this trace."""
+        return [EmittedArray(self, x, a) for x, a in zip(values, avals, strict=True)]
+
+    def emit(self, x: Any) -> ir.Value:
+        """Return the value of an array, or of a scalar."""
+        return x.value if isinstance(x, EmittedArray) else self.ctx.constant(_literal(x))
+
+    def run(
+        self, fun: Callable[..., Any], values: Sequence[ir.Value], avals: Sequence[ShapedArray]
+    ) -> list[ir.Value]:
+        """Return the result values of `fun`, which returns one array or several."""
+        found = fun(*self.wrap(values, avals))
+        return [self.emit(x) for x in (found if isinstance(found, Sequence) else [found])]
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Emit the operation, and return arrays for its results."""
+        ctx, values, avals = self.ctx, [], []
+        for x in args:
+            atom = x if isinstance(x, EmittedArray) else _literal(x)
+            keeps = primitive.takes_literals and isinstance(atom, Literal)
+            values.append(atom if keeps else self.emit(x))
+            avals.append(atom.aval)
+        ctx.avals_in = tuple(avals)
+        ctx.avals_out = outs = primitive.out_avals(ctx.avals_in, params)
+        made = primitive.lower(ctx, *values, **params)
+        if primitive.multiple_results:
+            return self.wrap(made, outs)
+        return EmittedArray(self, made, outs[0])
+
+    def while_loop(
+        self,
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+        carry: Sequence[Any],
+    ) -> list[EmittedArray]:
+        """Emit `while condition(*carry): carry = body(*carry)`, and return the last carry."""
+        avals = [(x if isinstance(x, EmittedArray) else _literal(x)).aval for x in carry]
+        types = [mlir.tensor_type(a) for a in avals]
+        made = mlir.op("stablehlo.while", types, [self.emit(x) for x in carry], regions=2)
+        for region, fun in zip(made.regions, (condition, body), strict=True):
+            block = region.blocks.append(*types, arg_locs=[made.location] * len(types))
+            inner = EmittingTrace(self.ctx.nested())
+            with mlir.ir.InsertionPoint(block), using_trace(inner):
+                outs = inner.run(fun, block.arguments, avals)
+                mlir.op("stablehlo.return", (), outs)
+        return self.wrap(made.results, avals)

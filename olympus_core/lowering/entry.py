@@ -1,0 +1,128 @@
+"""The entry function of a module: the attributes of its arguments and results."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from olympus_core.base import source
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import OlympusWarning
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.trace import Axes
+from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.shardy import MeshTable
+from olympus_core.placement.sharding import Sharding
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+
+__all__ = ["EntryAttributes", "aliases", "annotate", "tell_unusable"]
+
+
+class EntryAttributes(NamedTuple):
+    """The attributes of the arguments and results of a module's entry function."""
+
+    name: str
+    result_info: Sequence[str] = ()
+    aliases: Mapping[int, int] = MappingProxyType({})  # argument index -> result index
+    donated: frozenset[int] = frozenset()
+    axes: Axes = ()  # of the replicas that run the program, numbered in row-major order
+    arg_shardings: Sequence[str | None] = ()  # in the syntax of HLO
+    result_shardings: Sequence[str | None] = ()
+    num_partitions: int = 1
+    portable: bool = False  # it is to be the same program on several platforms
+    callers: bool = False  # locations have the calls that lead to each operation
+    #: the shardings of arguments and results of a program of several devices; None leaves one open
+    in_shardings: Sequence[Sharding | None] = ()
+    out_shardings: Sequence[Sharding | None] = ()
+
+
+def aliases(
+    donated: frozenset[int], in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+) -> dict[int, int]:
+    """Return the result that takes each donated argument's buffer: the first of its type."""
+    free: dict[ShapedArray, deque[int]] = {}
+    for i, aval in enumerate(out_avals):
+        free.setdefault(aval.strip_weak(), deque()).append(i)
+    taken: dict[int, int] = {}
+    for i in sorted(donated):
+        fitting = free.get(in_avals[i].strip_weak())
+        if fitting:
+            taken[i] = fitting.popleft()
+    return taken
+
+
+def tell_unusable(
+    entry: EntryAttributes, in_avals: Sequence[ShapedArray], names: Sequence[str] = ()
+) -> None:
+    """Warn of donated arguments whose buffers no result can take, because none has that type.
+
+    `names` are those of the arguments, if they are known.
+    """
+    rest = sorted(entry.donated - set(entry.aliases))
+    if rest:
+        called = [f" ({names[i]})" if names else "" for i in rest]
+        types = ", ".join(
+            in_avals[i].long_name() + name for i, name in zip(rest, called, strict=True)
+        )
+        place = source.current_location().place()
+        warnings.warn(
+            f"Some donated buffers were not usable: {types}: no result has this shape and "
+            f"dtype{place}",
+            OlympusWarning,
+            stacklevel=2,
+        )
+
+
+def annotate(function: Any, program: Olympuspr, entry: EntryAttributes, meshes: MeshTable) -> None:
+    """Set the attributes of `entry` on the arguments and results of a module's entry function."""
+    ir = mlir.ir
+    arguments = []
+    ins = _attributes(entry.in_shardings, program.in_avals, meshes)
+    outs = _attributes(entry.out_shardings, program.out_avals, meshes)
+    for i, sharding in _padded(entry.arg_shardings, program.invars):
+        attributes = _sharded(sharding) | ins[i]
+        if i in entry.aliases:
+            attributes["tf.aliasing_output"] = mlir.i32_attr(entry.aliases[i])
+        elif i in entry.donated:
+            attributes["jax.buffer_donor"] = mlir.bool_attr(True)
+        arguments.append(ir.DictAttr.get(attributes))
+    function.arg_attrs = ir.ArrayAttr.get(arguments)
+    infos = dict(_padded(entry.result_info, program.outvars))
+    function.result_attrs = ir.ArrayAttr.get(
+        [
+            ir.DictAttr.get(
+                {
+                    "olympus.result_info": mlir.string_attr(infos[i] or ""),
+                    **_sharded(sharding),
+                    **outs[i],
+                }
+            )
+            for i, sharding in _padded(entry.result_shardings, program.outvars)
+        ]
+    )
+
+
+def _padded(values: Sequence[str | None], atoms: Sequence[Any]) -> list[tuple[int, str | None]]:
+    """Return (i, value i) for each atom; None without a value."""
+    return [(i, values[i] if i < len(values) else None) for i in range(len(atoms))]
+
+
+def _attributes(
+    shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray], meshes: MeshTable
+) -> list[dict[str, ir.Attribute]]:
+    """Return `sdy.sharding` for each array that has a sharding."""
+    made: list[dict[str, ir.Attribute]] = [{} for _ in avals]
+    for attributes, sharding, aval in zip(made, shardings, avals, strict=False):
+        found = None if sharding is None else meshes.attribute(sharding, aval.shape)
+        if found is not None:
+            attributes["sdy.sharding"] = found
+    return made
+
+
+def _sharded(sharding: str | None) -> dict[str, ir.Attribute]:
+    return {} if sharding is None else {"mhlo.sharding": mlir.string_attr(sharding)}

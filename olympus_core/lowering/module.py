@@ -1,0 +1,545 @@
+"""Lowering: from an Olympuspr to a StableHLO module.
+
+Each equation becomes the operations that its primitive's `lower` emits, at the location of the
+user's line. Nested programs become functions, one for each distinct program of a module. Dead
+equations and repeated constants are not emitted. A module is the same in any process, so it has no
+effects, unless it is emitted for only one compilation.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.arrays.device_array import array_to_numpy
+from olympus_core.base import gc_pause, source
+from olympus_core.base.avals import Shape, ShapedArray
+from olympus_core.base.errors import LoweringError, TraceError
+from olympus_core.base.regular_files import path_text
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.effects import without_effects
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
+from olympus_core.ir.trace import Axes, using_trace
+from olympus_core.ir.tracer import Tracer
+from olympus_core.lowering.concatenations import write_parts
+from olympus_core.lowering.divergence import Agreement
+from olympus_core.lowering.emitting import EmittingTrace
+from olympus_core.lowering.entry import EntryAttributes, annotate
+from olympus_core.lowering.fingerprint import fingerprint
+from olympus_core.mlir import bindings as mlir
+from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
+from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import PartitionSpec
+from olympus_core.xla.hlo.meetings import DIFFERS, Spread, differs_text
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+    from olympus_core.primitives.inspection import Inspection
+
+__all__ = [
+    "LoweringContext",
+    "Manual",
+    "Watching",
+    "lower_module",
+    "lower_telling_forms",
+]
+
+
+class Manual(NamedTuple):
+    """The axes `names` of a mesh, which a `shard_map` maps over."""
+
+    mesh: AnyMesh
+    names: frozenset[Any]
+
+
+#: the operations that run one of their programs, or theirs any number of times
+_DECIDING = frozenset(["stablehlo.case", "stablehlo.if", "stablehlo.while"])
+_ATTRIBUTES = "mhlo.frontend_attributes"
+#: the bytes by which the compiler calls back with the sharding of a value, or None where it is not
+#: by the value's type, and the manual axes of the block
+Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes | None]
+
+
+class _Module:
+    """The shared state of all functions of a module that is being built."""
+
+    def __init__(self, platform: str, entry: EntryAttributes, watch: Watching | None) -> None:
+        self.platform = platform
+        self.watch = watch
+        self.portable, self.num_partitions = entry.portable, entry.num_partitions
+        self.has_forms = False
+        # the first part of locations' names, which places.py reads, and knows a mark of its own in
+        self.root = re.sub(r"[/()\[\]]", "_", entry.name)
+        self.axes = entry.axes
+        #: the mesh whose axes are `axes` in the body of a `shard_map`, and the manual ones
+        self.manual: Manual | None = None
+        self.names: dict[str, int] = {}  # symbol -> number of symbols made from it
+        #: the symbol of a program, by its name, its structure and the axes that it is emitted under
+        self.functions: dict[tuple[str, Any, Any], str] = {}
+        self.emitted: dict[Any, str] = {}  # the symbol of a Python function, by its arguments
+        #: by the key of the location, with the callers, whose identity is part of the key
+        self.locations: dict[Any, tuple[ir.Location, Any]] = {}
+        #: True if locations have callers; and the callers of the nested program that is being
+        #: emitted
+        self.callers = entry.callers
+        self.around: tuple[source.Position, ...] = ()
+        self.meshes = MeshTable()
+        self.body: Any = None
+        #: the branches and loops whose predicate may differ, as `Agreement.undecided`
+        self.undecided: Mapping[Var, dict[str, Spread]] = {}
+
+    def unique(self, name: str) -> str:
+        """Return `name` as a symbol that the module does not have yet."""
+        base = symbol = _symbol(name)
+        while symbol in self.names:
+            symbol = f"{base}_{self.names[base] - 1}"
+            self.names[base] += 1
+        self.names[symbol] = 1
+        return symbol
+
+    def location(self, eqn: Eqn) -> ir.Location:
+        """Return the location of an equation, named `root/scope/primitive`, at the user's line.
+
+        The root is `transpose(root)` for an equation of a backward pass.
+        """
+        code, instruction, scope, backward, caller = eqn.source
+        # a code object's own hash is slow
+        key: tuple[Any, ...] = (id(code), instruction, scope, backward, eqn.primitive)
+        if self.callers:
+            key = (*key, id(caller), self.around)
+        found = self.locations.get(key)
+        if found is None:
+            root = f"transpose({self.root})" if backward else self.root
+            name = "/".join([x for x in (root, scope, eqn.primitive.name) if x])
+            stack = self.stack(eqn) if self.callers else ()
+            place = _stack_location(stack) if stack else _file_location_at(eqn.source.position())
+            found = self.locations[key] = mlir.ir.Location.name(name, place), caller
+        return found[0]
+
+    def stack(self, eqn: Eqn) -> tuple[source.Position, ...]:
+        """Return the line of an equation and its calls in this function, the innermost first.
+
+        Empty if the line is not known.
+        """
+        position = eqn.source.position()
+        if position is None:
+            return ()
+        own = (position, *eqn.source.callers())
+        if self.around[:1] == own[-1:]:  # it has the line of the nested program
+            own = own[:-1]
+        return (*own, *self.around)
+
+
+@functools.lru_cache(maxsize=4096)
+def _file_location_at(position: source.Position | None) -> ir.Location:
+    if position is None:
+        return mlir.ir.Location.unknown(mlir.context())
+    # the name of a file may be no text, and MLIR's strings are
+    name = path_text(position.file)
+    return mlir.ir.Location.file(name, position.line, position.column, mlir.context())
+
+
+def _stack_location(stack: Sequence[source.Position]) -> ir.Location:
+    """Return the location of a line and of the calls that lead to it, with the functions' names."""
+    frames = [
+        mlir.ir.Location.name(position.function, _file_location_at(position)) for position in stack
+    ]
+    return mlir.ir.Location.callsite(frames[0], frames[1:]) if frames[1:] else frames[0]
+
+
+class LoweringContext:
+    """The interface of a primitive's `lower` to the block that it emits into."""
+
+    __slots__ = ("avals_in", "avals_out", "constants", "inner", "module")
+
+    def __init__(
+        self, module: _Module, constants: dict[Any, ir.Value] | None = None, inner: bool = True
+    ) -> None:
+        self.module = module
+        #: True outside of the entry function's block, the only one that some passes of XLA visit
+        self.inner = inner
+        self.constants = {} if constants is None else constants
+        self.avals_in: tuple[ShapedArray, ...] = ()
+        self.avals_out: tuple[ShapedArray, ...] = ()
+
+    @property
+    def platform(self) -> str:
+        """The platform lowered for: "cpu", "cuda" or "tpu"."""
+        return self.module.platform
+
+    @property
+    def is_for_cpu_alone(self) -> bool:
+        """True if the program may have a form that only the compiler for CPUs makes fast."""
+        return self.module.platform == "cpu" and not self.module.portable
+
+    @property
+    def is_for_unsplit_cpu(self) -> bool:
+        """The same, where the compiler splits no array, along no axis, over several devices."""
+        return self.is_for_cpu_alone and self.module.num_partitions == 1
+
+    @property
+    def axes(self) -> Axes:
+        """The named axes of the replicas that run the program."""
+        return self.module.axes
+
+    @property
+    def manual(self) -> Manual | None:
+        """The axes that the body of a `shard_map` maps over; None outside of one."""
+        return self.module.manual
+
+    @property
+    def watch(self) -> Watching | None:
+        """The request for shardings of intermediate values; None if there is none."""
+        return self.module.watch
+
+    def all_manual(self, emit: Callable[[], ir.Value], aval: ShapedArray) -> ir.Value:
+        """Emit `emit()` with all axes of the mesh manual, if there is a mesh.
+
+        XLA refuses the number of a partition if some axes are not manual.
+        """
+        manual = self.module.manual
+        rest = [n for n in manual.mesh.axis_names if n not in manual.names] if manual else []
+        if not rest:
+            return emit()
+        assert manual is not None
+        symbol = self.meshes.symbol(manual.mesh)
+        texts = axis_texts(manual.mesh.axis_names)
+        made = manual_computation([], [aval], [], [f"<@{symbol}, []>"], [texts[n] for n in rest])
+        block = made.regions[0].blocks.append()
+        with mlir.ir.InsertionPoint(block):
+            mlir.op("sdy.return", (), (emit(),))
+        result: ir.Value = made.results[0]
+        return result
+
+    def manual_body(
+        self,
+        program: Olympuspr,
+        operands: Sequence[ir.Value],
+        mapped: Manual,
+        specs: tuple[Sequence[PartitionSpec], Sequence[PartitionSpec]],
+        outs: Sequence[ShapedArray],
+    ) -> list[ir.Value]:
+        """Emit a program that each device runs on its parts of arrays, and return its results.
+
+        `mapped` are the mesh and the axes mapped over here, and `specs` those of the operands and
+        of the results.
+        """
+        module, old = self.module, (self.module.axes, self.module.manual)
+        outer = frozenset[Any]() if old[1] is None else old[1].names
+        texts = axis_texts(mapped.mesh.axis_names)
+        every = outer | mapped.names
+        is_open = len(every) < len(mapped.mesh.axis_names)
+        symbol = self.meshes.symbol(mapped.mesh)
+        ins, results = (
+            [
+                manual_sharding(symbol, texts, s, a.ndim, is_open)
+                for s, a in zip(group, avals, strict=True)
+            ]
+            for group, avals in ((specs[0], self.avals_in), (specs[1], self.avals_out))
+        )
+        names = [texts[n] for n in mapped.mesh.axis_names if n in mapped.names]
+        made = manual_computation(operands, outs, ins, results, names)
+        types = [mlir.tensor_type(a) for a in program.in_avals]
+        block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
+        module.axes, module.manual = mapped.mesh.shape_tuple, Manual(mapped.mesh, every)
+        try:
+            with mlir.ir.InsertionPoint(block):
+                inner = LoweringContext(module)  # it sees no constants of this block
+                mlir.op("sdy.return", (), lower_eqns(inner, program, list(block.arguments)))
+        finally:
+            module.axes, module.manual = old
+        return list(made.results)
+
+    @property
+    def meshes(self) -> MeshTable:
+        """The meshes of the module, for the attributes of shardings."""
+        return self.module.meshes
+
+    @property
+    def aval_out(self) -> ShapedArray:
+        """The aval of the only result."""
+        return self.avals_out[0]
+
+    def nested(self) -> LoweringContext:
+        """Return a context for a region inside this block, with this block's constants."""
+        return LoweringContext(self.module, dict(self.constants))
+
+    def constant(self, literal: Literal, shape: Shape = ()) -> ir.Value:
+        """Return a literal at the given shape; equal constants are emitted once in a block."""
+        value = np.asarray(literal.value, literal.aval.dtype)
+        key = (value.dtype, value.tobytes(), shape)
+        found = self.constants.get(key)
+        if found is None:
+            full = np.broadcast_to(value, shape) if shape else value
+            found = self.constants[key] = mlir.constant(full)
+        return found
+
+    def numpy_constant(self, value: np.ndarray[Any, Any]) -> ir.Value:
+        """Return the elements of an array; equal constants are emitted once in a block."""
+        key = (value.dtype, value.tobytes(), value.shape)
+        found = self.constants.get(key)
+        if found is None:
+            found = self.constants[key] = mlir.constant(value)
+        return found
+
+    def full(self, operand: Any, aval: ShapedArray, shape: Shape) -> ir.Value:
+        """Return a value, or a literal, at `shape`: a scalar is broadcast to it."""
+        if operand.__class__ is Literal:
+            return self.constant(operand, shape)
+        if aval.shape != shape:
+            value: ir.Value = mlir.broadcast(operand, aval.update(shape=shape))
+            return value
+        return operand
+
+    def inline(self, program: Olympuspr, operands: Sequence[ir.Value]) -> list[ir.Value]:
+        """Emit the equations of a nested program here, and return its results."""
+        return lower_eqns(self, program, operands)
+
+    def call(
+        self, program: Olympuspr, name: str, operands: Sequence[ir.Value], *, kept: bool = False
+    ) -> list[ir.Value]:
+        """Emit a call of the function of `program` in this module.
+
+        XLA's compiler does not inline a call that is `kept`.
+        """
+        symbol = _function_for(self.module, program, name, kept)
+        types = [mlir.tensor_type(a) for a in program.out_avals]
+        attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        if kept:
+            name_of, value = xla.KEPT
+            attributes[name_of] = mlir.parsed_attr(value)
+        return list(mlir.op("func.call", types, operands, attributes).results)
+
+    def apply(
+        self, fun: Callable[..., Any], operands: Sequence[ir.Value], **options: Any
+    ) -> list[ir.Value]:
+        """Emit a call of the function of a Python function in this module.
+
+        `fun` takes arrays and then `options`, and returns the primitive's results. The operations
+        that it binds are emitted once for each combination of types and options.
+        """
+        return self._applied(fun, operands, fun.__name__, options)
+
+    def form(
+        self, fun: Callable[..., Any], operands: Sequence[ir.Value], name: str, **options: Any
+    ) -> list[ir.Value]:
+        """Emit as `apply` a primitive called `name`, in another form for this target.
+
+        Its operations have the name of the primitive, and costs are counted from the primitive.
+        """
+        self.mark_form()
+        return self._applied(fun, operands, name, options)
+
+    def mark_form(self) -> None:
+        """Record that the emitted operations have a target form, whose costs are not counted."""
+        self.module.has_forms = True
+
+    def _applied(
+        self,
+        fun: Callable[..., Any],
+        operands: Sequence[ir.Value],
+        name: str,
+        options: dict[str, Any],
+    ) -> list[ir.Value]:
+        key = fun, self.module.manual, self.avals_in, self.avals_out, tuple(options.items())
+        symbol = self.module.emitted.get(key)
+        if symbol is None:
+            symbol = self.module.emitted[key] = self.module.unique(fun.__name__)
+            run = functools.partial(fun, **options)
+            location = mlir.ir.Location.name(f"{self.module.root}/{name}")
+            _emit_applied(self.module, run, symbol, location, self.avals_in, self.avals_out)
+        types = [mlir.tensor_type(a) for a in self.avals_out]
+        callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
+        return list(mlir.op("func.call", types, operands, callee).results)
+
+    def region(
+        self, region: ir.Region, program: Olympuspr, captured: Sequence[ir.Value] = ()
+    ) -> None:
+        """Fill a region of an operation with a program: block arguments in, `return` out.
+
+        The program's leading inputs are `captured` values of this block; the rest are arguments.
+        """
+        types = [mlir.tensor_type(a) for a in program.in_avals[len(captured) :]]
+        block = region.blocks.append(*types, arg_locs=[mlir.ir.Location.unknown()] * len(types))
+        with mlir.ir.InsertionPoint(block):
+            results = lower_eqns(self.nested(), program, [*captured, *block.arguments])
+            mlir.op("stablehlo.return", (), results)
+
+
+def lower_eqns(
+    ctx: LoweringContext, program: Olympuspr, operands: Sequence[ir.Value]
+) -> list[ir.Value]:
+    """Emit a program's equations for the given input values, and return its results."""
+    env: dict[Any, Any] = dict(zip(program.invars, operands, strict=True))
+    for var, const in zip(program.constvars, program.consts, strict=True):
+        env[var] = ctx.numpy_constant(_concrete(const))
+    program = simplify(program)
+    module, undecided = ctx.module, ctx.module.undecided
+    around = module.around
+    for eqn in program.eqns:
+        primitive = eqn.primitive
+        if primitive.takes_literals:
+            values = [x if x.__class__ is Literal else env[x] for x in eqn.inputs]
+        else:
+            values = [ctx.constant(x) if isinstance(x, Literal) else env[x] for x in eqn.inputs]
+        ctx.avals_in = tuple([x.aval for x in eqn.inputs])
+        ctx.avals_out = tuple([v.aval for v in eqn.outputs])
+        with module.location(eqn):
+            if module.callers and primitive.has_programs:
+                module.around = module.stack(eqn) or around
+            out = _lower_eqn(ctx, eqn, values)
+            module.around = around
+        if undecided and eqn.outputs and primitive.has_programs:
+            _mark(out[0] if primitive.multiple_results else out, undecided.get(eqn.outputs[0], {}))
+        if primitive.multiple_results:
+            env.update(zip(eqn.outputs, out, strict=True))
+        else:
+            env[eqn.outputs[0]] = out
+    return [ctx.constant(x) if isinstance(x, Literal) else env[x] for x in program.outvars]
+
+
+def _lower_eqn(ctx: LoweringContext, eqn: Eqn, values: list[Any]) -> Any:
+    try:
+        return eqn.primitive.lower(ctx, *values, **eqn.params)
+    except TraceError as e:
+        e.location = e.location or str(eqn.source.position() or "") or None
+        raise
+
+
+def _concrete(const: Any) -> np.ndarray[Any, Any]:
+    if isinstance(const, Tracer):
+        raise LoweringError(
+            f"the program closes over a traced array {const.aval.long_name()}, {const.origin()}; "
+            "only a program that closes over arrays alone can be lowered",
+            hint="pass the array to the function as an argument",
+        )
+    return array_to_numpy(const)
+
+
+def _function_for(module: _Module, program: Olympuspr, name: str, kept: bool) -> str:
+    # the fingerprint counts functions by their names, and effects are functions
+    structure = program if program.effects else fingerprint(program)
+    marked = tuple(_undecided_in(module, program)) if module.undecided else ()
+    key = name, structure, (module.axes, module.manual, marked)
+    symbol = module.functions.get(key)
+    if symbol is None:
+        symbol = module.functions[key] = module.unique(name)
+        function = _emit_function(module, program, symbol, private=True)
+        if kept:
+            write_parts(function.entry_block)
+    return symbol
+
+
+def _mark(result: ir.Value, axes: Mapping[str, Spread]) -> None:
+    """Mark a branch or a loop with the axes along which its predicate may differ, if any.
+
+    XLA copies the mark to an operation that replaces its operands, unless that has one. An
+    operation that is lowered in place, such as the body of a `checkpoint`, already has its own.
+    """
+    owner = result.owner
+    if isinstance(owner, mlir.ir.Block) or owner.name not in _DECIDING:
+        return
+    if _ATTRIBUTES not in owner.attributes:
+        attributes = mlir.ir.DictAttr.get({DIFFERS: mlir.string_attr(differs_text(axes))})
+        owner.attributes[_ATTRIBUTES] = attributes
+
+
+def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:
+    """Yield the branches and loops of a program, also nested, whose predicate may differ."""
+    for eqn in simplify(program).eqns:
+        yield from (v for v in eqn.outputs[:1] if v in module.undecided)
+        for each in sub_programs(eqn):
+            yield from _undecided_in(module, each)
+
+
+def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool) -> Any:
+    ir = mlir.ir
+    kind = ir.FunctionType.get(
+        [mlir.tensor_type(a) for a in program.in_avals],
+        [mlir.tensor_type(a) for a in program.out_avals],
+    )
+    with ir.InsertionPoint(module.body), ir.Location.unknown():
+        function = mlir.func.FuncOp(name, kind, visibility="private" if private else "public")
+    block = function.add_entry_block([ir.Location.unknown()] * len(program.invars))
+    module.around = ()
+    with ir.InsertionPoint(block), ir.Location.unknown():
+        ctx = LoweringContext(module, inner=private)
+        results = lower_eqns(ctx, program, list(block.arguments))
+        mlir.op("func.return", (), results)
+    return function
+
+
+def _emit_applied(
+    module: _Module,
+    fun: Callable[..., Any],
+    name: str,
+    location: ir.Location,
+    ins: tuple[ShapedArray, ...],
+    outs: tuple[ShapedArray, ...],
+) -> None:
+    """Emit the function of a module that `fun` is for operands of types `ins`."""
+    ir = mlir.ir
+    kind = ir.FunctionType.get(*([mlir.tensor_type(a) for a in avals] for avals in (ins, outs)))
+    with ir.InsertionPoint(module.body), location:
+        function = mlir.func.FuncOp(name, kind, visibility="private")
+        block = function.add_entry_block([location] * len(ins))
+        trace = EmittingTrace(LoweringContext(module))
+        with ir.InsertionPoint(block), using_trace(trace):
+            mlir.op("func.return", (), trace.run(fun, block.arguments, ins))
+
+
+def lower_module(
+    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
+) -> ir.Module:
+    """Return the StableHLO module whose `main` is `program`: see `lower_telling_forms`."""
+    return lower_telling_forms(program, entry, platform, watch)[0]
+
+
+def lower_telling_forms(
+    program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
+) -> tuple[ir.Module, bool]:
+    """Return the StableHLO module whose `main` is `program`, and whether it has a target `form`.
+
+    It has the effects of the program only with a `watch`, and contains addresses of the process if
+    the watch returns bytes. Such a module is of a program that was lowered without one before.
+
+    Raises LoweringError if the program cannot be expressed on the platform, and, without a `watch`,
+    ShardingError if some devices may never reach a collective that others wait for.
+    """
+    if watch is None:
+        program = without_effects(program)
+    # the compiler drops values that only an effect reads
+    agreement = Agreement(platform, entry.num_partitions, refuses=watch is None)
+    if entry.num_partitions > 1:
+        agreement.follow(program, [frozenset()] * len(program.invars))
+    with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
+        ir = mlir.ir
+        made = ir.Module.create()
+        made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(entry.name))
+        replicas = math.prod(size for _, size in entry.axes)
+        for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
+            made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
+        module = _Module(platform, entry, watch)
+        module.undecided = agreement.undecided
+        module.body, module.names["main"] = made.body, 1
+        function = _emit_function(module, program, "main", private=False)
+        _put_first(made, function)
+        annotate(function, program, entry, module.meshes)
+        module.meshes.declare(made.body)
+        return made, module.has_forms
+
+
+def _symbol(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name) or "_"
+
+
+def _put_first(module: ir.Module, function: Any) -> None:
+    first = module.body.operations[0]
+    if first != function.operation:
+        function.operation.move_before(first.operation)

@@ -1,0 +1,1 @@
+"""jaxlib's MLIR bindings and the Shardy dialect."""

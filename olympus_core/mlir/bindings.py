@@ -1,0 +1,434 @@
+"""The MLIR bindings: context, types, attributes, constants, and a fast way to emit an operation.
+
+jaxlib's MLIR bindings take about 30 ms to import, and a program that only traces never needs them:
+`ir`, `hlo`, `chlo` and `func` are loaded at the first access.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import io
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from olympus_core.base import dtypes
+from olympus_core.base.avals import ShapedArray
+from olympus_core.base.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import chlo, func
+    from jaxlib.mlir.dialects import stablehlo as hlo
+
+__all__ = [
+    "BYTECODE",
+    "EntrySignature",
+    "broadcast",
+    "chlo",
+    "constant",
+    "context",
+    "element_type",
+    "evaluate_module",
+    "full",
+    "func",
+    "hlo",
+    "i64_array",
+    "ir",
+    "new_context",
+    "normalized",
+    "op",
+    "op1",
+    "parsed",
+    "portable",
+    "read_entry",
+    "readable",
+    "tensor_type",
+    "without_locations",
+]
+
+
+# Of StableHLO, CHLO and Shardy only attributes and functions are used, which the extension modules
+# have.  The dialects' own modules add a class for each operation, which takes milliseconds; the
+# bindings load one by themselves when they show an attribute or an operation of its dialect.
+_MODULES = {
+    "ir": "jaxlib.mlir.ir",
+    "hlo": "jaxlib.mlir._mlir_libs._stablehlo",
+    "chlo": "jaxlib.mlir._mlir_libs._chlo",
+    "func": "jaxlib.mlir.dialects.func",
+}
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    loaded = {each: importlib.import_module(module) for each, module in _MODULES.items()}
+    globals().update(loaded)
+    return loaded[name]
+
+
+_making = threading.Lock()
+
+
+@functools.cache
+def context() -> ir.Context:
+    """Return the process's MLIR context, with the dialects that programs are lowered to."""
+    with _making:  # two threads that arrive first would make two contexts, and mix their types
+        return _shared_context()
+
+
+@functools.cache
+def _shared_context() -> ir.Context:
+    return new_context()
+
+
+def new_context() -> ir.Context:
+    """Return an MLIR context of the caller's own, with the same dialects."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    ctx = ir.Context()
+    ctx.append_dialect_registry(registry)
+    ctx.load_all_available_dialects()
+    for dialect in (_stablehlo, _chlo, _sdy):
+        dialect.register_dialect(ctx)
+    ctx.enable_multithreading(False)
+    __getattr__("ir")
+    return ctx
+
+
+_BY_CONSTRUCTOR = {
+    "float16": "F16Type",
+    "bfloat16": "BF16Type",
+    "float32": "F32Type",
+    "float64": "F64Type",
+    "float4_e2m1fn": "Float4E2M1FNType",
+    "float6_e2m3fn": "Float6E2M3FNType",
+    "float6_e3m2fn": "Float6E3M2FNType",
+    "float8_e3m4": "Float8E3M4Type",
+    "float8_e4m3": "Float8E4M3Type",
+    "float8_e4m3b11fnuz": "Float8E4M3B11FNUZType",
+    "float8_e4m3fn": "Float8E4M3FNType",
+    "float8_e4m3fnuz": "Float8E4M3FNUZType",
+    "float8_e5m2": "Float8E5M2Type",
+    "float8_e5m2fnuz": "Float8E5M2FNUZType",
+    "float8_e8m0fnu": "Float8E8M0FNUType",
+}
+
+
+@functools.cache
+def element_type(dt: dtypes.DType) -> ir.Type:
+    """Return the MLIR element type of a dtype; signed integers are signless, as in StableHLO."""
+    ctx, name = context(), dtypes.long_name(dt)
+    if name in _BY_CONSTRUCTOR:
+        return getattr(ir, _BY_CONSTRUCTOR[name]).get(ctx)
+    if dtypes.kind(dt) == "c":
+        part = element_type(dtypes.to_real(dt))
+        return ir.ComplexType.get(part)
+    if name == "bool":
+        return ir.IntegerType.get_signless(1, ctx)
+    bits = int(name.lstrip("uint"))
+    if dtypes.kind(dt) == "u":
+        return ir.IntegerType.get_unsigned(bits, ctx)
+    return ir.IntegerType.get_signless(bits, ctx)
+
+
+@functools.cache
+def tensor_type(aval: ShapedArray) -> ir.Type:
+    """Return the tensor type of an aval."""
+    with context():
+        loc = ir.Location.unknown()
+        return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=loc)
+
+
+def op(
+    name: str,
+    results: Sequence[ir.Type],
+    operands: Sequence[ir.Value],
+    attributes: dict[str, ir.Attribute] | None = None,
+    regions: int = 0,
+) -> ir.Operation:
+    """Emit an operation at the current insertion point; the quickest way there is (1 us)."""
+    return ir.Operation.create(name, results, operands, attributes, regions=regions)
+
+
+def op1(
+    name: str,
+    aval: ShapedArray,
+    operands: Sequence[ir.Value],
+    attributes: dict[str, ir.Attribute] | None = None,
+) -> ir.Value:
+    """Emit an operation with one result of type `aval`, and return that result."""
+    made = ir.Operation.create(name, (tensor_type(aval),), operands, attributes)
+    result: ir.Value = made.result
+    return result
+
+
+@functools.cache
+def i64_array(values: tuple[int, ...]) -> ir.Attribute:
+    """Return `array<i64: ...>`."""
+    return ir.DenseI64ArrayAttr.get(values, context())
+
+
+@functools.cache
+def i64_attr(value: int) -> ir.Attribute:
+    """Return `value : i64`."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context()), value)
+
+
+@functools.cache
+def i32_attr(value: int) -> ir.Attribute:
+    """Return `value : i32`."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context()), value)
+
+
+@functools.cache
+def bool_attr(value: bool) -> ir.Attribute:
+    """Return `true` or `false`."""
+    return ir.BoolAttr.get(value, context())
+
+
+@functools.cache
+def unit_attr() -> ir.Attribute:
+    """Return a unit attribute, which has no value."""
+    return ir.UnitAttr.get(context())
+
+
+@functools.cache
+def string_attr(value: str | bytes) -> ir.Attribute:
+    """Return a string attribute, of text or of any bytes."""
+    return ir.StringAttr.get(value, context())
+
+
+@functools.cache
+def parsed_attr(text: str) -> ir.Attribute:
+    """Return an attribute from its text, such as `#stablehlo<precision DEFAULT>`."""
+    return ir.Attribute.parse(text, context())
+
+
+def dense(value: np.ndarray[Any, Any]) -> ir.Attribute:
+    """Return the elements of an array as an attribute; a broadcast scalar becomes a splat."""
+    etype = element_type(value.dtype)
+    splat = value.size > 0 and not any(value.strides)
+    data = np.ascontiguousarray(value.reshape(-1)[:1] if splat else value)
+    with context():
+        return ir.DenseElementsAttr.get(data, type=etype, shape=value.shape)
+
+
+def constant(value: Any) -> ir.Value:
+    """Emit a constant with the elements of a NumPy array or scalar."""
+    array = np.asarray(value)
+    attribute = dense(array)
+    made = ir.Operation.create("stablehlo.constant", (attribute.type,), (), {"value": attribute})
+    result: ir.Value = made.result
+    return result
+
+
+def full(aval: ShapedArray, value: Any) -> ir.Value:
+    """Emit a constant of type `aval` whose elements all are the scalar `value`."""
+    scalar = np.asarray(value).astype(aval.dtype)
+    return constant(np.broadcast_to(scalar, aval.shape))
+
+
+def broadcast(value: ir.Value, aval: ShapedArray, dims: tuple[int, ...] = ()) -> ir.Value:
+    """Emit a broadcast of `value` to `aval`; its axis i becomes axis `dims[i]`."""
+    if dims == tuple(range(aval.ndim)) and value.type == tensor_type(aval):
+        return value
+    return op1(
+        "stablehlo.broadcast_in_dim", aval, (value,), {"broadcast_dimensions": i64_array(dims)}
+    )
+
+
+def portable(module: ir.Module) -> bytes:
+    """Return the module as a portable StableHLO artifact: bytecode for other versions of XLA.
+
+    It has no source locations, so that it depends only on the program. The serializer modifies the
+    module it gets, so it gets a copy.
+    """
+    with context():
+        copy = without_locations(module)
+        # XLA of the last twelve weeks can read it; the oldest version lacks operations
+        weeks = hlo.StablehloCompatibilityRequirement.WEEK_12
+        version = hlo.get_version_from_compatibility_requirement(weeks)
+        return bytes(hlo.serialize_portable_artifact(copy, version, allow_other_dialects=True))
+
+
+def without_locations(module: ir.Module) -> ir.Module:
+    """Return a copy of the module without source locations."""
+    from jaxlib.mlir import passmanager
+
+    with context():
+        copy = _copy(module)
+        passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
+    return copy
+
+
+def _copy(module: ir.Module) -> ir.Module:
+    out = io.BytesIO()
+    module.operation.write_bytecode(out)
+    copied: ir.Module = ir.Module.parse(out.getvalue(), context())
+    return copied
+
+
+def normalized(module: ir.Module) -> ir.Module:
+    """Return a copy of the module in the form of a portable artifact, with its locations.
+
+    Attributes with default values are removed, for modules of any origin. A module that no artifact
+    can hold, because it has operations of another dialect, is copied unchanged.
+    """
+    ctx = context()
+    with ctx, _diagnostics():
+        try:
+            content = hlo.serialize_portable_artifact(
+                _copy(module), hlo.get_current_version(), allow_other_dialects=True
+            )
+            made: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
+        except (ValueError, ir.MLIRError):
+            made = _copy(module)
+    return made
+
+
+def evaluate_module(
+    module: ir.Module, arguments: Sequence[np.ndarray[Any, Any]]
+) -> list[np.ndarray[Any, Any]]:
+    """Return the results of a StableHLO module from the reference interpreter.
+
+    An operation that it lacks ends the process, and so does reading complex results. Results are
+    read in the dtypes of NumPy itself.
+    """
+    with context(), ir.Location.unknown():
+        outs = hlo.eval_module(module, [dense(x) for x in arguments])
+        return [np.array(ir.DenseElementsAttr(x)) for x in outs]
+
+
+class EntrySignature(NamedTuple):
+    """The arguments and results of a program's entry function; `donated` are indices of arguments.
+
+    `num_devices` is the module's number of devices, and `meshes` are the sizes of its meshes.
+    """
+
+    arguments: tuple[ir.Type, ...]
+    results: tuple[ir.Type, ...]
+    donated: frozenset[int]
+    num_devices: int
+    meshes: tuple[tuple[int, ...], ...]
+
+
+#: The prefix of MLIR bytecode, also of a portable artifact.
+BYTECODE = b"ML\xefR"
+_PORTABLE = b"StableHLO_v"  # the writer of the bytecode, after the magic number and the version
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+
+
+def read_entry(content: bytes) -> EntrySignature:
+    """Return the types of the program in a portable StableHLO artifact, the result of `portable`.
+
+    Raises:
+      ArtifactError: the bytes are not such an artifact, or have no function `main`.
+    """
+    module = _deserialized(content)  # its operations live as long as it does
+    with readable("the program"):
+        main = _main(module)
+        attributes = list(main.arg_attrs) if main.type.inputs else []
+        donated = [i for i, each in enumerate(attributes) if any(name in each for name in _DONATED)]
+        types = tuple(main.type.inputs), tuple(main.type.results)
+        return EntrySignature(*types, frozenset(donated), _num_devices(module), _meshes(module))
+
+
+def _num_devices(module: ir.Module) -> int:
+    """Return the partitions times the replicas."""
+    attributes = module.operation.attributes
+    names = [name for name in ("mhlo.num_partitions", "mhlo.num_replicas") if name in attributes]
+    return math.prod(int(attributes[name].value) for name in names)
+
+
+def _meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes of the axes of each mesh that the module declares."""
+    from jaxlib.mlir._mlir_libs import _sdy
+
+    found = [each for each in module.body.operations if each.operation.name == "sdy.mesh"]
+    made = [_sdy.MeshAttr(each.operation.attributes["mesh"]) for each in found]
+    return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in made)
+
+
+def _deserialized(content: bytes) -> ir.Module:
+    if not content.startswith(BYTECODE):  # the parser would read it as text
+        raise ArtifactError("the program is not StableHLO bytecode")
+    return _read(lambda: hlo.deserialize_portable_artifact(context(), content), "the program")
+
+
+def parsed(content: bytes | str, name: str = "the program") -> ir.Module:
+    """Parse and verify a module in StableHLO's text, in MLIR bytecode or in a portable artifact.
+
+    Raises:
+      ArtifactError: the content is none of these; `name` is its name in the message.
+    """
+    ctx = context()
+    if isinstance(content, bytes) and _PORTABLE in content[: len(BYTECODE) + len(_PORTABLE) + 10]:
+        return _read(lambda: hlo.deserialize_portable_artifact(ctx, content), name)
+    return _read(lambda: ir.Module.parse(content, ctx), name)
+
+
+def _read(read: Callable[[], ir.Module], name: str) -> ir.Module:
+    """Return the verified module of `read`; raise ArtifactError with MLIR's message if it fails."""
+    context()  # which loads the bindings
+    with _diagnostics() as messages, readable(name):
+        try:
+            module = read()
+            if not module.operation.verify():
+                raise ArtifactError(f"{name} is not valid StableHLO")
+        except (ValueError, ir.MLIRError) as exc:
+            reason = messages[0] if messages else str(exc)
+            raise ArtifactError(f"{name} is not StableHLO that can be read: {reason}") from None
+    return module
+
+
+@contextlib.contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Convert errors of reading a foreign module's names and texts; `name` is for messages.
+
+    Raises:
+      ArtifactError: a text is not UTF-8, for which the bindings raise a RuntimeError.
+    """
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise ArtifactError(f"{name} has a text that is not UTF-8") from None
+    except RuntimeError as exc:
+        if "conversion error" not in str(exc):
+            raise
+        raise ArtifactError(f"{name} has a text that is not UTF-8") from None
+
+
+@contextlib.contextmanager
+def _diagnostics() -> Iterator[list[str]]:
+    """Collect MLIR's diagnostics within the context, instead of printing them."""
+    messages = list[str]()
+
+    def keep(diagnostic: Any) -> bool:
+        try:
+            messages.append(str(diagnostic))
+        except (RuntimeError, UnicodeDecodeError):  # it quotes bytes of the program
+            messages.append("a text in it is not UTF-8")
+        return True  # so that it is not printed
+
+    handler = context().attach_diagnostic_handler(keep)
+    try:
+        yield messages
+    finally:
+        handler.detach()
+
+
+def _main(module: ir.Module) -> Any:
+    for each in module.body.operations:
+        if isinstance(each, func.FuncOp) and each.name.value == "main":
+            return each
+    raise ArtifactError("the program has no function 'main'")

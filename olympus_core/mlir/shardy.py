@@ -1,0 +1,150 @@
+"""Shardings as attributes of the dialect `sdy`, and the declarations of their meshes.
+
+They describe the placement of the arguments, results and constraints of a program of several
+devices. The compiler chooses the shardings that are not given.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core.base.avals import ShapedArray
+from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, TiledSharding
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+
+__all__ = ["MeshTable", "axis_texts", "manual_computation", "manual_sharding"]
+
+#: the texts and sizes of the axes, and the order of the devices where it is not the program's
+_Key = tuple[tuple[tuple[str, int], ...], tuple[int, ...]]
+
+
+#: Valid axis names for the compiler: other text may end the process.
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+
+@functools.lru_cache(maxsize=256)
+def axis_texts(names: tuple[Any, ...]) -> Mapping[Any, str]:
+    """Return the names of a mesh's axes in a module: their own, or a number.
+
+    >>> axis_texts(("data", "my axis"))
+    {'data': '"data"', 'my axis': '"_1"'}
+    """
+    return {
+        name: f'"{name}"' if isinstance(name, str) and _PLAIN.fullmatch(name) else f'"_{i}"'
+        for i, name in enumerate(names)
+    }
+
+
+class MeshTable:
+    """The meshes of one module, each declared once, in the order of their first use."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[_Key, str] = {}
+
+    def symbol(self, mesh: AnyMesh) -> str:
+        """Return the symbol of a mesh, whose devices are in the program's order."""
+        texts = axis_texts(mesh.axis_names)
+        return self._symbol(tuple((texts[n], size) for n, size in mesh.shape_tuple), ())
+
+    def _symbol(self, axes: tuple[tuple[str, int], ...], ids: tuple[int, ...]) -> str:
+        key = axes, ids
+        if key not in self._symbols:
+            count = len(self._symbols)
+            self._symbols[key] = "mesh" if count == 0 else f"mesh_{count - 1}"
+        return self._symbols[key]
+
+    def attribute(self, sharding: Sharding, shape: Sequence[int]) -> ir.Attribute | None:
+        """Return `#sdy.sharding<...>` for an array of `shape`; None on one device.
+
+        A dimension that the axes do not divide is replicated, as for JAX's constraints.
+        """
+        if isinstance(sharding, NamedSharding):
+            if sharding.mesh.size == 1:
+                return None
+            entries = self.entries(sharding.mesh, sharding.spec, shape)
+            return self.of_entries(self.symbol(sharding.mesh), entries)
+        if isinstance(sharding, TiledSharding):
+            return self._of_tiles(sharding, len(shape))
+        return None
+
+    def entries(self, mesh: AnyMesh, spec: PartitionSpec, shape: Sequence[int]) -> list[str]:
+        """Return the text for each dimension of an array: `{"x", "y"}`, `{}`, or `{?}`."""
+        sizes, texts, made = mesh.shape, axis_texts(mesh.axis_names), []
+        for d, n in enumerate(shape):
+            if d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED:
+                made.append("{?}")
+                continue
+            names = spec.axes(d)
+            count = int(np.prod([sizes[name] for name in names], dtype=np.int64))
+            kept = names if n % count == 0 else ()
+            made.append("{" + ", ".join([texts[name] for name in kept]) + "}")
+        return made
+
+    def of_entries(self, symbol: str, entries: Sequence[str]) -> ir.Attribute:
+        """Return the attribute of the given texts of dimensions."""
+        return mlir.parsed_attr(f"#sdy.sharding<@{symbol}, [{', '.join(entries)}]>")
+
+    def _of_tiles(self, sharding: TiledSharding, ndim: int) -> ir.Attribute | None:
+        counts, places = sharding.tiling(ndim)
+        order = np.argsort([np.ravel_multi_index(p, counts) for p in places], kind="stable")
+        ids = tuple(map(int, order))
+        sizes = [(f'"_{d}"', n) for d, n in enumerate(counts) if n > 1]
+        copies = len(places) // int(np.prod(counts, dtype=np.int64))
+        axes = (*sizes, *[('"_copies"', copies)] * (copies > 1))
+        in_order = ids == tuple(range(len(ids)))
+        symbol = self._symbol(axes, () if in_order else ids)
+        named = dict(sizes)
+        texts = [f'"_{d}"' for d in range(ndim)]
+        entries = [f"{{{text}}}" if text in named else "{}" for text in texts]
+        return self.of_entries(symbol, entries)
+
+    def declare(self, body: Any) -> None:
+        """Emit `sdy.mesh` for each mesh, at the start of a module's body."""
+        if not self._symbols:
+            return
+        ir = mlir.ir
+        with ir.InsertionPoint.at_block_begin(body), ir.Location.unknown():
+            for (axes, ids), symbol in self._symbols.items():
+                sizes = ", ".join(f"{text}={size}" for text, size in axes)
+                order = f", device_ids={list(ids)}" if ids else ""
+                text = f"#sdy.mesh<[{sizes}]{order}>"
+                attributes = {
+                    "sym_name": mlir.string_attr(symbol),
+                    "mesh": mlir.parsed_attr(text),
+                }
+                mlir.op("sdy.mesh", (), (), attributes)
+
+
+def manual_computation(
+    operands: Sequence[ir.Value],
+    outs: Sequence[ShapedArray],
+    ins: Sequence[str],
+    results: Sequence[str],
+    names: Sequence[str],
+) -> ir.Operation:
+    """Emit `sdy.manual_computation` with an empty region; shardings and names are texts."""
+    attributes = {
+        "in_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(ins)}]>"),
+        "out_shardings": mlir.parsed_attr(f"#sdy.sharding_per_value<[{', '.join(results)}]>"),
+        "manual_axes": mlir.parsed_attr(f"#sdy<manual_axes{{{', '.join(names)}}}>"),
+    }
+    types = [mlir.tensor_type(a) for a in outs]
+    return mlir.op("sdy.manual_computation", types, operands, attributes, regions=1)
+
+
+def manual_sharding(
+    symbol: str, texts: Mapping[Any, str], spec: PartitionSpec, ndim: int, is_open: bool
+) -> str:
+    """Return the text of a sharding in a manual computation; open if some axes are not manual."""
+    more = ["?"] * is_open
+    entries = [f"{{{', '.join([*[texts[n] for n in spec.axes(d)], *more])}}}" for d in range(ndim)]
+    return f"<@{symbol}, [{', '.join(entries)}]>"

@@ -1,0 +1,1 @@
+"""Meshes of devices, partition specs and shardings."""

@@ -1,0 +1,279 @@
+"""Meshes: devices in an array whose axes have names.
+
+Nothing here needs a runtime: a device is any object with an `id`.  The names and their meaning are
+those of JAX's module `jax.sharding`.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from olympus_core.base import source
+from olympus_core.base.context import enter_mesh, leave_mesh, state
+from olympus_core.base.errors import ArgumentError, ShardingError
+
+if TYPE_CHECKING:
+    from olympus_core.placement.sharding import PartitionSpec
+
+__all__ = [
+    "AbstractMesh",
+    "AnyMesh",
+    "AxisType",
+    "Mesh",
+    "are_names",
+    "as_tuple",
+    "checked_sizes",
+]
+
+
+class AxisType(enum.Enum):
+    """The mechanism that partitions arrays along an axis of a mesh.
+
+    `Auto`: shardings, constraints and the compiler; here each axis of a mesh has this type. JAX has
+    two more, which programs written for it may name: `Explicit`, the types of the arrays, and
+    `Manual`, the function that a `shard_map` maps.
+
+    >>> make_mesh((8,), ("data",), axis_types=(AxisType.Auto,))
+    """
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def are_names(values: Sequence[Any]) -> bool:
+    """Return True if each value may be the name of an axis: if it is hashable."""
+    try:
+        hash(tuple(values))
+    except TypeError:
+        return False
+    return True
+
+
+def as_tuple(values: Any, what: str) -> tuple[Any, ...]:
+    """Return a sequence as a tuple; raise ArgumentError, naming `what`, for other values."""
+    try:
+        if not isinstance(values, str | bytes):
+            return tuple(values)
+    except TypeError:
+        pass
+    raise ArgumentError(f"{what} must be a sequence, and got {values!r:.80}")
+
+
+def checked_sizes(caller: str, sizes: Any) -> tuple[int, ...]:
+    """Return the axis sizes of a mesh; raise ShardingError unless they are 1 or more."""
+    given = as_tuple(sizes, f"the sizes of the axes of {caller}")
+    try:
+        found = tuple([0 if isinstance(n, bool) else operator.index(n) for n in given])
+    except TypeError:
+        found = (0,)
+    if any(n < 1 for n in found):
+        raise ShardingError(f"{caller} needs axes of 1 device or more, and got {given!r:.80}")
+    return found
+
+
+class AnyMesh:
+    """The common interface of meshes and abstract meshes: ordered, named axes with sizes."""
+
+    __slots__ = ("__weakref__", "axis_names", "axis_sizes")
+    axis_names: tuple[Any, ...]
+    axis_sizes: tuple[int, ...]
+
+    def _set_axes(self, sizes: Any, names: Any, types: Any) -> None:
+        kind = type(self).__name__
+        sizes = checked_sizes(kind, sizes)
+        names = (names,) if isinstance(names, str) else as_tuple(names, f"the names of {kind}")
+        if not are_names(names):
+            raise ShardingError(f"{kind} needs names that can be hashed, and got {names!r:.80}")
+        if len(names) != len(sizes):
+            raise ShardingError(
+                f"{kind} needs a name for each of its {len(sizes)} dimensions, and got "
+                f"{len(names)}: {names!r:.80}"
+            )
+        if None in names or len(set(names)) != len(names):
+            raise ShardingError(f"{kind} needs axes of different names, and got {names!r:.80}")
+        self._check_types(types, len(names))
+        self.axis_names, self.axis_sizes = names, sizes
+
+    @staticmethod
+    def _check_types(types: Any, count: int) -> None:
+        """Raise an error unless each axis has the type `Auto`; one type is for all axes."""
+        if types is None:
+            return
+        given = (types,) * count if isinstance(types, AxisType) else as_tuple(types, "axis_types")
+        if wrong := [t for t in given if not isinstance(t, AxisType)]:
+            raise ArgumentError(
+                f"axis_types has an AxisType for each axis, and got {wrong[0]!r:.80}",
+                hint="leave axis_types out: each axis is olympus.sharding.AxisType.Auto",
+            )
+        if len(given) != count:
+            raise ArgumentError(
+                f"axis_types has an AxisType for each of the {count} axes, and got {len(given)}"
+            )
+        if any(t is not AxisType.Auto for t in given):
+            raise ShardingError(
+                f"the axes of a mesh are of type Auto, and axis_types was {given!r:.80}",
+                hint="leave axis_types out; shardings and lax.with_sharding_constraint say how "
+                "arrays are cut, and shard_map maps over axes",
+            )
+
+    @property
+    def axis_types(self) -> tuple[AxisType, ...]:
+        """The type of each axis: `AxisType.Auto`."""
+        return (AxisType.Auto,) * len(self.axis_names)
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return math.prod(self.axis_sizes)
+
+    @property
+    def shape(self) -> dict[Any, int]:
+        """The size of each axis by its name, in their order."""
+        return dict(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        """The pairs of `shape`."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def empty(self) -> bool:
+        """False: a mesh has at least one device."""
+        return False
+
+    def __enter__(self) -> Self:
+        """Use this mesh for a PartitionSpec without one in the context, as `set_mesh` does.
+
+        Unlike `set_mesh`, it may be used in a function that is traced.
+        """
+        enter_mesh(self, self, state.mesh)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        leave_mesh(self)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
+        return f"{type(self).__name__}({sizes}, axis_types={self.axis_types})"
+
+    def check_spec(self, spec: PartitionSpec) -> None:
+        """Raise ShardingError for a name that is no axis of the mesh, or that occurs twice."""
+        names = [name for i in range(len(spec)) for name in spec.axes(i)]
+        for name in names:
+            if name not in self.axis_names:
+                there = ", ".join(map(repr, self.axis_names))
+                raise ShardingError(
+                    f"{spec} names the axis {name!r}, and the mesh has {there or 'no axes'}"
+                    f"{source.current_location().place()}"
+                )
+            if names.count(name) > 1:
+                raise ShardingError(
+                    f"{spec} names the axis {name!r} twice: an axis can split one dimension"
+                    f"{source.current_location().place()}"
+                )
+
+
+class AbstractMesh(AnyMesh):
+    """The axes of a mesh without its devices: enough to lower a program, or to compile one.
+
+    `axis_types` is for programs that name `AxisType.Auto`; ShardingError for another.
+
+    >>> AbstractMesh((2, 4), ("data", "model"))
+    AbstractMesh('data': 2, 'model': 4, axis_types=(Auto, Auto))
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Any,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> None:
+        self._set_axes(axis_sizes, axis_names, axis_types)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AbstractMesh):
+            return NotImplemented
+        return self.shape_tuple == other.shape_tuple
+
+    def __hash__(self) -> int:
+        return hash(self.shape_tuple)
+
+
+class Mesh(AnyMesh):
+    """Devices in an array with a name for each of its axes.
+
+    `axis_types` is for programs that name `AxisType.Auto`.  Raises ShardingError for another, and
+    where the names do not fit the array, or a device occurs twice.
+
+    >>> Mesh(np.array(olympus.devices()).reshape(2, 4), ("data", "model"))
+    Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+    """
+
+    __slots__ = ("_hash", "devices", "flat_devices")
+    devices: np.ndarray[Any, Any]
+    flat_devices: tuple[Any, ...]
+
+    def __init__(
+        self,
+        devices: Any,
+        axis_names: Any,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> None:
+        self.devices = np.array(devices, dtype=object)
+        self.devices.flags.writeable = False
+        self._set_axes(self.devices.shape, axis_names, axis_types)
+        self.flat_devices = tuple(self.devices.flat)
+        if wrong := [d for d in self.flat_devices if not hasattr(d, "id")]:
+            raise ShardingError(
+                f"Mesh needs devices, and got {wrong[0]!r:.80}",
+                hint="pass those of olympus.devices(), or use olympus.make_mesh",
+            )
+        if len(set(self.flat_devices)) != len(self.flat_devices):
+            raise ShardingError("Mesh needs each device once, and got one twice")
+        self._hash = hash((self.flat_devices, self.shape_tuple))
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The number of each device, in the shape of the mesh."""
+        return np.array([d.id for d in self.flat_devices]).reshape(self.axis_sizes)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices: all are of this process."""
+        return list(self.flat_devices)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The axes without the devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names)
+
+    def __repr__(self) -> str:
+        return (
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, "
+            f"axis_types={self.axis_types})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        if self is other:
+            return True
+        return (self.flat_devices, self.shape_tuple) == (other.flat_devices, other.shape_tuple)
+
+    def __hash__(self) -> int:
+        return self._hash

@@ -1,0 +1,448 @@
+"""Shardings: the part of an array that each device of a mesh holds.
+
+Nothing here needs a runtime: a device is any object with an `id`. The names and their meaning are
+those of JAX's module `jax.sharding`.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from olympus_core.base import source
+from olympus_core.base.avals import canonical_shape
+from olympus_core.base.errors import ArgumentError, ShardingError
+from olympus_core.placement.mesh import AnyMesh, Mesh, are_names
+
+__all__ = [
+    "NamedSharding",
+    "P",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "TiledSharding",
+    "Tiling",
+    "named_like",
+]
+
+Index = tuple[slice, ...]
+
+
+class _Unconstrained:
+    """The entry of a PartitionSpec that leaves a dimension to the compiler."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED = _Unconstrained()
+
+
+class PartitionSpec:
+    """For each dimension of an array, the axis of a mesh that it is split along.
+
+    An entry is the name of an axis, a tuple of names (the first is the major one), None for a
+    dimension that is whole everywhere, or `P.UNCONSTRAINED` for one that a constraint leaves to
+    the compiler.  Dimensions after the last entry are whole.
+
+    >>> P("data", None, ("model", "expert"))
+    P('data', None, ('model', 'expert'))
+    """
+
+    __slots__ = ("partitions",)
+    UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
+    partitions: tuple[Any, ...]
+
+    def __init__(self, *partitions: Any) -> None:
+        self.partitions = tuple(map(_entry, partitions))
+
+    def __repr__(self) -> str:
+        return f"P({repr(self.partitions)[1:-1]})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PartitionSpec):
+            return NotImplemented
+        return self.partitions == other.partitions
+
+    def __hash__(self) -> int:
+        return hash(self.partitions)
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.partitions)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.partitions[i]
+
+    def __add__(self, other: object) -> PartitionSpec:
+        if not isinstance(other, PartitionSpec | tuple):
+            return NotImplemented
+        return PartitionSpec(*self, *other)
+
+    def __radd__(self, other: object) -> PartitionSpec:
+        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
+
+    def axes(self, dimension: int) -> tuple[Any, ...]:
+        """Return the names of the axes that a dimension is split along, the major one first."""
+        entry = self.partitions[dimension] if dimension < len(self.partitions) else None
+        if entry is None or entry is _UNCONSTRAINED:
+            return ()
+        return entry if isinstance(entry, tuple) else (entry,)
+
+
+P = PartitionSpec
+
+
+def _entry(entry: Any) -> Any:
+    """Return an entry of a spec in its normal form: a name, a tuple of two or more, or None.
+
+    Raises ArgumentError for an invalid entry.
+    """
+    if isinstance(entry, tuple | list):
+        entry = tuple(entry)
+        if not are_names(entry) or any(e is None or e is _UNCONSTRAINED for e in entry):
+            raise ArgumentError(
+                f"a PartitionSpec needs names of axes in a tuple, and got {entry!r:.80}"
+            )
+        return None if not entry else entry[0] if len(entry) == 1 else entry
+    if not are_names((entry,)):
+        raise ArgumentError(
+            f"a PartitionSpec needs names of axes, tuples of these and None, and got {entry!r:.80}"
+        )
+    return entry
+
+
+class Tiling(NamedTuple):
+    """The tiling of an array: the parts of each dimension, and the part of each device."""
+
+    counts: tuple[int, ...]
+    places: tuple[tuple[int, ...], ...]
+
+
+class Sharding(abc.ABC):
+    """The part of an array that each device holds, for arrays of any shape.
+
+    The subclasses are `NamedSharding`, for a mesh, and `SingleDeviceSharding`.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    @abc.abstractmethod
+    def devices(self) -> tuple[Any, ...]:
+        """The devices, in the order in which programs number them."""
+
+    @abc.abstractmethod
+    def tiling(self, ndim: int) -> Tiling:
+        """Return the tiling of an array of `ndim` dimensions; raise ShardingError if too few."""
+
+    @property
+    def device_set(self) -> set[Any]:
+        """The devices."""
+        return set(self.devices)
+
+    @property
+    def addressable_devices(self) -> set[Any]:
+        """The devices of this process: all of them."""
+        return self.device_set
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices."""
+        return len(self.devices)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """True: all devices are of this process."""
+        return True
+
+    @property
+    @abc.abstractmethod
+    def is_fully_replicated(self) -> bool:
+        """True if each device holds the whole array."""
+
+    @property
+    def memory_kind(self) -> str:
+        """The kind of memory that arrays lie in: "device"."""
+        return "device"
+
+    def check_shape(self, shape: Sequence[int], what: str = "an array") -> None:
+        """Raise ShardingError unless the sharding can split an array of `shape`, called `what`."""
+        counts = self.tiling_of(shape, what).counts
+        for i, (n, count) in enumerate(zip(shape, counts, strict=True)):
+            if n % count:
+                raise ShardingError(
+                    f"{what} of shape {tuple(shape)} cannot have {self.spoken()}: its dimension "
+                    f"{i} has {n} elements, which {self._cutting(i)} cannot cut into {count} "
+                    f"equal parts{source.current_location().place()}"
+                )
+
+    def tiling_of(self, shape: Sequence[int], what: str = "an array") -> Tiling:
+        """Return `tiling` for the rank of a shape; an error for too small a rank names `what`."""
+        return self.tiling(len(shape))
+
+    def spoken(self) -> str:
+        """Return the sharding's name in messages."""
+        return repr(self)
+
+    def _cutting(self, dimension: int) -> str:
+        return "the sharding"
+
+    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of each device's part; raise ShardingError if there is none."""
+        global_shape = canonical_shape(global_shape)
+        self.check_shape(global_shape)
+        counts = self.tiling(len(global_shape)).counts
+        return tuple(n // count for n, count in zip(global_shape, counts, strict=True))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> Mapping[Any, Index]:
+        """Return the slices of each device; raise ShardingError as `shard_shape` does."""
+        return dict(zip(self.devices, self.indices(global_shape), strict=True))
+
+    addressable_devices_indices_map = devices_indices_map
+
+    def indices(self, global_shape: Sequence[int]) -> list[Index]:
+        """Return the slices that each device holds, in the order of `devices`."""
+        part = self.shard_shape(global_shape)
+        counts, places = self.tiling(len(part))
+        return [
+            tuple(
+                slice(None) if count == 1 else slice(i * n, (i + 1) * n)
+                for i, n, count in zip(place, part, counts, strict=True)
+            )
+            for place in places
+        ]
+
+    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+        """Return True if both give each device the same part of any array of `ndim` dimensions.
+
+        Raises ArgumentError for an invalid sharding or rank.
+        """
+        if self is other:
+            return True
+        if not isinstance(other, Sharding):
+            raise ArgumentError(f"a sharding is compared with another, and got {other!r:.80}")
+        if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 0:
+            raise ArgumentError(f"a rank must be an int of 0 or more, and got {ndim!r:.80}")
+        return self.devices == other.devices and self.tiling(ndim) == other.tiling(ndim)
+
+
+class SingleDeviceSharding(Sharding):
+    """The whole of an array on one device.
+
+    >>> SingleDeviceSharding(olympus.devices()[0])
+    SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
+    """
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: Any) -> None:
+        if not hasattr(device, "id"):
+            raise ArgumentError(
+                f"SingleDeviceSharding needs a device, and got {device!r:.80}",
+                hint="pass one of olympus.devices()",
+            )
+        self.device = device
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return (self.device,)
+
+    def tiling(self, ndim: int) -> Tiling:
+        return Tiling((1,) * ndim, ((0,) * ndim,))
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SingleDeviceSharding):
+            return NotImplemented
+        return bool(self.device == other.device)
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+
+class NamedSharding(Sharding):
+    """The dimensions of an array split along the axes of a mesh, by a PartitionSpec.
+
+    Raises ShardingError for a spec that names an axis twice, or one that the mesh does not have.
+
+    >>> NamedSharding(mesh, P("data", None)).shard_shape((8, 3))
+    (4, 3)
+    """
+
+    __slots__ = ("_hash", "mesh", "spec")
+    mesh: AnyMesh
+    spec: PartitionSpec
+
+    def __init__(self, mesh: AnyMesh, spec: PartitionSpec) -> None:
+        if not isinstance(mesh, AnyMesh):
+            raise ArgumentError(f"NamedSharding needs a Mesh, and got {mesh!r:.80}")
+        if not isinstance(spec, PartitionSpec):
+            raise ArgumentError(
+                f"NamedSharding needs a PartitionSpec, and got {spec!r:.80}",
+                hint="write P('axis', None), with an entry for each dimension of the array",
+            )
+        mesh.check_spec(spec)
+        self.mesh, self.spec = mesh, spec
+        self._hash = hash((mesh, spec))
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        if isinstance(self.mesh, Mesh):
+            return self.mesh.flat_devices
+        raise ShardingError(f"{self.mesh} has no devices", hint="make a Mesh of devices")
+
+    def tiling(self, ndim: int) -> Tiling:
+        return _named_tiling(self.mesh.shape_tuple, self._for_rank(ndim), ndim)
+
+    def tiling_of(self, shape: Sequence[int], what: str = "an array") -> Tiling:
+        self._for_rank(len(shape), f"{what} of shape {tuple(shape)}")
+        return self.tiling(len(shape))
+
+    def _for_rank(self, ndim: int, what: str = "") -> PartitionSpec:
+        if len(self.spec) > ndim:
+            what = what or f"an array of rank {ndim}"
+            entries = "1 entry" if len(self.spec) == 1 else f"{len(self.spec)} entries"
+            raise ShardingError(
+                f"{self.spec} has {entries}, one for each dimension, and {what} "
+                f"has {ndim}{source.current_location().place()}",
+                hint="write P() for a scalar" if ndim == 0 else None,
+            )
+        return self.spec
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        sizes = self.mesh.shape
+        return all(sizes[n] == 1 for i in range(len(self.spec)) for n in self.spec.axes(i))
+
+    def spoken(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.mesh.shape_tuple)
+        return f"the sharding {self.spec} on the mesh ({sizes})"
+
+    def _cutting(self, dimension: int) -> str:
+        names = self.spec.axes(dimension)
+        return f"the ax{'i' if len(names) == 1 else 'e'}s {', '.join(map(repr, names))}"
+
+    def __repr__(self) -> str:
+        kind = f", memory_kind={self.memory_kind}" if isinstance(self.mesh, Mesh) else ""
+        return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{kind})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NamedSharding):
+            return NotImplemented
+        return self.spec == other.spec and self.mesh == other.mesh
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@functools.lru_cache(maxsize=4096)
+def _named_tiling(axes: tuple[tuple[Any, int], ...], spec: PartitionSpec, ndim: int) -> Tiling:
+    sizes = [size for _, size in axes]
+    number = {name: i for i, (name, _) in enumerate(axes)}
+    along = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+    counts, places = [], []
+    for d in range(ndim):
+        count, place = 1, np.zeros(math.prod(sizes), np.int64)
+        for name in spec.axes(d):
+            i = number[name]
+            count, place = count * sizes[i], place * sizes[i] + along[i]
+        counts.append(count)
+        places.append(place.tolist())
+    rows = zip(*places, strict=True) if ndim else [()] * math.prod(sizes)
+    return Tiling(tuple(counts), tuple(rows))
+
+
+class TiledSharding(Sharding):
+    """A sharding of arrays of one rank that no spec on the program's mesh describes.
+
+    The compiler may choose one, for example for a reshape that splits an axis of the mesh in two.
+    """
+
+    __slots__ = ("_devices", "_tiling")
+
+    def __init__(self, devices: tuple[Any, ...], tiling: Tiling) -> None:
+        self._devices, self._tiling = devices, tiling
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        return self._devices
+
+    def tiling(self, ndim: int) -> Tiling:
+        if ndim != len(self._tiling.counts):
+            raise ShardingError(
+                f"{self!r} is for arrays of {len(self._tiling.counts)} dimensions, and one has "
+                f"{ndim}"
+            )
+        return self._tiling
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return all(count == 1 for count in self._tiling.counts)
+
+    def __repr__(self) -> str:
+        return f"TiledSharding({len(self._devices)} devices, parts={self._tiling.counts})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TiledSharding):
+            return NotImplemented
+        return (self._devices, self._tiling) == (other._devices, other._tiling)
+
+    def __hash__(self) -> int:
+        return hash((self._devices, self._tiling))
+
+
+def whole_on(device: Any, like: Iterable[Sharding]) -> Sharding:
+    """Return the sharding of an array on one device: on the first mesh of `like`, if any.
+
+    >>> whole_on(device, [NamedSharding(mesh, P("data"))]).spec
+    P()
+    """
+    for sharding in like:
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
+            return NamedSharding(sharding.mesh, PartitionSpec())
+    return SingleDeviceSharding(device)
+
+
+def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:
+    """Return the sharding on `mesh` with the tiling `tiling`.
+
+    It is a NamedSharding if a spec describes it. As in JAX, the last entry of the spec is that of
+    the last dimension that is split.
+    """
+    sizes = mesh.axis_sizes
+    places = np.array(tiling.places, np.int64).reshape(*sizes, len(tiling.counts))
+    entries = []
+    for d, count in enumerate(tiling.counts):
+        # the step of the part number along each axis: the major axis has the largest step
+        steps = [
+            (int(np.take(places[..., d], 1, i).flat[0] - places[..., d].flat[0]), i)
+            for i, size in enumerate(sizes)
+            if size > 1
+        ]
+        chosen = [i for step, i in sorted(steps, reverse=True) if step > 0]
+        entries.append(tuple(mesh.axis_names[i] for i in chosen) if count > 1 else ())
+    while entries and not entries[-1]:
+        entries.pop()
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) == len(names):
+        found = NamedSharding(mesh, PartitionSpec(*entries))
+        if found.tiling(len(tiling.counts)) == tiling:
+            return found
+    return TiledSharding(mesh.flat_devices, tiling)

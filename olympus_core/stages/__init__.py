@@ -1,0 +1,1 @@
+"""The stages of a program: Traced, Lowered and Compiled."""

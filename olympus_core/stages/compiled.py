@@ -1,0 +1,561 @@
+"""The last stage of ahead-of-time compilation: a program compiled for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from olympus_core import xla
+from olympus_core.arrays.device_array import DeviceArray, put_array
+from olympus_core.arrays.sharded_array import ShardedArray, put_on
+from olympus_core.base import gc_pause, tree
+from olympus_core.base.avals import ShapedArray, get_aval
+from olympus_core.base.context import state
+from olympus_core.base.errors import (
+    DTypeError,
+    NaNError,
+    OlympusError,
+    ShardingError,
+    SignatureError,
+    UsageError,
+)
+from olympus_core.execution.argument_errors import named_error
+from olympus_core.execution.eager import check_values
+from olympus_core.execution.spmd import Placement, ShardedProgram
+from olympus_core.ir.tracer import Tracer
+from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
+from olympus_core.stages.interface import Interface, Stage
+
+if TYPE_CHECKING:
+    from olympus_core.analysis.cost.cost import Cost
+    from olympus_core.analysis.hlo.collectives import Collective
+    from olympus_core.analysis.hlo.device_cost import DeviceCost
+    from olympus_core.analysis.hlo.estimate import Estimate
+    from olympus_core.analysis.memory.memory import Memory
+    from olympus_core.analysis.profile import Profile
+    from olympus_core.stages.stages import Lowered
+
+__all__ = ["Compiled", "SavedCompiled", "ShardedCompiled"]
+
+
+#: the Python scalars that are passed, without more ado, for a scalar of a dtype
+_SCALARS: dict[Any, type] = {
+    np.dtype("bool"): bool,
+    np.dtype("int32"): int,
+    np.dtype("float32"): float,
+}
+
+
+_NUMPY = (np.ndarray, np.generic)
+
+_MOST_NAMES = 6  # arguments that a message names
+
+
+class _Input:
+    """What an argument of a compiled program may be for its buffer to be at hand."""
+
+    __slots__ = ("aval", "donated", "dtype", "last", "scalars", "shape", "twin")
+
+    def __init__(self, aval: ShapedArray, donated: bool) -> None:
+        self.aval = aval
+        self.twin = aval.update(weak_type=not aval.weak_type)
+        self.shape, self.dtype = aval.shape, aval.dtype
+        python = _SCALARS.get(aval.dtype, aval.dtype.type)
+        self.scalars = () if aval.shape else (python, aval.dtype.type)
+        self.donated = donated
+        self.last: tuple[Any, Any] = (None, None)
+
+    def put(self, x: Any) -> xla.Buffer:
+        """The buffer of a scalar; kept, for the next call often passes the same object."""
+        buffer = xla.put(x) if isinstance(x, np.generic) else xla.put_scalar(x, self.aval)
+        if not self.donated:
+            self.last = x, buffer
+        return buffer
+
+
+def _is_just(x: Any, want: ShapedArray) -> bool:
+    return isinstance(x, _NUMPY) and x.dtype == want.dtype and x.shape == want.shape
+
+
+def _differing_leaves(wanted: tree.PyTreeDef, given: tree.PyTreeDef) -> str | None:
+    """The arguments that a call lacks and those that it has instead; None where none differs."""
+    before, after = (
+        {tree.keystr(path[1:]): None for path, _ in tree.flatten_with_path(_numbered(each))[0]}
+        for each in (wanted, given)
+    )
+    missing = [each for each in before if each not in after]
+    extra = [each for each in after if each not in before]
+    parts = [
+        f"{verb} {', '.join(names[:_MOST_NAMES])}{', ...' if len(names) > _MOST_NAMES else ''}"
+        for verb, names in (("lacks", missing), ("has the unexpected", extra))
+        if names
+    ]
+    return f"the call {' and '.join(parts)}" if parts else None
+
+
+def _numbered(treedef: tree.PyTreeDef) -> Any:
+    return treedef.unflatten(range(treedef.num_leaves))
+
+
+def _finish(buffers: Sequence[xla.Buffer]) -> None:
+    """Wait until buffers are computed."""
+    for each in buffers:
+        xla.block_until_ready(each)
+
+
+class Compiled(Stage):
+    """A program compiled for a target: call it like the function, statics left out."""
+
+    def __init__(
+        self,
+        signature: Interface,
+        executable: xla.Executable | xla.CompileOnlyExecutable,
+        target: xla.Target,
+        lowered: Lowered | None = None,
+    ) -> None:
+        super().__init__(signature)
+        self.executable = executable
+        self.target = target
+        self._lowered = lowered
+        avals, donated = signature.in_avals, signature.donated
+        self._inputs = [_Input(a, i in donated) for i, a in enumerate(avals)]
+        self._count = len(avals)
+        self._flat_in = signature.in_tree == tree.structure(((0,) * self._count, {}))
+        self._single_out = signature.out_tree == tree.structure(0)
+        self._run, self._handlers = executable.run, executable.handlers
+        self._memory: Memory | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type, NaNError where
+        `debug_nans` is on and a result has a NaN, and BackendError where the target's device is
+        not here.
+        """
+        buffers: list[xla.Buffer] | None = None
+        if self._flat_in and not kwargs and len(args) == self._count:
+            buffers = self._quick(args)
+        if buffers is None:
+            buffers = self._buffers(args, kwargs)
+        try:
+            outs = self._run(buffers).consume_with_handlers(self._handlers)
+        except (xla.JaxRuntimeError, ValueError) as e:
+            raise self._refused(xla.execution_error(e), args, kwargs) from None
+        if state.debug_nans or state.debug_infs:
+            results = map(DeviceArray, self.signature.out_avals, outs)
+            check_values(results, self._refuse_value)
+        if self._single_out:
+            return DeviceArray(self.signature.out_avals[0], outs[0])
+        return self.out_tree.unflatten(map(DeviceArray, self.signature.out_avals, outs))
+
+    def _refused(
+        self, error: OlympusError, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> OlympusError:
+        """Return the error of a run on these arguments, with the names of those it is about."""
+        if not isinstance(error, UsageError):
+            return error
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            leaves = self._rearranged(args, kwargs)
+        return self._with_names(error, leaves)
+
+    def _with_names(self, error: UsageError, leaves: Sequence[Any]) -> UsageError:
+        donated = self.signature.donated
+        return named_error(error, self.fun_name, leaves, self.arg_names, donated)
+
+    def _buffers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
+        """The buffers of arguments, whatever they are, that are of the types compiled for."""
+        leaves, in_tree = tree.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            self._refuse_tracers(leaves)
+            leaves = self._rearranged(args, kwargs)
+        buffers = self._quick(leaves)
+        return self._check(leaves) if buffers is None else buffers
+
+    def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
+        """The buffers of arrays and scalars of just the types compiled for."""
+        buffers = []
+        for x, want in zip(args, self._inputs, strict=True):
+            if x.__class__ is DeviceArray:
+                if x.aval is not want.aval and x.aval is not want.twin:
+                    return None
+                buffers.append(x.buffer)
+            elif x.__class__ in want.scalars:
+                last, buffer = want.last
+                try:
+                    buffers.append(buffer if x is last else want.put(x))
+                except DTypeError:
+                    return None
+            elif x.__class__ is np.ndarray and x.dtype == want.dtype and x.shape == want.shape:
+                buffers.append(xla.put(x))
+            else:
+                return None
+        return buffers
+
+    def _avals(self, leaves: Sequence[Any]) -> list[ShapedArray]:
+        """The types of arguments; raises SignatureError where they are not those compiled for."""
+        try:
+            avals = [
+                want if _is_just(x, want) else get_aval(x)  # which narrows 64 bits without x64
+                for x, want in zip(leaves, self.signature.in_avals, strict=True)
+            ]
+        except DTypeError as e:
+            raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
+        self._compare(avals)
+        return avals
+
+    def _check(self, leaves: Sequence[Any]) -> list[xla.Buffer]:
+        self._refuse_tracers(leaves)
+        avals = self._avals(leaves)
+        for name, x in zip(self.arg_names, leaves, strict=True):
+            if isinstance(x, ShardedArray):
+                raise ShardingError(
+                    f"argument {name!r} of '{self.fun_name}' lies elsewhere by name, "
+                    f"{x.sharding}, and the program was compiled for one device",
+                    hint="lower the function with this array, or put it on the first device",
+                )
+        return [
+            x.buffer if x.__class__ is DeviceArray else put_array(x, a).buffer
+            for x, a in zip(leaves, avals, strict=True)
+        ]
+
+    def _compare(self, avals: Sequence[ShapedArray]) -> None:
+        wrong = [
+            f"Argument '{name}' compiled with {want.long_name()} and called with {got.long_name()}"
+            for name, want, got in zip(self.arg_names, self.signature.in_avals, avals, strict=True)
+            if want.strip_weak() is not got.strip_weak()
+        ]
+        if wrong:
+            raise SignatureError(
+                "Argument types differ from the types for which this computation was compiled. "
+                "The mismatches are:\n" + "\n".join(wrong)
+            )
+
+    def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The leaves of arguments of another structure than the program was compiled for."""
+        raise SignatureError(
+            f"'{self.fun_name}' was compiled for arguments of another structure than it was "
+            f"called with.\n  compiled for: {self.in_tree}"
+            f"\n  called with:  {tree.structure((args, kwargs))}",
+            hint=_differing_leaves(self.in_tree, tree.structure((args, kwargs))),
+        )
+
+    def _refuse_tracers(self, leaves: Sequence[Any]) -> None:
+        for x in leaves:
+            if isinstance(x, Tracer):
+                self._refuse_tracer(x)
+
+    def _refuse_tracer(self, x: Tracer) -> NoReturn:
+        raise SignatureError(
+            "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
+            f"particular signature. Detected argument of Tracer type {type(x)}"
+        )
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array."""
+        one = self._one_device()
+        return self.in_tree.unflatten([one] * self._count)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array."""
+        return self.out_tree.unflatten([self._one_device()] * len(self.signature.out_avals))
+
+    def _one_device(self) -> Sharding | None:
+        here = isinstance(self.executable, xla.Executable)
+        return SingleDeviceSharding(xla.devices(self.target.backend)[0]) if here else None
+
+    def _refuse_value(self, fault: str) -> NoReturn:
+        raise NaNError(
+            f"the compiled program of '{self.fun_name}' gave {fault}",
+            hint="call the function itself, and the error names the operation and its line",
+        )
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1
+
+    def _repr_html_(self) -> str:
+        """The arrays, the memory, the cost and the optimized program, for a notebook."""
+        from olympus_core.base.notebook import stage_html, target_text  # few programs are shown
+
+        facts = [("target", target_text(self.target)), ("devices", self.num_devices)]
+        cost = None if self._lowered is None else self.cost
+        return stage_html(self, facts, [("optimized HLO", self.as_text)], cost, self.memory)
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self.executable.hlo_text()
+
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """What the program costs, as it was lowered: see `Lowered.cost`.
+
+        Of a program of several devices it is what all do together; `cost_per_device` has each's.
+
+        Raises UsageError for an executable that came without its program.
+        """
+        if self._lowered is None:
+            raise UsageError(
+                f"the executable of '{self.fun_name}' came without the program that its cost is "
+                "counted from",
+                hint="call cost() on what it was compiled from",
+            )
+        return self._lowered.cost(trips)
+
+    def cost_per_device(self, trips: Mapping[str, int] | None = None) -> DeviceCost:
+        """What each device does in a call, counted from the optimized program; `total` for all.
+
+        `trips` is as for `estimate`.  `repeated` compares the work of all devices with that of the
+        program as written.
+
+        Raises UsageError for `trips` as `cost` does, and ArtifactError where the executable is not
+        one program.
+
+        >>> each = compiled.cost_per_device()
+        >>> each.devices, each.flops, each.total.flops, each.repeated
+        (8, 65536, 524288, 1.0)
+        """
+        from olympus_core.analysis.hlo.device_cost import device_cost  # few programs are asked
+
+        module, loops = self.executable.hlo_module(), self._loops(trips)
+        written = None if self._lowered is None else self.cost(trips).flops
+        return device_cost(module, self.num_devices, loops, written)
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """XLA's estimate of the optimized program's cost; a loop's body is counted once."""
+        return self.executable.cost_analysis()
+
+    def memory(self) -> Memory:
+        """The memory that the program needs, when, and what takes it.
+
+        It is for a run on the device that the program was compiled for, which need not be here; of
+        a program of several it is that of each, and `total` that of all.
+
+        Raises:
+          ArtifactError: when the executable's description of itself is damaged.
+
+        >>> jit(f).lower(x).compile().memory().peak
+        12288
+        """
+        from olympus_core.analysis.memory.memory import memory_of  # few programs are asked
+
+        if self._memory is None:
+            names = self.signature.arg_names
+            with gc_pause.paused():
+                self._memory = memory_of(self.executable, names, self.num_devices)
+        return self._memory
+
+    def memory_analysis(self) -> xla.MemoryAnalysis:
+        """XLA's own figures of the memory that the program needs; `memory` has more."""
+        return self.executable.memory()
+
+    def estimate(
+        self,
+        device: str | xla.DeviceModel | None = None,
+        trips: Mapping[str, int] | None = None,
+        network: float | None = None,
+    ) -> Estimate:
+        """An estimate of the time of a call, kernel by kernel; nothing is run or measured.
+
+        `device` is the name of a device, which `olympus devices` lists, "cpu" for this machine's,
+        or a DeviceModel; the one that the program was compiled for unless given.  `trips` says
+        how often loops run whose number of iterations depends on data, as for `Lowered.cost`.
+        `network` is the bytes a second that each device can send to other hosts, where there are
+        several; 50e9 unless given.  The time of a program of several devices is that of each.
+
+        Raises UsageError for a device that is not known, for `trips` as `cost` does, for another
+        `network`, and ArtifactError where the executable is not one program.
+
+        >>> compiled.estimate().seconds
+        9.1e-06
+        >>> compiled.estimate(trips={"solver.py:41": 30}).unknown
+        ()
+        """
+        from olympus_core.analysis.hlo.estimate import estimate  # few programs are asked
+
+        module, loops = self.executable.hlo_module(), self._loops(trips)
+        with gc_pause.paused():
+            return estimate(module, self.target, device, loops, network, self.num_devices)
+
+    def collectives(
+        self,
+        device: str | xla.DeviceModel | None = None,
+        trips: Mapping[str, int] | None = None,
+        network: float | None = None,
+    ) -> tuple[Collective, ...]:
+        """What the devices of the program send each other, in the order that it runs in.
+
+        `olympus.analysis.by_axes` sums them by the axes of the mesh.
+
+        The arguments and errors are those of `estimate`.
+
+        >>> [(each.kind, each.axes, each.bytes) for each in compiled.collectives()]
+        [('all-reduce', ('model',), 1048576)]
+        """
+        from olympus_core.analysis.hlo.collectives import collectives_of  # few programs are asked
+
+        module, loops, meshes = self.executable.hlo_module(), self._loops(trips), self._meshes()
+        count = self.num_devices
+        return collectives_of(module, self.target, count, meshes, device, loops, network)
+
+    def _meshes(self) -> Sequence[AnyMesh]:
+        """The meshes whose axes name what the devices do together, the most telling first."""
+        return ()
+
+    def _loops(self, trips: Mapping[str, int] | None) -> Callable[[], Mapping[str, int | None]]:
+        said = self.cost(trips).loops if trips else None
+
+        def loops() -> Mapping[str, int | None]:
+            if said is not None or self._lowered is None:
+                return said or {}
+            return self.cost().loops
+
+        return loops
+
+    def profile(self, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
+        """Call the program `runs` times with these arguments, and measure each of its kernels.
+
+        It is `olympus.analysis.profile`, which says more.
+
+        Raises SignatureError for arguments of another type, UsageError while another profile is
+        taken, and BackendError for a program of another backend than the CPU.
+
+        >>> jit(f).lower(x).compile().profile(x, runs=3).by("line")[0].seconds
+        0.00012
+        """
+        from olympus_core.analysis.profiling import profile  # few programs are asked
+
+        return profile(self, args, kwargs, runs=runs)
+
+    def prepared(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Callable[[], None]]:
+        """What prepares a call each time, and gives the call, which waits for its results.
+
+        Arguments are on the device before it; of the donated ones each call gets copies.  Raises
+        SignatureError for arguments of another type than compiled for.
+        """
+        buffers, avals = self._buffers(args, kwargs), self.signature.in_avals
+        donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
+
+        def prepare() -> Callable[[], None]:
+            given = list(buffers)
+            for i, value in donated.items():
+                given[i] = put_array(value, avals[i]).buffer
+            _finish(given)
+            return lambda: _finish(self.executable.execute(given))
+
+        return prepare
+
+    def serialize(self) -> bytes:
+        """The executable as bytes."""
+        return self.executable.serialize()
+
+    def runtime_executable(self) -> xla.Executable | xla.CompileOnlyExecutable:
+        """The executable itself."""
+        return self.executable
+
+
+class ShardedCompiled(Compiled):
+    """A program compiled for devices that its shardings name."""
+
+    def __init__(
+        self,
+        signature: Interface,
+        program: ShardedProgram,
+        target: xla.Target,
+        lowered: Lowered | None = None,
+    ) -> None:
+        signature = signature._replace(
+            in_shardings=program.in_shardings, out_shardings=program.out_shardings
+        )
+        super().__init__(signature, program.executable, target, lowered)
+        self._program = program
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the types compiled for; what may be moved is put where it belongs.
+
+        Raises SignatureError (a TypeError) that lists the arguments of another type, and
+        ShardingError for one that has another sharding and may not be moved.
+        """
+        arrays = self._arrays(args, kwargs)
+        try:
+            outs = self._program.run(arrays)
+        except UsageError as e:
+            raise self._with_names(e, arrays) from None
+        if state.debug_nans or state.debug_infs:
+            check_values(outs, self._refuse_value)
+        return self.out_tree.unflatten(outs)
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return self._program.num_devices
+
+    def _meshes(self) -> Sequence[AnyMesh]:
+        return self._program.meshes
+
+    def _arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[DeviceArray]:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        self._refuse_tracers(leaves)
+        if in_tree != self.in_tree:
+            leaves = self._rearranged(args, kwargs)
+        avals = self._avals(leaves)
+        return [
+            x if isinstance(x, DeviceArray) else put_array(x, a)
+            for x, a in zip(leaves, avals, strict=True)
+        ]
+
+    def prepared(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Callable[[], None]]:
+        """As `Compiled.prepared`; raises ShardingError too, for what may not be moved."""
+        arrays = self._program.placed(self._arrays(args, kwargs))
+        donated = {i: arrays[i].numpy() for i in self.signature.donated}
+
+        def prepare() -> Callable[[], None]:
+            given = list(arrays)
+            for i, value in donated.items():
+                given[i] = put_on(value, self._program.in_shardings[i])
+            _finish([x.buffer for x in given])
+            return lambda: _finish([x.buffer for x in self._program.run(given)])
+
+        return prepare
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array."""
+        return self.in_tree.unflatten(self.signature.in_shardings)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array."""
+        return self.out_tree.unflatten(self.signature.out_shardings)
+
+
+class SavedCompiled(Compiled):
+    """A program of an earlier compilation, to inspect: a call raises BackendError."""
+
+    def __init__(
+        self,
+        signature: Interface,
+        executable: xla.CompileOnlyExecutable,
+        target: xla.Target,
+        lowered: Lowered,
+        where: Placement | None,
+    ) -> None:
+        super().__init__(signature, executable, target, lowered)
+        self._where = where
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1 if self._where is None else self._where.num_devices
+
+    def _meshes(self) -> Sequence[AnyMesh]:
+        return () if self._where is None else self._where.meshes

@@ -1,0 +1,130 @@
+"""What every stage tells of its function: trees, types, names, donations and shardings."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from olympus_core.base import tree
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.dtypes import DType
+from olympus_core.placement.sharding import Sharding
+
+__all__ = ["ArgInfo", "Interface", "Stage"]
+
+
+class ArgInfo:
+    """An argument of a stage: shape, dtype, and whether its buffer is donated."""
+
+    __slots__ = ("donated", "dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, donated: bool) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.donated = donated
+
+    def __repr__(self) -> str:
+        return f"ArgInfo(shape={self.shape}, dtype={self.dtype!r}, donated={self.donated})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ArgInfo):
+            return NotImplemented
+        mine = self.shape, self.dtype, self.donated
+        return mine == (other.shape, other.dtype, other.donated)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.donated))
+
+
+class Interface(NamedTuple):
+    """What the three stages of one function share: its name, trees, types and donations."""
+
+    name: str
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    arg_names: tuple[str, ...]
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    donated: frozenset[int] = frozenset()
+    #: what `jit` was told to compile with, sorted by name
+    compiler_options: tuple[tuple[str, str | int | bool | float], ...] = ()
+    #: where each array lies, for a program of several devices: None where that is left open
+    in_shardings: tuple[Sharding | None, ...] = ()
+    out_shardings: tuple[Sharding | None, ...] = ()
+    #: those that the arguments themselves had, as arrays that were put by name or as their types
+    own_shardings: tuple[Sharding | None, ...] = ()
+
+
+class Stage:
+    """What every stage tells of the function's arguments and results."""
+
+    def __init__(self, signature: Interface) -> None:
+        self.signature = signature
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self.signature.name
+
+    @property
+    def in_tree(self) -> tree.PyTreeDef:
+        """The structure of (args, kwargs), statics left out."""
+        return self.signature.in_tree
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """The structure of the result."""
+        return self.signature.out_tree
+
+    @property
+    def arg_names(self) -> tuple[str, ...]:
+        """The name and path of each array argument, such as `params['w']`."""
+        return self.signature.arg_names
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """The path of each array of the result, such as `result['loss']`."""
+        leaves = self.out_tree.unflatten(range(len(self.signature.out_avals)))
+        paths, _ = tree.flatten_with_path(leaves)
+        return tuple("result" + tree.keystr(path) for path, _ in paths)
+
+    @property
+    def in_avals(self) -> Any:
+        """(args, kwargs) with the type of each array, a ShapedArray."""
+        return self.in_tree.unflatten(self.signature.in_avals)
+
+    @property
+    def out_avals(self) -> Any:
+        """The result with the type of each array, a ShapedArray."""
+        return self.out_tree.unflatten(self.signature.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """(args, kwargs) with an ArgInfo for each array."""
+        s = self.signature
+        infos = [ArgInfo(a.shape, a.dtype, i in s.donated) for i, a in enumerate(s.in_avals)]
+        return s.in_tree.unflatten(infos)
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a ShapeDtypeStruct for each array."""
+        s = self.signature
+        return s.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in s.out_avals]
+        )
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each array; None where that is not said yet."""
+        s = self.signature
+        return s.in_tree.unflatten(s.in_shardings or [None] * len(s.in_avals))
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each array; None where that is not said yet."""
+        s = self.signature
+        return s.out_tree.unflatten(s.out_shardings or [None] * len(s.out_avals))
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The flat indices of the arguments whose buffers are donated."""
+        return tuple(sorted(self.signature.donated))

@@ -1,0 +1,349 @@
+"""The stages of ahead-of-time compilation: Traced -> Lowered -> Compiled (`compiled`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from olympus_core import xla
+from olympus_core.base import tree
+from olympus_core.base.errors import LoweringError, UsageError
+from olympus_core.blocks.outline import Block
+from olympus_core.execution import compilation
+from olympus_core.execution.compilation import Repeats
+from olympus_core.execution.spmd import (
+    Placement,
+    attached,
+    partitioned,
+    placement,
+    target_for,
+    with_shardings,
+)
+from olympus_core.ir.dce_cse import simplify
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering.entry import EntryAttributes, aliases, tell_unusable
+from olympus_core.lowering.fingerprint import fingerprint
+from olympus_core.mlir import bindings as mlir
+from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
+from olympus_core.stages.interface import ArgInfo, Interface, Stage
+
+if TYPE_CHECKING:
+    from olympus_core.analysis.cost.cost import Cost
+
+__all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "ShardedCompiled", "Traced"]
+
+
+class Traced(Stage):
+    """A function traced for given arguments: its program in the IR."""
+
+    def __init__(self, signature: Interface, olympuspr: Olympuspr) -> None:
+        super().__init__(signature)
+        self.olympuspr = olympuspr
+
+    @property
+    def jaxpr(self) -> Olympuspr:
+        """The program, `olympuspr`."""
+        return self.olympuspr
+
+    def _repr_html_(self) -> str:
+        """The arrays and the program, for a notebook."""
+        from olympus_core.base.notebook import stage_html  # few programs are shown
+
+        facts = [("equations", f"{len(self.olympuspr.eqns):,}")]
+        return stage_html(self, facts, [("Olympuspr", lambda: str(self.olympuspr))])
+
+    def lower(
+        self,
+        target: xla.Target | None = None,
+        *,
+        lowering_platforms: str | Sequence[str] | None = None,
+        repeats: Repeats = "auto",
+    ) -> Lowered:
+        """Lower to StableHLO for a target: unless given that of its mesh's devices, or the CPU.
+
+        `lowering_platforms` says it with names of platforms, of "cpu", "cuda" and "tpu"; the
+        program of several is one that is the same for all, and is compiled for the first.
+
+        With `repeats` "auto", a block that the program repeats becomes a function that the
+        compiler keeps as one, where the target is the CPU alone; "off" keeps none.
+
+        Raises LoweringError where the program has no form on the target, or differs between the
+        platforms, and UsageError for a platform that is not known or another `repeats`.
+
+        >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
+        >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
+        >>> jit(f).trace(1.0).lower(repeats="off")
+        """
+        if target is not None and lowering_platforms is not None:
+            raise UsageError("lower takes a target or lowering_platforms, and got both")
+        repeats = compilation.checked_repeats(repeats)
+        s = self.signature
+        tell_unusable(self.entry(self.fun_name), s.in_avals, s.arg_names)
+        if target is not None or not lowering_platforms:
+            return Lowered(self, target or target_for(self.placement()), repeats)
+        names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
+        several = len(names) > 1
+        made = [Lowered(self, xla.target_on(name), repeats, portable=several) for name in names]
+        for name, other in zip(names, made, strict=True):
+            if other.as_text() != made[0].as_text():
+                raise LoweringError(
+                    f"'{self.fun_name}' is another program on {name} than on {names[0]}",
+                    hint="lower for one platform at a time",
+                )
+        return made[0]
+
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """What the program costs, lowered for the CPU: see `Lowered.cost`."""
+        return Lowered(self, xla.Target("cpu"), "auto").cost(trips)
+
+    def entry(self, name: str) -> EntryAttributes:
+        """What the entry function of a module called `name` says of arguments and results."""
+        s = self.signature
+        made = compilation.entry_attributes(name, self.olympuspr, s.donated, self.result_names)
+        return made._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
+
+    def with_out_shardings(self, out_shardings: Any) -> Traced:
+        """The program with the shardings of its results told, as by `jit(out_shardings=)`.
+
+        `out_shardings` is a tree prefix of the result, with None for the compiler's choice.  It is
+        for shardings that depend on what the result is, which `out_info` tells.  Raises
+        ShardingError for one that cannot cut its result, TransformError for another tree.
+
+        >>> traced = jit(f).trace(x)
+        >>> traced.with_out_shardings(tree.map(lambda _: replicated, traced.out_info))
+        """
+        s = self.signature
+        full = s.out_tree.unflatten(range(len(s.out_avals)))
+        told = tree.prefix_leaves("with_out_shardings", "out_shardings", out_shardings, full)
+        for aval, name, want in zip(s.out_avals, self.result_names, told, strict=True):
+            if want is not None:
+                want.check_shape(aval.shape, f"{name} of '{self.fun_name}'")
+        return Traced(s._replace(out_shardings=tuple(told)), self.olympuspr)
+
+    def placement(self) -> Placement | None:
+        """The devices that the program asks for; None where it runs on any one.
+
+        Raises ShardingError where its shardings ask for several sets of them.
+        """
+        s = self.signature
+        return placement(
+            self.fun_name, self.olympuspr, s.in_shardings, s.out_shardings, self.arg_names
+        )
+
+
+class Lowered(Stage):
+    """A program in StableHLO, for one target."""
+
+    def __init__(
+        self, traced: Traced, target: xla.Target, repeats: Repeats, portable: bool = False
+    ) -> None:
+        super().__init__(traced.signature)
+        self.target = target
+        self.may_repeat = target.backend == "cpu" and not portable  # blocks are for CPUs alone
+        self.repeats: Repeats = repeats if self.may_repeat else "off"
+        self._traced = traced
+        entry = traced.entry(f"jit_{traced.fun_name}")._replace(portable=portable)
+        self._where = traced.placement()
+        if self._where is not None:
+            entry = partitioned(entry, traced.olympuspr, self._where)
+            self.repeats, self.may_repeat = "off", False
+        self._entry = entry
+        self._made = compilation.lower(traced.olympuspr, entry, target, self.repeats)
+        self.module = self._made.module
+        self._cost: Cost | None = None
+        self._bytecode: bytes | None = None
+
+    def _repr_html_(self) -> str:
+        """The arrays, the cost and the program, for a notebook."""
+        from olympus_core.base.notebook import stage_html, target_text  # few programs are shown
+
+        facts = [("target", target_text(self.target)), ("devices", self.num_devices)]
+        return stage_html(self, facts, [("StableHLO", self.as_text)], self.cost)
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices that the program runs on."""
+        return 1 if self._where is None else self._where.num_devices
+
+    def placement(self) -> Placement | None:
+        """The devices that the program asks for; None where it runs on any one."""
+        return self._where
+
+    @property
+    def olympuspr(self) -> Olympuspr:
+        """The program that was lowered: its repeated blocks are nested programs."""
+        return self._made.program
+
+    @property
+    def inspections(self) -> str | None:
+        """64 hexadecimal digits, others for other inspections; None where they change nothing.
+
+        An array that is inspected may lead the compiler to another executable where there are
+        several devices, though the StableHLO is the same.  The digits say what the program with
+        its inspections is, in any process; functions count by their names.
+
+        >>> jit(f).lower(x).inspections
+        """
+        inspecting = self._made.inspecting
+        if inspecting is None or self.num_devices == 1:
+            return None
+        return fingerprint(simplify(inspecting))
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of the program that the compiler keeps, each as one function."""
+        return self._made.blocks
+
+    @property
+    def unused_donations(self) -> tuple[str, ...]:
+        """The names of the donated arguments whose memory no result takes."""
+        s = self.signature
+        taken = aliases(s.donated, s.in_avals, s.out_avals)
+        return tuple(s.arg_names[i] for i in sorted(s.donated - taken.keys()))
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
+
+        With `debug_info`, StableHLO and HLO carry the user's source locations and name scopes.
+        Raises UsageError for another dialect.
+        """
+        if dialect in (None, "stablehlo"):
+            return str(self.module.operation.get_asm(enable_debug_info=debug_info))
+        if dialect == "hlo":
+            return xla.hlo_text(self.module, metadata=debug_info)
+        if dialect == "dot":
+            return xla.hlo_dot(self.module)
+        raise UsageError(f"there is no dialect {dialect!r}; there are stablehlo, hlo and dot")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object: of the MLIR bindings, or for "hlo" the runtime's.
+
+        The latter has `as_hlo_text`, `as_hlo_dot_graph` and `as_serialized_hlo_module_proto`.
+        Raises UsageError for a dialect other than "stablehlo" and "hlo".
+        """
+        if dialect in (None, "stablehlo"):
+            return self.module
+        if dialect == "hlo":
+            return xla.computation(self.module)
+        raise UsageError(f"there is no compiler IR in dialect {dialect!r}")
+
+    def bytecode(self) -> bytes:
+        """The program as a portable StableHLO artifact, readable by other versions of XLA."""
+        if self._bytecode is None:
+            self._bytecode = mlir.portable(self.module)
+        return self._bytecode
+
+    def cost(self, trips: Mapping[str, int] | None = None, *, stacks: bool = False) -> Cost:
+        """What the program costs, counted from its StableHLO: flops, bytes, by source line, ....
+
+        Loops count as often as they run.  Where that depends on data, `trips` may say it, by the
+        end of the loop's `path:line`; else the figures are None, and `unknown` names the loop.
+        With `stacks`, the program is lowered once more, with the calls that lead to each operation,
+        for `Cost.by_stack`.
+
+        Raises UsageError for a key of `trips` that no loop's line ends with.
+
+        >>> jit(f).lower(x).cost().flops
+        >>> jit(solve).lower(x).cost(trips={"solver.py:41": 30}).by("line")
+        """
+        from olympus_core.analysis.cost.cost import cost_of_module  # few programs are asked
+
+        if self._cost is not None and not trips and not stacks:
+            return self._cost
+        module = self.module
+        if self._made.has_forms or stacks:  # forms are not what the program says
+            portable = self._entry.portable or self._made.has_forms
+            entry = self._entry._replace(portable=portable, callers=stacks)
+            # a block is one function for all places that it repeats
+            repeats: Repeats = "off" if stacks else self.repeats
+            module = compilation.lower(self._traced.olympuspr, entry, self.target, repeats).module
+        found = cost_of_module(module, trips, stacks=stacks)
+        if not trips and not stacks:
+            self._cost = found
+        return found
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of the unoptimized program's cost: "flops", "bytes accessed", ...."""
+        return xla.hlo_cost_analysis(self.module)
+
+    def compile(
+        self,
+        compiler_options: xla.Options | None = None,
+        *,
+        repeats: Repeats | None = None,
+        optimize: xla.Optimize = "default",
+    ) -> Compiled:
+        """Compile for the target that the program was lowered for.
+
+        `compiler_options` go before those that `jit` was given, and these before the options of
+        the profile `optimize`, which `olympus.stages.optimize_options` tells.  `repeats` goes
+        before that which the program was lowered with.
+
+        Raises CompileError where the compiler fails, UsageError for an option that it does not
+        have, BackendError where the backend is not installed.
+        """
+        if (
+            repeats is not None
+            and compilation.checked_repeats(repeats) != self.repeats
+            and (self.may_repeat)
+        ):
+            other = Lowered(self._traced, self.target, repeats)
+            return other.compile(compiler_options, optimize=optimize)
+        options = {
+            **xla.optimize_options(optimize, self.target),
+            **dict(self.signature.compiler_options),
+            **xla.checked_options(compiler_options),
+        }
+        made, where = self._made, self._where
+        if where is None:
+            executable = compilation.compile_lowered(made, self.target, options)
+            return Compiled(self.signature, executable, self.target, self)
+        where, entry = attached(where, self._entry, self.target, self.fun_name)
+        executable = compilation.compile_lowered(
+            made, self.target, options, where.devices, where.shardings
+        )
+        return self._sharded(executable, where, entry)
+
+    def load(self, executable: bytes) -> Compiled:
+        """Return the result of an earlier `compile` of this program, from its `serialize()`.
+
+        `executable` is native code: load only what was compiled from this very program, by this
+        version of jaxlib, on a machine like this one.
+
+        Raises ArtifactError where the bytes are damaged or do not fit, BackendError where the
+        target's devices are not here.
+
+        >>> lowered.load(lowered.compile().serialize())(x, y)
+        Array(10, dtype=int32, weak_type=True)
+        """
+        where = self._where
+        if where is None:
+            return Compiled(
+                self.signature, xla.load_executable(executable, self.target), self.target, self
+            )
+        where, entry = attached(where, self._entry, self.target, self.fun_name)
+        return self._sharded(
+            xla.load_executable(executable, self.target, where.devices), where, entry
+        )
+
+    def _sharded(
+        self, executable: Any, where: Placement, entry: EntryAttributes
+    ) -> ShardedCompiled:
+        both = self.signature.in_avals, self.signature.out_avals
+        program = with_shardings(executable, both, entry, where, self.signature.own_shardings)
+        return ShardedCompiled(self.signature, program, self.target, self)
+
+    def read_compiled(self, hlo: str, executable: bytes) -> Compiled:
+        """Return the result of an earlier `compile` of this program, to inspect and not to run.
+
+        `hlo` is its `as_text()` and `executable` its `serialize()`; no device is needed.  Memory,
+        estimates and collectives are as of the compiled program; for a GPU the sizes that only its
+        runtime knows are None.
+
+        Raises ArtifactError where `hlo` is not an HLO module.
+
+        >>> lowered.read_compiled(compiled.as_text(), compiled.serialize()).memory().peak
+        12288
+        """
+        made = xla.saved_executable(hlo, executable, self.target)
+        return SavedCompiled(self.signature, made, self.target, self, self._where)

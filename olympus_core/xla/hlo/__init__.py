@@ -1,0 +1,1 @@
+"""A reader of serialized HLO modules."""

@@ -1,0 +1,118 @@
+"""A check that all devices reach the collectives that the compiler inserts.
+
+In a body that is mapped over some axes of a mesh, the compiler partitions arrays along the other
+axes and inserts collectives. If the predicate of a branch or a loop may differ between devices,
+some devices may not reach a collective, and the others wait forever. Lowering marks such a branch
+or loop. Only the optimized program shows the collectives in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from olympus_core.base.errors import ShardingError
+from olympus_core.base.source import Position
+from olympus_core.xla.hlo.hlo_module import HloModule, Instruction
+from olympus_core.xla.hlo.replica_groups import COLLECTIVES, Groups
+
+__all__ = ["DIFFERS", "Spread", "check_meetings", "differs_text"]
+
+#: The frontend attribute of an operation whose predicate may differ; XLA preserves it.
+DIFFERS = "olympus_differs"
+_AXIS = re.compile(r"(\S*)=([1-9]\d{0,8}):([1-9]\d{0,8})")
+
+
+class Spread(NamedTuple):
+    """The layout of devices along a mesh axis: device d has coordinate `d // stride % size`."""
+
+    stride: int
+    size: int
+
+
+def differs_text(axes: Mapping[str, Spread]) -> str:
+    """Return the value of the attribute `DIFFERS`, for the axes along which a predicate may differ.
+
+    It is "-" if there are none.
+
+    >>> differs_text({"x": Spread(stride=4, size=2)})
+    'x=4:2'
+    """
+    parts = [f"{quote(name)}={at.stride}:{at.size}" for name, at in sorted(axes.items())]
+    return ",".join(parts) or "-"
+
+
+def _axes_of(text: str) -> dict[str, Spread]:
+    found = map(_AXIS.fullmatch, text.split(","))
+    return {unquote(m[1]): Spread(int(m[2]), int(m[3])) for m in found if m is not None}
+
+
+def check_meetings(module: HloModule, on_cpu: bool) -> None:
+    """Check an optimized program of several devices, compiled for the CPU or for others.
+
+    Raises ShardingError where some devices may not come to a collective that others wait in.
+    """
+    for computation in module.computations.values():
+        for decider in computation.instructions.values():
+            if axes := _axes_of(decider.frontend_attributes.get(DIFFERS, "")):
+                for collective in _inside(module, decider):
+                    _check(decider, axes, collective, on_cpu)
+
+
+def _inside(module: HloModule, decider: Instruction) -> Iterator[Instruction]:
+    """Yield the collectives in the computations that an instruction runs conditionally."""
+    pending, seen = [*decider.called_computation_ids], set[int]()
+    while pending:
+        if (called := pending.pop()) in seen:
+            continue
+        seen.add(called)
+        for each in module.computations[called].instructions.values():
+            if each.opcode.removesuffix("-start") in COLLECTIVES:
+                yield each
+            pending.extend(each.called_computation_ids)
+
+
+def _check(
+    decider: Instruction, axes: Mapping[str, Spread], collective: Instruction, on_cpu: bool
+) -> None:
+    groups = _waiting(collective, on_cpu)
+    for name, (stride, size) in axes.items():
+        if groups is None or any(len({d // stride % size for d in g}) > 1 for g in groups):
+            raise _never_met(decider, name, collective)
+
+
+def _waiting(collective: Instruction, on_cpu: bool) -> Groups | None:
+    """Return the groups of devices that wait for each other; None if all devices do."""
+    if collective.opcode.startswith("collective-permute"):
+        return None if on_cpu else collective.source_target_pairs
+    return collective.replica_groups or None
+
+
+def _never_met(decider: Instruction, axis: str, collective: Instruction) -> ShardingError:
+    is_loop = decider.opcode == "while"
+    decided = (
+        "the condition of while_loop"
+        if is_loop
+        else "the predicate of cond, or the index of switch,"
+    )
+    operation = collective.op_name.rsplit("/", 1)[-1] or collective.name
+    why = f"make it the same on all devices along {axis!r}, as by lax.pmax or lax.psum"
+    if not is_loop:
+        why += ", or compute both branches and choose between them by lax.select"
+    return ShardingError(
+        f"{decided} may differ along the axis {axis!r}{_place(decider)}\n"
+        f"  so some devices along it may not come to the {collective.opcode} that the compiler "
+        f"inserts for {operation}{_place(collective)}, and the others would wait for them for ever",
+        hint=why,
+        location=decider.line,
+    )
+
+
+def _place(instruction: Instruction) -> str:
+    if not instruction.source_file:
+        return ""
+    at = Position(instruction.source_file, instruction.source_line, 0, "")
+    text = at.text()
+    return f", at {at}: {text}" if text else f", at {at}"

@@ -1,0 +1,1 @@
+"""Readers and editors of XLA's protocol buffers."""

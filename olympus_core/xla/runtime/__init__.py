@@ -1,0 +1,1 @@
+"""Clients, arrays, the compiler, executables and the profiler of PJRT."""

@@ -1,0 +1,131 @@
+"""The compilers: from a StableHLO module to an executable; and the loading of stored executables.
+
+A module is the MLIR bindings' object, or bytes of text, bytecode or portable StableHLO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core.base.errors import ArtifactError
+from olympus_core.xla.door import Device, JaxRuntimeError, _jax
+from olympus_core.xla.hlo.meetings import DIFFERS, check_meetings
+from olympus_core.xla.messages import artifact_error
+from olympus_core.xla.proto.serialized import serialized_for
+from olympus_core.xla.runtime.cpu import ensure_lapack
+from olympus_core.xla.runtime.devices import devices
+from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
+from olympus_core.xla.runtime.gpu_compiler import compile_for
+from olympus_core.xla.runtime.hlo_conversion import module_bytes
+from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
+from olympus_core.xla.targets.options import Options, checked_options
+from olympus_core.xla.targets.targets import Target
+
+__all__ = ["compile", "load_executable"]
+
+# XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
+_CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
+# Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
+_LAPACK = b"lapack_"
+# A module with calls that are kept has this, the name of the attribute that asks for it.
+_INLINEABLE = b"inlineable"
+
+
+def compile(
+    module: Any,
+    target: Target,
+    options: Options | None = None,
+    grid: Sequence[Device] | None = None,
+    watch: Watch | None = None,
+) -> Executable | CompileOnlyExecutable:
+    """Compile a module for a target.
+
+    `grid` are the devices that run it, one for each partition; by default the first device of the
+    target. `watch` receives the shardings that the module inspects.
+
+    `options` are XLA's debug options by name, as in `{"xla_cpu_enable_fast_math": True}`: those of
+    `options.ALLOWED`.
+
+    Raises:
+      UsageError: an option is not allowed, or has an invalid value.
+      CompileError: the compiler fails; the message is the compiler's.
+      BackendError: the backend is not available; the message has the install line.
+      ShardingError: some devices may not reach a collective that the compiler inserts.
+
+    Example:
+      >>> compile(module, target("cpu")).execute([put(np.float32(2))])
+    """
+    # not the module itself: while XLA reads it another thread may add to its MLIR context
+    program = module_bytes(module)
+    made = _compiled_for(program, target, checked_options(options), grid, watch)
+    if DIFFERS.encode() in program:
+        check_meetings(made.hlo_module(), target.backend == "cpu")
+    return made
+
+
+def _compiled_for(
+    program: bytes,
+    target: Target,
+    options: Options,
+    grid: Sequence[Device] | None,
+    watch: Watch | None,
+) -> Executable | CompileOnlyExecutable:
+    if target.backend == "cpu":
+        if _LAPACK in program:
+            ensure_lapack()
+        copy_late = _INLINEABLE in program
+        options = {**_CPU_OPTIONS, **options}
+        return _compile_and_load(program, target, options, grid, watch, copy_late)
+    if target.backend == "gpu":
+        return compile_for(program, target, options, grid, watch)
+    return _compile_and_load(program, target, options, grid, watch)
+
+
+def _compile_and_load(
+    program: bytes,
+    target: Target,
+    options: Options,
+    grid: Sequence[Device] | None,
+    watch: Watch | None,
+    copy_late: bool = False,
+) -> Executable:
+    grid = tuple(grid or devices(target.backend)[:1])
+    made = compile_options(grid, options)
+    if copy_late:
+        made = copying_late(made)
+    client = grid[0].client
+    raw, seconds = compiled(
+        lambda: client.compile_and_load(program, _jax.DeviceList(grid), made), watch
+    )
+    return Executable(raw, target, seconds)
+
+
+def load_executable(
+    serialized: bytes, target: Target, grid: Sequence[Device] | None = None
+) -> Executable:
+    """Load an executable from the bytes of `serialize`.
+
+    `grid` are the devices that run it, one for each partition; by default the first device of the
+    target.
+
+    Raises:
+      ArtifactError: the bytes are damaged, are of another version or machine, or are for another
+        number of devices.
+      BackendError: the target's device is not available.
+    """
+    if target.backend == "cpu" and _LAPACK in serialized:
+        ensure_lapack()
+    grid = tuple(grid or devices(target.backend)[:1])
+    count = serialized_for(serialized) if target.backend == "cpu" else None
+    if count not in (None, len(grid)):  # a mismatch ends the process
+        raise ArtifactError(
+            f"the executable is for {count} devices, and was to be loaded on {len(grid)}"
+        )
+    # without options it uses the devices of its compilation, whatever its arguments' devices
+    options = compile_options(grid, {}) if len(grid) > 1 else None
+    try:
+        raw = grid[0].client.deserialize_executable(serialized, _jax.DeviceList(grid), options)
+    except (JaxRuntimeError, ValueError) as exc:
+        raise artifact_error(exc) from None
+    return Executable(raw, target)

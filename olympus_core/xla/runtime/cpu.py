@@ -1,0 +1,140 @@
+"""The client of the CPU, created at the first use, once per process, and its LAPACK routines."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from typing import Any
+
+from olympus_core.base.errors import OlympusWarning, UsageError
+from olympus_core.xla.door import Device, _jax
+from olympus_core.xla.targets.targets import MOST_DEVICES
+
+__all__ = [
+    "cpu_client",
+    "default_device",
+    "ensure_lapack",
+    "expect_devices",
+    "more_devices",
+]
+
+_lock = threading.Lock()
+_cpu: Any = None
+_expected = 0  # number of CPU devices; 0 if it is not set
+_started_alone = False  # with one device, and the first call did not request more
+_lapack_ready = False
+
+
+def cpu_client(requested: int = 1) -> Any:
+    """Return the CPU runtime, with `OLYMPUS_NUM_CPU_DEVICES` devices (1 without it).
+
+    If that is `auto`, the runtime has the number of devices that the first call, which starts it,
+    passes as `requested`. If it is absent or `auto`, a number from `expect_devices` has
+    precedence.
+
+    Raises:
+      UsageError: it is neither `auto` nor an integer from 1 to `MOST_DEVICES`.
+    """
+    global _cpu, _started_alone
+    if _cpu is None:
+        with _lock:
+            if _cpu is None:
+                count, first_decides = _cpu_count(requested)
+                _cpu = _jax.get_tfrt_cpu_client(asynchronous=True, num_devices=count)
+                _started_alone = first_decides and requested == 1
+                if hasattr(os, "register_at_fork"):  # Unix has it
+                    os.register_at_fork(before=_warn_of_threads)
+    return _cpu
+
+
+def expect_devices(count: int) -> None:
+    """Set the number of CPU devices of this process, if `OLYMPUS_NUM_CPU_DEVICES` is absent.
+
+    If `count` is 1, the CPU has the number of devices that the first mesh or program needs, as if
+    the variable were `auto`. The setting has an effect until the first array or mesh, which starts
+    the runtime. The environment does not change, so child processes do not inherit the number.
+
+    Raises:
+      UsageError: `count` is not a number from 1 to `MOST_DEVICES`.
+
+    Example:
+      >>> expect_devices(8)
+      >>> len(devices())
+      8
+    """
+    global _expected
+    if not isinstance(count, int) or not 1 <= count <= MOST_DEVICES:
+        raise UsageError(
+            f"the CPU has from 1 to {MOST_DEVICES} devices, and {count!r:.60} are expected"
+        )
+    _expected = count
+
+
+def _warn_of_threads() -> None:
+    """Warn before a fork: a program that the child runs waits for threads that it does not have."""
+    warnings.warn(
+        "os.fork() was called, and the threads of OLYMPUS's runtime do not survive it: a child "
+        'that runs programs hangs. Use multiprocessing.set_start_method("spawn")',
+        OlympusWarning,
+        stacklevel=2,
+    )
+
+
+def _cpu_count(requested: int) -> tuple[int, bool]:
+    """Return the number of CPU devices, and True if the call that starts the CPU decides it."""
+    text = os.environ.get("OLYMPUS_NUM_CPU_DEVICES") or ("auto" if _expected else "1")
+    if text == "auto":
+        if _expected > 1:
+            return _expected, False
+        return (requested if requested <= MOST_DEVICES else 1), True
+    digits = text.lstrip("0")
+    whole = digits.isascii() and digits.isdigit()
+    # Python refuses to convert thousands of digits
+    if not whole or len(digits) > len(str(MOST_DEVICES)) or int(digits) > MOST_DEVICES:
+        raise UsageError(
+            f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to {MOST_DEVICES}, or auto, "
+            f"got {text!r:.60}"
+        )
+    return int(digits), False
+
+
+def more_devices(count: int) -> str:
+    """Return the hint of an error for a program that needs `count` CPU devices.
+
+    >>> more_devices(8)
+    'put OLYMPUS_NUM_CPU_DEVICES=8 before the command, and the CPU has as many devices'
+    """
+    if count > MOST_DEVICES:
+        return f"the CPU has {MOST_DEVICES} devices at most"
+    put = f"put OLYMPUS_NUM_CPU_DEVICES={count} before the command, and the CPU has as many devices"
+    if _started_alone:
+        return (
+            "an array, or a call of olympus.devices(), came before and fixed the CPU to one "
+            f"device: let it come after this, or {put}"
+        )
+    return put
+
+
+def default_device() -> Device:
+    """Return the default device of new arrays: the first CPU device."""
+    return cpu_client().local_devices()[0]
+
+
+def ensure_lapack() -> None:
+    """Register LAPACK's routines with the CPU runtime: once, before a program that calls them.
+
+    It takes about 0.2 s, because SciPy is imported to find the routines; so it is done on demand.
+    Without it a program that is loaded from bytes and calls LAPACK ends the process.
+    """
+    global _lapack_ready
+    with _lock:
+        if _lapack_ready:
+            return
+        from jaxlib import lapack
+
+        for platform, entries in lapack.registrations().items():
+            for name, function, api_version in entries:
+                _jax.register_custom_call_target(name, function, platform, api_version)
+        lapack._lapack.initialize()
+        _lapack_ready = True

@@ -1,0 +1,240 @@
+"""The compiler's result: a program to run, to inspect or to store.
+
+An `Executable` can run here; a `CompileOnlyExecutable` was compiled for a device that is not here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from olympus_core.base import gc_pause
+from olympus_core.base.errors import ArtifactError, BackendError
+from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.hlo.hlo_module import HloModule
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
+from olympus_core.xla.messages import execution_error
+from olympus_core.xla.proto.buffer_assignment import (
+    BufferAssignment,
+    MemoryAnalysis,
+    read_assignment,
+)
+from olympus_core.xla.proto.serialized import described
+from olympus_core.xla.runtime.arrays import result_handler
+from olympus_core.xla.runtime.cpu import cpu_client
+from olympus_core.xla.runtime.hlo_conversion import numbers
+from olympus_core.xla.targets.targets import Target
+
+__all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
+
+
+ArrayType = tuple[Any, tuple[int, ...]]  # a NumPy dtype and sizes
+
+
+class ProgramTypes(NamedTuple):
+    """The types of a program's arguments and results: dtypes and shapes, flat."""
+
+    arguments: tuple[ArrayType, ...]
+    results: tuple[ArrayType, ...]
+
+
+class _Program:
+    """The inspection of a compiled program, whether or not it can run here.
+
+    `xla_seconds` is the compiler's time; None if the program was loaded.
+    """
+
+    __slots__ = ("_assignment", "_module", "_raw", "_stats", "target", "xla_seconds")
+
+    def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
+        self._raw = raw
+        self.target = target
+        self.xla_seconds = xla_seconds
+        self._module: HloModule | None = None
+        self._assignment: BufferAssignment | None = None
+        self._stats: Any = None
+
+    def hlo_text(self, *, metadata: bool = True) -> str:
+        """Return the optimized HLO; `metadata` adds the source paths and scopes."""
+        options = _hlo.HloPrintOptions()
+        options.print_metadata = metadata
+        return "\n\n".join(module.to_string(options) for module in self._raw.hlo_modules())
+
+    def hlo_module(self) -> HloModule:
+        """Return the optimized HLO as objects: instructions, their schedule, source lines.
+
+        It is read once and cached, because an estimate and the memory figures both need it.
+
+        Raises:
+          ArtifactError: the executable is not one program, or its description is damaged.
+        """
+        if self._module is None:
+            self._module = read_hlo_module(bytes(self._only().as_serialized_hlo_module_proto()))
+        return self._module
+
+    def read_from(self, serialized: bytes) -> None:
+        """Read the input of the memory figures and the estimate from the bytes of `serialize`.
+
+        An executable for the CPU contains its program and the places of its values, which the
+        compiler takes long to write again. If the bytes lack them, the compiler is queried later.
+        """
+        found = described(serialized) if self.target.backend == "cpu" else None
+        if found is None or self._module is not None:
+            return
+        try:
+            with gc_pause.paused():
+                module, assignment = (
+                    read_hlo_module(found.module),
+                    read_assignment(found.assignment),
+                )
+        except ArtifactError:  # they are something else
+            return
+        if module.name == self._only().name:
+            self._module, self._assignment = module, assignment
+
+    def _only(self) -> Any:
+        modules = self._raw.hlo_modules()
+        if len(modules) != 1:
+            raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
+        return modules[0]
+
+    def cost_analysis(self) -> dict[str, float] | None:
+        """Return XLA's estimate: "flops", "bytes accessed", ...; None if XLA has none.
+
+        A loop's body is counted once, whatever its number of iterations.
+        """
+        try:
+            return numbers(self._raw.cost_analysis())
+        except JaxRuntimeError:  # a compile-only client has no analysis; the CPU's reads any HLO
+            modules = self._raw.hlo_modules()
+        if len(modules) != 1:
+            return None
+        return numbers(_jax.hlo_module_cost_analysis(cpu_client(), modules[0]))
+
+    def memory(self) -> MemoryAnalysis:
+        """Return the memory that the program needs, in bytes."""
+        try:
+            figures = self._compiler_figures()
+        except JaxRuntimeError:
+            return MemoryAnalysis(None, None, None, None, None, None)
+        # No program has no code, and none peaks below its temporaries: both mean "not known".
+        peak = figures.peak_memory_in_bytes or None
+        return figures._replace(
+            generated_code_size_in_bytes=figures.generated_code_size_in_bytes or None,
+            peak_memory_in_bytes=peak
+            if peak and peak >= (figures.temp_size_in_bytes or 0)
+            else None,
+        )
+
+    def _compiler_figures(self) -> MemoryAnalysis:
+        if self._assignment is not None and not self._assignment.is_simulated:
+            return self._assignment.analysis()
+        raw = self._memory_stats()
+        sizes = (getattr(raw, name) for name in MemoryAnalysis._fields)
+        return MemoryAnalysis(*(size if size >= 0 else None for size in sizes))  # some answer -1
+
+    def _memory_stats(self) -> Any:
+        """Return the compiler's memory statistics, cached because a query is slow."""
+        if self._stats is None:
+            self._stats = self._raw.get_compiled_memory_stats()
+        return self._stats
+
+    def buffer_assignment(self) -> BufferAssignment | None:
+        """Return the place of each value in memory; None if the compiler does not report it (GPUs).
+
+        Raises:
+          ArtifactError: the description of it is damaged.
+        """
+        if self._assignment is not None:
+            return self._assignment
+        try:
+            stats = self._memory_stats()
+        except JaxRuntimeError:
+            return None
+        assignment_bytes = bytes(stats.serialized_buffer_assignment_proto)
+        return read_assignment(assignment_bytes) if assignment_bytes else None
+
+    def types(self) -> ProgramTypes:
+        """Return the types of the arguments and results from the executable itself.
+
+        Raises:
+          ArtifactError: it is not one program on arrays in row-major order.
+        """
+        made = _hlo.XlaComputation(self._only().as_serialized_hlo_module_proto()).program_shape()
+        result = made.result_shape()
+        results = result.tuple_shapes() if result.is_tuple() else [result]
+        return ProgramTypes(_array_types(made.parameter_shapes()), _array_types(results))
+
+    def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
+        """Return the compiler's shardings of the arguments and the results; None on one device."""
+        return self._raw.get_parameter_shardings(), self._raw.get_output_shardings()
+
+    def serialize(self) -> bytes:
+        """Return the executable as bytes, which `load` reads on a machine like this one.
+
+        Raises:
+          ArtifactError: XLA cannot write it: it has run a comparison of its own, such as a sort's.
+        """
+        try:
+            return bytes(self._raw.serialize())
+        except JaxRuntimeError as error:
+            raise ArtifactError(
+                f"XLA cannot write this executable as bytes: {error}",
+                hint="save it before its first call, or compile the program once more to save it",
+            ) from None
+
+
+def _array_types(shapes: list[Any]) -> tuple[ArrayType, ...]:
+    for shape in shapes:
+        rank = len(shape.dimensions()) if shape.is_array() else 0
+        order = list(shape.layout().minor_to_major()) if shape.is_array() else None
+        if order != list(range(rank))[::-1] or not shape.is_static():
+            raise ArtifactError(f"the executable has {shape}, not an array in row-major order")
+    return tuple((shape.numpy_dtype(), tuple(shape.dimensions())) for shape in shapes)
+
+
+class Executable(_Program):
+    """A program that can run here.
+
+    `run(buffers).consume_with_handlers(handlers)` is `execute` without its frame and without
+    its errors, for a caller that counts tenths of microseconds and turns `JaxRuntimeError`
+    into `execution_error` itself.
+    """
+
+    __slots__ = ("handlers", "run")
+
+    def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
+        super().__init__(raw, target, xla_seconds)
+        handler = result_handler(raw.local_devices()[0])
+        self.handlers = [handler] * len(raw.get_output_layouts())
+        self.run = raw.execute_sharded
+
+    def execute(self, buffers: list[Buffer]) -> list[Buffer]:
+        """Run on Buffers in the order of the parameters; the outputs may still be computing.
+
+        The number and sizes of the Buffers are checked, their dtypes are not.
+
+        Raises:
+          UsageError: a Buffer was deleted or donated.
+          BackendError: the program fails.
+        """
+        try:
+            outputs: list[Buffer] = self.run(buffers).consume_with_handlers(self.handlers)
+        except (JaxRuntimeError, ValueError) as exc:
+            raise execution_error(exc) from None
+        return outputs
+
+
+class CompileOnlyExecutable(_Program):
+    """A program compiled for a device that is not here: everything but running it."""
+
+    __slots__ = ()
+    handlers: ClassVar[list[Any]] = []
+
+    def run(self, buffers: list[Buffer]) -> Any:
+        """Raise BackendError."""
+        raise BackendError(
+            f"the program was compiled for {self.target.device} and cannot run here: "
+            f"this machine has no such {self.target.backend}"
+        )
+
+    execute = run

@@ -1,0 +1,76 @@
+"""The GPU compiler: it runs on machines without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from olympus_core.base.errors import CompileError, ShardingError, UsageError
+from olympus_core.mlir import bindings as mlir
+from olympus_core.xla.door import Device, _jax
+from olympus_core.xla.runtime.executable import CompileOnlyExecutable
+from olympus_core.xla.runtime.gpu import compile_only_devices, target_of
+from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
+from olympus_core.xla.targets.targets import Target, Topology, device_config
+
+__all__ = ["compile_for"]
+
+
+def compile_for(
+    program: bytes,
+    target: Target,
+    options: Mapping[str, str | int | bool | float],
+    grid: Sequence[Device] | None = None,
+    watch: Watch | None = None,
+) -> CompileOnlyExecutable:
+    """Compile the bytes of a module for the GPU that `target` names, or for those of `grid`.
+
+    `watch` receives the shardings that the module inspects.
+
+    Raises:
+      BackendError: the wheel is missing; the hint is the line that installs it.
+      ShardingError: a device of `grid` is not in the target's topology.
+      UsageError, CompileError: as `compile` does.
+    """
+    if device_config(target) is None:
+        raise UsageError("a GPU's program is compiled for a device, and the target names none")
+    if grid:
+        _check_grid(grid, target)
+    else:
+        grid = compile_only_devices(target._replace(topology=Topology()))
+    made = compile_options(grid, options)
+    module = _parsed(program)
+    client, devices = grid[0].client, _jax.DeviceList(tuple(grid))
+    raw, seconds = compiled(lambda: client.compile(module, devices, made), watch)
+    return CompileOnlyExecutable(raw, target, seconds)
+
+
+def _check_grid(grid: Sequence[Device], target: Target) -> None:
+    """Raise ShardingError for devices outside the target's topology, which XLA does not check."""
+    own = {target_of(device) for device in grid}
+    found = next(iter(own))
+    if found is None or len(own) > 1 or device_config(found) != device_config(target):
+        kinds = ", ".join(sorted({str(device.device_kind) for device in grid}))
+        raise ShardingError(
+            f"the program is for {target.device}, and its mesh has other devices: {kinds}",
+            hint="make the mesh of topology_devices(target), or an AbstractMesh",
+        )
+    if target.topology not in (None, found.topology):
+        raise ShardingError(
+            f"the program is for the topology {target.topology}, and its mesh has devices of "
+            f"{found.topology}"
+        )
+
+
+def _parsed(program: bytes) -> Any:
+    """Return the bindings' object of a module, which this client needs instead of bytes.
+
+    It has a context of its own: nothing may change the context while XLA reads the module.
+    """
+    context = mlir.new_context()
+    try:
+        mlir.ir.Module.parse(program, context)
+    except mlir.ir.MLIRError as exc:
+        raise CompileError(f"the compiler failed: {exc}") from None
+    # A parsed module may not be StableHLO of this version: a portable artifact is converted to it.
+    return _jax.mlir.deserialize_portable_artifact(program, context)

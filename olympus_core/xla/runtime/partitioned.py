@@ -1,0 +1,221 @@
+"""Arrays of several devices: from the parts on the devices to one Buffer, and back.
+
+The runtime checks little of its input (sizes, order, deletion), and a mistake ends the process with
+some versions of jaxlib: the callers compare shardings first.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.base.errors import ArtifactError, ShardingError
+from olympus_core.placement.mesh import AxisType, Mesh, as_tuple, checked_sizes
+from olympus_core.placement.sharding import (
+    Sharding,
+    SingleDeviceSharding,
+    TiledSharding,
+    Tiling,
+    named_like,
+)
+from olympus_core.xla.door import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.messages import execution_error
+from olympus_core.xla.runtime.arrays import _Aval, put, result_handler
+from olympus_core.xla.runtime.cpu import more_devices
+from olympus_core.xla.runtime.devices import devices as devices_of
+
+__all__ = [
+    "assembled",
+    "handler",
+    "make_mesh",
+    "parts",
+    "put_parts",
+    "run_partitioned",
+    "sharding_like",
+    "tiling_of",
+]
+
+
+class _Parts(_jax.GSPMDSharding):  # type: ignore[misc]
+    """A sharding in the runtime's form; jaxlib below 0.12 reads these two from it."""
+
+    memory_kind = None
+
+    def _to_xla_hlo_sharding(self, rank: int) -> Any:
+        return self._hlo_sharding
+
+
+@functools.lru_cache(maxsize=4096)
+def _runtime_sharding(sharding: Sharding, ndim: int) -> Any:
+    return _Parts(_jax.DeviceList(sharding.devices), _op_sharding(sharding.tiling(ndim)))
+
+
+def _op_sharding(tiling: Tiling) -> Any:
+    made = _hlo.OpSharding()
+    parts = math.prod(tiling.counts)
+    if parts == 1:
+        made.type = _hlo.OpSharding.Type.REPLICATED
+        return made
+    made.type = _hlo.OpSharding.Type.OTHER
+    copies = len(tiling.places) // parts
+    # the devices of each part, in row-major order of the parts
+    order = np.argsort(
+        [np.ravel_multi_index(p, tiling.counts) for p in tiling.places], kind="stable"
+    )
+    made.tile_assignment_dimensions = [*tiling.counts, *[copies] * (copies > 1)]
+    made.tile_assignment_devices = [int(i) for i in order]
+    made.replicate_on_last_tile_dim = copies > 1
+    return made
+
+
+def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequence[Any]) -> Any:
+    """Return the sharding that the compiler gave an array of `ndim` dimensions.
+
+    It uses the first mesh of `like` that has these devices, if there is one.
+    """
+    tiling = tiling_of(proto, ndim, len(devices))
+    meshes = [getattr(s, "mesh", None) for s in like]
+    for mesh in meshes:
+        if isinstance(mesh, Mesh) and mesh.flat_devices == tuple(devices):
+            return named_like(mesh, tiling)
+    if len(devices) == 1:
+        return SingleDeviceSharding(devices[0])
+    return TiledSharding(tuple(devices), tiling)
+
+
+def tiling_of(proto: Any, ndim: int, count: int) -> Tiling:
+    """Return the tiling of an array of `ndim` dimensions in the compiler's sharding.
+
+    Raises ArtifactError if it is not a sharding on `count` devices.
+    """
+    try:
+        return _tiling(_hlo.HloSharding.from_proto(proto), ndim, count)
+    except (ValueError, IndexError, JaxRuntimeError) as exc:
+        raise ArtifactError(f"the executable has a sharding not of {count} devices") from exc
+
+
+def _tiling(sharding: Any, ndim: int, count: int) -> Tiling:
+    if sharding.is_replicated() or sharding.is_manual() or ndim == 0:
+        return Tiling((1,) * ndim, ((0,) * ndim,) * count)
+    dims = list(sharding.tile_assignment_dimensions())
+    counts = tuple(dims[:ndim])
+    copies = count // max(math.prod(counts), 1)
+    order = np.array(sharding.tile_assignment_devices()).reshape(*counts, copies)
+    places: list[tuple[int, ...]] = [()] * count
+    for index in np.ndindex(*counts):
+        for device in order[index]:
+            places[int(device)] = tuple(map(int, index))
+    return Tiling(counts, tuple(places))
+
+
+def assembled(
+    shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding, shards: Sequence[Buffer]
+) -> Buffer:
+    """Return one Buffer of the shards on the devices of `sharding`, in their order.
+
+    Each shard must have the shape of the sharding, and be on its device.
+    """
+    if isinstance(sharding, SingleDeviceSharding):
+        return shards[0]
+    made = _runtime_sharding(sharding, len(shape))
+    return _jax.ArrayImpl(_Aval(shape, dtype), made, list(shards), True, _skip_checks=True)
+
+
+def parts(buffer: Buffer) -> list[Buffer]:
+    """Return the Buffers of the devices, in the order of the sharding's devices."""
+    return list(buffer._arrays)
+
+
+def put_parts(value: np.ndarray[Any, Any], sharding: Sharding) -> Buffer:
+    """Copy the part of an array that each device of a sharding holds to that device."""
+    indices = sharding.indices(value.shape)
+    shards = [
+        put(value[index], device) for index, device in zip(indices, sharding.devices, strict=True)
+    ]
+    return assembled(value.shape, value.dtype, sharding, shards)
+
+
+def handler(shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding) -> Any:
+    """Return a function that turns one output of a program on `sharding` into a Buffer."""
+    if isinstance(sharding, SingleDeviceSharding):
+        return result_handler(sharding.device)
+    made, aval = _runtime_sharding(sharding, len(shape)), _Aval(shape, dtype)
+    try:
+        return _jax.array_result_handler(aval, made, True, _skip_checks=True)
+    except TypeError:  # jaxlib 0.12 removed the argument, and the checks
+        return _jax.array_result_handler(aval, made, True)
+
+
+#: Programs with collectives wait for each other for ever once about 33 of them are under way on
+#: the CPU, with jaxlib below 0.12; so they are waited for long before.
+_MOST_UNDER_WAY = 16 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else 0
+_under_way: collections.deque[Buffer] = collections.deque()
+_lock = threading.Lock()
+
+
+def run_partitioned(
+    run: Any, buffers: Sequence[Buffer], handlers: Sequence[Any], on_cpu: bool
+) -> list[Buffer]:
+    """Run a program of several devices on Buffers whose shardings are already checked.
+
+    Raises:
+      UsageError: a Buffer was deleted or donated.
+      BackendError: the program fails.
+    """
+    try:
+        with _lock:  # the devices must get the programs of all threads in one order
+            outputs: list[Buffer] = run(buffers).consume_with_handlers(handlers)
+            if _MOST_UNDER_WAY and on_cpu:
+                _under_way.append(outputs[0] if outputs else None)
+                if len(_under_way) >= _MOST_UNDER_WAY:
+                    _wait()
+            return outputs
+    except (JaxRuntimeError, ValueError) as exc:
+        raise execution_error(exc) from None
+
+
+def _wait() -> None:
+    """Wait for all running programs; the reader of a failed program's result gets the error."""
+    while _under_way:
+        buffer = _under_way.popleft()
+        if buffer is not None and not buffer.is_deleted():
+            try:
+                buffer.block_until_ready()
+            except JaxRuntimeError:  # the reader of that result gets the error
+                continue
+
+
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Any],
+    axis_types: AxisType | Sequence[AxisType] | None = None,
+    *,
+    devices: Sequence[Any] | None = None,
+) -> Mesh:
+    """Return a mesh of the first available devices, or of `devices`, in their order.
+
+    `axis_types` is for programs that name `AxisType.Auto`, the type of each axis.
+
+    Raises ShardingError for another type, for an invalid size, and if there are fewer devices than
+    the product of the sizes.
+
+    >>> make_mesh((2, 4), ("data", "model"))
+    Mesh(axis_sizes=(2, 4), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+    """
+    sizes = checked_sizes("make_mesh", axis_shapes)
+    count = math.prod(sizes)
+    given_devices = None if devices is None else as_tuple(devices, "the devices of make_mesh")
+    available = devices_of(requested=count) if given_devices is None else given_devices
+    if count > len(available):
+        raise ShardingError(
+            f"a mesh of {' x '.join(map(str, sizes))} needs {count} devices, and there "
+            f"{'is' if len(available) == 1 else 'are'} {len(available)}",
+            hint=more_devices(count),
+        )
+    return Mesh(np.array(available[:count], dtype=object).reshape(sizes), axis_names, axis_types)

@@ -1,0 +1,1 @@
+"""Device models, targets and compiler options."""

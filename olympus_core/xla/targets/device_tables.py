@@ -1,0 +1,212 @@
+"""The tables of devices in TOML, checked key by key, with `like` resolved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from olympus_core.base.errors import SpecError
+from olympus_core.xla.messages import nearest
+
+__all__ = ["GROUPS", "Fail", "is_name", "plain_fail", "resolved", "sources_of"]
+
+#: Raises the error of a mistake: the path of the key, the message, and a hint.
+Fail = Callable[[tuple[str, ...], str, str | None], NoReturn]
+
+#: The keys that have a source together, by the name of the group.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "chip": ("capability", "cores", "clock_ghz", "l2_cache"),
+    "memory": ("memory", "bus_bits", "pin_gbit", "bandwidth"),
+    "links": ("nvlink", "pcie", "watts"),
+    "rates": ("tflops", "tensor_tflops"),
+}
+_DTYPES = ("float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # a part of the names of folders too
+_DEEPEST = 100  # devices that are each like the next
+# it is inserted into a text for the compiler
+_PRODUCT = re.compile(r"[\w .,+()/-]{1,100}", re.ASCII)
+
+
+def _plain(number: float) -> str:
+    """Return a number without an exponent, with separated thousands."""
+    return f"{number:,.0f}" if number >= 1 else f"{number:.6f}".rstrip("0")
+
+
+class _Number(NamedTuple):
+    """A number from `low` to `high`, whole or not, and its unit."""
+
+    low: float
+    high: float
+    unit: str
+    whole: bool = False
+
+    def needs(self) -> str:
+        """The description of a valid value."""
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind}{self.unit} from {_plain(self.low)} to {_plain(self.high)}"
+
+    def takes(self, value: object) -> bool:
+        """Return True for a valid value."""
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+            return False
+        return self.low <= value <= self.high  # False for NaN
+
+
+# The bounds are wide: they detect a wrong unit, and values too large for the compiler's integers.
+_RATE = _Number(1e-6, 1e6, " of 10^12 operations a second")
+_SPEED = _Number(1e8, 1e15, " of bytes a second")
+_NUMBERS: Mapping[str, _Number] = {
+    "cores": _Number(1, 4096, "", whole=True),
+    "clock_ghz": _Number(0.01, 20, " of GHz"),
+    "l2_cache": _Number(2**12, 2**36, " of bytes", whole=True),
+    "memory": _Number(2**24, 2**46, " of bytes", whole=True),
+    "bandwidth": _SPEED,
+    "bus_bits": _Number(1, 2**20, " of bits", whole=True),
+    "pin_gbit": _Number(0.01, 1000, " of Gbit/s"),
+    "nvlink": _SPEED,
+    "pcie": _SPEED,
+    "watts": _Number(0.1, 1e5, " of watts"),
+}
+_NEEDED = ("capability", "cores", "clock_ghz", "l2_cache", "memory", "bandwidth")
+_KEYS = ("like", "product", "capability", *_NUMBERS, *GROUPS["rates"], "sources")
+
+
+def plain_fail(_keys: tuple[str, ...], message: str, hint: str | None) -> NoReturn:
+    """Raise SpecError, without a file and its lines."""
+    raise SpecError(message, hint=hint)
+
+
+def is_name(text: str) -> bool:
+    """Return True if a text is a valid name of a device.
+
+    >>> is_name("h100-mine"), is_name("../h100")
+    (True, False)
+    """
+    return _NAME.fullmatch(text) is not None
+
+
+def resolved(
+    tables: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], fail: Fail
+) -> dict[str, dict[str, Any]]:
+    """Return the tables with all figures, checked, with those of `like` filled in.
+
+    `known` are whole tables. Raises the errors of `fail`.
+    """
+    for name, table in tables.items():
+        _check_name(name, table, known, fail)
+        _check(name, table, fail)
+    made: dict[str, dict[str, Any]] = {}
+    for name in tables:
+        made[name] = _filled(name, tables, known, (), fail)
+        for key in _NEEDED:
+            if key not in made[name]:
+                message = f"device.{name} has no {key}"
+                fail(("device", name), message, 'like = "h200" takes what is not said from an h200')
+    return made
+
+
+def _check_name(
+    name: str, table: object, known: Mapping[str, Mapping[str, Any]], fail: Fail
+) -> None:
+    place = ("device", name)
+    if not isinstance(table, Mapping):
+        fail(place, f"device.{name} must be a table; got {table!r:.80}", None)
+    if not is_name(name):
+        form = "letters, digits and _ . - only, 64 at most, and no . or - at its beginning"
+        fail(place, f"{name!r:.100} is not a valid name of a device: {form}", None)
+    if name in ("cpu", "gpu", "tpu"):
+        fail(place, f"{name!r} is a backend, and cannot be the name of a device", None)
+    if name in known:
+        hint = f'give yours another name, and say like = "{name}"'
+        fail(place, f"there is a device {name!r} already", hint)
+
+
+def _check(name: str, table: Mapping[str, Any], fail: Fail) -> None:
+    for key, value in table.items():
+        place = ("device", name, key)
+
+        def wrong(needs: str, value: object = value, place: tuple[str, ...] = place) -> NoReturn:
+            fail(place, f"{'.'.join(place)} must be {needs}; got {value!r:.80}", None)
+
+        if key not in _KEYS:
+            hint = nearest(key, _KEYS) or f"its keys are {', '.join(_KEYS)}"
+            fail(place, f"[device.{name}] has no key {key!r:.80}", hint)
+        if key in _NUMBERS:
+            if not _NUMBERS[key].takes(value):
+                wrong(_NUMBERS[key].needs())
+        elif key in GROUPS["rates"]:
+            _check_rates(place, value, fail)
+        elif key == "sources":
+            _check_sources(place, value, fail)
+        elif not isinstance(value, str):
+            wrong("a string")
+        elif key == "product" and not _PRODUCT.fullmatch(value):
+            wrong("1 to 100 letters, digits, blanks and . , + ( ) / -")
+
+
+def _check_rates(place: tuple[str, ...], value: object, fail: Fail) -> None:
+    if not isinstance(value, Mapping):
+        fail(place, f"{'.'.join(place)} must be a table of rates; got {value!r:.80}", None)
+    for dtype, rate in value.items():
+        where = (*place, str(dtype))
+        if dtype not in _DTYPES:
+            hint = nearest(str(dtype), _DTYPES) or f"there are {', '.join(_DTYPES)}"
+            fail(where, f"{'.'.join(place)} has no dtype {dtype!r:.80}", hint)
+        if not _RATE.takes(rate):
+            fail(where, f"{'.'.join(where)} must be {_RATE.needs()}; got {rate!r:.80}", None)
+
+
+def _check_sources(place: tuple[str, ...], value: object, fail: Fail) -> None:
+    if not isinstance(value, Mapping):
+        fail(place, f"{'.'.join(place)} must be a table of arrays; got {value!r:.80}", None)
+    for group, titles in value.items():
+        where = (*place, str(group))
+        if group not in GROUPS:
+            hint = nearest(str(group), GROUPS) or f"there are {', '.join(GROUPS)}"
+            fail(where, f"{'.'.join(place)} has no group {group!r:.80}", hint)
+        if not isinstance(titles, list) or not all(isinstance(x, str) for x in titles):
+            fail(where, f"{'.'.join(where)} must be an array of strings; got {titles!r:.80}", None)
+
+
+def _filled(
+    name: str,
+    tables: Mapping[str, Any],
+    known: Mapping[str, Mapping[str, Any]],
+    above: tuple[str, ...],
+    fail: Fail,
+) -> dict[str, Any]:
+    """Return the table `name`, completed with the figures of its `like`."""
+    if name in known:
+        return dict(known[name])
+    own = dict(tables[name])
+    if "like" not in own:
+        return own
+    other, place = own.pop("like"), ("device", name, "like")
+    if other in (name, *above):
+        circle = " -> ".join((*above, name, other))
+        fail(place, f"device.{name}.like goes in a circle: {circle}", None)
+    if len(above) > _DEEPEST:
+        fail(place, f"device.{name}.like is one of more than {_DEEPEST} in a row", None)
+    if other not in tables and other not in known:
+        hint = nearest(other, [*tables, *known])
+        fail(place, f"device.{name}.like is {other!r:.80}, and there is no such device", hint)
+    return _merged(_filled(other, tables, known, (*above, name), fail), own)
+
+
+def _merged(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the figures of `own`; a changed figure drops the source of its group."""
+    changed = {group for group, keys in GROUPS.items() if any(key in own for key in keys)}
+    sources = {k: v for k, v in base.get("sources", {}).items() if k not in changed}
+    made = {**base, **own, "sources": {**sources, **own.get("sources", {})}}
+    for key in GROUPS["rates"]:
+        made[key] = {**base.get(key, {}), **own.get(key, {})}
+    if "product" not in own:  # it is not that product
+        made.pop("product", None)
+    return made
+
+
+def sources_of(table: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the sources of a table, by group, in the order of the groups."""
+    found = table.get("sources", {})
+    return tuple((group, tuple(found[group])) for group in GROUPS if found.get(group))

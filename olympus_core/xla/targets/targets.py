@@ -1,0 +1,237 @@
+"""The target of a compilation: a backend and, for accelerators, a kind of device.
+
+This module starts no runtime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from olympus_core.base.errors import UsageError
+from olympus_core.xla.messages import nearest
+from olympus_core.xla.targets.device_models import DeviceModel, shipped_devices
+from olympus_core.xla.targets.gpu_targets import DEFAULT_GPU, config_text
+
+__all__ = [
+    "MOST_DEVICES",
+    "Target",
+    "Topology",
+    "device_config",
+    "device_model",
+    "is_gpu_name",
+    "known_devices",
+    "parse_topology",
+    "platform_of",
+    "target",
+    "target_on",
+]
+
+#: The largest number of devices of a topology: for more, the compiler takes minutes.
+MOST_DEVICES = 1024
+
+_TOPOLOGY = re.compile(r"(?:([0-9]{1,9})x)?([0-9]{1,9})", re.ASCII)
+_PER_HOST = re.compile(r"([0-9]+)x(.+)", re.ASCII)
+_HOSTS = re.compile(r"([0-9]+x[0-9]+)x(.+)", re.ASCII)
+_PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+
+
+class Topology(NamedTuple):
+    """The number of hosts, and the number of devices of each.
+
+    NVLink, or else PCIe, joins the devices of a host, and a network joins the hosts.
+
+    >>> str(Topology(2, 8)), Topology(2, 8).num_devices
+    ('2x8', 16)
+    """
+
+    hosts: int = 1
+    per_host: int = 1
+
+    @property
+    def num_devices(self) -> int:
+        """The devices of all hosts."""
+        return self.hosts * self.per_host
+
+    def __str__(self) -> str:
+        return f"{self.hosts}x{self.per_host}"
+
+
+class Target(NamedTuple):
+    """A backend ("cpu", "gpu" or "tpu") and the name of a device kind, such as "h200".
+
+    `model` has the figures of a user's own device; it is None for built-in devices. `topology` is
+    the number of hosts and devices; None for one host with the number of devices that a program
+    needs.
+    """
+
+    backend: str = "cpu"
+    device: str | None = None
+    model: DeviceModel | None = None
+    topology: Topology | None = None
+
+    def __repr__(self) -> str:
+        own = ", model=..." if self.model is not None else ""
+        many = f", topology={str(self.topology)!r}" if self.topology is not None else ""
+        return f"Target(backend={self.backend!r}, device={self.device!r}{own}{many})"
+
+
+def known_devices(backend: str) -> tuple[str, ...]:
+    """Return the device kinds that can be compiled for without a device, in a fixed order."""
+    return tuple(shipped_devices()) if backend == "gpu" else ()
+
+
+def is_gpu_name(backend: str, device: str | None) -> bool:
+    """Return True if a GPU, built-in or a user's own, may have this name."""
+    from olympus_core.xla.targets.device_tables import is_name  # few programs name a device
+
+    return backend == "gpu" and device is not None and is_name(device)
+
+
+def device_model(target: Target) -> DeviceModel | None:
+    """Return the figures of a target's device; None for a target without a device.
+
+    Raises:
+      UsageError: the device is not built in, and the target does not have its figures.
+    """
+    if target.model is not None or target.device is None:
+        return target.model
+    _check_device(target.backend, target.device, ())
+    return shipped_devices()[target.device]
+
+
+def device_config(target: Target) -> str | None:
+    """Return the compiler's input about a target's device, as text; None without a device.
+
+    Targets with equal texts give equal programs, whatever the names of the devices.
+
+    Raises:
+      UsageError: as `device_model` does.
+    """
+    model = device_model(target)
+    return None if model is None else config_text(model)
+
+
+def parse_topology(text: str, written: str | None = None) -> Topology:
+    """Parse a topology: "8" and "1x8" are one host with 8 devices.
+
+    `written` is the whole text for messages if `text` is a part of it, such as "8xh200".
+
+    Raises:
+      UsageError: the text is not a topology, or it has no device or more than `MOST_DEVICES`.
+
+    Example:
+      >>> parse_topology("2x8")
+      Topology(hosts=2, per_host=8)
+    """
+    found = _TOPOLOGY.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            f"{text!r:.80} is not a topology",
+            hint="write 8 for one host with 8 devices, or 2x8 for 2 hosts with 8 each",
+        )
+    made = Topology(int(found.group(1) or 1), int(found.group(2)))
+    if not 1 <= made.num_devices <= MOST_DEVICES:
+        raise UsageError(
+            f"a topology has from 1 to {MOST_DEVICES} devices, and {written or text!r:.80} has "
+            f"{made.num_devices}"
+        )
+    return made
+
+
+def target(
+    backend: str,
+    device: str | None = None,
+    own: Mapping[str, DeviceModel] | None = None,
+    topology: str | None = None,
+) -> Target:
+    """Return the `Target` of two names; for "gpu" the device is "h200" unless given.
+
+    `own` are devices of the user's by name, besides those that ship.  `topology`, such as "8" or
+    "2x8", says how many hosts there are and how many devices each has; the device may say it too.
+
+    Raises:
+      UsageError: when the backend or the device is not known, the hint has the nearest names;
+        when the topology is not one, is said twice, or is of a backend that takes none.
+
+    Example:
+      >>> target("gpu", "a100-80")
+      Target(backend='gpu', device='a100-80')
+      >>> target("gpu", "2x8xh200")
+      Target(backend='gpu', device='h200', topology='2x8')
+    """
+    if backend not in _PLATFORMS:
+        raise UsageError(
+            f"there is no backend {backend!r}; there are cpu, gpu and tpu",
+            hint=nearest(backend, _PLATFORMS),
+        )
+    device, many = _counted(device, own or ())
+    if many is not None and topology is not None and parse_topology(topology) != many:
+        raise UsageError(
+            f"the device is {many}x{device}, and the topology {topology}",
+            hint=f"write the device as {device}, or leave the topology out",
+        )
+    if topology is not None:
+        many = parse_topology(topology)
+    if many is not None and backend != "gpu":
+        raise UsageError(
+            f"the backend {backend!r} takes no topology, and got {many}",
+            hint="a program for the cpu has as many devices as its mesh"
+            if backend == "cpu"
+            else None,
+        )
+    if device is None:
+        return Target(backend, DEFAULT_GPU if backend == "gpu" else None, None, many)
+    if own and device in own and backend == "gpu":
+        return Target(backend, device, own[device], many)
+    _check_device(backend, device, own or ())
+    return Target(backend, device, None, many)
+
+
+def _counted(device: str | None, own: Iterable[str]) -> tuple[str | None, Topology | None]:
+    """Split the name of a device such as "8xh200" into the name and the topology.
+
+    A device of the user's own may have a name that begins in this way.
+    """
+    if device is None or device in own:
+        return device, None
+    for counted in (_PER_HOST, _HOSTS):
+        found = counted.fullmatch(device)
+        if found and (counted is _HOSTS or found.group(2) in own or _is_plain(found.group(2))):
+            return found.group(2), parse_topology(found.group(1), device)
+    return device, None
+
+
+def _is_plain(name: str) -> bool:
+    return _PER_HOST.fullmatch(name) is None
+
+
+def _check_device(backend: str, device: str, own: Iterable[str]) -> None:
+    known = known_devices(backend)
+    if device not in known:
+        there = "olympus devices lists those there are" if known else "it takes no device name"
+        names = (*own, *known) if known else ()
+        near = nearest(device, names) or nearest(device.lower(), names)
+        raise UsageError(
+            f"there is no device {device!r} for backend {backend!r}; {there}", hint=near
+        )
+
+
+def target_on(platform: str) -> Target:
+    """Return the target of a platform: "cpu", "cuda" (also "gpu") or "tpu".
+
+    Raises UsageError for another.
+    """
+    for backend, name in _PLATFORMS.items():
+        if platform in (backend, name):
+            return target(backend)
+    raise UsageError(
+        f"there is no platform {platform!r}; there are cpu, cuda and tpu",
+        hint=nearest(platform, _PLATFORMS.values()),
+    )
+
+
+def platform_of(target: Target) -> str:
+    """Return the platform name of a backend in lowering rules: "cpu", "cuda" or "tpu"."""
+    return _PLATFORMS[target.backend]
