@@ -10,6 +10,7 @@ from typing import Any
 
 import olympus
 from olympus.analysis import SourceMap, graph_of
+from olympus.errors import ArtifactError
 from olympus_cli.builder.folder_locks import asked_lock
 from olympus_cli.builder.retracing import instability_of, unstable_warning
 from olympus_cli.builder.reuse import TargetFolder, up_to_date
@@ -124,19 +125,27 @@ def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
     the saved one in another order: the order of a set changes no more than that.
     """
     spec, module = program.spec, unit.lowered.module
-    saved = read_program(spec.root, spec.name, unit.label)
     text = unit.stablehlo.encode()
     if update:
-        changed = saved != text
+        changed = not _is_saved(spec, unit.label, text)
         warning = unstable_warning(program, unit.label, golden=True, elsewhere=changed)
         program.warnings += [warning] if warning else []
         return judge_golden(spec.name, unit.label, module, text, spec.root)
+    saved = read_program(spec.root, spec.name, unit.label)
     verdict = judge_golden(spec.name, unit.label, module, saved, spec.root)
     if not verdict.is_broken:
         return verdict
     same_counts = saved is not None and _has_counts_of(unit, saved)
     found = instability_of(program, unit.label, elsewhere=same_counts)
     return unstable(verdict, found) if found is not None and not found.is_order else verdict
+
+
+def _is_saved(spec: TargetSpec, label: str, text: bytes) -> bool:
+    """Whether the saved program is `text`; a file that cannot be read is to be written anew."""
+    try:
+        return read_program(spec.root, spec.name, label) == text
+    except ArtifactError:
+        return False
 
 
 def _has_counts_of(unit: Unit, saved: bytes) -> bool:

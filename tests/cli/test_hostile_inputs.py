@@ -293,6 +293,11 @@ def test_files_of_the_project_that_are_pipes(work: Path, invoke: Invoke) -> None
     assert invoke("check", "--update").exit_code == 2
     (work / "goldens/add.figures.json").unlink()
     assert invoke("check").exit_code == 5
+    assert invoke("check", "--update").exit_code == 2
+    (work / "goldens/add.cpu.mlir").unlink()
+    (work / "goldens/add.cpu.mlir").write_bytes(b"\xff")
+    assert invoke("check").exit_code == 5
+    assert invoke("check", "--update").exit_code == 0
     for name in ("pipe", "pipe.safetensors"):
         (work / "olympus.toml").write_text(TARGET + f'inputs.x.file = "{name}"\n')
         result = invoke("run", "add")
