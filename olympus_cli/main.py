@@ -1,7 +1,7 @@
 """The `olympus` command: the list of commands, and the only place where an error is printed.
 
-A command's module is imported when it is invoked; names and one-line helps stand here, so that
-`olympus --help` imports click and nothing else.
+A command's module is imported when it is invoked. This module has the names and the one-line helps,
+so that `olympus --help` imports click and nothing else.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Commands(click.Group):
 
 
 def _unwritable(error: streams.Unwritable) -> int:
-    """Say why stdout takes no more, unless its reader has left; the exit code."""
+    """Print the reason why stdout failed, unless its reader has gone; return the exit code."""
     if isinstance(error.__cause__, BrokenPipeError):
         return _BROKEN_PIPE
     from olympus.errors import UsageError
@@ -137,7 +137,7 @@ def _unwritable(error: streams.Unwritable) -> int:
 
 
 def _report(error: BaseException, words: list[str], verbose: bool) -> int:
-    """Print `error`, as a document too if `words` ask for JSON, and return its exit code."""
+    """Print `error`, as a document too if `words` request JSON, and return its exit code."""
     from olympus_cli.terminal import console
 
     if (told := shortage.words(error)) is not None:
@@ -163,7 +163,7 @@ def _ended(end: CommandEnd, words: list[str]) -> int:
 def _document(
     kind: str, message: str, code: int, words: list[str], hint: str | None = None
 ) -> None:
-    """Write the document of an end that no class of errors is for, if `words` ask for JSON."""
+    """Write the document of an end that has no class of error, if `words` request JSON."""
     if _lacks_document(words):
         from olympus_cli.terminal import console
 
@@ -172,7 +172,7 @@ def _document(
 
 
 def _lacks_document(words: list[str]) -> bool:
-    """Whether the command line asks for JSON on stdout, and nothing has been written there."""
+    """Return True if the command line requests JSON on stdout, and none has been written."""
     options = words[: words.index("--")] if "--" in words else words
     forms = [word.removeprefix("--output=") for word in options if word.startswith("--output=")]
     forms += [form for option, form in itertools.pairwise(options) if option == "--output"]

@@ -1,1 +1,1 @@
-"""Measuring programs: a `Sampler` has one in a process, `Measured` is what was found of it."""
+"""Measurements of programs: `Sampler` measures one in a process, `Measured` is the result."""

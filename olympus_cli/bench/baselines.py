@@ -1,7 +1,7 @@
-"""Measurements that are kept to be compared with: `baselines/NAME.json`, beside olympus.toml.
+"""Baselines: saved measurements for comparison, in `baselines/NAME.json` beside olympus.toml.
 
-A baseline has several rounds of each target, each measured by a process of its own: how processes
-differ cannot be told from one.
+A baseline has several rounds of each target, each measured by a separate process: one process does
+not show how processes differ.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
     "write_baseline",
 ]
 
-BASELINES = "baselines"  # the folder, in that of olympus.toml
+BASELINES = "baselines"  # the folder's name, beside olympus.toml
 
-_VERSION = 2  # raised with every change that an old reader would misread
-_EARLIER = (1,)  # in version 1 metrics have their old names: `OLD_NAMES`
+_VERSION = 2  # increased with each change that an old reader would misread
+_EARLIER = (1,)  # in version 1, metrics have their old names: `OLD_NAMES`
 _NAME = re.compile(r"[A-Za-z0-9_+-][\w.+-]{0,99}", re.ASCII)
 _SUFFIX = ".json"
 _SAVING = "olympus bench --save-baseline NAME saves one"
@@ -48,16 +48,16 @@ _SAVING = "olympus bench --save-baseline NAME saves one"
 
 @dataclass(frozen=True)
 class Baseline:
-    """What was measured of each target, by its name: a `Measured` for each process."""
+    """The measurements of each target, by name: a `Measured` for each process."""
 
     label: str
     targets: Mapping[str, tuple[Measured, ...]]
 
     def of(self, target: str) -> tuple[Measured, ...]:
-        """The rounds of a target.
+        """Return the rounds of a target.
 
         Raises:
-            UsageError: it has none; the hint has the names of those that it has.
+            UsageError: the baseline does not have the target; the hint lists its targets.
         """
         if target in self.targets:
             return self.targets[target]
@@ -69,7 +69,7 @@ class Baseline:
 
 
 def baseline_path(root: Path, name: str) -> Path:
-    """Where the baseline `name` of the project in `root` is kept.
+    """Return the path of the baseline `name` of the project in `root`.
 
     Raises:
         UsageError: the name cannot be that of a file everywhere.
@@ -84,11 +84,11 @@ def baseline_path(root: Path, name: str) -> Path:
 
 
 def stored_path(root: Path, text: str) -> Path:
-    """The file that `--baseline TEXT` names: FILE.json, or NAME of the project in `root`.
+    """Return the file that `--baseline TEXT` names: FILE.json, or NAME of the project in `root`.
 
     Raises:
-        UsageError: there is no such FILE.json, or NAME cannot be that of a file; the hint has the
-            names of the project's baselines.
+        UsageError: FILE.json does not exist, or NAME is not portable as a file name; the hint lists
+            the project's baselines.
     """
     if not text.endswith(_SUFFIX):
         return baseline_path(root, text).absolute()
@@ -103,11 +103,11 @@ def stored_path(root: Path, text: str) -> Path:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a file.
+    """Return the baseline in a file.
 
     Raises:
-        UsageError: there is no such file; the hint has the names of those beside it.
-        ArtifactError: it cannot be read, or does not hold a baseline.
+        UsageError: the file does not exist; the hint lists the baselines in its folder.
+        ArtifactError: the file cannot be read, or does not contain a baseline.
     """
     if not os.path.exists(path):
         there = sorted(each.stem for each in path.parent.glob(f"*{_SUFFIX}"))
@@ -145,11 +145,11 @@ def _round(name: str, number: int, data: object) -> Measured:
 
 
 def check_saving(path: Path) -> None:
-    """See that a baseline can be saved in a file, before hours are spent on its figures.
+    """Check that a baseline can be saved in a file, before a long measurement.
 
     Raises:
-        ArtifactError: there is a file, and it does not hold a baseline.
-        UsageError: it cannot be written.
+        ArtifactError: the file exists, and does not contain a baseline.
+        UsageError: the file cannot be written.
     """
     folder = path.parent if os.path.lexists(path.parent) else path.parent.parent
     if not os.path.lexists(folder):
@@ -161,13 +161,13 @@ def check_saving(path: Path) -> None:
 
 
 def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> None:
-    """Save the rounds of targets in a file; what it has of other targets stays.
+    """Save the rounds of targets in a file; the file's other targets remain.
 
-    The folder is locked meanwhile: two processes that save in one file lose nothing.
+    The folder is locked during the update, so that concurrent processes lose no data.
 
     Raises:
-        ArtifactError: there is a file, and it does not hold a baseline.
-        UsageError: it cannot be written.
+        ArtifactError: the file exists, and does not contain a baseline.
+        UsageError: the file cannot be written.
     """
     with _locked(path.parent):
         kept = read_baseline(path).targets if os.path.exists(path) else {}
@@ -181,7 +181,7 @@ def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> Non
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """The folder, which is made, for one writer at a time; no file of a lock is left in it."""
+    """Create a folder and lock it for one writer at a time, without a lock file."""
     try:
         folder.mkdir(exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -197,13 +197,13 @@ def _locked(folder: Path) -> Iterator[None]:
 def check_host(
     target: str, theirs: Sequence[Measured], label: str, backends: Collection[str]
 ) -> None:
-    """Refuse, before anything is measured, figures that no measuring here can be compared with.
+    """Check, before a measurement, that the stored figures can be compared with figures from here.
 
-    `backends` are those that the target may be measured on.  Which device that is, is known when it
-    has been measured: `check_comparable`.
+    `backends` are the backends that the target may be measured on. The device is known only after
+    the measurement: see `check_comparable`.
 
     Raises:
-        UsageError: they are of another machine, or of another backend.
+        UsageError: the figures are from another machine or another backend.
     """
     here = host()
     for each in theirs:
@@ -213,10 +213,10 @@ def check_host(
 
 
 def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> None:
-    """Refuse figures that say nothing of ours: those of another machine, or of another backend.
+    """Check that the stored figures and ours are from one machine and one backend.
 
     Raises:
-        UsageError: they are such; the hint says what can be compared.
+        UsageError: they are not; the hint shows a comparison that is possible.
     """
     for each in theirs:
         if each.backend != ours.backend:
@@ -240,7 +240,7 @@ def _check_machine(theirs: Mapping[str, str], ours: Mapping[str, str], label: st
 
 
 def differences(ours: Measured, theirs: Measured) -> list[str]:
-    """What a reader should know of two sides of one target: sentences."""
+    """Return sentences on the differences between two sides of a target, for a reader."""
     found = []
     if told := _other(theirs.versions, ours.versions):
         found.append(f"the two sides have different versions: {told}")
@@ -254,7 +254,7 @@ def differences(ours: Measured, theirs: Measured) -> list[str]:
 
 
 def _other(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Where two texts of a kind differ: "cpu was A and is B"; empty if nowhere."""
+    """Return the differences between two dicts: "cpu was A and is B"; "" if they are equal."""
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     return ", ".join(
         f"{name} was {before.get(name, 'unknown')} and is {now.get(name, 'unknown')}"

@@ -1,4 +1,4 @@
-"""How long a bench is expected to take, as its first message."""
+"""The expected time of a bench, as its first message."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from olympus_cli.text.units import counted
 
 __all__ = ["expected_time"]
 
-_STORED_MEASUREMENTS = 2  # at most, against a stored baseline
+_STORED_MEASUREMENTS = 2  # at most, with a stored baseline
 
 
 def expected_time(
     works: Sequence[SamplerWork], others: Sequence[Other | None], against: Against
 ) -> str:
-    """The seconds of measuring that the time limits allow, and the work that comes on top.
+    """Return a sentence: the seconds of measuring within the time limits, and the additional work.
 
-    The time limit is of a target, or of each side that runs, in one measurement; a comparison that
-    is undecided is measured again.  One in turns takes `LEAST_PAIRS` pairs of samples a round, also
-    where their calls take longer than the limit.
+    The time limit applies to a target, or to each side that runs, in one measurement; an undecided
+    comparison is measured again. A comparison in turns takes `LEAST_PAIRS` pairs of samples a
+    round, even if their calls take longer than the limit.
     """
     least = most = 0.0
     processes = [0, 0]

@@ -1,6 +1,6 @@
-"""What a measurement of a target is: metrics with their samples, and where they were taken.
+"""The model of a measurement: metrics with their samples, and the conditions.
 
-This is what `olympus bench` prints, saves as a baseline and compares; it alone names the keys.
+`olympus bench` prints, saves and compares this form; only this module names the keys.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FROM_SAMPLES = ("count", "median", "q1", "q3", "minimum", "low", "high", "preci
 
 
 def _spaced(rate: float) -> str:
-    """A rate in units of 1000, as its unit follows: "1.50 k", "12 "."""
+    """Return a rate in units of 1000, to be followed by its unit: "1.50 k", "12 "."""
     told = count(float(f"{rate:.3g}"))
     return told if told[-1].isalpha() else f"{told} "
 
 
-#: How the figures of each unit are shown.
+#: The functions that format the figures of each unit.
 TEXT: dict[str, Callable[[float], str]] = {
     "s": duration,
     "B": byte_size,
@@ -41,10 +41,10 @@ TEXT: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """The samples of one figure, in the order they were taken.
+    """The samples of one figure, in the order of measurement.
 
-    `unit` is "s", "B", "FLOP/s", "B/s" or "1/s".  `better` says which way is better; a metric with
-    "neither" is told and not judged.  `batch` is the number of calls that a sample is the mean of.
+    `unit` is "s", "B", "FLOP/s", "B/s" or "1/s". `better` is the better direction; a metric with
+    "neither" is shown but not judged. `batch` is the number of calls whose mean is a sample.
     """
 
     unit: str
@@ -53,7 +53,7 @@ class Metric:
     batch: int = 1
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data: the samples, and what they say of the median.
+        """Return JSON-like data: the samples, and the summary of their median.
 
         >>> Metric("s", "lower", (3.0, 1.0, 2.0)).to_data()["median"]
         2.0
@@ -65,14 +65,14 @@ class Metric:
 
 @dataclass(frozen=True)
 class Measured:
-    """All that was measured of one target on one backend, in one run.
+    """The measurement of one target on one backend, in one run.
 
-    `metrics` are by name, one of `BENCH` in `olympus_cli/text/metrics.py`.  `machine` identifies
-    the machine: figures of different machines cannot be compared.  `conditions` are the load and
-    the clock during the measurement, for a reader.  `fingerprint` is the structural fingerprint
-    of the program.  `facts` are what is known of the program and of how it was measured ("flops",
-    "estimate_seconds", "input_sets", ...), `notes` are sentences for a reader, and `matrix` are the
-    target's values of its matrix.
+    `metrics` are by name, one of `BENCH` in `olympus_cli/text/metrics.py`. `machine` identifies the
+    machine: figures of different machines cannot be compared. `conditions` are the load and the
+    clock during the measurement, for a reader. `fingerprint` is the structural fingerprint of the
+    program. `facts` describe the program and the measurement ("flops", "estimate_seconds",
+    "input_sets", ...), `notes` are sentences for a reader, and `matrix` has the target's values of
+    its matrix.
     """
 
     target: str
@@ -88,7 +88,7 @@ class Measured:
     matrix: Mapping[str, float | str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """JSON-like data with every number, which `of_document` reads again."""
+        """Return JSON-like data with every number, which `of_document` reads."""
         metrics = {name: metric.to_data() for name, metric in self.metrics.items()}
         return {
             "target": self.target,
@@ -107,11 +107,11 @@ class Measured:
 
     @staticmethod
     def of_document(data: object) -> Measured:
-        """The measurement that `document` gave `data` for; old names of metrics are accepted.
+        """Return the measurement of a document; old names of metrics are accepted.
 
         Raises:
-            ValueError: it is not of such a form, or a metric has no sample or two names; the
-                message names the place.
+            ValueError: the data does not have the form of `document`, or a metric has no sample or
+                two names; the message names the place.
         """
         if not isinstance(data, dict):
             raise ValueError("the document is not an object")
@@ -132,7 +132,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What `typed` checks of a document; the rest are objects of numbers and texts."""
+    """The parts of a document that `typed` checks; the others are objects of numbers and texts."""
 
     target: str
     entry: str
@@ -145,7 +145,7 @@ class _Stored:
 
 
 def _current_names(metrics: Mapping[str, object]) -> dict[str, str]:
-    """The current names of metrics, with those that the document has; ValueError for two of one."""
+    """Return the document's name of each current metric; raise ValueError if one has two names."""
     found: dict[str, str] = {}
     for name in metrics:
         current = current_name(name)
@@ -162,7 +162,7 @@ def _without_summary(metric: object) -> object:
 
 
 def _scalars(value: object, where: str) -> dict[str, Any]:
-    """An object of numbers, texts and nulls; ValueError for any other."""
+    """Return an object of numbers, texts and nulls; raise ValueError for any other."""
     if not isinstance(value, dict):
         raise ValueError(f"{where} is not an object")
     for name, each in value.items():

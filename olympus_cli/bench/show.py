@@ -1,4 +1,4 @@
-"""What was measured, as tables for people, and as one document for programs."""
+"""Measurements as tables for people, and as one document for programs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
 
 
 def measured_tables(found: Measured) -> tuple[Table, Table]:
-    """The table of the metrics of a target, and that of what else is known."""
+    """Return the tables of the metrics of a target, and of the other facts."""
     title = f"{found.target}  ({found.entry}, {found.backend})"
     processes = _number(found.facts, "processes") or 1
-    if processes > 1:  # a comparison tells the means of processes beside
+    if processes > 1:  # a comparison shows the means of processes
         title += f": all samples of {processes:g} processes"
     rows = tuple((name, *_cells(metric)) for name, metric in found.metrics.items())
     return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(found))
@@ -61,7 +61,7 @@ def _interval(summary: Summary, text: Callable[[float], str]) -> str:
 
 
 def fact_rows(found: Measured) -> tuple[tuple[str, str], ...]:
-    """What is known of the program beside its metrics, and how the calls were measured."""
+    """Return the facts of the program besides its metrics, and those of the measurement."""
     facts = found.facts
     rows = [("cost", f"{count(_number(facts, 'flops'))} flops, {_moved(facts)}")]
     if facts.get("roofline_seconds") is not None:
@@ -104,7 +104,7 @@ def _roofline(facts: Any) -> str:
 
 
 def _above(facts: Any) -> str:
-    """How a call can take less than the roofline's time."""
+    """Return the reason why a call can take less than the roofline's time."""
     if facts.get("roofline_bound") == "memory":
         return ", as its arguments are in a cache"
     return {
@@ -159,7 +159,7 @@ def _load(found: Measured) -> str:
 
 
 def overview_table(attempts: Sequence[Attempt]) -> Table:
-    """A line for each target, also for those that failed."""
+    """Return a table with a row for each target, including failed ones."""
     found = [each.measured for each in attempts if each.measured is not None]
     names = ("steady-call", "first-call", "compile", "load", "process-memory")
     kept = [name for name in names if any(name in each.metrics for each in found)]
@@ -180,14 +180,14 @@ def _fate(failure: Failure | None) -> str:
 
 
 def sweep_tables(sweep: Sweep) -> Iterator[Table]:
-    """The table of a sweep, and that of the exponents that were fitted, if there are any."""
+    """Return the table of a sweep, and a table of the fitted exponents, if there are any."""
     yield sweep.title, sweep.columns, sweep.rows
     if sweep.sentences:
         yield "", ("fit",), tuple((line,) for line in sweep.sentences)
 
 
 def attempt_tables(attempts: Sequence[Attempt]) -> list[Table]:
-    """The tables of each target, in the order in which they were measured."""
+    """Return the tables of each target, in the order of measurement."""
     tables: list[Table] = []
     for each in attempts:
         if each.measured is not None:
@@ -198,7 +198,7 @@ def attempt_tables(attempts: Sequence[Attempt]) -> list[Table]:
 
 
 def bench_report(attempts: Sequence[Attempt]) -> GateReport:
-    """All that was found: a case for each target, and the document of `--json`."""
+    """Return the report: a case for each target, and the document of `--json`."""
     found = [each.measured for each in attempts if each.measured is not None]
     compared = [each.compared for each in attempts if each.compared is not None]
     sweeps = sweeps_of(found)
@@ -243,7 +243,7 @@ _WORDS: dict[str, Word] = {
 
 
 def compared_table(found: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """A row for each metric that both sides have."""
+    """Return a table with a row for each metric that both sides have."""
     how = "in turns" if found.paired else "stored"
     title = f"{found.target} against {found.label}, {how}: means over the processes"
     return title, _COMPARED_COLUMNS, tuple(map(_row, found.judged))
@@ -273,9 +273,9 @@ def _ratio_interval(verdict: MetricVerdict) -> str:
 
 
 def compared_notes(found: Compared) -> Iterator[str]:
-    """What a reader should know of the two sides, and why a verdict is what it is."""
+    """Yield notes on the two sides, and the reasons of verdicts."""
     yield from found.notes
-    names: dict[str, list[str]] = {}  # most reasons are those of several metrics
+    names: dict[str, list[str]] = {}  # several metrics often share a reason
     for each in found.judged:
         if each.gate and each.verdict.reason:
             told = f"{each.verdict.word}: {each.verdict.reason}"
@@ -285,7 +285,7 @@ def compared_notes(found: Compared) -> Iterator[str]:
 
 
 def worse_lines(found: Compared) -> Iterator[str]:
-    """What fails the gate, a sentence for each metric."""
+    """Yield a sentence for each metric that fails the gate."""
     for each in found.worse:
         yield f"target {found.target!r}: {_worse(each, found.label)}"
 
@@ -301,7 +301,7 @@ def _worse(judged: Judged, label: str) -> str:
 
 
 def _confidence(share: float) -> str:
-    """A confidence, with two digits of what it lacks to 100%.
+    """Return a confidence as text, with two digits of its difference from 100%.
 
     >>> _confidence(0.95), _confidence(1 - 0.05 / 3), _confidence(1 - 0.05 / 600)
     ('95%', '98.3%', '99.9917%')
@@ -315,12 +315,12 @@ def _percent(share: float) -> str:
 
 
 def compared_cases(found: Compared) -> Iterator[Case]:
-    """A case for each metric; what cannot fail is skipped, with its verdict in the figures."""
+    """Yield a case for each metric; a metric that cannot fail is skipped, with its verdict."""
     worse = {each.metric: _worse(each, found.label) for each in found.worse}
     figures = found.document()["metrics"]
     for each in found.judged:
         word: Word = "failed" if each.metric in worse else "skipped"
         if each.gate and each.metric not in worse:
-            word = _WORDS.get(each.verdict.word, "passed")  # "worse" of processors' time alone
+            word = _WORDS.get(each.verdict.word, "passed")  # "worse" of processor time alone
         message = worse.get(each.metric, each.verdict.reason)
         yield Case(found.target, "bench", each.metric, word, message, figures=figures[each.metric])

@@ -1,8 +1,8 @@
-"""What a list of samples says: median, quartiles and an interval of the median.
+"""The summary of a list of samples: median, quartiles and an interval of the median.
 
-A `Summary` has the unit of its samples.  The interval comes from order statistics, so it holds for
-samples of any distribution: timings are skewed and have outliers.  On a shared machine the noise is
-one-sided and has a long tail, which a mean follows and a median does not.
+A `Summary` has the unit of its samples. The interval uses order statistics, so it is valid for
+samples of any distribution: timings are skewed and have outliers. On a shared machine the noise is
+one-sided and has a long tail, which affects a mean but not a median.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Summary:
-    """The samples in short; `low` and `high` are None when there are too few for an interval."""
+    """A summary of samples; `low` and `high` are None if there are too few for an interval."""
 
     count: int
     median: float
@@ -31,7 +31,7 @@ class Summary:
 
     @property
     def precision(self) -> float | None:
-        """Half the interval's width relative to the median; None when it is unknown."""
+        """Half the interval's width relative to the median; None if it is unknown."""
         if self.low is None or self.high is None or self.median == 0:
             return None
         return (self.high - self.low) / 2 / self.median
@@ -39,12 +39,12 @@ class Summary:
 
 @cache
 def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
-    """The zero-based ranks of the two sorted samples that bracket the median.
+    """Return the zero-based ranks of the two sorted samples that bracket the median.
 
-    The median lies above `k` or fewer of `n` samples with probability sum(C(n, i), i <= k) / 2^n
-    (Conover, Practical Nonparametric Statistics, 3.2).  The tightest symmetric pair whose tails
-    stay within `1 - confidence` is returned, or None when even the extremes miss it, as they do
-    for n < 6 at 95 %.
+    The median is above `k` or fewer of `n` samples with probability sum(C(n, i), i <= k) / 2^n
+    (Conover, Practical Nonparametric Statistics, 3.2). The result is the tightest symmetric pair
+    whose tails are within `1 - confidence`, or None if even the extremes are not, as for n < 6 at
+    95 %.
 
     >>> median_ranks(5) is None
     True
@@ -62,7 +62,7 @@ def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int] 
 
 
 def summarize(samples: Sequence[float]) -> Summary:
-    """The summary of at least one sample; quartiles interpolate between neighbours.
+    """Return the summary of at least one sample; quartiles interpolate between neighbours.
 
     >>> summarize([3.0, 1.0, 2.0]).median
     2.0

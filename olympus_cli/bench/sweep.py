@@ -1,4 +1,4 @@
-"""Times against size: the combinations of one target's matrix along an axis of numbers.
+"""Sweeps: times against size, over the combinations of a target's matrix along a numeric axis.
 
 With three sizes or more, time ~ size^k is fitted by least squares on the logarithms of both, for
 the time of a steady call and for the flops of the program.
@@ -30,7 +30,7 @@ __all__ = [
     "sweeps_of",
 ]
 
-_FEWEST = 3  # sizes of which an exponent is told: two lie on a line whatever they are
+_FEWEST = 3  # the least sizes for an exponent: two points always fit a line
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class SweepLine:
-    """The points along an axis where the other values of the matrix, `fixed`, are the same."""
+    """The points along an axis with the same other values of the matrix, `fixed`."""
 
     fixed: Mapping[str, float | str]
     points: tuple[SweepPoint, ...]
@@ -66,7 +66,7 @@ class SweepLine:
 
     @property
     def label(self) -> str:
-        """The values of the matrix that tell it from the other lines of its sweep."""
+        """The values of the matrix that distinguish it from the other lines of its sweep."""
         return suffix(self.fixed).removeprefix("@") or "steady-call"
 
 
@@ -79,17 +79,17 @@ class Sweep:
     lines: tuple[SweepLine, ...]
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data; times are in seconds."""
+        """Return JSON-like data; times are in seconds."""
         return asdict(self)
 
     @property
     def title(self) -> str:
-        """What its table and its plot are about."""
+        """The title of its table and its plot."""
         return f"{self.target}: steady-call against {self.axis}"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of its table; one line needs no name."""
+        """The columns of its table; a single line needs no name."""
         names = (self.axis, "steady-call", "interval", "flops")
         return names if len(self.lines) == 1 else ("line", *names)
 
@@ -105,7 +105,7 @@ class Sweep:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The exponents in words, of the lines that are long enough."""
+        """The exponents in words, for lines with enough sizes."""
         return tuple(
             f"{line.label}: time grows as {self.axis}^({line.exponent})"
             + (f", flops as {self.axis}^({line.flops_exponent})" if line.flops_exponent else "")
@@ -115,12 +115,12 @@ class Sweep:
 
     @property
     def is_logarithmic(self) -> bool:
-        """Whether all sizes have a logarithm."""
+        """True if all sizes have a logarithm."""
         return all(p.x > 0 for line in self.lines for p in line.points)
 
     @property
     def plot(self) -> Plot:
-        """Its plot; the axis of sizes is logarithmic where all have a logarithm."""
+        """Its plot; the axis of sizes is logarithmic if all sizes have a logarithm."""
         series = [
             Series(
                 line.label,
@@ -143,7 +143,7 @@ class Sweep:
 
 
 def sweep_page(sweeps: Sequence[Sweep]) -> str:
-    """The plots of sweeps as one SVG, one below the other."""
+    """Return the plots of sweeps as one SVG, one below the other."""
     pictures = [sweep.plot.svg() for sweep in sweeps]
     if len(pictures) == 1:
         return pictures[0]
@@ -158,7 +158,7 @@ def sweep_page(sweeps: Sequence[Sweep]) -> str:
 
 
 def _size(picture: str, name: str) -> int:
-    """The width or the height that an SVG says of itself, in pixels."""
+    """Return the width or height of an SVG in pixels, from its attribute."""
     (size,) = re.findall(rf' {name}="(\d+)"', picture.partition(">")[0])
     return int(size)
 
@@ -174,7 +174,7 @@ def _interval(point: SweepPoint) -> str:
 
 
 def axes_of(combinations: Iterable[tuple[str, Values]]) -> list[tuple[str, str]]:
-    """The targets, and the axes of numbers that they vary along: two different ones at least.
+    """Return the targets and their numeric axes with at least two different values.
 
     `combinations` are names of targets and their values of the matrix.
 
@@ -201,7 +201,7 @@ def _are_sizes(values: Sequence[object]) -> bool:
 
 
 def sweeps_of(found: Sequence[Measured]) -> list[Sweep]:
-    """A sweep for each target and each axis of numbers that it was measured along."""
+    """Return a sweep for each target and each numeric axis."""
     return [
         Sweep(name, axis, _lines([each for each in found if _base(each.target) == name], axis))
         for name, axis in axes_of((each.target, each.matrix) for each in found)
@@ -244,7 +244,7 @@ def _point(member: Measured, axis: str) -> SweepPoint:
 
 
 def fitted_exponent(xs: Sequence[float], ys: Sequence[float]) -> Exponent | None:
-    """The k of y ~ x^k; None of fewer than three different sizes, or where one is not above 0.
+    """Return the k of y ~ x^k; None for fewer than three sizes, or a value that is not above 0.
 
     It is the slope of the line of least squares through (log x, log y), and its standard error is
     that of such a slope: Draper and Smith, Applied Regression Analysis, 1.4.

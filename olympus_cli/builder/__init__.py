@@ -1,1 +1,1 @@
-"""Building: what must be built, compiling it in processes of its own, and putting it in place."""
+"""Builds: find stale targets, compile them in worker processes, and replace their outputs."""

@@ -1,4 +1,4 @@
-"""A build from end to end: plan, work, put the outputs in place, tell."""
+"""A whole build: plan it, run the tasks, replace the outputs and report the outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Listener", "build"]
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears what happens meanwhile: nobody, unless told."""
+    """The callbacks of a build; by default they do nothing."""
 
     on_wait: Callable[[Path], None] = lambda _root: None
     on_stage: OnStage = lambda _target, _stage: None
@@ -42,9 +42,9 @@ def build(
 ) -> list[Outcome]:
     """Bring the targets up to date, each in its folder of `root`; outcomes are in their order.
 
-    A target that fails leaves its last good outputs as they are and is told of in its outcome.
+    If a target fails, its last good outputs do not change, and its outcome has the failure.
 
-    A folder that is a link is followed, and the directory that it leads to locked as well.
+    A folder that is a link is followed, and the directory that it leads to is locked as well.
 
     Raises:
         UsageError: a directory cannot be made or locked.

@@ -1,7 +1,7 @@
-"""Changes to folders that a crash of the machine or a reader cannot see half done.
+"""Atomic and durable changes to folders.
 
-`sync_tree` and `sync_folder` put what was written on the disk, and `exchanged` lets two folders
-change places in one step.
+`sync_tree` and `sync_folder` flush written files to the disk. `exchanged` swaps two folders in one
+step, so that no reader sees a partial change.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
 
 
 def sync_tree(directory: Path) -> None:
-    """Put all files in `directory` and below, and the folders that name them, on the disk."""
+    """Flush `directory`, with all files and folders below, to the disk."""
     for folder, _, names in os.walk(directory):
         for name in names:
             _sync(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW)
@@ -29,7 +29,7 @@ def sync_tree(directory: Path) -> None:
 
 
 def sync_folder(directory: Path) -> None:
-    """Put the names in `directory` on the disk."""
+    """Flush the names in `directory` to the disk."""
     _sync(directory, os.O_RDONLY)
 
 
@@ -42,10 +42,10 @@ def _sync(path: str | Path, flags: int) -> None:
 
 
 def exchanged(one: Path, other: Path) -> bool:
-    """Let two paths change places in one step; False where the system has no such step.
+    """Swap two paths in one step; return False if the system does not support it.
 
     Raises:
-        OSError: the system has it and refuses this one.
+        OSError: the system supports the swap, but this one failed.
     """
     renameat2 = _renameat2()
     if renameat2 is None:
@@ -61,7 +61,7 @@ def exchanged(one: Path, other: Path) -> bool:
 
 @cache
 def _renameat2() -> Any:
-    """Linux's call of that name, as its manual page renameat2(2) describes it; None elsewhere."""
+    """Return Linux's renameat2, as described in its manual page renameat2(2); None elsewhere."""
     try:
         found = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):

@@ -1,6 +1,6 @@
-"""The files that a build writes into a folder: in a thread of its own, while the build goes on.
+"""The files that a build writes into a folder, from a separate thread.
 
-They are put on the disk all together, when the last is written: one at a time takes longer.
+They are flushed to the disk all together, after the last is written: one at a time takes longer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PIECE = 1 << 20  # characters
 
 
 class Files:
-    """The files of a folder; a context, at whose end none is being written any more.
+    """The files of a folder; a context that waits for unfinished writes at its end.
 
     >>> with Files(directory) as files:
     ...     files.write("program.hlo.txt", text)
@@ -45,15 +45,15 @@ class Files:
         self._beside.shutdown(cancel_futures=True)
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Write a file soon; names of files in a text may be none of UTF-8's."""
+        """Schedule the write of a file. Characters that UTF-8 cannot encode are escaped."""
         self._listed.append(self._beside.submit(self._written, name, content))
 
     def add(self, name: str) -> None:
-        """Take in a file that something else has written."""
+        """Add a file that other code has written."""
         self._listed.append(self._beside.submit(output_file, self.directory, self.directory / name))
 
     def listed(self) -> tuple[OutputFile, ...]:
-        """All files, in the order of their paths, when they are written.
+        """Wait for all files, and return them sorted by path.
 
         Raises:
             OSError: one cannot be written.
@@ -71,6 +71,6 @@ class Files:
 
 
 def _encoded(text: str) -> Iterator[bytes]:
-    """A text in UTF-8, in pieces: a constant may make it large, and it is not copied as a whole."""
+    """Yield a text in UTF-8, in pieces, because a text with constants may be too large to copy."""
     for begin in range(0, len(text), _PIECE):
         yield text[begin : begin + _PIECE].encode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Where the outputs of one program go: an entry's never over those of a target or another entry."""
+"""The folder for the outputs of one program, never that of another target or entry."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["outputs_folder"]
 def _entry_folder(
     spec: TargetSpec, project: str | Path | None, own: Devices | None, instead: str
 ) -> Path:
-    """The folder of the function's name in the build folder.
+    """Return the folder of the function's name in the build folder.
 
-    `own` are devices of the user's besides the project's, `instead` is what to do where the folder
-    is another's.
+    `own` are the user's devices in addition to the project's. `instead` is the hint for a folder
+    that another program uses.
 
     Raises:
         UsageError: the project has a target of that name, or another entry's outputs are there.
@@ -34,7 +34,7 @@ def _entry_folder(
         )
     try:
         other = read_report(folder).entry
-    except ArtifactError:  # nothing is there, or nothing that says what it is
+    except ArtifactError:  # the folder is empty, or has no readable report
         other = spec.entry
     if other != spec.entry:
         raise UsageError(
@@ -45,9 +45,10 @@ def _entry_folder(
 
 
 def outputs_folder(request: Request, spec: TargetSpec, instead: str) -> Path:
-    """The folder, as an absolute path, of the outputs of the program that a command was asked for.
+    """Return the absolute path of the folder for the outputs of the requested program.
 
-    `instead` is the hint for a folder that is taken: what gives the entry another place.
+    `instead` is the hint for a folder that another program uses: it names another place for the
+    entry.
 
     Raises:
         UsageError: the project has a target of the entry's name, or another entry's outputs are

@@ -1,8 +1,8 @@
-"""Locks of build folders that one process holds for its workers.
+"""Locks of build folders that one process takes for its workers.
 
 Workers that build different targets of one folder at the same time cannot each lock the folder.
-They ask the process that started them, which takes the lock at the first request and keeps it until
-all workers have ended.
+They send a request to the process that started them. It takes the lock at the first request and
+releases it when all workers have ended.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def asked_lock(channel: Channel) -> Lock:
 
 
 class FolderLocks(AbstractContextManager["FolderLocks"]):
-    """The locks that workers have asked for, held until the end of the context.
+    """The locks that workers have requested, released at the end of the context.
 
-    `on_wait` is called with the folder if another build holds its lock.
+    `on_wait` is called with the folder if another build has its lock.
     """
 
     def __init__(self, on_wait: Callable[[Path], None]) -> None:

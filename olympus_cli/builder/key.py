@@ -1,10 +1,12 @@
 """The content key of one program for one backend: equal keys mean that nothing has to be built.
 
-The key is taken from the StableHLO and not from source files.  Tracing and lowering cost
-milliseconds where compiling costs seconds, and they see everything that matters and nothing else:
-a helper in another package, a constant read from a file, a static value or an environment variable
-the program looks at all change it; a comment or a reordered function does not.  What a program of
-several devices inspects is not in it and changes the executable, so that it counts too.
+The key depends on the StableHLO and not on source files. Tracing and lowering take milliseconds,
+compiling takes seconds. A change to a helper in another package, a constant read from a file, a
+static value or an environment variable that the program reads changes the key. A comment or a
+reordered function does not.
+
+The inspections of a program of several devices are not in the StableHLO, but they change the
+executable. They are therefore part of the key.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ __all__ = [
     "stored_types",
 ]
 
-# What changes the compiler's result without being in the program.
+# Variables that change the compiler's result but are not in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
 _MOST_FLAGS = 2**20  # bytes of a file with flags
 
@@ -50,7 +52,7 @@ DIGESTS = (STRUCTURE, _DEVICE, _INSPECTIONS, FIGURES)
 
 
 def content_keys(program: Program) -> dict[str, str]:
-    """The content key of a lowered program for each of its backends, by the backend's label."""
+    """Return the content key of a lowered program for each of its backends, by backend label."""
     spec = program.spec
     signature = [
         spec.entry,
@@ -70,15 +72,15 @@ def content_keys(program: Program) -> dict[str, str]:
 
 
 def _beside_the_program(unit: Unit) -> list[str]:
-    """What the executable for a backend depends on that the StableHLO has not."""
+    """Return the parts of the executable's input that are not in the StableHLO."""
     inspections = unit.lowered.inspections
     return [] if inspections is None else [inspections]
 
 
 def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> str:
-    """The SHA-256 of all that the outputs of one program for one backend depend on.
+    """Return the SHA-256 of everything that the outputs of one program for one backend depend on.
 
-    `signature` is JSON-like data: what the outputs say beside the program (names, statics).
+    `signature` is JSON-like data: the other contents of the outputs, such as names and statics.
 
     >>> len(content_key("module {}", [], olympus.Target("cpu")))
     64
@@ -88,17 +90,17 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
         PROGRAM: _digest(stablehlo),
         "signature": signature,
         "backend": backend_text(backend),
-        "device": device_config(backend),  # all that the compiler knows of it, not its name alone
+        "device": device_config(backend),  # the compiler's description, not only its name
         "olympus": olympus.__version__,
         "compilers": {name: installed_version(name) for name in COMPILERS[kind]},
-        "host": asdict(Host.here()),  # an executable fits where its processor can do as much
+        "host": asdict(Host.here()),  # an executable runs only on a processor with these features
         "environment": {name: _variable(name) for name in _ENVIRONMENT},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _variable(name: str) -> str | None:
-    """The value of an environment variable; of a file with flags, its name and its digest."""
+    """Return the value of an environment variable, with a digest if it names a file of flags."""
     value = os.environ.get(name)
     if value is None or not value.strip() or value.lstrip().startswith("-"):
         return value
@@ -110,16 +112,16 @@ def _variable(name: str) -> str | None:
 
 
 def device_figures(backend: olympus.Target) -> str:
-    """The digest of what an estimate assumes of the device of a backend; it is in no key."""
+    """Return the digest of an estimate's assumptions about a backend's device; it is in no key."""
     if backend.backend == "cpu":
         return _digest(repr((olympus.analysis.kept_peaks(), olympus.analysis.this_cpu())))
     return _digest(repr(device_model(backend)))
 
 
 def content_parts(program: Program) -> dict[str, dict[str, str]]:
-    """The parts of the content key of each backend by name, as text: what a message compares.
+    """Return the parts of the content key of each backend by name, as text for messages.
 
-    Statics, arguments and results are not among them, since a report has them.
+    Statics, arguments and results are not included, because a report has them.
     """
     spec = program.spec
     types = json.dumps(stored_types(program.traced), sort_keys=True)
@@ -159,9 +161,9 @@ def _digest(text: str) -> str:
 
 
 def stored_types(stage: Any) -> list[object]:
-    """The trees and the types of a stage's arguments and results, in the form a bundle has them.
+    """Return the trees and types of a stage's arguments and results, in the form of a bundle.
 
-    What its `jit` was told to compile with comes last, and where its arrays lie.
+    The compiler options and the shardings of its `jit` come last.
 
     Raises:
         UsageError: a bundle cannot store one of the trees.

@@ -20,7 +20,7 @@ Built = Sequence[tuple[Outcome, Path]]
 
 
 def build_text(built: Built, width: int | None = None) -> str:
-    """A line for each target: its status, name and time, its folder and the reason.
+    """Return a line for each target: its status, name and time, its folder and the reason.
 
     If a line is longer than `width`, the names are shortened in the middle; if that is not enough,
     the folder and the reason are on lines of their own.
@@ -35,7 +35,7 @@ def build_text(built: Built, width: int | None = None) -> str:
 
 
 def _whole(built: Built, names: Sequence[str], column: int) -> list[str]:
-    """One line for each target, with the names in a column of `column` characters."""
+    """Return one line for each target, with the names in a column of `column` characters."""
     return [
         "  ".join([_head(outcome, name, column), *_rest(outcome, folder)]).rstrip()
         for (outcome, folder), name in zip(built, names, strict=True)
@@ -43,7 +43,7 @@ def _whole(built: Built, names: Sequence[str], column: int) -> list[str]:
 
 
 def _short(built: Built, names: Sequence[str], column: int) -> list[str]:
-    """One line for each target with its name shortened; none if the names would be too short."""
+    """Return one line for each target with shortened names; none if they would be too short."""
     short = [shortened(name, max(column, LEAST_NAME)) for name in names]
     if column < LEAST_NAME or not are_short(names, short):
         return []
@@ -51,7 +51,7 @@ def _short(built: Built, names: Sequence[str], column: int) -> list[str]:
 
 
 def _folded(built: Built, names: Sequence[str], width: int) -> list[str]:
-    """The name and the time of each target, and under them the folder and the reason."""
+    """Return each target's name and time, with its folder and reason on lines below."""
     room = max(width - _BESIDE, LEAST_NAME)
     short = [shortened(name, room) for name in names]
     if not are_short(names, short):
@@ -68,7 +68,7 @@ def _folded(built: Built, names: Sequence[str], width: int) -> list[str]:
 
 
 def _under(text: str, width: int) -> list[str]:
-    """A text folded at its words beneath a name, with words that are too long shortened."""
+    """Return a text wrapped and indented under a name; words that are too long are shortened."""
     words = (shortened(word, width - len(_INDENT)) for word in text.split(" "))
     return textwrap.wrap(
         " ".join(words),
@@ -85,7 +85,7 @@ def _head(outcome: Outcome, name: str, column: int) -> str:
 
 
 def _rest(outcome: Outcome, folder: Path) -> list[str]:
-    """The folder of a target, and why it was built."""
+    """Return the folder of a target, and the reason why it was built."""
     parts = [] if outcome.status == "failed" else [str(folder)]
     if outcome.reason and (outcome.status == "built" or outcome.staged):
         parts.append(f"({outcome.reason})")

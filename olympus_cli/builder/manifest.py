@@ -1,8 +1,8 @@
-"""The list of what a build wrote into a target's folder: `olympus-build.json`.
+"""The list of the files that a build wrote into a target's folder: `olympus-build.json`.
 
-The list tells a folder of ours from a user's own, and a whole output from a damaged one.  It has
-every file of the folder but itself, with its size and digest, the report among them: either can be
-lost, and the other still tells what a build wrote.
+The list identifies a folder as the output of a build, and detects damaged files. It has every file
+of the folder except itself, with its size and digest. The report is one of them. If either the list
+or the report is lost, the other still names the files that a build wrote.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _OF_BACKEND = re.compile(
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in an output folder; `project` is the path from there to the project's folder.
+    """The contents of an output folder; `project` is the relative path to the project's folder.
 
-    `parts` are those of the content keys, by the backend's label and the name of the part, and
-    `sources` is the digest of the project's modules; a list of an earlier version has neither.
+    `parts` are the parts of the content keys, by backend label and part name.  `sources` is the
+    digest of the project's modules.  A list of an earlier version has neither.
     """
 
     project: str
@@ -55,7 +55,7 @@ class Manifest:
 
     @staticmethod
     def read(directory: Path) -> Manifest:
-        """The list in `directory`; raises ArtifactError where it is missing or damaged."""
+        """Return the list in `directory`; raise ArtifactError if it is missing or damaged."""
         path = directory / MANIFEST
         try:
             found = {"parts": {}, "sources": "", **read_json(path, _VERSION)}
@@ -76,7 +76,7 @@ class Manifest:
 
 
 def output_file(directory: Path, path: Path) -> OutputFile:
-    """The entry of a list for the file `path` in `directory`."""
+    """Return the list entry for the file `path` in `directory`."""
     name = path.relative_to(directory).as_posix()
     with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -84,7 +84,7 @@ def output_file(directory: Path, path: Path) -> OutputFile:
 
 
 def intact(directory: Path, file: OutputFile) -> bool:
-    """Whether `file` of a list is in `directory`, no link leads out of it, and it is unchanged."""
+    """Return True if `file` of a list is unchanged, and in `directory` without links out of it."""
     path = directory / file.path
     try:
         if os.path.realpath(path) != os.path.join(os.path.realpath(directory), file.path):
@@ -98,12 +98,12 @@ def intact(directory: Path, file: OutputFile) -> bool:
 
 
 def written_by_build(directory: Path, bundle: str) -> frozenset[str]:
-    """The paths in `directory` that are a build's, and so may be replaced; none if it is not ours.
+    """Return the paths in `directory` that a build wrote and may replace; none if no build did.
 
-    They are those of the list, or, where it cannot be read, those of the report; and those whose
-    names builds give (`bundle` is the bundle's), for a list may have been changed.  Where neither
-    can be read, there must be another sign of a build: the list by its name, or both the Olympuspr
-    and the StableHLO.
+    These are the paths in the list, or in the report if the list cannot be read. Paths with the
+    usual names of build outputs are added, because a list may have been changed; `bundle` is the
+    name of the bundle. If neither can be read, another sign of a build is needed: a file with the
+    name of the list, or both the Olympuspr and the StableHLO.
 
     Raises:
         NewerSchema: a newer version of OLYMPUS wrote the report, and there is no other sign.

@@ -1,4 +1,4 @@
-"""What became of each target of a build."""
+"""The outcome of a build for each target."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ Status = Literal["built", "fresh", "stale", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one target; "stale" is one that --frozen kept from being built.
+    """The outcome for one target; "stale" is one that was not built because of --frozen.
 
-    One that was built, or is fresh, has the report on its outputs.  It has a failure too if the
-    compiler of another of its backends is not here.  `staged` outputs are to be put in place: those
-    of one that was built, or of a fresh one whose source lines were renewed.
+    A target that was built or is fresh has the report on its outputs. It also has a failure if the
+    compiler of another of its backends is not installed. `staged` outputs are ready to be
+    committed. They are the outputs of a target that was built, or of a fresh one with renewed
+    source lines.
     """
 
     target: str

@@ -1,11 +1,11 @@
 """The files of a built target.
 
 program.olympuspr  program.stablehlo.mlir  program.hlo.txt   as lowered for the first backend
-program.sources.json                                         where its operations come from
-<backend>/optimized.hlo.txt  <backend>/executable.bin        and both for a program that differs:
+program.sources.json                                         the source lines of its operations
+<backend>/optimized.hlo.txt  <backend>/executable.bin        and for a program that differs:
 <backend>/stablehlo.mlir  <backend>/sources.json
-<target>.olympus                                             the bundle: all in one file
-the report, as JSON, as text and, where that is asked for, as a page
+<target>.olympus                                             the bundle, with everything in one file
+the report, as JSON, as text and, on request, as a page
 olympus-build.json                                           the list of all the others
 """
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backend_warnings", "block_report", "compile_and_write", "finish", "write_lowered"]
 
-_TURN = 0.0005  # seconds; Python's own 0.005 are a twentieth of what a small program compiles in
+_TURN = 0.0005  # seconds; Python's 0.005 is a twentieth of a small program's compile time
 
 
 def compile_and_write(
@@ -73,14 +73,14 @@ def compile_and_write(
     page: bool = False,
     profile: bool = False,
 ) -> Report:
-    """Compile a lowered program and write every file into `directory`; the report is returned.
+    """Compile a lowered program and write every file into `directory`; return the report.
 
-    `keys` are the content keys by the labels of its backends.  `project` is the path from the
-    target's folder to the project's, for the list of files.  With `page` the report is written as a
-    page too, with `profile` with what is measured on the CPU as well.  All is on the disk in the
+    `keys` are the content keys by backend label. `project` is the path from the target's folder to
+    the project's, for the list of files. With `page` the report is also written as a page; with
+    `profile` the page includes measurements on the CPU. All files are flushed to the disk at the
     end.
 
-    Raises OSError for what cannot be written, and what `Program.compile` does.
+    Raises OSError if a file cannot be written, and the errors of `Program.compile`.
     """
     with Files(directory) as files:
         lowered = _compile(program, files, say)
@@ -109,9 +109,9 @@ def finish(
     page: bool,
     profile: bool,
 ) -> Report:
-    """Write the report in its forms and the list of files, and put all of it on the disk.
+    """Write the report in its forms and the list of files, and flush all of it to the disk.
 
-    The arguments are those of `compile_and_write`; the report is returned with all its files.
+    The arguments are those of `compile_and_write`. The returned report includes all files.
     """
     if page:
         measured = _measured(program, say) if profile else {}
@@ -121,7 +121,7 @@ def finish(
 
 
 class _Lowered(NamedTuple):
-    """What is told of the program as lowered: costs by label, the sources by kind of backend."""
+    """Figures of the lowered program: costs by label, sources by kind of backend."""
 
     spec: TargetSpec
     costs: Mapping[str, CostReport]
@@ -131,7 +131,7 @@ class _Lowered(NamedTuple):
 
 
 def _compile(program: Program, files: Files, say: Say) -> _Lowered:
-    """Compile a program, and look at it as lowered while the compiler is at work."""
+    """Compile a program, and inspect its lowered form while the compiler runs."""
     begun = Event()
     with _taking_turns(), ThreadPoolExecutor(1, "olympus-build") as beside:
         looking = beside.submit(_look_at_lowered, program, files, begun)
@@ -146,7 +146,7 @@ def _compile(program: Program, files: Files, say: Say) -> _Lowered:
 
 @contextmanager
 def _taking_turns() -> Iterator[None]:
-    """Let threads of Python's take turns more often: XLA begins when its thread has had some."""
+    """Switch between Python threads more often, so that the thread of XLA starts sooner."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
@@ -156,11 +156,12 @@ def _taking_turns() -> Iterator[None]:
 
 
 def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
-    """Write the files of the program as lowered, and find out all that depends on it alone.
+    """Write the files of the lowered program, and compute everything that depends on it alone.
 
-    The compiler, which is waited for in the end, goes first: `begun` is set when it has begun.
+    This waits until `begun` is set, when the compiler has started: the end of the build depends on
+    the compiler.
 
-    What the program keeps, as its portable form, which the bundle has, is made here too.
+    Values that the program caches are computed here too, such as its portable form for the bundle.
     """
     begun.wait()
     spec, first = program.spec, program.units[0]
@@ -179,9 +180,9 @@ def _look_at_lowered(program: Program, files: Files, begun: Event) -> _Lowered:
 
 
 def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
-    """Write the files of the program as lowered, and make the folders of its backends.
+    """Write the files of the lowered program, and make the folders of its backends.
 
-    The sources of each program are returned, by the kind of its backend.
+    Returns the source map of each program, by kind of backend.
     """
     first = program.units[0]
     files.write("program.olympuspr", f"{program.olympuspr}\n")
@@ -202,11 +203,11 @@ def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
 def _inspect(
     unit: Unit, executable: bytes, lowered: _Lowered, key: str, files: Files
 ) -> BackendReport:
-    """What is told of the program as compiled for one backend; what it was made into is written."""
+    """Return the report of the program compiled for one backend, and write its compiled files."""
     spec, compiled = lowered.spec, unit.compiled
     files.write(f"{unit.label}/executable.bin", executable)
     compiled.executable.read_from(executable)
-    text = compiled.as_text()  # once, and not kept: it is large
+    text = compiled.as_text()  # one time, and not saved: it is large
     files.write(f"{unit.label}/optimized.hlo.txt", text)
     return BackendReport(
         **vars(compiled_figures(compiled, spec.root, spec.trips)),
@@ -225,7 +226,7 @@ def _inspect(
 
 
 def block_report(block: Block, root: Path) -> BlockReport:
-    """What is told of a block; lines in the project's folder are told from there."""
+    """Return the report of a block; source lines in the project's folder are relative to it."""
     inside = f"{root}{os.sep}"
     lines = (line.removeprefix(inside) for line in block.lines)
     return BlockReport(block.name, block.equations, block.occurrences, tuple(lines))
@@ -255,7 +256,7 @@ def _report(
 
 
 def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
-    """What could not be counted, and what does not fit: each once, with its source line."""
+    """Yield warnings on uncounted operations and memory that does not fit, each only once."""
     told = [
         warning
         for backend in backends
@@ -265,7 +266,7 @@ def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
 
 
 def _measured(program: Program, say: Say) -> dict[str, MeasuredTime]:
-    """What is measured of the programs for the CPU, by their labels, on seeded inputs."""
+    """Return the measurements of the programs for the CPU, by label, with seeded inputs."""
     from olympus_cli.profile.measuring import measured
 
     say("measure")
@@ -275,19 +276,19 @@ def _measured(program: Program, say: Say) -> dict[str, MeasuredTime]:
 def _write_page(
     program: Program, report: Report, directory: Path, measured: Mapping[str, MeasuredTime]
 ) -> Path:
-    from olympus_cli.reports.html.gather import gather  # and its libraries: only who asks waits
+    from olympus_cli.reports.html.gather import gather  # slow to import
     from olympus_cli.reports.html.render import write_page
 
     return write_page(gather(program, report, directory, measured), directory)
 
 
 def _with(report: Report, directory: Path, path: Path) -> Report:
-    """The report with one more file."""
+    """Return the report with one more file."""
     return replace(report, outputs=(*report.outputs, output_file(directory, path)))
 
 
 def _reported(program: Program, report: Report, directory: Path, project: str) -> Report:
-    """Write the report in its forms, and the list of all files; the report with the text's file."""
+    """Write the report in its forms and the list of files; return the report with the text file."""
     report = _with(report, directory, write_summary(report, directory))
     listed = (*report.outputs, output_file(directory, write_report(report, directory)))
     parts = content_parts(program)
@@ -303,5 +304,5 @@ def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
 
 
 def _amount(told: float | None) -> float | None:
-    """What a compiler tells, where that is an amount: some answer -1 or infinity for "unknown"."""
+    """Return a compiler's figure if it is an amount; some give -1 or infinity for "unknown"."""
     return told if told is not None and 0 <= told < math.inf else None

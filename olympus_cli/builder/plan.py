@@ -1,7 +1,7 @@
-"""The plan of a build: for each target a task, with the place of its outputs and its backends.
+"""The plan of a build: for each target a task, with its output folder and its backends.
 
-A target is built for all its backends at once, because one bundle holds them all: for all that are
-asked for, and whose compilers are here.
+A target is built for all its backends together, because one bundle contains them all. These are the
+requested backends whose compilers are installed.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ __all__ = ["Options", "Task", "plan"]
 
 @dataclass(frozen=True)
 class Options:
-    """How to build; `jobs` of None is one for each processor, `time_limit` is for each target.
+    """The options of a build.
 
-    `backend` is the only one of a target's backends to build for, any device of it if it has none.
-    With `page` the report is written as a page too, with what is measured of the program on the
-    CPU if there is `profile` besides.
+    `jobs` None is one per processor, and `time_limit` is in seconds for each target. `backend` is
+    the only one of a target's backends to build for; without a device it matches every device. With
+    `page` the report is also written as a page; with `profile` the page includes measurements on
+    the CPU.
     """
 
     jobs: int | None = None
@@ -39,7 +40,7 @@ class Options:
     profile: bool = False
 
     def labels(self, spec: TargetSpec) -> tuple[str, ...]:
-        """The labels of the backends of `spec` that are to be built for."""
+        """Return the labels of the backends of `spec` to build for."""
         return tuple(
             label
             for label, backend in spec.labels.items()
@@ -48,7 +49,7 @@ class Options:
 
 
 def _is_meant(chosen: olympus.Target, backend: olympus.Target) -> bool:
-    """Whether a choice, which may leave out the device and how many there are, means a backend."""
+    """Return True if a choice matches a backend; it may omit the device and the topology."""
     for each in (backend, backend._replace(topology=None)):
         if chosen in (each, each._replace(device=None)):
             return True
@@ -57,10 +58,10 @@ def _is_meant(chosen: olympus.Target, backend: olympus.Target) -> bool:
 
 @dataclass(frozen=True)
 class Task:
-    """One target to bring up to date, for the backends of `labels`; if `frozen`, only looked at.
+    """One target to bring up to date for the backends of `labels`; if `frozen`, only compared.
 
-    With `page` its outputs are to have the report as a page, and with `profile` that is to have
-    what is measured.
+    With `page` its outputs include the report as a page; with `profile` the page includes
+    measurements.
     """
 
     spec: TargetSpec
@@ -75,7 +76,7 @@ class Task:
 def plan(
     folders: Mapping[str, TargetSpec], root: Path, options: Options
 ) -> tuple[dict[str, Task], list[Outcome]]:
-    """The task of each target by its name, and outcomes for those that can have no place."""
+    """Return the task of each target by name, and outcomes for targets without a valid folder."""
     tasks: dict[str, Task] = {}
     failed = []
     taken: dict[Path, str] = {}

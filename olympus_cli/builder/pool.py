@@ -1,6 +1,6 @@
-"""A build's tasks, some at a time, each in a process of its own.
+"""The tasks of a build, several at a time, each in its own process.
 
-An abort, a kill or a passed time limit fails the task that was being worked on, and nothing else.
+An abort, a kill or an exceeded time limit fails only the task of that process.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ __all__ = ["run_tasks"]
 def run_tasks(
     tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnStage
 ) -> Generator[Outcome, None, None]:
-    """Work on `tasks` in at most `jobs` processes; `time_limit` is in seconds for each task.
+    """Run `tasks` in at most `jobs` processes; `time_limit` is in seconds for each task.
 
-    Outcomes come in the order in which tasks end.  However the iteration ends, no process is left.
+    Outcomes come in the order in which tasks end. No process is left, even if the iteration ends
+    early.
     """
-    if len(tasks) > 1:  # once for all; a process alone imports it while its compiler works
+    if len(tasks) > 1:  # a single process imports it while its compiler runs
         with unhindered():
             importlib.import_module("olympus.analysis")
     works = [Work(task.spec.name, build_in_worker, (task,)) for task in tasks]

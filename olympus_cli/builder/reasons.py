@@ -1,7 +1,7 @@
 """The reasons why a target has to be built, one class for each, from the parts of its content key.
 
-A content key is a digest, which tells that something changed and not what.  A build stores the
-parts of its keys in its list of files; here they are compared with those of the program of now.
+A content key is a digest: it shows only that something changed. A build stores the parts of its
+keys in its list of files. This module compares them with the parts for the present program.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = [
     "reasons_text",
 ]
 
-_MOST = 3  # reasons that a text names
+_MOST = 3  # reasons that a text lists
 _MOST_BYTES = 1 << 24  # of a program that is compared: larger ones take too long
 
 
 @dataclass(frozen=True)
 class StaticChanged:
-    """A static argument has another value; None if the program does not have it."""
+    """A static argument with another value; None if the program does not have it."""
 
     name: str
     before: str | None
@@ -54,7 +54,7 @@ class StaticChanged:
 
 @dataclass(frozen=True)
 class InterfaceChanged:
-    """An argument or a result, the `role`, has another type; None if the program lacks it."""
+    """An argument or a result, the `role`, with another type; None if the program lacks it."""
 
     role: str
     name: str
@@ -68,7 +68,7 @@ class InterfaceChanged:
 
 @dataclass(frozen=True)
 class VersionChanged:
-    """A package that a program is built with has another version; None if not installed."""
+    """A package with another version that a program is built with; None if not installed."""
 
     package: str
     before: str | None
@@ -80,7 +80,7 @@ class VersionChanged:
 
 @dataclass(frozen=True)
 class PartChanged:
-    """An option, a variable of the environment, the processor or the device has another value."""
+    """A changed option, environment variable, processor or device."""
 
     name: str
     before: str | None
@@ -92,7 +92,7 @@ class PartChanged:
 
 @dataclass(frozen=True)
 class DigestChanged:
-    """A part of the key of which a build stores only the digest has changed."""
+    """A changed part of the key of which a build stores only the digest."""
 
     name: str
 
@@ -102,7 +102,7 @@ class DigestChanged:
 
 @dataclass(frozen=True)
 class OperationChanged:
-    """An operation of the program differs, with its "file:line" where that is known."""
+    """An operation of the program that differs, with its "file:line" if known."""
 
     place: str
     words: str
@@ -113,7 +113,7 @@ class OperationChanged:
 
 @dataclass(frozen=True)
 class ProgramChanged:
-    """The StableHLO differs, and its operations cannot be compared or are equal."""
+    """A change of the StableHLO whose operations cannot be compared or are equal."""
 
     def __str__(self) -> str:
         return "the program has changed"
@@ -121,7 +121,7 @@ class ProgramChanged:
 
 @dataclass(frozen=True)
 class Unexplained:
-    """The key differs, and the earlier build did not store the parts of it."""
+    """A change of the key after an earlier build that did not store its parts."""
 
     def __str__(self) -> str:
         return "the program, or what compiles it, has changed"
@@ -140,12 +140,12 @@ Reason = (
 
 
 def are_of_operations(reasons: Sequence[Reason]) -> bool:
-    """Whether only operations of the program differ."""
+    """Return True if only operations of the program differ."""
     return all(isinstance(each, OperationChanged | ProgramChanged) for each in reasons)
 
 
 def are_of_program(reasons: Sequence[Reason]) -> bool:
-    """Whether only operations and results of the program differ."""
+    """Return True if only operations and results of the program differ."""
     return all(
         isinstance(each, OperationChanged | ProgramChanged)
         or each == DigestChanged(STRUCTURE)
@@ -155,7 +155,7 @@ def are_of_program(reasons: Sequence[Reason]) -> bool:
 
 
 def reasons_text(reasons: Sequence[Reason]) -> str:
-    """The first reasons, and the number of the others.
+    """Return the first reasons, and the number of the others.
 
     >>> reasons_text([StaticChanged("layers", "12", "24"), PartChanged("XLA_FLAGS", None, "--a")])
     'static layers: 12 -> 24; XLA_FLAGS: none -> --a'
@@ -165,10 +165,10 @@ def reasons_text(reasons: Sequence[Reason]) -> str:
 
 
 def reasons_of(program: Program, label: str, report: Report, directory: Path) -> list[Reason]:
-    """The reasons why the program for the backend `label` differs from its outputs in `directory`.
+    """Return the reasons why a program differs from its outputs in `directory`.
 
-    `report` is that of the outputs.  What follows from another reason is left out: if an argument
-    or a static argument differs, so do the operations.
+    `label` is the backend's, and `report` is that of the outputs. Consequences of another reason
+    are left out: if an argument or a static argument differs, so do the operations.
     """
     unit = next(each for each in program.units if each.label == label)
     reasons: list[Reason] = [*_of_interface(program, report)]
@@ -218,7 +218,7 @@ def _of_parts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[R
 
 
 def _only_one_side(before: str, after: str) -> tuple[str | None, str | None]:
-    """The words that only one of two texts has, for each text; None for none."""
+    """Return the words that only one of two texts has, for each text; None for none."""
     old, new = before.split(), after.split()
     sides = ([w for w in old if w not in new], [w for w in new if w not in old])
     one, other = (" ".join(side) or None for side in sides)
@@ -226,7 +226,7 @@ def _only_one_side(before: str, after: str) -> tuple[str | None, str | None]:
 
 
 def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
-    """The operations that differ from those of the stored program; none if it cannot be read."""
+    """Yield the operations that differ from the stored program's; none if it cannot be read."""
     folder = directory / unit.label
     stored, sources = folder / "stablehlo.mlir", folder / "sources.json"
     if not stored.exists():
@@ -248,7 +248,7 @@ def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
 
 
 def _are_intact(directory: Path, *paths: Path) -> bool:
-    """Whether the files that are there have the digests of the build's manifest.
+    """Return True if the files that are there have the digests of the build's manifest.
 
     Raises:
         ArtifactError: the manifest cannot be read.

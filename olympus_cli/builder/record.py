@@ -1,4 +1,4 @@
-"""What the last build of a target left, and why that is not what is to be built now."""
+"""The record of a target's last build, and the reason to build it again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Record", "read_record", "reason_to_build"]
 
 @dataclass(frozen=True)
 class Record:
-    """What the last build of a target left: its report, and which files are damaged.
+    """The record of a target's last build: its report, and its damaged files.
 
-    Where its report or its list of files cannot be read, `trouble` says why.
+    `trouble` is the reason why its report or its list of files cannot be read.
     """
 
     report: Report | None = None
@@ -33,7 +33,7 @@ class Record:
 
     @property
     def has_page(self) -> bool:
-        """Whether the report was written as a page."""
+        """True if the report was written as a page."""
         return self.report is not None and any(f.path == PAGE for f in self.report.outputs)
 
 
@@ -47,10 +47,10 @@ def reason_to_build(
     others: Collection[str] = (),
     explain: Callable[[str], str] = _another_program,
 ) -> str | None:
-    """Why outputs for `keys` have to be built, in words; None when they are there already.
+    """Return the reason to build outputs for `keys`; None if they are up to date.
 
-    `others` are the labels of backends that the target has and that are not built for now.
-    `explain` returns the reason for a backend whose key differs.
+    `others` are the labels of the target's other backends, which are not built now. `explain`
+    returns the reason for a backend whose key differs.
     """
     if record is None:
         return "it has not been built before"
@@ -70,7 +70,7 @@ def reason_to_build(
 
 
 def read_record(directory: Path) -> Record | None:
-    """What the lists in `directory` say was built, checked against the files that are there."""
+    """Return the record in `directory`, checked against its files; None if there is no build."""
     if not has_report(directory) and not os.path.lexists(directory / MANIFEST):
         return None
     try:

@@ -1,8 +1,8 @@
-"""New source lines, or a page, for outputs that are up to date: nothing is compiled.
+"""New source lines, or a page, for outputs that are up to date, without compiling.
 
-A comment above a function moves its lines and leaves the program, and so its content key, as it
-was.  The outputs are written anew with the lines of now: everything that the compiler gave is taken
-from the files of the earlier build, and everything that follows from it is computed again.
+A comment above a function moves its lines but does not change the program or its content key. The
+outputs are then rewritten with the present lines. The compiler's results are copied from the files
+of the earlier build, and everything derived from them is computed again.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ _MOST_BYTES = 2**40  # of a file
 
 @dataclass(frozen=True)
 class Moves:
-    """The source lines of now of a program that was built before: a map for each unit's label."""
+    """The present source lines of a program that was built before: a map for each unit's label."""
 
     sources: Mapping[str, SourceMap]
     relocations: Mapping[str, Relocation]
 
     @property
     def are_needed(self) -> bool:
-        """Whether a line, a name scope or the text of a line differs."""
+        """True if a line, a name scope or the text of a line differs."""
         return any(each.is_needed for each in self.relocations.values())
 
     @property
     def are_exact(self) -> bool:
-        """Whether each line of the earlier build is one line now, and the name scopes are equal."""
+        """True if each line of the earlier build is one line now, and the name scopes are equal."""
         return all(each.is_exact for each in self.relocations.values())
 
 
 def moves_of(program: Program, directory: Path) -> Moves:
-    """How the source lines of a lowered program differ from those of its outputs in `directory`.
+    """Compare the source lines of a lowered program with those of its outputs in `directory`.
 
     Raises:
-        ArtifactError: the lines in `directory` cannot be read, or are of another program.
+        ArtifactError: the lines in `directory` cannot be read, or belong to another program.
     """
     from olympus.analysis import Relocation
 
@@ -92,8 +92,8 @@ def refresh(
 ) -> Report:
     """Write the outputs in `before`, of the same program, into `directory` with new source lines.
 
-    `record` is that of `before`; its report has just the backends of the program.  The other
-    arguments are those of `compile_and_write`.  The page is written if there was one, too.
+    `record` is that of `before`; its report has exactly the backends of the program. The other
+    arguments are those of `compile_and_write`. The page is also written if `before` has one.
 
     Raises:
         ArtifactError: a file of the earlier build is damaged.
@@ -105,14 +105,14 @@ def refresh(
         wants_page = page or record.has_page
         return finish(program, report, directory, project, say, page=wants_page, profile=profile)
     finally:
-        for unit in program.units:  # these cannot run
+        for unit in program.units:  # the loaded programs cannot run
             unit.compiled = None
 
 
 def _report(
     program: Program, record: Record, moves: Moves, before: Path, directory: Path, *, runs: bool
 ) -> Report:
-    """Write all files but the report in its forms; the report on them."""
+    """Write all files except the report in its forms; return the report on them."""
     assert record.report is not None
     reports = {each.label: each for each in record.report.backends}
     with Files(directory) as files:
@@ -134,9 +134,9 @@ def _report(
 
 
 def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, runs: bool) -> None:
-    """Write the program as compiled with its new lines, and give it to the unit to inspect.
+    """Write the compiled program with its new lines, and load it into the unit for inspection.
 
-    With `runs` a program for the CPU is loaded, so that it can be measured.
+    With `runs` a program for the CPU is loaded so that it can run and be measured.
     """
     executable = read_regular(before / unit.label / "executable.bin", _MOST_BYTES)
     hlo = read_regular(before / unit.label / "optimized.hlo.txt", _MOST_BYTES)
@@ -152,9 +152,9 @@ def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, run
 
 
 def _refreshed(unit: Unit, before: BackendReport, program: Program) -> BackendReport:
-    """The report of one backend with new lines; times are those of the compilation.
+    """Return the report of one backend with new lines; times are those of the compilation.
 
-    Of a program for a GPU, sizes are too: its text does not have all of them.
+    For a GPU, sizes are also those of the compilation, because its text does not have all of them.
     """
     spec = program.spec
     figures = compiled_figures(unit.compiled, spec.root, spec.trips)
@@ -192,7 +192,7 @@ def _write_bundle(program: Program, moves: Moves, before: Path, path: Path) -> N
 
 
 def _link(before: Path, path: Path) -> None:
-    """Give a file a second name, or copy it where the file system has no such names."""
+    """Hard-link a file, or copy it if the file system does not support hard links."""
     try:
         os.link(before, path)
     except OSError:

@@ -1,13 +1,13 @@
-"""More traces of a program that changed: does the function give the same program each time?
+"""Repeated traces of a changed program, to find functions that are not deterministic.
 
 A function that draws from Python's `random`, reads the clock or counts its calls gives another
-program on every trace.  One that iterates over a set of strings gives another program in each
-process: the order of the set depends on the hash seed, which Python draws as it starts.  The target
-of such a function is never up to date, and never equals its golden program.
+program on every trace. One that iterates over a set of strings gives another program in each
+process, because the order of the set depends on the hash seed of the process. The target of such a
+function is never up to date, and never equals its golden program.
 
-One more trace in the same process finds the first kind, and a trace in fresh processes with other
-hash seeds the second.  A build traces again only if it compiles a program that differs from that of
-the build before, and in fresh processes only if no source file changed.  `olympus check` does so if
+Another trace in the same process finds the first kind, and a trace in fresh processes with other
+hash seeds the second. A build traces again only if it compiles a program that differs from that of
+the build before, and in fresh processes only if no source file changed. `olympus check` does so if
 a golden program differs or is saved.
 """
 
@@ -33,7 +33,7 @@ from olympus_cli.workers.call import Isolated, Say, wait
 __all__ = ["Instability", "instability_of", "trace_in_worker", "unstable_warning"]
 
 _TRIES = 2  # hash seeds: a set of two strings has the same order with half of them
-_TIME_LIMIT = 60.0  # seconds: a module may wait, as it is imported, for what this process has
+_TIME_LIMIT = 60.0  # seconds: an import may wait for a resource that this process has
 
 _VARIES = "pass the value that varies as an argument, or make it constant"
 _EVERY_TRACE = "the program differs on every trace"
@@ -55,9 +55,9 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Instability:
-    """A difference between two traces of one program: where it is first, and when it occurs.
+    """A difference between two traces of one program: its first place, and when it occurs.
 
-    `place` is the "file:line" of the first change, empty if it is not known.  `is_order` is True if
+    `place` is the "file:line" of the first change, empty if it is not known. `is_order` is True if
     only the order of independent operations differs.
     """
 
@@ -67,7 +67,7 @@ class Instability:
     is_order: bool
 
     def statement(self, *, golden: bool) -> str:
-        """The difference with its effect on a build, or on a golden program."""
+        """Return the difference with its effect on a build, or on a golden program."""
         return f"{self.when}, so that {_EFFECTS[self.when][golden]}"
 
     @property
@@ -77,10 +77,10 @@ class Instability:
 
 
 def unstable_warning(program: Program, label: str, *, golden: bool, elsewhere: bool) -> str | None:
-    """A warning with the first operation that differs in another trace; None if none does.
+    """Return a warning with the first operation that differs in another trace; None if none does.
 
-    With `golden`, the warning is about a golden program, which may have another order of
-    independent operations; else about a build.  `elsewhere` is that of `instability_of`.
+    With `golden`, the warning is about a golden program, whose independent operations may have
+    another order; otherwise about a build. `elsewhere` is that of `instability_of`.
     """
     found = instability_of(program, label, elsewhere=elsewhere)
     if found is None or (golden and found.is_order):
@@ -91,7 +91,7 @@ def unstable_warning(program: Program, label: str, *, golden: bool, elsewhere: b
 
 
 def instability_of(program: Program, label: str, *, elsewhere: bool) -> Instability | None:
-    """The difference between the program for a backend and another trace; None if they are equal.
+    """Return the difference between two traces for a backend; None if they are equal.
 
     With `elsewhere`, a program that is equal when traced again in this process is also traced in
     fresh processes with other hash seeds.
@@ -116,7 +116,7 @@ def instability_of(program: Program, label: str, *, elsewhere: bool) -> Instabil
 
 
 def trace_in_worker(say: Say, spec: TargetSpec, label: str, digest: str) -> str | None:
-    """The program for a backend as text with source lines; None if it has the digest `digest`."""
+    """Return a backend's program as text with source lines; None if its digest is `digest`."""
     say("import")
     program = Program(load_target(spec), say)
     program.trace()
@@ -128,7 +128,7 @@ def trace_in_worker(say: Say, spec: TargetSpec, label: str, digest: str) -> str 
 
 
 def _traced_again(program: Program, label: str) -> Unit | None:
-    """The program of a second trace, without what it prints; None if that fails."""
+    """Return the program of a second trace, without its printed output; None if that fails."""
     olympus.clear_caches()  # else functions under `jit` are not traced again
     other = Program(program.source)
     try:
@@ -143,7 +143,7 @@ def _traced_again(program: Program, label: str) -> Unit | None:
 def _traced_with(
     seeds: Sequence[str], spec: TargetSpec, label: str, digest: str
 ) -> list[str | None]:
-    """What `trace_in_worker` returns with each hash seed, all at a time; None where it fails."""
+    """Return the result of `trace_in_worker` for each hash seed, in parallel; None if it fails."""
     with ExitStack() as stack:
         processes = []
         for seed in seeds:
@@ -164,7 +164,7 @@ def _traced_with(
 
 
 def _instability(when: str, unit: Unit, other: str, root: Path) -> Instability:
-    """The first difference between a unit and the text of another trace, with source lines."""
+    """Return the first difference between a unit and another trace's text with source lines."""
     changes = compare(graph_of(unit.lowered.module), graph_of(read_module(other))).changes
     if changes:
         first: Change = changes[0]
@@ -174,7 +174,7 @@ def _instability(when: str, unit: Unit, other: str, root: Path) -> Instability:
 
 
 def _first_moved(unit: Unit, other: str, root: Path) -> str:
-    """The "file:line" of the first operation that is at another place in the text `other`."""
+    """Return the "file:line" of the first operation at another place in the text `other`."""
     pairs = zip(unit.stablehlo.splitlines(), other.splitlines(), strict=False)
     number = next((i for i, (a, b) in enumerate(pairs, 1) if a != b), 0)
     written = SourceMap.of(read_module(unit.stablehlo), root, texts=False).places

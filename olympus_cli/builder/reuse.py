@@ -1,8 +1,8 @@
 """The up-to-date build of a target, for every command that needs an executable or its figures.
 
-A program that was traced and lowered is looked up by its content key among the outputs of its
-target.  What is not up to date is compiled and becomes the build of the target.  A program without
-a folder of its own, such as an entry, is compiled and not kept.
+A traced and lowered program is looked up by its content key among the outputs of its target. If it
+is not up to date, it is compiled and becomes the build of the target. A program without its own
+folder, such as an entry, is compiled but not stored.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _MOST_BYTES = 2**40  # of an executable
 class Build:
     """The outputs of a program in a folder, with the report on them.
 
-    If not `is_current`, source lines, or what the estimates assume of the device, have changed
-    since: the executables are right, the figures may be not.
+    If not `is_current`, source lines or the device figures that the estimates use have changed
+    since the build: the executables are valid, but the figures may be outdated.
     """
 
     folder: Path
@@ -62,7 +62,7 @@ class Build:
 
 
 class Store(Protocol):
-    """A place that has builds by content key: the folder of a target, or one that is shared."""
+    """A place with builds by content key: the folder of a target, or a shared one."""
 
     def up_to_date(self, program: Program, say: Say) -> Build | None:
         """Return the build of a lowered program, compiled if need be; None if it has no place."""
@@ -71,7 +71,7 @@ class Store(Protocol):
 class TargetFolder:
     """The store of one target: the folder of its outputs, which has one build of it.
 
-    `lock` is the lock under which the folder is replaced; this process takes its own if absent.
+    `lock` is the lock under which the folder is replaced; by default this process takes its own.
     """
 
     def __init__(self, lock: Lock | None = None) -> None:
@@ -80,11 +80,11 @@ class TargetFolder:
     def up_to_date(self, program: Program, say: Say) -> Build | None:
         """Return the build of a lowered program in its target's folder, up to date.
 
-        None for a program that is no target's, whose folder cannot be written or has outputs for
-        other backends that are up to date, or whose arguments no bundle can store.
+        None for a program that is not a target's, whose folder cannot be written or has up-to-date
+        outputs for other backends, or whose arguments no bundle can store.
 
         Raises:
-            OlympusError: what `Program.compile` raises.
+            OlympusError: the errors of `Program.compile`.
         """
         outputs = program.spec.outputs
         if outputs is None:
@@ -104,9 +104,9 @@ class TargetFolder:
 
 
 def _usable(program: Program, folder: Path) -> Build | None:
-    """The build in the folder if it has the key of the program, and its executables are intact.
+    """Return the build in the folder if its key is the program's and its executables are intact.
 
-    A bundle that was signed in place, or another file that no command needs, may differ.
+    Files that no command needs may differ, such as a bundle that was signed in place.
     """
     record = read_record(folder)
     keys = content_keys(program)
@@ -122,21 +122,21 @@ _NEEDED = ("executable.bin", "optimized.hlo.txt")
 
 
 def _built(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
-    """The build in the folder after it was compiled; None if others there would be lost.
+    """Return the build in the folder after compiling it; None if other builds would be lost.
 
     Raises:
         UsageError: the folder cannot be written.
     """
     folder = task.place.final
     with lock(folder, None):
-        found = _usable(program, folder)  # which another build may have made meanwhile
+        found = _usable(program, folder)  # another build may have made it in the meantime
         if found is not None or not _may_write(program, read_record(folder)):
             return found
         return _brought_up_to_date(program, task, say)
 
 
 def _refreshed(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
-    """The build in the folder with the lines of now; None if another build is at work there."""
+    """Return the build in the folder with the present lines; None if another build is running."""
     folder = task.place.final
     try:
         with lock(folder, 0):
@@ -156,7 +156,7 @@ def _brought_up_to_date(program: Program, task: Task, say: Say) -> Build | None:
 
 
 def _may_write(program: Program, record: Record | None) -> bool:
-    """Whether new outputs for these backends replace none for others that are up to date."""
+    """Return True if new outputs replace no up-to-date outputs for other backends."""
     own = {unit.label for unit in program.units}
     others = (
         set() if record is None else (record.keys.keys() - own) & program.spec.all_labels.keys()
@@ -171,13 +171,13 @@ _TARGET_FOLDER = TargetFolder()
 
 
 def up_to_date(program: Program, say: Say, store: Store = _TARGET_FOLDER) -> Build | None:
-    """Return the build of a lowered program, which is compiled and kept if it is not up to date.
+    """Return the up-to-date build of a lowered program, compiled and stored if necessary.
 
-    None for a program that `store` does not keep up to date.  Units that no compiler is here for
+    None for a program that `store` does not keep up to date. Units whose compiler is not installed
     are left out.
 
     Raises:
-        OlympusError: what `Program.compile` raises.
+        OlympusError: the errors of `Program.compile`.
     """
     program.leave_out_absent()
     found = store.up_to_date(program, say)
@@ -188,7 +188,7 @@ def give_executables(program: Program, say: Say, store: Store = _TARGET_FOLDER) 
     """Give each unit of a lowered program its executable, from its up-to-date build if it has one.
 
     Raises:
-        OlympusError: what `Program.compile` raises.
+        OlympusError: the errors of `Program.compile`.
     """
     found = store.up_to_date(program, say)
     waiting = [unit for unit in program.units if unit.compiled is None]
@@ -199,14 +199,14 @@ def give_executables(program: Program, say: Say, store: Store = _TARGET_FOLDER) 
 
 
 def ready_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable:
-    """The program of a target, with its executable for a backend of it that is here.
+    """Return the program of a target, with its executable for an available backend.
 
     `say` gets the stages.
 
     Raises:
-        BackendError: no device of its backends is here; nothing is imported then.
+        BackendError: no device of its backends is available; nothing is imported then.
         MemoryError: its arguments need more memory than is available; nothing is compiled then.
-        OlympusError: what the stages raise.
+        OlympusError: the errors of the stages.
     """
     program = lowered_to_run(spec, say)
     give_executables(program, say)
@@ -214,9 +214,9 @@ def ready_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable:
 
 
 def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
-    """The program of a target, lowered for the first backend of it that is here.
+    """Return the program of a target, lowered for its first available backend.
 
-    Raises what `ready_to_run` does.
+    Raises the errors of `ready_to_run`.
     """
     label = label_to_run(spec)
     say("import")
@@ -229,7 +229,7 @@ def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
 
 
 def _load(build: Build, program: Program, units: Sequence[Unit], say: Say) -> bool:
-    """Whether the executables of a build could be loaded: it may be replaced meanwhile."""
+    """Load the executables of a build; return False if it was replaced or cannot be read."""
     try:
         moves = moves_of(program, build.folder)
         for unit in units:
@@ -244,7 +244,7 @@ def _load(build: Build, program: Program, units: Sequence[Unit], say: Say) -> bo
 
 
 def _executable(build: Build, label: str) -> bytes:
-    """The bytes of an executable, which must be those that the report is on."""
+    """Return the bytes of an executable, and check that their digest is that of the report."""
     name = f"{label}/executable.bin"
     content = read_regular(build.folder / name, _MOST_BYTES)
     known = {file.path: file.sha256 for file in build.report.outputs}
@@ -255,9 +255,9 @@ def _executable(build: Build, label: str) -> bytes:
 
 @contextmanager
 def clearing(spec: TargetSpec | None) -> Iterator[None]:
-    """A context for work in another process that may build: if it fails, nothing partial stays.
+    """A context for work in another process that may build; a failure leaves no partial files.
 
-    Files that a process was writing when it was ended are removed, unless a build is at work there.
+    If the work fails, unfinished files are removed, unless another build is running there.
     """
     try:
         yield

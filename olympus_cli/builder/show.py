@@ -1,4 +1,4 @@
-"""Telling the user about a build: while it goes on, when it is done, and what went wrong."""
+"""The display of a build for the user: progress, result and failures."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["build_report", "raise_failures", "watching"]
 def watching(
     targets: int, meanwhile: Callable[[], None] = lambda: None, new: Collection[str] = ()
 ) -> Iterator[Listener]:
-    """A listener that shows a bar, and passes on what the programs print.
+    """A listener that shows a progress bar, and the printed output of the programs.
 
-    `meanwhile` is called when a target is to be built, while there is nothing to do but to wait: as
-    one of `new` is traced, or as a compiler begins its work on any other.
+    `meanwhile` is called while a target is built and this process only waits: when a target in
+    `new` is traced, or when the compiler of another target starts.
     """
 
     def on_stage(target: str, stage: str) -> None:
@@ -49,7 +49,7 @@ def watching(
 
 
 def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> GateReport:
-    """The report of a build into folders of `build_dir`, of a project in the folder `root`."""
+    """Return the report of a build into folders of `build_dir`; `root` is the project's folder."""
     folders = [(each, build_dir / each.target) for each in outcomes]
     warnings = [(each, text) for each in outcomes for text in _warnings(each)]
     return GateReport(
@@ -82,7 +82,7 @@ def _warnings(outcome: Outcome) -> Sequence[str]:
 
 
 def _outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
-    """One target as JSON-like data."""
+    """Return one target as JSON-like data."""
     return {
         "target": outcome.target,
         "status": outcome.status,
@@ -95,10 +95,10 @@ def _outcome_data(outcome: Outcome, directory: Path) -> dict[str, Any]:
 
 
 def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:
-    """Raise the error of the only target that failed, or one for all, each being told of before.
+    """Raise the error of the only failed target, or one for all after showing each.
 
     Raises:
-        FrozenError: a target was not to be built, and should have been.
+        FrozenError: a target had to be built, but `frozen` was set.
         OlympusError: of the class of the first failure.
     """
     errors = [

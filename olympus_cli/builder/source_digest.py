@@ -1,7 +1,7 @@
 """The digest of the modules of a project: equal digests mean that no source file changed.
 
-It is in no content key.  A program that changed although its sources did not depends on something
-else, such as a data file or the process that traces it.
+It is in no content key. If a program changed and its sources did not, it depends on another input,
+such as a data file or the process that traces it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INSTALLED = frozenset(["site-packages", "dist-packages"])
 
 
 def source_digest() -> str:
-    """The SHA-256 of the names and files of the user's modules that this process has imported."""
+    """Return the SHA-256 of the names and files of the user's modules imported in this process."""
     digest = hashlib.sha256()
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__dict__", {}).get("__file__")
@@ -35,5 +35,5 @@ def source_digest() -> str:
 
 
 def _is_project(file: str) -> bool:
-    """Whether a file is a source file of the user, and not in an environment of packages."""
+    """Return True if a file is a source file of the user, and not of an installed package."""
     return file.endswith(".py") and is_users(file) and _INSTALLED.isdisjoint(Path(file).parts)

@@ -1,10 +1,10 @@
 """The build directory: outputs appear in it whole or not at all.
 
-It is locked for one build at a time.  A target is written into a hidden sibling of its final
-directory, put on the disk, and then changes places with the outputs before it in one step, so that
-a reader finds one of the two at any time.  Where the system has no such step, the old outputs are
-moved aside first.  What a crashed build left behind is cleared, and what it had only moved aside is
-put back, by whoever takes the lock next.
+It is locked for one build at a time. A target is written into a hidden sibling of its final
+directory and flushed to the disk. Then it is swapped with the earlier outputs in one step, so that
+a reader always finds one of the two. If the system does not support the swap, the old outputs are
+moved aside first. The next process that takes the lock removes the files of a crashed build, and
+restores outputs that were only moved aside.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ __all__ = ["Place", "locate", "locked"]
 
 _NEW = ".olympus-new-"
 _OLD = ".olympus-old-"
-_BETWEEN_TRIES = 0.05  # seconds, in which a build that waits looks whether the other has ended
+_BETWEEN_TRIES = 0.05  # seconds between two attempts of a waiting build to take the lock
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the outputs of one target go; it is changed while its parent is locked only."""
+    """The place for the outputs of one target; it is changed only while its parent is locked."""
 
     final: Path
     bundle: str = ""  # the file name of its bundle
     occupied: bool = False  # the user's shell is in it
 
     def path_to(self, project: Path) -> str:
-        """The path from here to a project's folder: it stays when both move together."""
+        """Return the relative path to a project's folder, valid after both move together."""
         return os.path.relpath(project, self.final)
 
     def check_owner(self, project: Path) -> None:
-        """See that what is here is not the output of another project's target of the same name.
+        """Check that the outputs here are not those of another project's target of the same name.
 
         Raises:
-            UsageError: it is, and that project still exists.
+            UsageError: they are, and that project still exists.
         """
         try:
             manifest = Manifest.read(self.final)
@@ -64,23 +64,23 @@ class Place:
         )
 
     def stage(self) -> Path:
-        """An empty directory to write the outputs into; it is beside the final one.
+        """Return a new empty directory for the outputs, beside the final one.
 
         Raises:
-            UsageError: the final place holds something that no build of ours put there, or is
-                where the user is, or the directory cannot be made.
+            UsageError: the final place has files that no build of ours wrote, or is the working
+                directory, or the directory cannot be made.
         """
         with _usable(self.final):
             self._check_replaceable()
-            _remove(self._beside(_NEW))  # of an attempt before this one
+            _remove(self._beside(_NEW))  # of an earlier attempt
             self._beside(_NEW).mkdir()
         return self._beside(_NEW)
 
     def commit(self) -> None:
-        """Let the staged outputs take the place of the ones there, if any.
+        """Replace the outputs in the final place, if any, by the staged ones.
 
         Raises:
-            UsageError: something that no build put there has come there meanwhile, or the system
+            UsageError: files that no build wrote have appeared there in the meantime, or the system
                 refuses.
         """
         new, aside = self._beside(_NEW), self._beside(_OLD)
@@ -112,18 +112,18 @@ class Place:
 
 
 def locate(root: Path, name: str, bundle: str = "") -> Place:
-    """The place of `name` in the build directory `root`: where a link leads, if there is one.
+    """Return the place of `name` in the build directory `root`, with links resolved.
 
-    `bundle` is the name of the file in it that holds the target's bundle.
+    `bundle` is the name of the file in it that contains the target's bundle.
 
     Raises:
-        UsageError: the name would lead out of the directory, or the link in a circle.
+        UsageError: the name is outside the directory, or the links form a circle.
     """
     if not name or name != Path(name).name or name.startswith("."):
         raise UsageError(f"{name!r} cannot be the name of an output directory")
     with _usable(root / name):
         final = (root / name).resolve()
-        if final.is_symlink():  # that is as far as a circle is followed
+        if final.is_symlink():  # a circle of links is not resolved further
             raise OSError(0, "its links lead in a circle")
         return Place(final, bundle, Path.cwd().is_relative_to(final))
 
@@ -135,11 +135,11 @@ def locked(
     make: bool = True,
     time_limit: float | None = None,
 ) -> Iterator[None]:
-    """Hold the directory `root` for one build at a time; `on_wait` is called if another has it.
+    """Lock the directory `root` for one build at a time; `on_wait` is called if another has it.
 
-    It is made if need be; without `make`, one that is not there has nothing to be kept from others.
-    The lock is the kernel's, on the directory itself: it ends with the process that holds it,
-    however that ends, and leaves no file behind.
+    The directory is made if necessary; without `make`, a missing directory is not locked. The
+    kernel's lock on the directory itself is used. It ends with the process, also after a crash, and
+    leaves no file behind.
 
     Raises:
         CompileError: another build has it for longer than `time_limit`, in seconds.
@@ -203,7 +203,7 @@ def _remove(path: Path) -> None:
 
 
 def _foreign(directory: Path, bundle: str) -> str | None:
-    """Why what is there was not, or not all of it, put there by a build; None if it was."""
+    """Return the reason why the contents are not entirely a build's output; None if they are."""
     if not directory.exists():
         return None
     if not directory.is_dir():
@@ -224,7 +224,7 @@ def _foreign(directory: Path, bundle: str) -> str | None:
 
 @contextmanager
 def _usable(directory: Path) -> Iterator[None]:
-    """Say of what the system refuses that it is about this directory."""
+    """Turn errors of the system into UsageErrors that name this directory."""
     try:
         yield
     except (OSError, RuntimeError) as error:  # the latter for links in a circle

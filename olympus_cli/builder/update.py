@@ -1,4 +1,4 @@
-"""A traced program's outputs brought up to date: compared by key, refreshed or compiled."""
+"""Updates of a traced program's outputs: compared by key, then refreshed or compiled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Update", "bring_up_to_date", "is_outdated"]
 _MOVED = "its source lines were renewed"
 _SPLIT = "operations of one source line, or of one name scope, are at several now"
 _FIGURES = "its estimates were renewed: the figures of a device have changed"
-_QUIET = (_MOVED, _FIGURES)  # the user did not ask for more than what is there
+_QUIET = (_MOVED, _FIGURES)  # updates that the user did not request
 _NO_PAGE = f"it has no {PAGE}"
 _MEASURED = "it was measured again"
 
@@ -49,20 +49,20 @@ class Update:
 
 
 def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
-    """Compare a program, lowered for the labels of `task`, with its outputs, and renew these.
+    """Compare a program, lowered for the labels of `task`, with its outputs, and update these.
 
-    What no compiler is here for is left out of `program`.
+    Backends whose compiler is not installed are left out of `program`.
 
     Raises:
         UsageError: the outputs cannot be written.
-        OlympusError: what `Program.compile` raises.
+        OlympusError: the errors of `Program.compile`.
     """
     with program.clock.part("compare"):
         record = read_record(task.place.final)
         if not task.frozen and (task.force or record is None):
             _start_runtime(program)
         wanted = content_keys(program)
-    # what would have to be built with all compilers here is stale, whether or not they are
+    # outputs that would be built with all compilers installed are stale, even if some are absent
     absent = None if task.frozen else program.leave_out_absent()
     keys = {unit.label: wanted[unit.label] for unit in program.units}
     others = task.spec.all_labels.keys() - keys.keys()
@@ -81,12 +81,12 @@ def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
 
 
 def _explained(program: Program, record: Record | None, task: Task, label: str) -> str:
-    """The reason why the key of a backend differs.
+    """Return the reason why the key of a backend differs.
 
-    The program gets a warning if it differs from itself in another trace.  It is traced in other
-    processes only if no source file changed: a changed one is reason enough.
+    The program gets a warning if another trace of it differs. It is traced in other processes only
+    if no source file changed: a changed file is a sufficient reason.
     """
-    # which compare programs: only a build that has to explain something waits for them
+    # imported here because only a build with a reason to explain needs to compare programs
     from olympus_cli.builder.reasons import (
         are_of_operations,
         are_of_program,
@@ -106,7 +106,7 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
 
 
 def is_outdated(program: Program, directory: Path) -> bool:
-    """Whether fresh outputs in `directory` have other source lines, or estimates for other devices.
+    """Return True if fresh outputs in `directory` have old source lines or old device figures.
 
     The peaks of the CPU change with a calibration, the figures of a device with its table.
     """
@@ -116,7 +116,7 @@ def is_outdated(program: Program, directory: Path) -> bool:
 
 
 def _has_figures(program: Program, directory: Path) -> bool:
-    """Whether the estimates are from the figures of the devices that are known now."""
+    """Return True if the estimates use the present figures of the devices."""
     try:
         parts = Manifest.read(directory).parts
     except ArtifactError:
@@ -128,7 +128,7 @@ def _has_figures(program: Program, directory: Path) -> bool:
 
 
 def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update:
-    """Outputs with the key of the program, with the lines of now and the page that is wanted."""
+    """Refresh outputs with the program's key: renew lines, add a requested page."""
     fresh = Update("fresh", None, record.report, None, staged=False)
     lacks_page = task.page and not record.has_page
     if task.frozen:
@@ -142,7 +142,7 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
         try:
             directory, project = task.place.stage(), task.place.path_to(task.spec.root)
         except UsageError:
-            if reason in _QUIET:  # a folder that is in use, or read only: it stays as it is
+            if reason in _QUIET:  # a folder that is in use or read-only is not changed
                 return fresh
             raise
         how = directory, project, say, task.page, task.profile
@@ -154,7 +154,7 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
             return Update(status, reason, report, None, staged=True)
         except OSError as error:
             raise _unwritable(error) from error
-        except ArtifactError:  # the files of the compiler have a form that is not known
+        except ArtifactError:  # the compiler's files have an unknown form
             pass
     keys = content_keys(program)
     return Update("built", reason, _built(program, keys, task, say), None, staged=True)
@@ -175,9 +175,9 @@ def _reason_to_refresh(
 
 
 def _with_all_backends(program: Program, record: Record) -> Program | None:
-    """The program with a unit for each backend that `record` has.
+    """Return the program with a unit for each backend that `record` has.
 
-    None where the outputs for a backend that is not asked for now are of another program.
+    None if the outputs for a backend that is not built now belong to another program.
     """
     missing = record.keys.keys() - {unit.label for unit in program.units}
     if not missing:
@@ -196,9 +196,9 @@ def _moves(program: Program, directory: Path) -> Moves | None:
 
 
 def _start_runtime(program: Program) -> None:
-    """Start the CPU's runtime meanwhile, as the compilation of a program for one device would.
+    """Start the CPU's runtime in a thread, as the compilation for one device would do.
 
-    What is wrong with its settings is told by the compilation.
+    Errors in its settings are reported by the compilation.
     """
 
     def start() -> None:
@@ -210,7 +210,7 @@ def _start_runtime(program: Program) -> None:
 
 
 def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure | None:
-    """The failure of a target that is up to date but for the backends of `labels`."""
+    """Return the failure of a target that is up to date except for the backends of `labels`."""
     if absent is None:
         return None
     failure = Failure.of(absent)

@@ -1,4 +1,4 @@
-"""One target brought up to date, in the process that a build has for it."""
+"""The update of one target, in its worker process of a build."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from olympus_cli.workers.call import Say
 
 __all__ = ["build_in_worker"]
 
-# The last program, until the process ends, which frees all at once: XLA and MLIR free a large
-# program piece by piece, which takes as long as to write it does.
+# The last program, kept until the process ends, because that frees all memory in one step. XLA and
+# MLIR free a large program piece by piece, which takes as long as writing it.
 _LAST: list[Program] = []
 
 
 def build_in_worker(say: Say, task: Task) -> dict[str, Any]:
     """Bring one target up to date in this process; `say` gets the name of each stage.
 
-    The fields of its `Outcome` are returned, failure and report as plain data.
+    Returns the fields of its `Outcome`, with failure and report as plain data.
     """
     say("import")
     start, clock = time.perf_counter(), Stopwatch()

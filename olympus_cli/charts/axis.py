@@ -1,4 +1,4 @@
-"""The axis of a plot: its range, the place of a value on it, and values to label it with."""
+"""The axis of a plot: its range, the place of a value on it, and the values of its labels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["Axis", "axis_of", "plain_number"]
 _STEPS = (1, 2, 5, 10)
 _SHORT = 3  # powers of ten
 _MARGIN = 0.05  # of the range, on both sides, so that no point is on the frame
-_FLAT = 0.1  # of the value, around values that are all the same
+_FLAT = 0.1  # of the value, around values that are all equal
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The range from `low` to `high`, of logarithms where it is `log`.
+    """The range from `low` to `high`, of logarithms if `log` is True.
 
-    `text` writes a value of the axis for a label.
+    `text` formats a value of the axis for a label.
     """
 
     low: float
@@ -27,13 +27,13 @@ class Axis:
     text: Callable[[float], str]
 
     def place(self, value: float) -> float:
-        """Where a value is on the axis: 0 at its beginning, 1 at its end."""
+        """Return the place of a value on the axis: 0 at its beginning, 1 at its end."""
         return (_scaled(value, self.log) - self.low) / (self.high - self.low)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Round values inside the range and their texts: `most` of them, or few more to have two.
+        """Return round values in the range and their texts: about `most`, and two if possible.
 
-        A value that `text` has no word for is left out.
+        Values for which `text` returns "" are omitted.
         """
         values = _powers(self.low, self.high) if self.log else []
         if len(values) > most:
@@ -43,7 +43,7 @@ class Axis:
             found = _round_values(*self._ends(), wanted)
             values = [value for value in found if value > 0 or not self.log]
             wanted += 1
-        named: dict[str, float] = {}  # two values that are written alike tell nothing
+        named: dict[str, float] = {}  # one value for each text: equal labels are not useful
         for value in values:
             named.setdefault(self.text(value), value)
         return [(value, text) for text, value in named.items() if text]
@@ -55,7 +55,7 @@ class Axis:
 def axis_of(
     values: Iterable[float], text: Callable[[float], str], *, log: bool = False
 ) -> Axis | None:
-    """The axis that shows all values; None if there are none.
+    """Return the axis that shows all values; None if there are none.
 
     >>> axis_of([1.0, 3.0], plain_number).place(2.0)
     0.5
@@ -72,7 +72,7 @@ def axis_of(
 
 
 def plain_number(value: float) -> str:
-    """A number with four significant digits at most.
+    """Return a number as text with at most four significant digits.
 
     >>> plain_number(1500.0), plain_number(0.25)
     ('1500', '0.25')
@@ -85,7 +85,7 @@ def _scaled(value: float, log: bool) -> float:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """The powers of ten in a range of logarithms; twice and five times them where it is short."""
+    """Return the powers of ten in a logarithmic range; twice and five times them if it is short."""
     powers = range(math.floor(low), math.floor(high) + 1)
     parts = (1, 2, 5) if high - low < _SHORT else (1,)
     values = (part * 10.0**power for power in powers for part in parts)
@@ -93,7 +93,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _round_values(low: float, high: float, most: int) -> Iterator[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, `most` of them or fewer."""
+    """Return multiples of 1, 2 or 5 times a power of ten, at most `most` of them."""
     rough = (high - low) / max(most, 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next((each * power for each in _STEPS if each * power >= rough), 10 * power)

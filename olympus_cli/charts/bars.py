@@ -1,4 +1,4 @@
-"""What tables by source line share: shares as bars, and the text of the line in the room left."""
+"""Columns of tables by source line: shares as bars, and the text of the line if it fits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from olympus_cli.terminal import console
 
 __all__ = ["bar", "percent", "source_text", "with_source"]
 
-_BAR = 12  # columns of a bar that stands for all
+_BAR = 12  # columns of a bar of 100 %
 _MOST_SOURCE = 44  # columns of a source line
-_LEAST_SOURCE = 16  # fewer say nothing
+_LEAST_SOURCE = 16  # fewer are not useful
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def bar(share: float) -> str:
-    """A bar whose length is the share, to the eighth of a column; whole columns of # in ASCII.
+    """Return a bar for a share, to the eighth of a column; whole columns of # in ASCII.
 
     >>> bar(0.5)
     '██████'
@@ -30,7 +30,7 @@ def bar(share: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent.
+    """Return a share in percent.
 
     >>> percent(0.123), percent(0.0001)
     ('12.3%', '<0.1%')
@@ -44,9 +44,9 @@ def with_source(
     root: Path,
     lines: Sequence[str] | None = None,
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """A table of `lines`, and a column with their texts where there is room.
+    """Return a table with a column of source texts, if it fits on the terminal.
 
-    The lines are those of the rows' first cells unless given.
+    The source lines are `lines`, by default the first cells of the rows.
     """
     widest = (max(map(len, column)) for column in zip(columns, *table, strict=True))
     width = min(_MOST_SOURCE, console.width() - sum(widest) - 2 * len(columns))
@@ -62,7 +62,7 @@ def with_source(
 
 
 def source_text(key: str, root: Path) -> str:
-    """What the line "path/file.py:41" says; "" where it cannot be read."""
+    """Return the text of the line "path/file.py:41"; "" if it cannot be read."""
     file, _, line = key.rpartition(":")
     return source_line(os.path.join(root, file), int(line)) if line.isdigit() else ""
 

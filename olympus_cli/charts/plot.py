@@ -1,9 +1,9 @@
-"""Plots of figures: as text for a terminal, and as an SVG that loads nothing.
+"""Plots of figures: as text for a terminal, and as an SVG that loads no other files.
 
-The charts of report.html are drawn by a library on the page, since a reader zooms and filters them
-there (`reports/html/charts.py`).  These are for what has no page and no script: a terminal, a file
-in a repository, a summary of a CI job.  The text is drawn here because plotext, the library for it,
-keeps its figure in global state and has no form for a terminal without Unicode.
+A library on the page draws the charts of report.html, since a reader zooms and filters them there
+(`reports/html/charts.py`). These plots are for places without a page or scripts: a terminal, a file
+in a repository, a summary of a CI job. This module draws the text itself because plotext, the
+library for it, has its figure in global state and does not support a terminal without Unicode.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Text = Callable[[float], str]
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a plot: `ys` over `xs`, with intervals from `low` to `high` where they are known.
+    """A line of a plot: `ys` over `xs`, with intervals from `low` to `high` if they are known.
 
-    All have one length; a value that is not finite, or has no logarithm where the axis is
-    logarithmic, is left out.  `names` say what each point is, where a reader points at it.
+    All have the same length; a value that is not finite, or has no logarithm on a logarithmic axis,
+    is omitted. `names` are the names of the points, for tooltips.
     """
 
     label: str
@@ -41,7 +41,7 @@ class Series:
 
 @dataclass(frozen=True)
 class PlotMark:
-    """A place on the x axis that is pointed out, with a label of one word or two."""
+    """A marked place on the x axis, with a label of one or two words."""
 
     x: float
     label: str
@@ -58,7 +58,7 @@ class _Point:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What is drawn: the points of each series, and the axes that show all of them."""
+    """The drawn data: the points of each series, and the axes that show all of them."""
 
     x: Axis
     y: Axis
@@ -67,9 +67,9 @@ class _Frame:
 
 @dataclass(frozen=True)
 class Plot:
-    """Series with a title and the names of the axes, `x` and `y`, to be written in either form.
+    """Series with a title and the names of the axes, `x` and `y`, for either form.
 
-    `x_text` and `y_text` write the values of the axes, which may be logarithmic.
+    `x_text` and `y_text` format the values of the axes, which may be logarithmic.
 
     Example:
       >>> print(Plot([Series("a", [1, 2], [3, 4])], title="t", x="run", y="s").text(height=5))
@@ -86,9 +86,9 @@ class Plot:
     y_text: Text = plain_number
 
     def text(self, width: int = 80, height: int = 16, *, only_ascii: bool = False) -> str:
-        """The plot as lines of text, `width` columns wide, with `height` lines for the points.
+        """Return the plot as text, `width` columns wide, with `height` lines for the points.
 
-        Lines between points are of dots of Braille, or of full stops if `only_ascii`.
+        Lines between points consist of Braille dots, or of full stops if `only_ascii`.
         """
         frame = self._framed()
         title, x, y = one_line(self.title), one_line(self.x), one_line(self.y)
@@ -110,10 +110,10 @@ class Plot:
         return "\n".join(lines) + "\n"
 
     def svg(self, width: int = 760, height: int = 380) -> str:
-        """The plot as an SVG, which loads nothing and takes the theme of its reader or its page.
+        """Return the plot as an SVG, which loads no files and has the theme of its viewer or page.
 
-        `width` and `height` are in pixels; the picture is as wide as its place at most, and its
-        words grow where that is a telephone.
+        `width` and `height` are in pixels; the picture is at most as wide as its container, and its
+        text is larger on a phone.
         """
         frame, marks, title = self._framed(), self.marks, self.title
         keys = [each.label for each in self.series] if len(self.series) > 1 else []
@@ -151,11 +151,11 @@ class Plot:
         return None if x is None or y is None else _Frame(x, y, points)
 
 
-_SIGNS = "ox*#@%&="  # of the points of each series
+_SIGNS = "ox*#@%&="  # the signs of the points of each series
 
 
 class _Canvas:
-    """A field of characters, each with a grid of dots below it: Braille has 2 x 4."""
+    """A field of characters, each with a grid of dots: 2 x 4 in Braille."""
 
     def __init__(self, columns: int, rows: int, only_ascii: bool) -> None:
         self._across, self._down = (1, 1) if only_ascii else (2, 4)
@@ -164,7 +164,7 @@ class _Canvas:
         self._signs: dict[tuple[int, int], str] = {}
 
     def row(self, place: float) -> int:
-        """The line of characters, from the top, of a place on the y axis."""
+        """Return the line of characters, from the top, of a place on the y axis."""
         return self._down_to(place) // self._down
 
     def _down_to(self, place: float) -> int:
@@ -174,7 +174,7 @@ class _Canvas:
         return round(place * (self._columns * self._across - 1))
 
     def sign(self, x: float, y: float, sign: str) -> None:
-        """Write a sign at a place of both axes."""
+        """Write a sign at a place on both axes."""
         self._signs[self.row(y), self._right_to(x) // self._across] = sign
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -187,13 +187,13 @@ class _Canvas:
     def _dot(self, across: int, down: int) -> None:
         column, inner_column = divmod(across, self._across)
         row, inner_row = divmod(down, self._down)
-        # the dots of Braille are numbered 1 2 3 7 and 4 5 6 8, downward (Unicode 15, 21.1)
+        # Braille dots are numbered 1 2 3 7 and 4 5 6 8, downward (Unicode 15, 21.1)
         bit = ((0, 1, 2, 6), (3, 4, 5, 7))[inner_column][inner_row]
         key = row, column
         self._dots[key] = self._dots.get(key, 0) | 1 << bit
 
     def lines(self) -> Iterator[str]:
-        """The lines of characters, from the top."""
+        """Yield the lines of characters, from the top."""
         for row in range(self._rows):
             yield "".join(self._character(row, column) for column in range(self._columns))
 
@@ -222,7 +222,7 @@ def _draw(canvas: _Canvas, frame: _Frame, marks: Sequence[PlotMark]) -> None:
 
 
 def _numbers(axis: Axis, columns: int, marks: Sequence[PlotMark]) -> list[str]:
-    """The line above the field, with the number of each mark over its place."""
+    """Return the line above the field, with the number of each mark over its place."""
     line = [" "] * columns
     for number, mark in enumerate(marks, 1):
         line[round(axis.place(mark.x) * (columns - 1))] = str(number % 10)
@@ -230,7 +230,7 @@ def _numbers(axis: Axis, columns: int, marks: Sequence[PlotMark]) -> list[str]:
 
 
 def _x_lines(axis: Axis, margin: int, columns: int, name: str) -> Iterator[str]:
-    """The line of the x axis, and its labels, none of which touches another."""
+    """Yield the line of the x axis, its labels without overlaps, and its name."""
     line, labels, free = ["-"] * columns, [" "] * columns, 0
     for value, text in axis.ticks(max(2, columns // 12)):
         column = round(axis.place(value) * (columns - 1))
@@ -267,8 +267,8 @@ def _is_shown(value: float, log: bool) -> bool:
     return math.isfinite(value) and (value > 0 or not log)
 
 
-# Colours that are told apart in both themes, and by people who see few colours (Okabe and Ito,
-# Color Universal Design, 2008), darker on light and lighter on dark.
+# Colours that are distinct in both themes, and for colour-blind people (Okabe and Ito, Color
+# Universal Design, 2008), darker on light and lighter on dark.
 _COLORS = (
     ("#0b62a8", "#6cb6f5"),
     ("#b3520a", "#f0a35e"),
@@ -284,8 +284,8 @@ _THEME = {
     "line": ("#e4e4e0", "#32363c"),
     "mark": ("#b42318", "#f08a7d"),
 }
-_LEFT, _RIGHT, _TOP, _BOTTOM = 124, 20, 64, 62  # room around the field of the points
-_LETTER = 0.66  # the width of a bold letter, in parts of its size
+_LEFT, _RIGHT, _TOP, _BOTTOM = 124, 20, 64, 62  # the margins of the field of the points
+_LETTER = 0.66  # the width of a bold letter, relative to its size
 _KEY = 22  # the height of a line of the key
 
 
@@ -314,9 +314,9 @@ def _label(x: float, y: float, text: str, kind: str, anchor: str) -> str:
 
 
 def _style(width: int, letters: int) -> str:
-    """The colours in both themes; those of the light one where a viewer does not know themes.
+    """Return the styles: the colours in both themes, or the light one in viewers without themes.
 
-    On a telephone words grow, a title of so many letters as far as it fits.
+    On a phone the text is larger; a title of `letters` letters, as far as it fits.
     """
     title = min(22, round((width - 32) / (_LETTER * max(letters, 1)), 1))
     colors = {**_THEME, **{f"s{number}": each for number, each in enumerate(_COLORS)}}

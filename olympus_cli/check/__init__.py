@@ -1,1 +1,1 @@
-"""Gates: what a team says of a program's figures in olympus.toml, and whether it holds."""
+"""Gates: the limits of a program's figures in olympus.toml, and the checks of them."""

@@ -1,6 +1,6 @@
-"""Whether a target keeps to its budget: the figure of each key, and the lines that make it.
+"""The check of a target's budget: the figure of each key, and the lines that contribute to it.
 
-docs/reference/budgets.md says what each key is about.
+See docs/reference/budgets.md for the meaning of each key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from olympus_cli.text.units import byte_size, count
 
 __all__ = ["METRICS", "BudgetMetric", "Part", "Verdict", "figures_of", "judge_budget"]
 
-_MOST = 3  # source lines that a broken budget names
+_MOST = 3  # source lines in a message on a broken budget
 
 Parts = Sequence[tuple[float, str]]
 
@@ -30,10 +30,10 @@ Parts = Sequence[tuple[float, str]]
 class BudgetMetric:
     """A figure that a budget limits.
 
-    `figure` gives None where it is not known, `why` says then what is not, and `hidden` are the
-    places of that.  `parts` are amounts of the figure with their places; with `by_operations` they
-    are those of operations, as it has no places.  `least` is a lower bound where the figure is an
-    upper bound, and None elsewhere.
+    `figure` returns None if it is unknown; `why` then returns the reason, and `hidden` the places
+    of the unknown parts. `parts` are amounts of the figure with their places; with `by_operations`
+    they are amounts of operations, as the figure has no places. `least` is a lower bound if the
+    figure is an upper bound, and None otherwise.
     """
 
     figure: Callable[[Figures], float | None]
@@ -46,10 +46,10 @@ class BudgetMetric:
 
 @dataclass(frozen=True)
 class Part:
-    """What a place has of what is wrong: a source line, `told` for people, and how much it is.
+    """The part of a place in a broken budget: a source line, a text for people, and an amount.
 
-    `place` is empty, or the name of a buffer, where there is no line; `amount` is in the unit of
-    the figure, and None where nothing is counted.
+    `place` is empty, or the name of a buffer, if there is no line; `amount` is in the unit of the
+    figure, and None if nothing is counted.
     """
 
     place: str
@@ -62,11 +62,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one key of a budget; `why` says what is wrong, and is empty if nothing is.
+    """The verdict on one key of a budget; `why` is the reason of a broken one, and else empty.
 
-    `is_judged` is False if the program has nothing that the key is about.  `figure` and `limit` are
-    texts; `value` and `most` are the numbers, where they are known.  `lines` are the source lines
-    that make it wrong, the most important first.
+    `is_judged` is False if the key does not apply to the program. `figure` and `limit` are texts;
+    `value` and `most` are the numbers, if they are known. `lines` are the source lines that break
+    the limit, the most important first.
     """
 
     target: str
@@ -82,12 +82,12 @@ class Verdict:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it says no."""
+        """True if the budget is broken."""
         return bool(self.why)
 
     @property
     def word(self) -> Literal["broken", "kept", "not judged"]:
-        """The verdict as tables and JSON documents show it."""
+        """The verdict in tables and JSON documents."""
         if not self.is_judged:
             return "not judged"
         return "broken" if self.is_broken else "kept"
@@ -101,7 +101,7 @@ def _rows(field: str) -> Callable[[Figures], Parts]:
 
 
 def _count(field: str) -> BudgetMetric:
-    """The metric of a figure of the cost, of this name there and in its rows."""
+    """Return the metric of a field of the cost, which its rows have too."""
 
     def figure(figures: Figures) -> float | None:
         found: float | None = getattr(figures.cost, field)
@@ -124,7 +124,7 @@ def _matmul(figures: Figures) -> float | None:
 
 
 def _memory(field: str, has_kernels: bool = True) -> BudgetMetric:
-    """A figure of the memory; `has_kernels` if memory that kernels allocate is a part of it."""
+    """Return a metric of the memory; `has_kernels` if it includes memory that kernels allocate."""
 
     def planned(figures: Figures) -> int | None:
         assert figures.compiled is not None
@@ -164,7 +164,7 @@ def _collective_calls(figures: Figures) -> float | None:
 
 
 def _looping(figures: Figures) -> str:
-    """Why it is not known what the collectives of a program send."""
+    """Return the reason why the bytes of the collectives of a program are unknown."""
     assert figures.compiled is not None
     loops = figures.compiled.collective_loops
     return (
@@ -184,12 +184,12 @@ def _collective_rows(figures: Figures) -> Sequence[CollectiveReport]:
 
 
 def _calls_by_line(figures: Figures) -> Parts:
-    """The lines that collectives come from, with how many run; else what they are."""
+    """Return the lines of collectives, or their operations, with the number of calls."""
     return [(each.calls, each.line or each.operation) for each in _collective_rows(figures)]
 
 
 def _bytes_by_line(figures: Figures) -> Parts:
-    """The lines that make what collectives send, with its bytes; else what the collectives are."""
+    """Return the lines that contribute to collectives, or the operations, with the bytes sent."""
     return [
         (part.bytes * each.calls, part.line or each.operation)
         for each in _collective_rows(figures)
@@ -198,7 +198,7 @@ def _bytes_by_line(figures: Figures) -> Parts:
 
 
 def _instructions(opcode: str) -> BudgetMetric:
-    """The number of such instructions in the optimized program."""
+    """Return the metric of the number of `opcode` instructions in the optimized program."""
 
     def figure(figures: Figures) -> float | None:
         return None if figures.instructions is None else figures.instructions.get(opcode, 0)
@@ -231,7 +231,7 @@ def _kernels(figures: Figures) -> Parts:
     return [(each.seconds, each.line or each.name) for each in (found.kernels if found else ())]
 
 
-#: How the figure of each key of `LIMITED` is found.
+#: The metric of each key of `LIMITED`.
 METRICS: Mapping[str, BudgetMetric] = {
     "flops": _count("flops"),
     "matmul-flops": BudgetMetric(_matmul, _rows("matmul_flops"), _not_counted, _uncounted),
@@ -252,7 +252,7 @@ METRICS: Mapping[str, BudgetMetric] = {
 
 
 def figures_of(figures: Figures) -> dict[str, float]:
-    """The figures that are known, by the key that limits them: what relative limits are of."""
+    """Return the known figures, by the key that limits them, for relative limits."""
     compiled = figures.compiled is not None
     known = {
         key: METRICS[key].figure(figures)
@@ -269,10 +269,10 @@ def judge_budget(
     saved: Mapping[str, float],
     device_memory: int | None,
 ) -> Iterator[Verdict]:
-    """A verdict for each key of a budget.
+    """Yield a verdict for each key of a budget.
 
-    `saved` are the figures that relative limits are of, and `device_memory` is the memory of the
-    device that `fits` names, in bytes.
+    `saved` are the figures to which relative limits are relative, and `device_memory` is the
+    memory, in bytes, of the device that `fits` names.
     """
     for key, limit in budget.limits.items():
         yield _limited(target, key, limit, figures, saved.get(key))
@@ -340,17 +340,17 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     return base(text, allowed, told, lines)
 
 
-#: Why a figure of the memory is a bound.
+#: The reason why a figure of the memory is a bound.
 _KERNELS = "the rest is a bound on the memory that kernels allocate by themselves"
 
 
 def _bounded(text: str, least: float | None) -> str:
-    """The text of a figure that is an upper bound if it has a lower one."""
+    """Return the text of a figure, which is an upper bound if `least` is not None."""
     return text if least is None else f"at most {text}"
 
 
 def _over(figure: float, most: float) -> str:
-    """How much a figure is over a limit: in percent, or as a factor where that is large."""
+    """Return the excess of a figure over a limit: in percent, or as a factor if it is large."""
     ratio = figure / most if most else math.inf
     if ratio == math.inf:
         return "over"
@@ -362,7 +362,7 @@ def _operations(number: float) -> str:
 
 
 def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[Part, ...]:
-    """The places that contribute most, the largest first."""
+    """Return the places that contribute most, the largest first."""
     of_place: dict[str, float] = {}
     for amount, place in parts:
         of_place[place or "unknown"] = of_place.get(place or "unknown", 0) + amount
@@ -394,7 +394,7 @@ def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> 
 
 
 def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
-    """Whether the program has an operation or a dtype that it must not have."""
+    """Return the verdict on a forbidden operation or dtype."""
     times = _times(name, figures)
     key = f"forbid {name}"
     passed = [each for each, dtype in figures.dtypes.items() if dtype == forbidden_name(name)]
@@ -413,7 +413,7 @@ def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
 
 
 def _times(name: str, figures: Figures) -> int:
-    """How often the program executes an operation, or one of a dtype; loops, as written."""
+    """Return the number of executions of an operation or dtype, or else of its occurrences."""
     meant = forbidden_name(name)
     found = [row for row in figures.by_dtype if row.key == meant] + _rows_of(name, figures)
     written = figures.ops.get(f"stablehlo.{meant}", 0) or figures.ops.get(str(meant), 0)
@@ -421,19 +421,19 @@ def _times(name: str, figures: Figures) -> int:
 
 
 def _rows_of(name: str, figures: Figures) -> list[RowReport]:
-    """The rows of the operations that a name of `forbid` means."""
+    """Return the rows of the operations that match a name of `forbid`."""
     if name == HOST_CALLBACK:
         return [row for row in figures.by_operation if any(word in row.key for word in _HOST)]
     return [row for row in figures.by_operation if row.key == forbidden_name(name)]
 
 
 def _forbidden_parts(name: str, figures: Figures) -> Parts:
-    """How many of what is forbidden each place has: as executed, or else as written."""
+    """Return the number of forbidden operations at each place: as executed, or else as written."""
     meant = str(forbidden_name(name))
     rows = [row for each in _rows_of(name, figures) for row in figures.lines_of(each.key, None)]
     rows = rows or list(figures.lines_of(None, meant))
     return [(row.operations, row.key) for row in rows] or figures.written_at(meant)
 
 
-#: what the names of operations have that call the host while a program runs
+#: words in the names of operations that call the host while a program runs
 _HOST = ("callback", "infeed", "outfeed")

@@ -1,4 +1,4 @@
-"""The checks of targets, each in a process of its own, several at a time."""
+"""The checks of targets, each in a separate process, several at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["CheckEnd", "check_target", "check_targets"]
 
 @dataclass(frozen=True)
 class CheckEnd:
-    """The end of the check of one target: what it found, or the error that it failed with.
+    """The end of the check of one target: its result, or the error that it failed with.
 
     `log` is the text that the program printed, if it did not go to stderr already.
     """
@@ -33,7 +33,7 @@ class CheckEnd:
     error: OlympusError | None = None
 
     def result(self) -> Checked:
-        """Return what the check found.
+        """Return the result of the check.
 
         Raises:
             OlympusError: the error that the check failed with.
@@ -49,9 +49,9 @@ def check_targets(
 ) -> Generator[CheckEnd, None, None]:
     """Check targets in at most `jobs` processes; yield the checks in the order in which they end.
 
-    Each process traces its target once, brings its build up to date if a limit needs the
-    executable, and checks it.  The process of one target alone has this process's stdin, and its
-    program prints to stderr.  However the iteration ends, no process is left.
+    Each process traces its target once, rebuilds it if a limit needs the executable and the build
+    is stale, and checks it. The process of a single target has this process's stdin, and its
+    program prints to stderr. All processes are ended when the iteration ends, also early.
     """
     works = [Work(spec.name, check_in_worker, (spec, update, True)) for spec in specs]
     by_name = {spec.name: spec for spec in specs}
@@ -79,7 +79,8 @@ def _returned(ended: Ended, spec: TargetSpec, update: bool) -> Checked:
 
     Raises:
         ArtifactError: the golden program is damaged; the message names its file.
-        OlympusError: of the class that the check raised, or CompileError: its process died.
+        OlympusError: the check raised an error, which has the same class here.
+        CompileError: the process died.
     """
     if ended.failure is None:
         return Checked.from_data(ended.data)
@@ -90,11 +91,12 @@ def _returned(ended: Ended, spec: TargetSpec, update: bool) -> Checked:
 
 
 def check_target(spec: TargetSpec) -> Checked:
-    """Check a target in a process of its own, which keeps what the program prints for an error.
+    """Check a target in a separate process; errors include the program's output.
 
     Raises:
         ArtifactError: the golden program is damaged; the message names its file.
-        OlympusError: of the class that the check raised, or CompileError: its process died.
+        OlympusError: the check raised an error, which has the same class here.
+        CompileError: the process died.
     """
     try:
         work = call(check_in_worker, spec, False, False, does="checks", quiet=True)
@@ -106,7 +108,7 @@ def check_target(spec: TargetSpec) -> Checked:
 
 
 def _check_goldens(spec: TargetSpec) -> None:
-    """Read each golden program of a target in a process of its own.
+    """Read each golden program of a target in a separate process.
 
     Raises:
         ArtifactError: one cannot be read, or its process died; the message names the file.

@@ -1,4 +1,4 @@
-"""A target held against its budget, in the process that lowers and compiles it."""
+"""The check of a target against its budget, in the process that lowers and compiles it."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ __all__ = ["Checked", "check_in_worker", "memory_of", "unit_figures"]
 
 @dataclass(frozen=True)
 class Checked:
-    """What became of one target: its verdicts, and its figures by backend and key.
+    """The result of the check of one target: its verdicts, and its figures by backend and key.
 
-    `programs` are the texts to save by backend, of a golden target that is updated.  `lowered` are
-    the programs of all backends as StableHLO, and `sources` where their operations come from.
+    `programs` are the texts to save by backend, for an update of a golden target. `lowered` are the
+    programs of all backends as StableHLO, and `sources` the source lines of their operations.
     """
 
     target: str
@@ -51,7 +51,7 @@ class Checked:
 
     @property
     def broken(self) -> tuple[Verdict, ...]:
-        """The verdicts that say no."""
+        """The verdicts on broken rules."""
         return tuple(verdict for verdict in self.verdicts if verdict.is_broken)
 
     @property
@@ -61,7 +61,7 @@ class Checked:
 
     @staticmethod
     def from_data(data: object) -> Checked:
-        """The object of what `check_in_worker` gives."""
+        """Return the object for the data of `check_in_worker`."""
         found: Checked = typed(data, Checked)
         return found
 
@@ -72,7 +72,7 @@ def check_in_worker(
     """Check a target on each of its backends; return a `Checked` as plain data.
 
     Relative limits are relative to the saved figures, or with `update` to the figures of this
-    check.  With `has_locks`, the process that started this one holds the locks of build folders.
+    check. With `has_locks`, the parent process has the locks of build folders.
 
     Raises:
         ArtifactError: the saved figures or the golden program cannot be read.
@@ -118,11 +118,11 @@ def check_in_worker(
 
 
 def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
-    """The verdict on a golden program, with other traces if it differs from the saved one.
+    """Return the verdict on a golden program, after other traces if it differs from the saved one.
 
     With `update`, its own program is the saved one, and `program` gets a warning if another trace
-    differs.  Other processes trace it if it is saved with a change, or if it has the operations of
-    the saved one in another order: the order of a set changes no more than that.
+    differs. Other processes trace it if a change of it is saved, or if it has the operations of the
+    saved one in another order: only the order changes if the program iterates over a set.
     """
     spec, module = program.spec, unit.lowered.module
     text = unit.stablehlo.encode()
@@ -141,7 +141,7 @@ def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
 
 
 def _is_saved(spec: TargetSpec, label: str, text: bytes) -> bool:
-    """Whether the saved program is `text`; a file that cannot be read is to be written anew."""
+    """Return True if the saved program is `text`; an unreadable file is to be written again."""
     try:
         return read_program(spec.root, spec.name, label) == text
     except ArtifactError:
@@ -149,7 +149,7 @@ def _is_saved(spec: TargetSpec, label: str, text: bytes) -> bool:
 
 
 def _has_counts_of(unit: Unit, saved: bytes) -> bool:
-    """Whether a program has as many operations of each name as the text of another one."""
+    """Return True if a program has the same number of operations of each name as a text."""
     text = saved.decode("utf-8", "replace")
     return operation_counts(text) == operation_counts(unit.stablehlo)
 
@@ -159,13 +159,13 @@ def _sources(unit: Unit, root: Path) -> str:
 
 
 def memory_of(device: olympus.Target | None) -> int | None:
-    """The bytes of memory that a device has; None for no device."""
+    """Return the bytes of memory of a device; None for no device."""
     model = device and olympus.stages.device_model(device)
     return model.memory if model else None
 
 
 def _sizes(program: Program) -> dict[str, int]:
-    """The bytes of each executable by its backend's label, and those of the bundle as ""."""
+    """Return the bytes of each executable by its backend's label, and of the bundle as ""."""
     made = {unit.backend: unit.compiled.serialize() for unit in program.units}
     sizes = {unit.label: len(made[unit.backend]) for unit in program.units}
     with TemporaryDirectory(prefix="olympus-check-") as folder:
@@ -175,7 +175,7 @@ def _sizes(program: Program) -> dict[str, int]:
 
 
 def _built_sizes(report: Report, target: str) -> dict[str, int]:
-    """The same, of the outputs of a build."""
+    """Return the sizes as by `_sizes`, from the outputs of a build."""
     files = {file.path: file.bytes for file in report.outputs}
     labels = [each.label for each in report.backends]
     sizes = {label: files[f"{label}/executable.bin"] for label in labels}
@@ -189,11 +189,11 @@ def unit_figures(
     sizes: Mapping[str, int],
     report: Report | None = None,
 ) -> Figures:
-    """What is known of a program for one backend, as far as it has been compiled.
+    """Return the known figures of a program for one backend, as far as it has been compiled.
 
-    Places are told from `root`; `trips` are as `Lowered.cost` takes them, and `sizes` the bytes of
-    each executable by its backend's label, and those of the bundle as "".  The figures of the
-    compiled program are those of `report`, if there is one.
+    Places are relative to `root`; `trips` are as in `Lowered.cost`, and `sizes` are the bytes of
+    each executable by its backend's label, and of the bundle as "". The figures of the compiled
+    program are those of `report`, if there is one.
     """
     backends = report.backends if report else ()
     built = next((each for each in backends if each.label == unit.label), None)

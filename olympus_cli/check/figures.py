@@ -1,4 +1,4 @@
-"""What budgets are held against: the figures of one target on one of its backends."""
+"""The figures that budgets limit, of one target on one of its backends."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Figures"]
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a target on one backend; None is what no budget asked for.
+    """The figures of a target on one backend; None for a figure that no budget needs.
 
     `ops` are the StableHLO operations as written, by their full names, and `instructions` those of
-    the optimized program by opcode.  `dtypes` has the dtype of each argument and result of the
-    program by its name, such as "argument x".  `donations` are the names of the donated arguments,
-    and `unused_donations` those whose memory no result takes.  `lines_of` gives the cost by line of
-    an operation, or of a dtype, and `written_at` how often an operation is written at each place.
-    `absent` is the error that the compilation raises if the compiler for the backend is not
-    installed.
+    the optimized program by opcode. `dtypes` has the dtype of each argument and result of the
+    program by its name, such as "argument x". `donations` are the names of the donated arguments,
+    and `unused_donations` those without a result that takes their memory. `lines_of` returns the
+    cost by line of an operation, or of a dtype, and `written_at` the number of occurrences of an
+    operation at each place. `absent` is the error of the compilation if the compiler for the
+    backend is not installed.
     """
 
     backend: str

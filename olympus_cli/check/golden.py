@@ -1,4 +1,4 @@
-"""Whether a program is the one that is saved, operation by operation."""
+"""The comparison of a program with the saved one, operation by operation."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from olympus_cli.workers.call import Say
 
 __all__ = ["check_golden", "judge_golden", "unstable"]
 
-_MOST = 3  # lines of changes that a verdict has
+_MOST = 3  # lines of changes in a verdict
 _DIGITS = 12  # of a fingerprint
 
 
 def judge_golden(
     target: str, backend: str, module: Any, saved: bytes | None, root: Path
 ) -> Verdict:
-    """Whether the StableHLO `module` does what the `saved` text does.
+    """Compare the StableHLO `module` with the `saved` text, and return the verdict.
 
-    Names of values, locations and the order of independent operations do not count.
+    Names of values, locations and the order of independent operations are ignored.
 
     Raises:
         ArtifactError: the text is not a program.
@@ -73,7 +73,7 @@ def check_golden(say: Say, saved: bytes) -> None:
 
 
 def unstable(verdict: Verdict, found: Instability) -> Verdict:
-    """A broken verdict for a program that differs from another trace of it.
+    """Return a broken verdict on a program that differs from another trace of it.
 
     Saving such a program again does not help.
     """
@@ -85,7 +85,7 @@ def unstable(verdict: Verdict, found: Instability) -> Verdict:
 
 
 def _listed(found: Difference, root: Path) -> Iterator[Part]:
-    """The first changes, equal ones in one line, and the number of the changes not listed."""
+    """Yield the first changes, equal ones in one line, and the number of the others."""
     lines = counted_changes(found.changes, root)
     for place, words, _ in lines[:_MOST]:
         yield Part(place, words)

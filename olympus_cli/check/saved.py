@@ -1,6 +1,6 @@
-"""What targets are held against, in `goldens/`: figures that relative limits are of, and programs.
+"""The saved figures and programs of targets, in `goldens/`, for relative limits and comparison.
 
-A target has `TARGET.figures.json` and, where it is golden, `TARGET.BACKEND.mlir` for each backend.
+A target has `TARGET.figures.json` and, if it is golden, `TARGET.BACKEND.mlir` for each backend.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ __all__ = [
     "write_saved",
 ]
 
-GOLDENS = "goldens"  # the folder, in that of olympus.toml
+GOLDENS = "goldens"  # the folder's name, beside olympus.toml
 
-_MOST_BYTES = 2**31  # of a program, as the compilers' formats have it
-_VERSION = 1  # raised with every change that an old reader would misread
+_MOST_BYTES = 2**31  # of a program, the limit of the compilers' formats
+_VERSION = 1  # increased with each change that an old reader would misread
 
 
 @dataclass(frozen=True)
 class Saved:
-    """The figures of a target by the label of the backend, and there by the key of a budget."""
+    """The figures of a target by the label of the backend, then by the key of a budget."""
 
     target: str
     figures: Mapping[str, Mapping[str, float]]
 
 
 def program_path(root: Path, target: str, label: str) -> Path:
-    """The file with the saved program of a target for a backend."""
+    """Return the file of the saved program of a target for a backend."""
     return root / GOLDENS / f"{target}.{label}.mlir"
 
 
 def read_program(root: Path, target: str, label: str) -> bytes | None:
-    """The program of a target that is saved for a backend, as StableHLO text; None for none.
+    """Return the saved program of a target for a backend, as StableHLO text; None without one.
 
     Raises:
         ArtifactError: the file cannot be read.
@@ -65,7 +65,7 @@ def read_program(root: Path, target: str, label: str) -> bytes | None:
 
 
 def write_program(root: Path, target: str, label: str, text: str) -> Path:
-    """Save the program of a target for a backend; the path of the file.
+    """Save the program of a target for a backend; return the path of the file.
 
     Raises:
         UsageError: the file cannot be written.
@@ -90,7 +90,7 @@ def _path(root: Path, target: str) -> Path:
 
 
 def read_saved(root: Path, target: str) -> Saved:
-    """What was saved of a target; without figures if nothing was.
+    """Return the saved figures of a target; they are empty if there is no file.
 
     Raises:
         ArtifactError: the file cannot be read, or is not one of saved figures.
@@ -114,7 +114,7 @@ def read_saved(root: Path, target: str) -> Saved:
 
 
 def write_saved(root: Path, saved: Saved) -> Path:
-    """Save the figures of a target; the path of the file.
+    """Save the figures of a target; return the path of the file.
 
     Raises:
         UsageError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What `olympus check` finds, as the report of a gate."""
+"""The results of `olympus check`, as the report of a gate."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
     "unjudged_note",
 ]
 
-#: The rules that a target is judged by, and the reason if it has none.
+#: The rules of a judged target, and the reason if it has none.
 HAS_RULES = "has a budget or is golden"
 UNJUDGED = "it has no budget and is not golden"
 
-#: The reason why a target whose only rule is `donation` of `[budget]` is not judged.
+#: The reason for a target without a verdict whose only rule is `donation` of `[budget]`.
 NO_DONATION = "it donates no array, and its only rule is donation of [budget]"
 
-_MOST = 10  # targets that a note names
+_MOST = 10  # targets in a note
 
 COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 
@@ -39,10 +39,10 @@ def checked_report(
     roots: Mapping[str, Path],
     unjudged: Sequence[str] = (),
 ) -> GateReport:
-    """The report; `roots` are the folders that the places of each target are told from.
+    """Return the report; the places of a target are relative to its folder in `roots`.
 
-    `unjudged` are the targets without a budget and a golden program.  Those that are among the
-    cases of `trials` have a row, and a note names the others.
+    `unjudged` are the targets without a budget and a golden program. The ones among the cases of
+    `trials` have a row, and a note names the others.
     """
     verdicts = [verdict for each in found for verdict in each.verdicts]
     shown = {verdict.target for verdict in verdicts}
@@ -72,14 +72,14 @@ def checked_report(
 
 
 def unjudged_note(targets: Sequence[str]) -> str:
-    """The note that names the first `_MOST` of targets that are not judged."""
+    """Return the note that names the first `_MOST` of the targets that are not judged."""
     named = ", ".join(targets[:_MOST])
     more = f" and {len(targets) - _MOST} more" if len(targets) > _MOST else ""
     return f"not judged, as they have no budget and are not golden: {named}{more}"
 
 
 def broken_message(checked: Checked) -> str:
-    """What is wrong with a target, with the lines that contribute most; empty if nothing is."""
+    """Return the errors of a target, with the lines that contribute most; "" if there are none."""
     return "\n".join(_told(checked.broken))
 
 
@@ -89,7 +89,7 @@ def _told(broken: Sequence[Verdict]) -> Iterator[str]:
         yield from (f"  {line}" for line in verdict.lines)
 
 
-#: The verdict of the case that a verdict is; a rule that does not judge a target is left out.
+#: The case's verdict for each verdict; a rule that does not judge a target is skipped.
 _CASES: Mapping[str, Word] = {"broken": "failed", "kept": "passed", "not judged": "skipped"}
 
 
@@ -116,7 +116,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _data(checked: Checked) -> dict[str, Any]:
-    """What became of a target, as JSON-like data."""
+    """Return the result for a target, as JSON-like data."""
     return {
         "target": checked.target,
         "verdicts": [_verdict_data(each) for each in checked.verdicts],

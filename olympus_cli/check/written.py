@@ -1,4 +1,4 @@
-"""Where an operation is written in a program, however often it runs."""
+"""The places of an operation in the text of a program, independent of its executions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _DIALECTS = ("", "stablehlo.", "chlo.", "func.")
 
 
 def written_at(graph: Graph, name: str, root: Path) -> list[tuple[float, str]]:
-    """How many operations of a name, without its dialect, each source line has.
+    """Return the number of operations of a name, without its dialect, on each source line.
 
-    Lines are "model.py:41", told from the folder `root`; "" is for those without one.
+    Lines have the form "model.py:41", relative to the folder `root`; "" is for operations without
+    one.
 
     >>> written_at(graph, "while", Path("/home/me"))
     [(1, 'model.py:41')]
@@ -31,7 +32,7 @@ def written_at(graph: Graph, name: str, root: Path) -> list[tuple[float, str]]:
 
 
 def _spots(graph: Graph) -> Iterator[tuple[str, str]]:
-    """The name and the place of each operation, at any depth."""
+    """Yield the name and the place of each operation, at any depth."""
     waiting = [function.block for function in graph.functions.values()]
     while waiting:
         for operation in waiting.pop().operations:

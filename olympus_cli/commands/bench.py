@@ -48,7 +48,7 @@ from olympus_cli.text.places import shown
 
 __all__ = ["command"]
 
-_PLOT_WIDTH = 80  # columns: wider ones say no more
+_PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
 
 
 @click.command("bench", cls=Command)
@@ -137,7 +137,7 @@ def _program(
     against: Against,
     allowed: BundleOptions,
 ) -> Asked:
-    """The program that is asked for; options for bundles may be of its baseline alone."""
+    """Return the requested program; options for bundles may apply to its baseline alone."""
     if is_bundle(against.baseline) and not is_bundle(request.text):
         allowed = BundleOptions()
     return Asked(request, _work(request, allowed, inputs, effort))
@@ -227,7 +227,7 @@ def _describe(bar: console.Bar, text: str, stage: str) -> None:
 
 
 def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> None:
-    """What is told of all targets together, as far as they were measured."""
+    """Write the report on all targets that were measured."""
     if not attempts:
         return
     outputs.write(bench_report(attempts))

@@ -74,7 +74,7 @@ def command(
     frozen: bool,
     outputs: Outputs,
 ) -> None:
-    """Without a name, build the default targets: all, if olympus.toml does not say.
+    """Without a name, build the default targets: all, unless olympus.toml names them.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`olympus check`: hold targets against their budgets and golden programs."""
+"""`olympus check`: check targets against their budgets and golden programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`olympus compile`: compile one program, and say what it costs."""
+"""`olympus compile`: compile one program, and show its cost."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
-#: What the table may be of, and the name that `Cost.by` has for it.
+#: The kinds of rows in the table, and their names in `Cost.by`.
 KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
 _STACK = "stack"  # which `Cost.by_stack` is for
 _VERSION = 1  # of the document; raised with every change that an old reader would misread
@@ -114,7 +114,7 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
 
 
 def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
-    """What one call of a target's program costs, on its first backend."""
+    """Return the cost of one call of a target's program, on its first backend."""
     say("import")
     program = Program(load_target(spec), say)
     program.trace(stacks=kind == _STACK)
@@ -129,7 +129,7 @@ def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, 
     else:
         rows = row_reports(cost, cast("Kind", kind), spec.root)
     told = cost_report(cost, spec.root)
-    # its figures are those of all devices together: the peaks of one say nothing of them
+    # its figures cover all devices together; the peaks of one device do not apply
     model = device_model(backend) if unit.lowered.num_devices == 1 else None
     document = {
         "schema_version": _VERSION,

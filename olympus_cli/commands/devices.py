@@ -60,7 +60,7 @@ def command(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """With NAME, tell one device with the sources of its figures; cpu is this machine's.
+    """With NAME, show one device with the sources of its figures; cpu is this machine's.
 
     \b
     Examples:
@@ -169,7 +169,7 @@ def _calibrate(force: bool, as_json: bool) -> None:
 
 
 def _is_much_worse(new: CpuPeaks, kept: CpuPeaks | None) -> bool:
-    """Whether the geometric mean of the rates is far below that of the kept ones."""
+    """Return True if the geometric mean of the rates is far below that of the saved ones."""
     if kept is None:
         return False
     ratios: list[float] = [getattr(new, name) / getattr(kept, name) for name in _RATES]

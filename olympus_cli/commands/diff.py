@@ -94,7 +94,7 @@ def command(
 def _compared(
     first: str, second: str | None, request: Request, checkouts: Checkouts
 ) -> tuple[dict[str, Any], Path | None]:
-    """The document of a comparison, whose notes are told, and what `_root` says."""
+    """Return the document of a comparison and the result of `_root`; print its notes."""
     with console.progress("comparing") as bar:
         sides = both_sides(first, second, request, checkouts)
         read = [_read(side, bar) for side in sides]
@@ -147,7 +147,7 @@ def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs:
 
 
 def _root(side: Side) -> Path | None:
-    """The folder that the lines of a side are told from, if its files are here as it has them."""
+    """Return the folder to which a side's lines are relative; None if its files are not here."""
     if isinstance(side, FileSide):
         return Path()
     return side.spec.root if isinstance(side, TargetSide) and side.revision is None else None

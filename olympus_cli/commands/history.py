@@ -239,14 +239,14 @@ def _draw(history: History, picture: Path) -> None:
 
 
 def _tell(report: GateReport, outputs: Outputs) -> None:
-    """Write the report, and say so where its table has no row."""
+    """Write the report, with a note if its table has no row."""
     if report.tables and not any(rows for _, _, rows in report.tables):
         report = replace(report, tables=(), notes=(*report.notes, _NOTHING))
     outputs.write(report)
 
 
 def _report(history: History) -> GateReport:
-    """Each line as a table, and what is told of its changes as notes."""
+    """Return the report: each line as a table, and its changes as notes."""
     return GateReport(
         command="history",
         cases=(),
@@ -274,7 +274,7 @@ def _filled(
 
 
 def _show(history: History, outputs: Outputs) -> None:
-    """Each line as a table, a plot and what is told of its changes."""
+    """Write each line as a table, a plot and notes on its changes."""
     report = _report(history)
     if outputs.shows_text:
         _print(history, report, outputs)

@@ -77,7 +77,7 @@ def command(
 def _lowered(
     say: Say, spec: TargetSpec, form: str, debug_info: bool
 ) -> tuple[str | bytes, dict[str, Any]]:
-    """A target's program in some form, and what is said of it."""
+    """Return a target's program in the requested form, and its document."""
     say("import")
     program = Program(load_target(spec), say)
     program.trace()

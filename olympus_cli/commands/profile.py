@@ -40,7 +40,7 @@ from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
-#: What the table may be of, and the name that `Profile.by` has for it.
+#: The kinds of rows in the table, and their names in `Profile.by`.
 KINDS: dict[str, ProfileKind] = {
     "line": "line",
     "scope": "scope",
@@ -135,7 +135,7 @@ def command(
 def _isolated(
     text: str, is_bundle: bool, *args: _Work | ProfileKind | int | None
 ) -> tuple[ProfileReport, bytes]:
-    """What `_profiled` finds with `args` in a process of its own."""
+    """Return the result of `_profiled` with `args`, which runs in a process of its own."""
     with console.progress(f"profiling {text}") as bar:
         data, timeline = call(
             _profiled,
@@ -149,10 +149,10 @@ def _isolated(
 
 
 def _check_files(page: Path | None, trace: Path | None) -> None:
-    """Refuse files that could not both be written, or whose names say that they are another thing.
+    """Check that both files can be written and that their names have the right suffixes.
 
     Raises:
-        UsageError: there is such a file.
+        UsageError: one of them cannot be written or has the wrong suffix.
     """
     if trace is None:
         return
@@ -165,9 +165,9 @@ def _check_files(page: Path | None, trace: Path | None) -> None:
 
 
 class _Work(NamedTuple):
-    """What loads the program with its inputs, and what is said of it.
+    """The function that loads the program with its inputs, and the program's names.
 
-    `named` are the target, the entry and the backend; `root` is where its lines are told from.
+    `named` has the target, the entry and the backend. Lines are relative to `root`.
     """
 
     load: Callable[[Say], Runnable]

@@ -37,7 +37,7 @@ from olympus_cli.text.places import shown, unwritable
 __all__ = ["command"]
 
 
-#: What says that there is a screen, or which browser the user wants.
+#: The environment variables that name a screen or the user's browser.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 
 
@@ -110,7 +110,7 @@ def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bo
 
 
 def _opened(page: Path) -> bool:
-    """Whether a browser was started; a text browser, which would take the terminal, is none."""
+    """Return True if a browser was started; text browsers, which take the terminal, are not."""
     if sys.platform not in ("darwin", "win32") and not any(map(os.environ.get, _SCREENS)):
         return False
     try:

@@ -83,7 +83,7 @@ def command(
             inputs,
             output is not None,
             does="runs" if bundle is None else f"runs {request.text}",
-            quiet=bundle is not None,  # it has nothing to say, but for what a native crash prints
+            quiet=bundle is not None,  # it prints nothing, except in a native crash
             death=ArtifactError if bundle else CompileError,
             on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
         )
@@ -145,7 +145,7 @@ def _note_nan(
 
 
 def _written(named: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
-    """The results in dtypes that .npz files have, with a note on those that are in another."""
+    """Return the results in dtypes that .npz files support, with a note on each converted one."""
     found = [(name, portable(array)) for name, array in named]
     for (name, array), (_, wide) in zip(named, found, strict=True):
         if wide.dtype != array.dtype:

@@ -37,7 +37,7 @@ from olympus_cli.workers.call import Say, call
 
 __all__ = ["command"]
 
-#: What candidates are compared by first, in words, by the name of the order.
+#: The figure that orders the candidates, in words, by the name of the order.
 _MEASURES = {
     "memory": "the peak memory of a device",
     "collectives": "the bytes of collectives",
@@ -141,9 +141,9 @@ def _order(by: str, pair: tuple[Candidate, Found]) -> tuple[float, ...]:
 def _target(
     request: Request, mesh: Mapping[str, int] | None
 ) -> tuple[TargetSpec, dict[Path, Path]]:
-    """The target that is asked for, for one backend, its arguments all as shapes.
+    """Return the requested target for one backend, with shapes for all arguments.
 
-    With it comes which results replace which arguments.
+    The dict has the results that replace arguments.
     """
     spec = request.spec()
     spec = replace(spec, mesh=mesh or spec.mesh, backends=spec.backends[:1])

@@ -39,8 +39,8 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """Without --output, the signature is added to FILE.olympus itself.  It tells
-    `olympus run --trust` who made the bundle.
+    """Without --output, the signature is added to FILE.olympus itself. With it,
+    `olympus run --trust` checks who made the bundle.
 
     \b
     Examples:

@@ -44,7 +44,7 @@ def command(request: Request, output: Path | None, as_json: bool) -> None:
 
 
 def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
-    """The Olympuspr of a target, and what is said of its program."""
+    """Return the Olympuspr of a target, and the document of its program."""
     say("import")
     program = Program(load_target(spec), say)
     program.trace()

@@ -129,7 +129,7 @@ def _verified(
     update: bool,
     describe: OnStage,
 ) -> dict[str, Any]:
-    """What verification of one target finds; it runs, as each reference does, in isolation."""
+    """Return the result of verifying one target; it runs in isolation, as each reference does."""
     results = {each.name: results_of(each, spec, inputs) for each in others}
     names = [*against, "golden"] if update and "golden" not in against else list(against)
     with clearing(spec):

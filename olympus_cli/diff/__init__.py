@@ -1,1 +1,1 @@
-"""What changed between two programs, wherever they are: the sides, the comparison, its forms."""
+"""The comparison of two programs: its sides, its document, and its text, page and report."""

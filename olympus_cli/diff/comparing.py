@@ -1,6 +1,6 @@
-"""The comparison of two sides that are read: what changed, as one JSON document.
+"""The comparison of two sides, after they are read: the changes, as one JSON document.
 
-Everything that the text and the page show is in it.
+The document has all content of the text and the page.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = ["check_side", "compared"]
 
 @dataclass(frozen=True)
 class _Program:
-    """One side: its graph, and the texts of source lines by file and line."""
+    """The program of one side: its graph, and the texts of source lines by file and line."""
 
     module: Any
     graph: Graph
     texts: Mapping[tuple[str, int], str]
 
     def spot(self, spot: Spot | None) -> dict[str, Any] | None:
-        """What is told of an operation: its place, and the user's line where it is known."""
+        """Return the data of an operation: its place, and the user's line if it is known."""
         if spot is None:
             return None
         place = spot.place
@@ -53,7 +53,7 @@ class _Program:
 
 
 def compared(say: Say, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The document of a comparison of what `read_side` gave.
+    """Compare two results of `read_side`, and return the document.
 
     Raises:
         ArtifactError: a program is not StableHLO.
@@ -87,7 +87,7 @@ def compared(say: Say, one: dict[str, Any], other: dict[str, Any]) -> dict[str, 
 
 
 def check_side(say: Say, side: dict[str, Any]) -> None:
-    """Read the program of one side and count its cost, as `compared` does.
+    """Read the program of one side and compute its cost, as `compared` does.
 
     Raises:
         ArtifactError: the program is not StableHLO.
@@ -125,7 +125,7 @@ def _change(change: Change, programs: tuple[_Program, _Program]) -> dict[str, An
 def _changed(
     one: Mapping[str, str], other: Mapping[str, str], *, both: bool
 ) -> list[dict[str, str | None]]:
-    """The names whose values differ; with `both` only those that both sides tell."""
+    """Return the names with different values; with `both`, only names that both sides have."""
     names = one.keys() & other.keys() if both else one.keys() | other.keys()
     return [
         {"name": name, "before": one.get(name), "after": other.get(name)}
@@ -140,7 +140,10 @@ def _figures(
     programs: tuple[_Program, _Program],
     same: bool,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What both sides say of cost, memory and time: from their reports, or else the cost alone."""
+    """Return the cost, memory and time of both sides from their reports, or only the cost.
+
+    Without both reports, the figures are empty for equal programs.
+    """
     if one["report"] is not None and other["report"] is not None:
         return one["report"], other["report"]
     if same:
@@ -153,7 +156,7 @@ def _figures(
 
 
 def _cost(program: _Program) -> dict[str, Any]:
-    """The figures of a program that came without them."""
+    """Return the cost of a program without a report."""
     cost = cost_of_module(program.module)
     names = ("flops", "transcendentals", "bytes", "operations", "collective_bytes")
     return {name: getattr(cost, name) for name in names}
@@ -162,7 +165,7 @@ def _cost(program: _Program) -> dict[str, Any]:
 def _lines(
     one: dict[str, Any], other: dict[str, Any], programs: tuple[_Program, _Program]
 ) -> list[dict[str, Any]]:
-    """The lines that cost another number of flops or bytes, where both sides know them."""
+    """Return the lines with a changed number of flops or bytes, if both sides have the figures."""
     if one["cost"] is None or other["cost"] is None:
         return []
     texts = programs[0].texts, programs[1].texts

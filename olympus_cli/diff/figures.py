@@ -1,7 +1,7 @@
-"""How the figures of two programs differ: cost, memory and time, from their reports.
+"""The differences in the figures of two programs: cost, memory and time, from their reports.
 
-The figures are looked up in the JSON form of a report, so that a report without one of them is
-compared by the others.  Of a program that was not built the cost alone is known.
+The figures are read from the JSON form of a report, so that a report without one of them is
+compared by the others.  For a program that was not built, only the cost is known.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from olympus_cli.text.units import byte_size, change, count, duration
 
 __all__ = ["figure_changes", "figure_text"]
 
-# The parts of `memory` that do not include the memory that kernels allocate by themselves.
+# The parts of `memory` that do not include the memory allocated by kernels.
 _WITHOUT_WORKSPACE = ("temporaries", "peak", "allocated")
 
 _UNITS: dict[str, Callable[[float | None], str]] = {
@@ -23,8 +23,8 @@ _UNITS: dict[str, Callable[[float | None], str]] = {
     "seconds": duration,
 }
 
-# The name of a figure, which is that of the metric if it is one, its unit, and its place in the
-# document of a report's backend.
+# The name of a figure, its unit, and its path in the document of a report's backend.  A figure that
+# is a metric has the metric's name.
 _FIGURES = (
     ("flops", "count", ("cost", "flops")),
     ("transcendentals", "count", ("cost", "transcendentals")),
@@ -46,12 +46,12 @@ _FIGURES = (
 
 
 def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The figures that both have and that differ, or that one alone knows.
+    """Return the figures that differ, or that only one program has.
 
-    `ratio` is the second's in parts of the first's; None where one is not known or the first is 0.
-    `at_least` names the sides, "before" and "after", whose figure is a lower bound, because it is
-    not known how often a loop runs or how much memory kernels allocate; such figures have no ratio.
-    `at_most` has the upper bounds of these sides that are known.
+    `ratio` is the second figure divided by the first; None if one is not known or the first is 0.
+    `at_least` has the sides, "before" and "after", with a figure that is a lower bound, because the
+    trip count of a loop or the memory allocated by kernels is unknown.  Such figures have no ratio.
+    `at_most` has the known upper bounds of these sides.
 
     >>> (found,) = figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})
     >>> found["before"], found["after"], found["ratio"], found["at_least"], found["at_most"]
@@ -69,7 +69,7 @@ def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dic
 
 
 class _Amount(NamedTuple):
-    """A figure of one side, whether it is a lower bound, and then perhaps the upper bound."""
+    """A figure of one side; a lower bound if `is_least`, with the upper bound `most` if known."""
 
     value: float | None
     is_least: bool = False
@@ -96,7 +96,7 @@ def _changed(name: str, unit: str, before: _Amount, after: _Amount) -> dict[str,
 def _collectives(
     one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, _Amount, _Amount]]:
-    """The number and the bytes of the collectives along each axis, where both sides tell them."""
+    """Yield the number and the bytes of collectives along each axis, if both sides have them."""
     before, after = _by_axes(one), _by_axes(other)
     if before is None or after is None:
         return
@@ -108,13 +108,13 @@ def _collectives(
 
 
 def _by_axes(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The sums of a report's collectives by the text of their axes; None where it has none."""
+    """Return the sums of a report's collectives by the text of their axes; None if it has none."""
     rows = document.get("axes")
     return None if rows is None else {axes_text(row["axes"]): row for row in rows}
 
 
 def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
-    """A changed figure for people: before, after, and by how much.
+    """Return the texts of a changed figure: before, after, and the change.
 
     >>> figure_text(figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})[0])
     ('8', '12', '+50.0%')
@@ -124,7 +124,7 @@ def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _side_text(figure: Mapping[str, Any], side: str) -> str:
-    """The figure of a side, with its bounds.
+    """Return the text of the figure of a side, with its bounds.
 
     >>> figure = {"unit": "bytes", "after": 1024, "at_least": ["after"], "at_most": {"after": 2048}}
     >>> _side_text(figure, "after")
@@ -137,10 +137,10 @@ def _side_text(figure: Mapping[str, Any], side: str) -> str:
 
 
 def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> _Amount:
-    """A figure of a document; a lower bound where the part that it is of has anything unknown.
+    """Return a figure of a document; a lower bound if its part of the document has unknowns.
 
-    So is memory of which kernels allocate more, up to a bound.  What is not known of the cost of a
-    program as written is None, and never a lower bound.
+    Memory is also a lower bound if kernels allocate more, up to `workspace_bound`.  A figure of the
+    program's cost is never a lower bound; it is None if unknown.
     """
     found: Any = document
     part: Mapping[str, Any] = {}

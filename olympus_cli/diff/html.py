@@ -1,4 +1,4 @@
-"""A comparison as a page: both sides beside each other, in one file that loads nothing."""
+"""The page of a comparison: both sides next to each other, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from olympus_cli.reports.shardings import spoken_name, spoken_value
 __all__ = ["render_diff_page"]
 
 _MOST_LINES = 50  # source lines whose cost changed
-_MOST = 5000  # changes that the page tells; more make it slow to open
+_MOST = 5000  # changes on the page; more make it slow to open
 
 
 def render_diff_page(document: Mapping[str, Any]) -> str:
-    """The text of the file; the same comparison gives the same text.
+    """Return the text of the file; the same comparison gives the same text.
 
     Example:
-      >>> Path("forward.html").write_text(render_page(document), encoding="utf-8")
+      >>> Path("forward.html").write_text(render_diff_page(document), encoding="utf-8")
     """
     changes = document["changes"]
     text = (
@@ -45,11 +45,11 @@ def render_diff_page(document: Mapping[str, Any]) -> str:
             figures=[(each["name"], *figure_text(each)) for each in document["figures"]],
         )
     )
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # for lone surrogates
 
 
 def _inside(changes: Sequence[Mapping[str, Any]]) -> int:
-    """The operations of changes together, with those inside them; 0 where that is one of each."""
+    """Return the number of operations in changes, with nested ones; 0 if each change has one."""
     spots = [each["after"] or each["before"] or {"operations": 1} for each in changes]
     found = sum(spot["operations"] for spot in spots)
     return found if found > len(changes) else 0

@@ -1,4 +1,4 @@
-"""How the cost of source lines differs between two programs, though lines moved between them."""
+"""The differences in the cost of source lines between two programs, also if lines have moved."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Texts = Mapping[tuple[str, int], str]
 def line_changes(
     one: Sequence[Row], other: Sequence[Row], texts: tuple[Texts, Texts]
 ) -> list[dict[str, Any]]:
-    """The lines whose flops or bytes differ, those of the greatest difference first.
+    """Return the lines with different flops or bytes, the greatest difference first.
 
-    `one` and `other` are the rows of both costs by line, with `key` "path/file.py:41", and `texts`
-    what the lines of each say.  A line is the same on both sides if its file and text are; what is
-    left is matched by its number, so that a line that was edited is one change.
+    `one` and `other` are the rows of both costs by line, with `key` "path/file.py:41".  `texts` are
+    the texts of the lines on both sides.  Lines with the same file and text are matched first.  The
+    remaining lines are matched by number, so that an edited line is one change.
 
     >>> line_changes([{"key": "m.py:1", "flops": 8, "bytes": 4}], [], ({}, {}))
     [{'before': {'line': 'm.py:1', 'flops': 8, 'bytes': 4}, 'after': None, 'text': None}]
@@ -35,7 +35,7 @@ def line_changes(
 
 
 def _by_text(rows: Sequence[Row], texts: Texts) -> dict[tuple[str, str, int], Row]:
-    """The rows by file, text and, of lines that read alike, which one it is."""
+    """Return the rows by file, text, and the index among lines with the same text."""
     found: dict[tuple[str, str, int], Row] = {}
     for row in sorted(rows, key=lambda row: _place(row["key"])):
         place = _place(row["key"])
@@ -47,7 +47,7 @@ def _by_text(rows: Sequence[Row], texts: Texts) -> dict[tuple[str, str, int], Ro
 
 
 def _place(key: str) -> tuple[str, int]:
-    """The file and the line of "path/file.py:41"; line 0 where there is none."""
+    """Return the file and the line of "path/file.py:41"; line 0 if there is none."""
     file, _, line = key.rpartition(":")
     return (file, int(line)) if line.isascii() and line.isdigit() else (key, 0)
 

@@ -1,6 +1,6 @@
-"""A side read: its program as StableHLO, the source of its operations, and what is said of it.
+"""The reader of a side: its program as StableHLO, the source of its operations, and its metadata.
 
-Each side is read in a process of its own: two revisions of a module have one name.
+Each side is read in a separate process, because two revisions of a module have the same name.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from olympus_cli.workers.call import Say
 
 __all__ = ["read_side"]
 
-_MOST_BYTES = 2**31  # what the compilers' formats can hold
+_MOST_BYTES = 2**31  # the largest size in the compilers' formats
 
 
 def read_side(say: Say, side: Side) -> dict[str, Any]:
-    """A side as plain data.
+    """Return a side as plain data.
 
-    `program` and `sources` are bytes, `arguments` are names, `options` and `versions` are texts by
-    name, `report` is that of the build, `cost` what a call costs where that is known by line, and
-    `file` what a program's own text is called.  `notes` are sentences about what is missing.
+    `program` and `sources` are bytes, `arguments` are names, and `options` and `versions` are texts
+    by name.  `report` is the report of the build.  `cost` is the cost of a call, if it is known by
+    line.  `file` is the file name of the program's own text.  `notes` are sentences about missing
+    data.
 
     Raises:
-        ArtifactError: a file is damaged or foreign.
+        ArtifactError: a file is damaged or has another format.
         UsageError: a file cannot be read.
         TraceError: the program of a target fails.
     """
@@ -97,7 +98,7 @@ def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
 def _in_repository(
     sources: SourceMap, cost: CostReport, of: Checkout
 ) -> tuple[SourceMap, CostReport]:
-    """The lines of a revision, with the files of its checkout as those of the repository."""
+    """Return the lines of a revision, with paths in its checkout replaced by repository paths."""
     tree, top = (f"{path_text(each)}{os.sep}" for each in (of.tree, of.top))
 
     def moved(line: str) -> str:
@@ -147,7 +148,7 @@ def _of_build(side: BuildSide) -> dict[str, Any]:
 
 
 def _report(folder: Path) -> tuple[Report | None, list[str]]:
-    """The report of a build, if it has one that is read, and a sentence if it is too old."""
+    """Return the report of a build, or None; and a note if the schema of the report is too old."""
     if not has_report(folder):
         return None, []
     try:
@@ -157,7 +158,7 @@ def _report(folder: Path) -> tuple[Report | None, list[str]]:
 
 
 def _label(side: BuildSide, report: Report | None) -> str | None:
-    """The label of the backend whose program is wanted: the first if none is asked for."""
+    """Return the label of the requested backend, by default the first; None without a report."""
     if report is None or not report.backends:
         return None
     if side.backend is None:
@@ -175,7 +176,7 @@ def _backend(data: dict[str, Any]) -> str:
 
 
 def _of_bundle(side: BundleSide) -> dict[str, Any]:
-    bundle = artifact.load(side.path, native=False)  # nothing in it is run
+    bundle = artifact.load(side.path, native=False)  # no code of the bundle is run
     backend = named_backend(side.backend).backend if side.backend else "cpu"
     if side.backend and backend not in bundle.manifest.programs:
         raise UsageError(
@@ -196,10 +197,10 @@ def _of_bundle(side: BundleSide) -> dict[str, Any]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
-        UsageError: it cannot be read, is not a file, or is larger than a program can be.
+        UsageError: the path cannot be read, is not a file, or is larger than a program can be.
     """
     try:
         return read_regular(path, _MOST_BYTES)

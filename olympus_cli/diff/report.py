@@ -1,4 +1,4 @@
-"""What `olympus diff` finds, as the report of a gate."""
+"""The gate report of `olympus diff`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ Document = Mapping[str, Any]
 
 
 def comparison_report(document: Document, root: Path | None) -> GateReport:
-    """The report of a comparison; `root` is the folder that lines of the second side are told from.
+    """Return the report of a comparison; lines of the second side are relative to `root`.
 
-    Without it, as for a revision or a bundle, no line of a file that is here can be named.
+    `root` is None if the second side has no files in the working tree, as for a revision or a
+    bundle.  Then the cases have no places.
     """
     return GateReport(
         "diff",
@@ -38,10 +39,11 @@ def revision_report(
     trials: Trials,
     root: Path,
 ) -> GateReport:
-    """The report of all targets against the revision `side`, "git:REV".
+    """Return the report of all targets compared with the revision `side`, "git:REV".
 
-    `documents` are the comparisons by target.  `added` are targets that the revision does not have,
-    and `removed` those that it alone has: both are told, and are not differences of a program.
+    `documents` are the comparisons by target.  `added` are the targets that the revision does not
+    have, and `removed` the targets that only the revision has.  Both are reported, but are not
+    differences of a program.
     """
     told = f"{side} does not have it"
     notes = [f"target {name!r} is new: {told}" for name in added]
@@ -69,9 +71,10 @@ def revision_report(
 
 
 def _cases(document: Document, root: Path | None) -> Iterator[Case]:
-    """A case for each change and each option that differs, or one for two programs that agree.
+    """Yield a case for each change and each different option, or one case for equal programs.
 
-    Changes that are told alike are one, and so are those that only follow from their operands.
+    Changes with the same text are one case.  Changes of type that only follow from the operands are
+    also one case.
     """
     target = f"{document['sides'][0]['label']} -> {document['sides'][1]['label']}"
     retyped = [each for each in document["changes"] if each["kind"] == "retyped"]

@@ -1,4 +1,4 @@
-"""The two programs that are compared, as the command line names them, before they are read.
+"""The two programs of a comparison, by their names on the command line, before they are read.
 
 forward             a target, or an entry, as it is now
 build/forward       a build's folder
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 STABLEHLO = "program.stablehlo.mlir"  # the program in a build's folder
-_SUFFIXES = (".mlir", ".mlirbc", ".bc", ".stablehlo")  # of what is a file, there or not
+_SUFFIXES = (".mlir", ".mlirbc", ".bc", ".stablehlo")  # of files, even if they do not exist
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class TargetSide:
 
 @dataclass(frozen=True)
 class BuildSide:
-    """A target's folder of a build; `backend` is the one that is asked for."""
+    """The folder of a target in a build; `backend` is the requested one."""
 
     label: str
     folder: Path
@@ -61,7 +61,7 @@ class BuildSide:
 
 @dataclass(frozen=True)
 class BundleSide:
-    """A FILE.olympus."""
+    """A bundle, FILE.olympus."""
 
     label: str
     path: Path
@@ -82,13 +82,13 @@ Side: TypeAlias = TargetSide | BuildSide | BundleSide | FileSide
 def both_sides(
     first: str, second: str | None, request: Request, checkouts: Checkouts
 ) -> tuple[Side, Side]:
-    """The sides that two texts name; the options of `request` are for those that are lowered.
+    """Return the sides that two texts name; `request` has the options of sides that are lowered.
 
-    One text alone is compared with the last build of the target, and a revision's target with what
-    it is now.  The files of revisions are there as long as `checkouts`.
+    If `second` is None, a target is compared with its last build, and the target of a revision with
+    its current state.  The files of revisions exist until `checkouts` ends.
 
     Raises:
-        UsageError: a text names nothing, a revision is not there, or the target has no build.
+        UsageError: a text names nothing, a revision does not exist, or the target has no build.
     """
     if second is None and first.startswith(PREFIX):
         second = split_revision(first)[1]
@@ -102,7 +102,7 @@ def both_sides(
 
 
 def is_whole_revision(text: str) -> bool:
-    """Whether a text is "git:REV", without a target: it stands for all of the project's.
+    """Return True if a text is "git:REV" without a target, for all targets of the project.
 
     >>> is_whole_revision("git:HEAD~1"), is_whole_revision("git:HEAD~1:forward")
     (True, False)
@@ -111,12 +111,12 @@ def is_whole_revision(text: str) -> bool:
 
 
 def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
-    """The names of the project's targets at the revision of "git:REV".
+    """Return the names of the project's targets at the revision of "git:REV".
 
-    There are none before the project was there.
+    The list is empty if the revision has no olympus.toml.
 
     Raises:
-        UsageError: the revision is not there, or its olympus.toml is wrong.
+        UsageError: the revision does not exist, or its olympus.toml is wrong.
     """
     here = open_project(request.project, request.devices).root
     found = checkouts.of(_revision_of(text), here)
@@ -128,7 +128,10 @@ def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
 
 
 def _with_shapes(side: Side, other: Side) -> Side:
-    """An entry without shapes gets those of the other side, with its statics and donations."""
+    """Return the side; an entry without shapes gets the other side's shapes and options.
+
+    The options are the statics, unless the entry has its own, the donated arguments and backends.
+    """
     if not isinstance(side, TargetSide) or not isinstance(other, TargetSide):
         return side
     if side.spec.args or side.spec.kwargs:
@@ -163,7 +166,7 @@ def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) 
         return BundleSide(text, path, request.backend)
     if os.sep not in text and _is_target(text, request):
         return TargetSide(text, replace(request, text=text).spec())
-    # those of `os.path` take a name that is too long for one that does not exist
+    # the functions of `os.path` return False for a name that is too long
     if os.path.isdir(path) and (os.path.exists(path / STABLEHLO) or os.sep in text):
         if not os.path.isfile(path / STABLEHLO):
             raise UsageError(f"{text} is not a build's folder: it has no {STABLEHLO}")
@@ -177,7 +180,7 @@ def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) 
 def _is_target(text: str, request: Request) -> bool:
     try:
         return open_project(request.project).has(text)
-    except UsageError:  # there is no project, or it is wrong, which is told where it is needed
+    except UsageError:  # no project, or a wrong one: reported where it is needed
         return False
 
 

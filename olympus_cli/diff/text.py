@@ -1,4 +1,4 @@
-"""A comparison as text: what changed, by function and scope, with the lines of both sides."""
+"""The text of a comparison: the changes by function and scope, with the lines of both sides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
     "render_comparison",
 ]
 
-#: Changes that are told one by one.
+#: The maximum number of changes that are shown one by one.
 MOST = 100
 _MOST_LINES = 10  # source lines whose cost changed
 
@@ -28,7 +28,7 @@ Document = Mapping[str, Any]
 
 
 def render_comparison(document: Document) -> str:
-    """The text; empty for two programs that are equal in all that is told."""
+    """Return the text of a comparison; empty if it has no differences."""
     lines = [*_changes(document)]
     for title, kind in (("options", "options"), ("versions", "versions")):
         if document[kind]:
@@ -45,7 +45,7 @@ def render_comparison(document: Document) -> str:
 
 
 def count_changes(changes: Sequence[Document]) -> str:
-    """The changes counted: "1 operation changed, 2 operations added"."""
+    """Return the number of changes of each kind: "1 operation changed, 2 operations added"."""
     counted = Counter((each["of"], each["kind"]) for each in changes)
     return ", ".join(
         f"{number} {of}{'s' if number > 1 else ''} {kind}" for (of, kind), number in counted.items()
@@ -53,7 +53,7 @@ def count_changes(changes: Sequence[Document]) -> str:
 
 
 def grouped(changes: Sequence[Document]) -> dict[str, list[Document]]:
-    """The changes by a heading: the function and regions, and the name scope."""
+    """Return the changes by heading: the function and regions, and the name scope."""
     found: dict[str, list[Document]] = {}
     for each in changes:
         spot = each["after"] or each["before"] or {"scope": ""}
@@ -69,7 +69,7 @@ def _changes(document: Document) -> Iterator[str]:
     told = [each for each in changes if each["kind"] != "retyped"]
     shown = 0
     for heading, group in grouped(told).items():
-        counted = Counter(map(change_text, group))  # in the order of the first
+        counted = Counter(map(change_text, group))  # in order of first occurrence
         lines = [*counted.items()][: MOST - shown]
         shown += len(lines)
         if lines:
@@ -93,7 +93,7 @@ def _changes(document: Document) -> Iterator[str]:
 
 
 def change_text(change: Document) -> str:
-    """A change with the lines of both sides, as the text and the cases of a gate have it."""
+    """Return the text of a change with the lines of both sides, also for the cases of a gate."""
     return "\n".join(_told(change))
 
 
@@ -115,7 +115,7 @@ def _told(change: Document) -> Iterator[str]:
 
 
 def _lines(before: Document | None, after: Document | None) -> Iterator[str]:
-    """The user's lines on both sides; once where they are the same."""
+    """Yield the user's lines on both sides; one line if they are the same."""
     shown = [_line(spot) for spot in (before, after)]
     if shown[0] == shown[1] and shown[0]:
         yield f"      {shown[0]}"
@@ -159,7 +159,7 @@ def _costs(changes: Sequence[Document]) -> Iterator[str]:
 
 
 def cost_cells(change: Document) -> tuple[str, str, str]:
-    """A line whose cost changed for people: the place on both sides, flops and bytes.
+    """Return the texts of a line with changed cost: the place on both sides, flops and bytes.
 
     A figure that is the same on both sides is "".
     """

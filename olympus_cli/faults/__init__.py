@@ -1,1 +1,1 @@
-"""Exceptions: whose mistake one is, what to do about it, and its way to another process."""
+"""Exceptions: the code at fault, hints for the user, and transfer to another process."""

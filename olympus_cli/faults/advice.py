@@ -1,7 +1,7 @@
-"""What to do about an exception that Python itself raised in the user's program.
+"""Hints on exceptions that Python raised in the user's program.
 
-The hint has the nearest name.  Nothing here raises, whatever the objects of the program do when
-they are looked at.
+Most hints have the nearest name.  `advice` and `described` raise no exception, even if an object of
+the program raises one when it is inspected.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from olympus_cli.text.nearest import did_you_mean, likeness, nearest
 
 __all__ = ["advice", "described"]
 
-#: The namespaces that are searched for a name that another lacks, the most common first.
+#: The namespaces that are searched for a name missing in another, the most common first.
 _NAMESPACES = (
     *("olympus", "olympus.numpy", "olympus.lax", "olympus.nn", "olympus.random"),
     *("olympus.numpy.linalg", "olympus.numpy.fft", "olympus.scipy.special"),
     *("olympus.scipy.linalg", "olympus.nn.initializers", "olympus.tree_util"),
 )
 
-#: Those of them whose functions take an array first.
+#: The namespaces whose functions take an array as the first argument.
 _OF_ARRAYS = tuple(
     each
     for each in _NAMESPACES
     if each not in ("olympus", "olympus.random", "olympus.nn.initializers", "olympus.tree_util")
 )
 
-_NEARER = 0.1  # a name of another namespace must be so much more similar than one of the module
+_NEARER = 0.1  # the least extra similarity of a name of another namespace
 
-#: What programs call the namespaces that they forget to import.
+#: The import statements for common names of namespaces.
 _IMPORTS = {
     "jnp": "import olympus.numpy as jnp",
     "lax": "from olympus import lax",
@@ -57,9 +57,10 @@ _FROM = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def described(error: BaseException) -> str:
-    """An exception's text, with arrays under the name that users have for them.
+    """Return an exception's text, in which classes of arrays have the user's name `Array`.
 
-    An assertion without a text is told by its source; an exception that has no text, by why.
+    The text of an assertion without a message is its source.  If `__str__` of the exception raises
+    an error, the text names that error.
     """
     try:
         text = str(error)
@@ -71,7 +72,7 @@ def described(error: BaseException) -> str:
 
 
 def advice(error: BaseException) -> str | None:
-    """A hint on an exception of Python's own: mostly the nearest name.  None for no advice."""
+    """Return a hint on an exception of Python, mostly the nearest name; None if there is none."""
     try:
         match error:
             case AttributeError(name=str(name)):
@@ -84,7 +85,7 @@ def advice(error: BaseException) -> str | None:
                 return _of_jax(error) or _of_traced(error) or _called(error) or _keyword(error)
             case KeyError():
                 return _key(error)
-    except Exception:  # of an object of the program that was looked at
+    except Exception:  # from an inspected object of the program
         return None
     return None
 
@@ -101,7 +102,7 @@ def _attribute(owner: Any, name: str) -> str | None:
 
 
 def _of_module(module: ModuleType, name: str) -> str | None:
-    """The reason why one of our namespaces lacks the name, where it is instead, or the nearest."""
+    """Return why one of our namespaces lacks the name, its place elsewhere, or the nearest name."""
     if module.__name__.partition(".")[0] != "olympus":
         return _did_you_mean(name, dir(module))
     if why := why_absent(module.__name__, name):
@@ -112,7 +113,10 @@ def _of_module(module: ModuleType, name: str) -> str | None:
 
 
 def _nearest_in_all(module: ModuleType, name: str) -> str | None:
-    """The most similar public name of the module or, if clearly more similar, of another one."""
+    """Return a hint with the most similar public name of the module.
+
+    A name of another namespace is used if it is clearly more similar.
+    """
     own = [each for each in dir(module) if not each.startswith("_")]
     here = max((likeness(name, each) for each in nearest(name, own)), default=0.0)
     best, place = here + _NEARER, None
@@ -125,7 +129,7 @@ def _nearest_in_all(module: ModuleType, name: str) -> str | None:
 
 
 def _place(name: str, namespaces: Iterable[str] = _NAMESPACES) -> str | None:
-    """The full name of a public function `name`, in the first of `namespaces` that has it."""
+    """Return the full name of the public function `name` in the first namespace that has it."""
     for namespace in namespaces:
         module = importlib.import_module(namespace)
         if not name.startswith("_") and callable(getattr(module, name, None)):
@@ -135,7 +139,7 @@ def _place(name: str, namespaces: Iterable[str] = _NAMESPACES) -> str | None:
 
 def _name(error: NameError, name: str) -> str | None:
     frame, _ = _innermost(error)
-    if name in frame.f_code.co_varnames:  # it is assigned to on another way through the function
+    if name in frame.f_code.co_varnames:  # a local variable that is not assigned on this path
         return None
     if (near := _did_you_mean(name, [*frame.f_locals, *frame.f_globals])) is not None:
         return near
@@ -159,9 +163,9 @@ def _import(error: ImportError) -> str | None:
 
 
 def _of_jax(error: BaseException) -> str | None:
-    """The remedy where an array of OLYMPUS met JAX; None where JAX has no part in the error.
+    """Return the remedy if JAX was given an array of OLYMPUS; None if JAX has no part in the error.
 
-    JAX leaves its own frames out of the traceback of most errors, but names itself in the text.
+    JAX removes its own frames from the traceback of most errors, but names itself in the text.
     """
     frame, _ = _innermost(error)
     module = str(frame.f_globals.get("__name__", ""))
@@ -174,12 +178,12 @@ def _of_jax(error: BaseException) -> str | None:
 
 
 def _of_traced(error: TypeError) -> str | None:
-    """The remedy where NumPy refused a traced array as an integer, such as in np.zeros(n)."""
+    """Return the remedy if NumPy got a traced array for an integer, as in np.zeros(n)."""
     return size_remedy() if "integer" in str(error) and "<traced array" in str(error) else None
 
 
 def _called(error: TypeError) -> str | None:
-    """The remedy where an attribute of an array is called that is no method: `x.size(0)`."""
+    """Return the remedy for a call of an array attribute that is not a method: `x.size(0)`."""
     if not str(error).endswith("object is not callable"):
         return None
     call, frame = _expression(error)
@@ -220,7 +224,7 @@ def _key(error: KeyError) -> str | None:
 
 
 def _did_you_mean(name: str, valid: Iterable[str]) -> str | None:
-    """The nearest public names, or None where no name is near."""
+    """Return a hint with the nearest public names; None if no name is near."""
     public = [each for each in valid if not each.startswith("_")]
     return did_you_mean(name, public) if nearest(name, public) else None
 
@@ -229,13 +233,13 @@ def _did_you_mean(name: str, valid: Iterable[str]) -> str | None:
 
 
 def _innermost(error: BaseException) -> tuple[FrameType, int]:
-    """The frame that raised, or that asked a module's `__getattr__`, and its line."""
+    """Return the innermost frame of the traceback of an exception, and its line."""
     *_, found = traceback.walk_tb(error.__traceback__)
     return found
 
 
 def _assertion(error: AssertionError) -> str | None:
-    """The source of the assertion that failed."""
+    """Return the source of the failed assertion; None if it cannot be found."""
     try:
         frame, line = _innermost(error)
         text = "".join(linecache.getlines(frame.f_code.co_filename))
@@ -248,7 +252,10 @@ def _assertion(error: AssertionError) -> str | None:
 
 
 def _expression(error: BaseException) -> tuple[ast.expr, FrameType]:
-    """The expression that raised, as far as its place is known, and the frame that it is in."""
+    """Return the expression that raised the exception, and its frame.
+
+    Raises an exception if the position or the source of the expression is unknown.
+    """
     last = error.__traceback__
     assert last is not None
     while last.tb_next is not None:
@@ -257,7 +264,7 @@ def _expression(error: BaseException) -> tuple[ast.expr, FrameType]:
     first, end, begin, stop = list(code.co_positions())[last.tb_lasti // 2]
     assert None not in (first, end, begin, stop)
     lines = linecache.getlines(code.co_filename)[first - 1 : end]  # type: ignore[operator]
-    source = [line.encode() for line in lines]  # columns count bytes
+    source = [line.encode() for line in lines]  # columns are in bytes
     source[-1] = source[-1][:stop]
     source[0] = source[0][begin:]
     text = b"".join(source).decode()
@@ -265,7 +272,7 @@ def _expression(error: BaseException) -> tuple[ast.expr, FrameType]:
 
 
 def _value(node: ast.expr, frame: FrameType) -> Any:
-    """What a dotted name with constant subscripts stands for in a frame."""
+    """Return the value of a dotted name with constant subscripts in a frame."""
     match node:
         case ast.Name(name):
             for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
@@ -282,7 +289,7 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
 
 
 def _with_arrays(text: str) -> str:
-    """`text` with the name `Array` for the classes of arrays, quoted or as in `<class 'NAME'>`."""
+    """Return `text` with the quoted names of array classes replaced by `Array`."""
     kinds = _subclasses(olympus.Array)
     names = "|".join(sorted({re.escape(each.__name__) for each in kinds}))
     return re.sub(rf"""(['"])(?:olympus[\w.]*\.)?(?:{names})\1""", r"\1Array\1", text)

@@ -1,9 +1,9 @@
-"""Whose fault an exception is, and at which line of the user's own.
+"""The origin of an exception: the user's code or OLYMPUS, and the line of the user's code.
 
-The frame that decides is the innermost one which is not of a library that only passes things along
-(Python's own, NumPy, jaxlib).  If it is the user's, or a library's that the user's program calls,
-so is the mistake.  If it is ours, an exception of a class that we do not raise on purpose is a
-defect of ours.
+The deciding frame is the innermost one outside of libraries that only pass errors along: Python's
+own, NumPy, jaxlib.  If that frame is in the user's program, or in a library that it calls, the
+mistake is the user's.  If it is in OLYMPUS, an exception of a class that OLYMPUS does not raise on
+purpose is a defect.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _STDLIB = (_PATHS["stdlib"], _PATHS["platstdlib"], "<")
 _INSTALLED = (_PATHS["purelib"], _PATHS["platlib"])
 _DEPENDENCIES = ("click", "jaxlib", "ml_dtypes", "numpy", "rich", "tomli")
 
-#: What our own code raises only by mistake; other built-in classes are how it refuses arguments.
+#: The classes that our own code raises only by mistake; it uses others to reject arguments.
 _DEFECTS = (AssertionError, AttributeError, ImportError, KeyError, NameError)
 
 
 def is_users(file: str) -> bool:
-    """Whether a source file is the user's own: not ours, not Python's, not an installed package's.
+    """Return True if a source file is the user's own, not of OLYMPUS, Python or a package.
 
     >>> is_users("/home/me/model.py")
     True
@@ -61,10 +61,10 @@ def is_users(file: str) -> bool:
 
 
 def place_of(error: BaseException, own_alone: bool = False) -> str | None:
-    """The "file:line" of the user's frame nearest to where `error` was raised; None for none.
+    """Return the "file:line" of the innermost user frame of `error`; None if there is none.
 
-    An installed package's frame counts only where there is none outside of site-packages, and with
-    `own_alone` it does not count.
+    A frame in an installed package is used only if there is none outside of site-packages, and
+    never with `own_alone`.
     """
     frames = [
         (frame.f_code.co_filename, line)
@@ -78,7 +78,7 @@ def place_of(error: BaseException, own_alone: bool = False) -> str | None:
 
 
 def users_traceback(error: BaseException) -> TracebackType | None:
-    """The traceback of an exception without the frames of our own code; None where none is left."""
+    """Return the traceback of an exception without our frames; None if no frame is left."""
     kept, entry = list[TracebackType](), error.__traceback__
     while entry is not None:
         if not entry.tb_frame.f_code.co_filename.startswith(_OURS):
@@ -91,17 +91,17 @@ def users_traceback(error: BaseException) -> TracebackType | None:
 
 
 def defined_at(function: Callable[..., Any]) -> str | None:
-    """The "file:line" where a function begins, inside of its wrappers; None for built-ins."""
+    """Return the "file:line" of a function's beginning, without wrappers; None for built-ins."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return code and f"{code.co_filename}:{code.co_firstlineno}"
 
 
 @contextmanager
 def blaming(what: str, begins: str | None = None, during: str = "it was traced") -> Iterator[None]:
-    """Run the user's function: what it prints goes to stderr, what it raises is a TraceError.
+    """A context for the user's function: prints go to stderr, exceptions become TraceErrors.
 
-    `what` names the function, and `begins` is its place, for what shows after it has ended;
-    `during` completes "while ..." in the message.  A defect of ours passes through as it is.
+    `what` names the function.  `begins` is its place, for errors that appear after it has returned.
+    `during` completes "while ..." in the message.  A defect of OLYMPUS is raised as it is.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -109,10 +109,10 @@ def blaming(what: str, begins: str | None = None, during: str = "it was traced")
     except TraceError as error:
         error.location = error.location or place_of(error) or begins
         raise
-    except UsageError as error:  # of the function's own calls, or of what it returns
+    except UsageError as error:  # from the function's own calls, or on its result
         location = place_of(error) or begins
         raise TraceError(str(error), hint=error.hint, location=location) from error
-    except BaseException as error:  # what the function ends is itself, not the command
+    except BaseException as error:  # an exit in the function does not end the command
         if is_ours_on_purpose(error) or is_interrupt(error) or is_defect(error, begins):
             raise
         message = f"{what} raised {type(error).__name__} while {during}: {described(error)}"
@@ -121,31 +121,31 @@ def blaming(what: str, begins: str | None = None, during: str = "it was traced")
 
 
 def is_ours_on_purpose(error: BaseException) -> bool:
-    """Whether an exception is of a class by which OLYMPUS tells the user something.
+    """Return True if an exception has a class that OLYMPUS raises to inform the user.
 
-    The base of these classes is not: only a program raises that.
+    Their base class is not one of them: only a program raises it.
     """
     told = isinstance(error, OlympusError) and error.exit_code != OlympusError.exit_code
     return told or isinstance(error, InternalError)
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether the user or the system has asked for an end, and not the program itself."""
+    """Return True if an exception is from Ctrl-C or SIGTERM, not from the program itself."""
     if isinstance(error, Terminated):
         return True
     return isinstance(error, KeyboardInterrupt) and interrupts.asked()
 
 
 def is_defect(error: BaseException, begins: str | None = None) -> bool:
-    """Whether an exception that no user's code raised is of a class that ours never should."""
+    """Return True if our own code raised an exception of a class that it raises only by mistake."""
     return isinstance(error, (OlympusError, *_DEFECTS)) and _is_ours(error, begins)
 
 
 def as_told(error: BaseException) -> OlympusError:
-    """Any exception as the error that the user is told of: one of ours, as it is.
+    """Return the error to report for any exception; an OlympusError of ours is returned as it is.
 
-    An exception of the user's own code, in whatever command that ran, is a TraceError; any other is
-    an InternalError.
+    An exception of the user's own code becomes a TraceError, in any command; any other exception
+    becomes an InternalError.
     """
     if isinstance(error, OlympusError) and (is_ours_on_purpose(error) or _is_ours(error)):
         return error
@@ -156,15 +156,15 @@ def as_told(error: BaseException) -> OlympusError:
     else:
         what = f"the program raised {message}"
         told = TraceError(what, hint=advice(error), location=place_of(error))
-    told.__cause__ = error  # which has the frames
+    told.__cause__ = error  # it has the frames
     return told
 
 
 def _is_ours(error: BaseException, begins: str | None = None) -> bool:
-    """Whether the frame that decides is of our code; `begins` is where the user's function does."""
+    """Return True if the deciding frame is in our code; `begins` is the user's function's place."""
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, AttributeError) and _last_function(error) == "__getattr__":
-        files.pop()  # it only says that the frame before asks for what is not there
+        files.pop()  # the frame before it uses a name that does not exist
     entry = begins and begins.rpartition(":")[0]
     dependencies = _dependencies()
     for file in reversed(files):
@@ -179,12 +179,12 @@ def _is_ours(error: BaseException, begins: str | None = None) -> bool:
 
 
 def _last_function(error: BaseException) -> str:
-    """The name of the function that raised an exception."""
+    """Return the name of the function that raised an exception."""
     names = [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
     return names[-1] if names else ""
 
 
 def _dependencies() -> tuple[str, ...]:
-    """The folders of the packages that our own code calls."""
+    """Return the folders of the packages that our own code calls."""
     files = (getattr(sys.modules.get(name), "__file__", None) for name in _DEPENDENCIES)
     return tuple(f"{Path(file).parent}/" for file in files if file)

@@ -1,4 +1,4 @@
-"""An error on its way from one process to another, as plain data."""
+"""Errors as plain data, for transfer from one process to another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLASSES = {
 
 @dataclass(frozen=True)
 class Failure:
-    """An error on its way to another process; `kind` is the name of a class of olympus.errors."""
+    """An error as plain data; `kind` is the name of a class of olympus.errors."""
 
     kind: str
     message: str
@@ -32,17 +32,17 @@ class Failure:
 
     @staticmethod
     def of(error: BaseException) -> Failure:
-        """The failure that `error` is; what is not raised on purpose is a defect of ours."""
+        """Return the failure for `error`, converted to the error that is reported to the user."""
         trace = "".join(traceback.format_exception(error))
         told = shortage(error) or as_told(error)
         location = told.location if isinstance(told, errors.TraceError) else None
         message = str(told)
         if isinstance(told, errors.InternalError) and (place := place_of(error, own_alone=True)):
-            message += f"\n{quoted(place)}"  # where the user called what is wrong
+            message += f"\n{quoted(place)}"  # the user's call of the defective code
         return Failure(_kind(told), message, told.hint, location, trace)
 
     def error(self) -> errors.OlympusError:
-        """The exception, to be raised here; the other process's traceback is its note."""
+        """Return the exception to raise here; the other process's traceback is its note."""
         kind = _CLASSES.get(self.kind, errors.InternalError)
         error = kind(self.message, hint=self.hint)
         if isinstance(error, errors.TraceError):
@@ -53,7 +53,7 @@ class Failure:
 
 
 def _kind(error: errors.OlympusError) -> str:
-    """The name of the class of olympus.errors that an error is of, or that its class is based on.
+    """Return the name of the class of an error, or of its first base class in olympus.errors.
 
     >>> class Outdated(errors.ArtifactError): ...
     >>> _kind(Outdated("old"))
@@ -63,7 +63,10 @@ def _kind(error: errors.OlympusError) -> str:
 
 
 def shortage(error: BaseException) -> errors.OlympusError | None:
-    """The error to report where memory, files or processes ran out; None for any other."""
+    """Return the error to report if memory, files or processes ran out; None for any other.
+
+    Exceeding Python's recursion limit also counts.
+    """
     if (told := words(error)) is not None:
         return errors.CompileError(told, hint=HINT)
     if isinstance(error, RecursionError):

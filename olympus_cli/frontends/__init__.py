@@ -1,1 +1,1 @@
-"""From an entry to a program that can be traced."""
+"""The steps from an entry to a program that can be traced."""

@@ -1,7 +1,7 @@
-"""Matching a target's arguments with the signature of its function.
+"""Bind a target's arguments to the signature of its function.
 
-Arrays fill the parameters that no static names, in order, as a call would.  Whatever can be passed
-by position is, so that a program's inputs are in the order of its function's parameters.
+Arrays fill the parameters that are not static, in order, as in a call. Arguments are passed by
+position if possible, so that a program's inputs are in the order of its function's parameters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True)
 class Static:
-    """A static argument's value, in the place of an array's shape."""
+    """The value of a static argument, used in place of an array's shape."""
 
     value: object
 
@@ -35,7 +35,7 @@ Given: TypeAlias = "Static | ArgSpec"
 
 @dataclass(frozen=True)
 class Binding:
-    """What the function is called with: by position (`names` say which parameters) and by name."""
+    """The arguments of the function, by position (with the parameters' `names`) and by name."""
 
     args: tuple[Given, ...]
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class Binding:
 
 
 def bind(function: str, signature: Signature, spec: TargetSpec) -> Binding:
-    """The call of `function` (its name, for messages) that `spec` asks for.
+    """Return the call of `function` (its name, for messages) that `spec` describes.
 
     Raises:
         UsageError: an argument is missing, extra, given twice or both as shape and static, or
@@ -82,7 +82,7 @@ def _named(
 
 
 def _keys(name: str, spec: TargetSpec) -> tuple[str, ...]:
-    """The key path of an argument in its target: a shape, a static, or a key of the matrix."""
+    """Return the key path of an argument in its target: a shape, a static, or a matrix key."""
     if name not in spec.static:
         return "args", name
     return ("matrix" if name in spec.matrix else "static"), name
@@ -94,7 +94,7 @@ def _fill(
     spec: TargetSpec,
     given: dict[str, Given],
 ) -> tuple[ArgSpec, ...]:
-    """Put the arrays given by position into `given`; those for `*args` are left, and returned."""
+    """Put the arrays given by position into `given`; return the rest, which are for `*args`."""
     free = [n for n, p in parameters.items() if p.kind in _BY_POSITION and n not in spec.static]
     for name, value in zip(free, spec.args, strict=False):
         if name in given:
@@ -141,7 +141,7 @@ def _check_varied(
     given: Mapping[str, Given],
     spec: TargetSpec,
 ) -> None:
-    """Raise UsageError if an argument keeps its default, and only settings have its matrix key."""
+    """Raise UsageError if an argument keeps its default although the matrix varies it."""
     for name in spec.setting_keys:
         if name in parameters and name not in given and parameters[name].kind not in _VARIADIC:
             default, value = parameters[name].default, f'"{{{name}}}"'
@@ -171,7 +171,7 @@ def _binding(
     names: list[str] = []
     for name, parameter in parameters.items():
         if parameter.kind not in _BY_POSITION or name not in left:
-            break  # after a default that is kept, the rest go by name
+            break  # after an omitted default, the rest go by name
         names.append(name)
     args = [left.pop(name) for name in names]
     variadic = next((n for n, p in parameters.items() if p.kind is Parameter.VAR_POSITIONAL), "")

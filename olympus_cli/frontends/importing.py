@@ -1,9 +1,9 @@
-"""Importing the Python object that an entry names.
+"""The import of the Python object that an entry names.
 
     package.module:function     path/file.py:function     module:Class.method
 
-The project's folder is importable, as with `python -m`.  What the module prints while it is
-imported goes to stderr.
+The project's folder is importable, as with `python -m`. The printed output of the import goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from olympus_cli.text.places import quoted, resolved, shown
 
 __all__ = ["load_entry", "load_value", "visiting"]
 
-# What is there before any project's folder comes into the path; `python -m` puts one there.
+# The path before any project's folder is added; `python -m` adds one.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
 _TAKEN = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
 
 _FORM = "an entry is package.module:function or path/file.py:function"
 
 
-# What no project's module takes the place of, in whichever folder it is.
+# Modules that no project's module replaces, in any folder.
 _OURS = frozenset(sys.stdlib_module_names) | {
     *("olympus", "olympus_core", "olympus_cli", "jaxlib", "numpy", "ml_dtypes", "scipy"),
     *("click", "rich", "pygments", "markdown_it", "mdurl", "tomli", "cryptography", "safetensors"),
@@ -53,13 +53,13 @@ _WRITES_NO_BYTECODE = sys.dont_write_bytecode  # as Python was started
 
 
 class _Caching(importlib.machinery.SourceFileLoader):
-    """Loads a module of ours, and writes its bytecode although that of a program is not written.
+    """The loader of our modules, which writes their bytecode; a program's is not written.
 
-    Every process would compile the modules of a checkout anew: Python writes it when it imports.
+    Otherwise every process would compile the modules of a checkout again.
     """
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """As the import system asks it."""
+        """Return the code of a module, as the import system requests it."""
         before, sys.dont_write_bytecode = sys.dont_write_bytecode, _WRITES_NO_BYTECODE
         try:
             return super().get_code(fullname)
@@ -68,13 +68,13 @@ class _Caching(importlib.machinery.SourceFileLoader):
 
 
 class _Kept:
-    """Finds the standard library and our own packages where they were before any project came."""
+    """The finder of the standard library and our packages at their places before any project's."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, _target: object = None
     ) -> ModuleSpec | None:
-        """As the import system asks it: for the rest, None."""
+        """Return the spec of such a module, as the import system requests it; None for others."""
         if path is None:
             return _spec(name) if name in _OURS else None
         if name.partition(".")[0] not in _PACKAGES:
@@ -88,14 +88,14 @@ class _Kept:
 def load_entry(
     entry: str, root: Path, python_path: Sequence[Path] = (), checkout: Checkout | None = None
 ) -> Callable[..., Any]:
-    """The callable that `entry` names; files and modules are looked for in `root` first.
+    """Return the callable that `entry` names; files and modules are searched in `root` first.
 
-    Modules are then looked for in the folders of `python_path`.  `root` may be in a `checkout`:
+    Modules are then searched in the folders of `python_path`.  `root` may be in a `checkout`:
     this process then imports the project's modules from it, here and later.
 
     Raises:
         EntryError: no such file, module or attribute (the hint has the nearest), a module that
-            fails to be imported (its own file and line), something that cannot be called.
+            fails to be imported (its own file and line), an object that cannot be called.
     """
     owner, found = _found(entry, root, python_path, "function", checkout)
     _check_function(entry, owner, found)
@@ -105,7 +105,7 @@ def load_entry(
 def load_value(
     entry: str, root: Path, python_path: Sequence[Path] = (), checkout: Checkout | None = None
 ) -> Any:
-    """The object that `entry` names, a function or not; it is found as `load_entry` does.
+    """Return the object that `entry` names, also if it is not a function; see `load_entry`.
 
     Raises:
         EntryError: no such file, module or attribute, or a module that fails to be imported.
@@ -116,17 +116,17 @@ def load_value(
 def _found(
     entry: str, root: Path, python_path: Sequence[Path], noun: str, checkout: Checkout | None
 ) -> tuple[Any, Any]:
-    """The object that an entry names, after its owner: a module, a class or another object.
+    """Return the owner of an entry's object, and the object.
 
-    `noun` is "function" or "name", for messages.
+    The owner is a module, a class or another object. `noun` is "function" or "name", for messages.
     """
     place, _, attributes = entry.rpartition(":")
     if not place or not all(part.isidentifier() for part in attributes.split(".")):
         raise EntryError(f"{entry!r} is not an entry", hint=_FORM)
     is_file = place.endswith(".py") or "/" in place
     load = _from_file if is_file else _from_name
-    # Python takes a module's bytecode for current if the source has its size and second: a change
-    # within that second would build the old program.  What is not written is not taken.
+    # Python uses a module's bytecode if the source has the same size and time in seconds. A change
+    # within that second would build the old program. Without bytecode this cannot occur.
     sys.dont_write_bytecode = True
     if checkout is not None:
         relocate(checkout)
@@ -140,7 +140,7 @@ def _found(
 
 
 def _check_function(entry: str, owner: Any, found: Any) -> None:
-    """Refuse what cannot be called with arrays, or gives no arrays when it is called."""
+    """Raise EntryError for an object that cannot be called with arrays, or returns none."""
     if not callable(found):
         kind = type(found).__name__
         raise EntryError(f"{entry} is a value of type {kind}, not a function", hint=_FORM)
@@ -172,7 +172,7 @@ def _check_function(entry: str, owner: Any, found: Any) -> None:
 def _takes_self(function: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a built-in that does not say
+    except (TypeError, ValueError):  # a built-in without a signature
         return False
     return next(iter(parameters), "") == "self"
 
@@ -193,12 +193,12 @@ def _attribute(owner: Any, name: str, module: ModuleType, noun: str) -> Any:
 
 
 def _public(owner: Any) -> list[str]:
-    """The public names in a module, a class or an object."""
+    """Return the public names in a module, a class or an object."""
     return [name for name in dir(owner) if not name.startswith("_")]
 
 
 def _functions(owner: Any) -> list[str]:
-    """The public names of what can be called in a module, a class or an object."""
+    """Return the public names of the callables in a module, a class or an object."""
     found = []
     for name in _public(owner):
         with suppress(Exception):  # of a property
@@ -235,7 +235,7 @@ def _from_file(
         path = checkout.moved(path) or path
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise EntryError(f"{shown(path)} cannot be imported: it is not a regular file")
-    if not os.path.isfile(path):  # which has no objection to a name that is too long
+    if not os.path.isfile(path):  # also False for a name that is too long
         near = (
             [str(p.relative_to(root)) for p in root.glob("*.py") if p.is_file()]
             if root.is_dir()
@@ -260,9 +260,10 @@ def _private_name(path: Path) -> str:
 
 
 def _is_taken(name: str, folder: Path) -> bool:
-    """Whether another module, not of a project, has the name; `import` must go on finding it.
+    """Return True if another module, not of a project, has the name; `import` must still find it.
 
-    Otherwise a file has its own name, so that a sibling's `import model` finds the same module.
+    Otherwise a file is imported with its own name, so that `import model` in a sibling finds the
+    same module.
     """
     if name in _TAKEN:
         return True
@@ -286,10 +287,10 @@ def _execute(name: str, path: Path) -> ModuleType:
 
 
 def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -> None:
-    """Let modules in `folder` be imported, before all others or after those of no project.
+    """Make modules in `folder` importable, before all others or after modules of no project.
 
-    Those in `python_path` come next.  What follows is as in a new process: another project's module
-    is not taken for one of these.
+    Those in `python_path` come next. The rest is as in a new process: a module of another project
+    is not used in place of one of these.
     """
     folders = [folder, *python_path]
     for each in reversed(folders):
@@ -305,7 +306,7 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
 
 
 def _forget_others(folder: Path) -> None:
-    """Drop the modules that another project gave, if `folder` has its own of their names."""
+    """Remove modules of another project if `folder` has its own with the same names."""
     for top in {name.partition(".")[0] for name in sys.modules} - _TAKEN:
         own = importlib.machinery.PathFinder.find_spec(top, [str(folder)])
         loaded = getattr(sys.modules.get(top), "__spec__", None)
@@ -316,7 +317,7 @@ def _forget_others(folder: Path) -> None:
 
 
 def _origin(spec: ModuleSpec | None) -> object:
-    """Where a module is from; for a package without a file, the first of its folders."""
+    """Return the file of a module; for a package without a file, the first of its folders."""
     if spec is None:
         return None
     return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
@@ -324,7 +325,7 @@ def _origin(spec: ModuleSpec | None) -> object:
 
 @contextmanager
 def visiting() -> Iterator[None]:
-    """Import from another place meanwhile: at the end the program finds its own modules again."""
+    """A context for imports from another place; at its end the program finds its modules again."""
     path, modules = list(sys.path), dict(sys.modules)
     try:
         yield
@@ -339,11 +340,11 @@ def visiting() -> Iterator[None]:
 
 
 def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleType:
-    """The module that `load` gives; whatever the user's code raises becomes an EntryError."""
+    """Return the module that `load` returns; errors of the user's code become EntryErrors."""
     try:
         with redirect_stdout(sys.stderr):
             return load()
-    except (TraceError, UsageError) as error:  # of what the module does at its outermost level
+    except (TraceError, UsageError) as error:  # raised by the module's top-level code
         place = error.location if isinstance(error, TraceError) and error.location else None
         place = place or place_of(error)
         message = f"{name} fails while it is imported: {error}{_quoted(place, str(error))}"
@@ -356,14 +357,14 @@ def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleTyp
             hint = _elsewhere(name, root) or _modules(name, root)
             raise EntryError(f"there is no module {name!r}", hint=hint) from error
         raise _failed(name, error, _elsewhere(error.name or "", root)) from error
-    except BaseException as error:  # what the module ends is itself, not the command
+    except BaseException as error:  # a module that exits must not exit the command
         if is_ours_on_purpose(error) or is_interrupt(error) or is_defect(error):
             raise
         raise _failed(name, error) from error
 
 
 def _is_itself(name: str, error: ModuleNotFoundError) -> bool:
-    """Whether the entry's module is what is missing, not one that it imports."""
+    """Return True if the missing module is the entry's, not one that it imports."""
     missing = error.name or ""
     inside = any(
         frame.f_globals.get("__name__", "").partition(".")[0] == name.partition(".")[0]
@@ -378,7 +379,7 @@ def _modules(name: str, root: Path) -> str | None:
 
 
 def _elsewhere(name: str, root: Path) -> str | None:
-    """The hint for a module that is in a subfolder of the project, such as `src`."""
+    """Return the hint for a module that is in a subfolder of the project, such as `src`."""
     top = name.partition(".")[0]
     for folder in sorted(path for path in root.glob("[!.]*") if path.is_dir()):
         spec = importlib.machinery.PathFinder.find_spec(top, [str(folder)]) if top else None
@@ -398,5 +399,5 @@ def _failed(name: str, error: BaseException, hint: str | None = None) -> EntryEr
 
 
 def _quoted(place: str | None, message: str = "") -> str:
-    """A "file:line" and its source as the end of a message that does not have it yet."""
+    """Return a "file:line" and its source to append to a message that does not have it yet."""
     return f"\n{quoted(place)}" if place and place not in message else ""

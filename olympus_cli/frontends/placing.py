@@ -1,4 +1,4 @@
-"""Where the arrays of a target lie: its mesh and shardings, as the compiler takes them."""
+"""The placement of a target's arrays: its mesh and shardings, in the compiler's form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:
 
 
 def placed(structs: Any, said: ShardingSpec | None, spec: TargetSpec) -> Any:
-    """The types of an argument's arrays, with a sharding that is said of each of them.
+    """Return the types of an argument's arrays, each with the declared sharding.
 
     Raises:
         UsageError: it cannot cut one of them into equal parts.
@@ -42,25 +42,25 @@ def placed(structs: Any, said: ShardingSpec | None, spec: TargetSpec) -> Any:
 
 
 def results_placed(traced: olympus.stages.Traced, spec: TargetSpec) -> olympus.stages.Traced:
-    """The program with the shardings that `out-sharding` of its target says of its results.
+    """Return the program with the shardings of its results from `out-sharding` of its target.
 
     Raises:
         UsageError: a key or a sharding does not fit the result.
     """
-    if not spec.mesh or spec.out_sharding in (None, {}):  # a table that says nothing
+    if not spec.mesh or spec.out_sharding in (None, {}):  # an empty table
         return traced
     told = _told(spec.out_sharding, traced.out_info, _Place(("out-sharding",), ()), spec)
     return traced.with_out_shardings(tree.unflatten(tree.structure(traced.out_info), told))
 
 
 class _Place(NamedTuple):
-    """Where a part of a result is: its keys in olympus.toml, and its path in the result."""
+    """The place of a part of a result: its keys in olympus.toml, and its path in the result."""
 
     keys: tuple[str, ...]
     path: tuple[Any, ...]
 
     def told(self, path: tuple[Any, ...] = ()) -> str:
-        """What the part is called, or what is at a path in it."""
+        """Return the name of the part, or of the value at a path in it, for messages."""
         parts = keystr((*self.path, *path))
         return f"result{parts}" if parts else "the result"
 
@@ -68,7 +68,7 @@ class _Place(NamedTuple):
 def _told(
     said: OutSharding, result: Any, place: _Place, spec: TargetSpec
 ) -> list[NamedSharding | None]:
-    """The shardings of the arrays of a result, or of a part of it, in the order of its tree."""
+    """Return the shardings of the arrays of a result, or of a part of it, in tree order."""
     with at_key(spec, *place.keys):
         return _shardings(said, result, place, spec)
 
@@ -102,9 +102,9 @@ def _shardings(
 
 
 def _parts(result: Any) -> dict[Any, tuple[tuple[Any, ...], Any]]:
-    """The parts of a tuple, list or dict in the order of its tree, each with its path, by its key.
+    """Return the parts of a tuple, list or dict by key, in tree order, each with its path.
 
-    Positions are texts, as the keys of a table in olympus.toml are.
+    Positions are strings, like the keys of a table in olympus.toml.
     """
     found = tree.leaves_with_path(result, is_leaf=lambda part: part is not result)
     if isinstance(result, dict):

@@ -1,4 +1,4 @@
-"""Targets whose entry is a Python function: loading one, and tracing the call that it asks for."""
+"""Targets with a Python function as entry: load one, and trace the call that it describes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from olympus_cli.text.nearest import did_you_mean
 
 __all__ = ["Traceable", "load_target", "shapes_of", "values_of"]
 
-# Whatever runs a user's function here has imported this module: an error in it is at a line of the
-# user's, and never at one of ours.
+# Every module that runs a user's function here imports this one. Errors in the function are thereby
+# at a line of the user's code, never of ours.
 mark_caller(Path(__file__).parents[1])
 
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any
 
-_MOST_BYTES = 2**63 - 1  # the compiler ends the process beyond
+_MOST_BYTES = 2**63 - 1  # the compiler aborts beyond
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _ANYTHING = inspect.Signature(
@@ -53,7 +53,7 @@ _ANYTHING = inspect.Signature(
 
 @dataclass(frozen=True)
 class Traceable:
-    """A function, and the call of it that its target asks for."""
+    """A function, and the call of it that its target describes."""
 
     spec: TargetSpec
     function: Callable[..., Any]
@@ -62,15 +62,15 @@ class Traceable:
 
     @property
     def name(self) -> str:
-        """What the user calls the function."""
+        """The name of the function for the user."""
         return _name(self.function)
 
     def example_args(self) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
-        """The arrays' shapes, by position and by name, as a compiled program takes them.
+        """Return the arrays' shapes, by position and by name, as a compiled program takes them.
 
         Raises:
             TraceError: a `{ from = ... }` function failed.
-            UsageError: the arguments of a `{ from = ... }` function are not given, or not its own.
+            UsageError: the arguments of a `{ from = ... }` function are missing or unknown.
         """
         args, kwargs = self._given
         return (
@@ -79,10 +79,10 @@ class Traceable:
         )
 
     def trace(self) -> olympus.stages.Traced:
-        """The program traced, its statics fixed and its donations marked.
+        """Return the traced program, with its statics fixed and its donations marked.
 
         Raises:
-            TraceError: the function raised, or does what cannot be traced; with its own line.
+            TraceError: the function raised, or cannot be traced; with its own line.
             UsageError: the target's mesh or `out-sharding` does not fit the program.
         """
         args, kwargs = self._given
@@ -106,7 +106,7 @@ class Traceable:
     def check_imports(self) -> None:
         """Check that the program of a revision has imported no module of the working tree.
 
-        It is called after `trace` too: a function may import a module when it is called.
+        It is also called after `trace`, because a function may import a module when it is called.
 
         Raises:
             UsageError: a module of the project is not from the checkout of the revision.
@@ -117,7 +117,7 @@ class Traceable:
 
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:
-        """The call with every shape made a tree, statics still marked."""
+        """The call with a tree for every shape; statics are still marked."""
         return (
             [
                 self._argument(name, value)
@@ -145,7 +145,7 @@ class Traceable:
 
 
 def load_target(spec: TargetSpec) -> Traceable:
-    """The program of a target: its entry imported, its arguments matched with the signature.
+    """Return the program of a target: import its entry, and bind its arguments to the signature.
 
     Raises:
         EntryError: the entry cannot be found or imported.
@@ -167,7 +167,7 @@ def load_target(spec: TargetSpec) -> Traceable:
 
 
 def _check_statics(function: Callable[..., Any], binding: Binding, spec: TargetSpec) -> None:
-    """Refuse shapes for what the user's own `jit` of the function has made static."""
+    """Raise UsageError for a shape of an argument that the user's own `jit` made static."""
     if not isinstance(function, olympus.stages.StagedFunction):
         return
     static = function.options.static_argnames
@@ -182,7 +182,7 @@ def _check_statics(function: Callable[..., Any], binding: Binding, spec: TargetS
 
 
 def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
-    """`spec` as the core has it; never a narrower dtype than was asked for."""
+    """Return `spec` as a struct of the core; raise UsageError if its dtype would be narrowed."""
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
     counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
     if counted * struct.dtype.itemsize > _MOST_BYTES:
@@ -205,16 +205,18 @@ def _name(function: Callable[..., Any]) -> str:
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     try:
         return inspect.signature(function)
-    except ValueError:  # a built-in that does not say
+    except ValueError:  # a built-in without a signature
         return _ANYTHING
 
 
 def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
-    """What a function returns, by abstract evaluation with its `with` and the target's statics.
+    """Return the shapes of a function's result, by abstract evaluation.
+
+    The function gets its `with` values and the target's statics.
 
     Raises:
-        UsageError: it has no argument of a name in `with`, needs one that nothing gives, or would
-            take the default of one that the matrix varies.
+        UsageError: it has no argument of a name in `with`, lacks a value for a required one, or
+            would take the default of one that the matrix varies.
     """
     call = _call_of(source, spec)
     with blaming(_name(call.func), defined_at(call.func)):
@@ -222,7 +224,7 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
 
 
 def values_of(source: FromEntry, spec: TargetSpec) -> Tree:
-    """The value that a function returns, as `shapes_of` calls it; raises as that does.
+    """Return the result of a function, called as by `shapes_of`; raises the same errors.
 
     Example: `values_of(FromEntry("model:init"), load_target(spec).spec)`.
     """

@@ -1,8 +1,8 @@
 """Imports of a revision's program: the project's modules come from the checkout of the revision.
 
 `sys.path`, the finders of editable installs and symbolic links name folders of the working tree.
-Each is mapped to the same folder of the checkout, and a module that nevertheless comes from the
-working tree, or from an installed copy of the project, is an error.
+Each is mapped to the same folder of the checkout. A module that still comes from the working tree,
+or from an installed copy of the project, is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of an envi
 
 
 class _Redirection:
-    """Finds a module where the other finders do, and then takes its file from the checkout."""
+    """A finder that uses the other finders, and then takes the file from the checkout."""
 
     def __init__(self, checkout: Checkout) -> None:
         self.checkout = checkout
@@ -44,7 +44,7 @@ class _Redirection:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
-        """The spec of a module in the checkout, as the import system requests it.
+        """Return the spec of a module in the checkout, as the import system requests it.
 
         Raises:
             ModuleNotFoundError: the project has the module, and the revision does not.
@@ -83,7 +83,7 @@ class _Redirection:
         return namespace
 
     def places(self, places: Sequence[str]) -> list[str]:
-        """The places, those of the project in the checkout; without those it does not have."""
+        """Return the places; the project's are in the checkout, or left out if missing there."""
         found = (self._place(each) for each in places)
         return [each for each in found if each is not None]
 
@@ -98,9 +98,9 @@ class _Redirection:
 
 
 def relocate(checkout: Checkout) -> None:
-    """Let this process import the project's modules from a checkout, from now on.
+    """Import the project's modules from a checkout in this process, from now on.
 
-    Modules of the working tree that were imported before are forgotten.
+    Modules of the working tree that were imported before are removed.
     """
     if checkout in (each.checkout for each in _installed()):
         return
@@ -113,7 +113,7 @@ def relocate(checkout: Checkout) -> None:
 
 
 def relocated(places: Sequence[str]) -> list[str]:
-    """Entries of `sys.path` as this process has them after `relocate`."""
+    """Return entries of `sys.path` as this process has them after `relocate`."""
     found = list(places)
     for each in _installed():
         found = each.places(found)
@@ -146,9 +146,9 @@ def check_imports(checkout: Checkout) -> None:
 def check_entry(checkout: Checkout, entry: str, root: Path) -> None:
     """Check that the module of an entry is from the checkout, if the revision has a file for it.
 
-    The other imported modules of its package are checked too.  An entry that is a file has no
-    package: all imported modules are checked but those of the environment.  `root` is the
-    project's folder in the checkout: a file for a module is in it, in a folder above, or in the
+    The other imported modules of its package are checked too. An entry that is a file has no
+    package: all imported modules are checked except those of the environment. `root` is the
+    project's folder in the checkout. A file for a module is in it, in a folder above, or in the
     `src` of one of these.
 
     Raises:
@@ -175,12 +175,12 @@ def check_entry(checkout: Checkout, entry: str, root: Path) -> None:
 
 
 def _is_in(tree: Path, place: str) -> bool:
-    """Whether a file is in a folder by its name, or as the goal of symbolic links."""
+    """Return True if a file is in a folder by its path, or after resolving symbolic links."""
     return any(Path(each).is_relative_to(tree) for each in (place, os.path.realpath(place)))
 
 
 def _folder_of(tree: Path, name: str, root: Path) -> Path | None:
-    """The folder of a checkout from which a module can be imported; None if it has no file."""
+    """Return the folder of a checkout that has a file for a module; None if there is none."""
     for above in (root, *root.parents):
         if not above.is_relative_to(tree):
             break
@@ -196,18 +196,18 @@ def _installed() -> list[_Redirection]:
 
 
 def _modules() -> Iterator[tuple[str, list[str]]]:
-    """The imported modules that are not ours, each with its file and the folders of a package."""
+    """Yield the imported modules except ours, each with its file and its package folders."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in _OURS:
             continue
         places: list[object] = []
-        with suppress(Exception):  # whatever a program puts there as a module
+        with suppress(Exception):  # a program may put any object there as a module
             places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         yield name, [each for each in places if isinstance(each, str) and os.path.isabs(each)]
 
 
 def _is_outside(checkout: Checkout, place: str) -> bool:
-    """Whether a place is one of the project's in the working tree."""
+    """Return True if a place belongs to the project in the working tree."""
     if checkout.moved(place) is None:
         return False
     return _is_of_project(checkout.top, os.path.realpath(place))
@@ -215,9 +215,9 @@ def _is_outside(checkout: Checkout, place: str) -> bool:
 
 @cache
 def _is_of_project(top: Path, place: str) -> bool:
-    """Whether a file or folder of the working tree is the project's, not of an environment in it.
+    """Return True if a path of the working tree belongs to the project, not to an environment.
 
-    What git ignores is not the project's: a revision never has it.
+    Files that git ignores do not belong to the project: a revision never has them.
     """
     path = Path(place)
     if _INSTALLED & {*path.relative_to(top).parts} or _is_of_library(path):
@@ -231,13 +231,13 @@ def _is_of_project(top: Path, place: str) -> bool:
 
 
 def _is_of_environment(place: str) -> bool:
-    """Whether a file is Python's own, or of a package that is installed in an environment."""
+    """Return True if a file belongs to Python or to a package installed in an environment."""
     paths = Path(place), Path(os.path.realpath(place))
     return any(_INSTALLED & {*each.parts} or _is_of_library(each) for each in paths)
 
 
 def _is_of_library(path: Path) -> bool:
-    """Whether a file or folder is of the standard library."""
+    """Return True if a file or folder belongs to the standard library."""
     paths = sysconfig.get_paths()
     library = [os.path.realpath(paths[key]) for key in ("stdlib", "platstdlib")]
     return any(path.is_relative_to(each) for each in library)
@@ -245,8 +245,8 @@ def _is_of_library(path: Path) -> bool:
 
 @cache
 def _copies(top: Path) -> frozenset[str]:
-    """The files of packages that were installed from a folder of the repository, as copies."""
-    from importlib import metadata  # and what reads e-mail: only revisions need it
+    """Return the files of packages that were installed as copies of a folder of the repository."""
+    from importlib import metadata  # slow, and only needed for revisions
 
     found: set[str] = set()
     for each in metadata.distributions():
@@ -256,7 +256,7 @@ def _copies(top: Path) -> frozenset[str]:
 
 
 def _is_copy_of(package: Distribution, top: Path) -> bool:
-    """Whether a package was installed from a folder of the repository (PEP 610)."""
+    """Return True if a package was installed from a folder of the repository (PEP 610)."""
     with suppress(OSError, ValueError, AttributeError, TypeError):
         origin = json.loads(package.read_text("direct_url.json") or "{}")
         if origin.get("dir_info", {}).get("editable"):

@@ -1,8 +1,8 @@
-"""Static arguments that are made when the program is imported.
+"""Static arguments that are computed when the program is imported.
 
-`{ from = "module:NAME" }` is the value of a module's attribute, or of a function without arguments.
-A table becomes the dataclass or named tuple that the parameter is annotated with, an array a tuple,
-and a string a member of an enum.
+`{ from = "module:NAME" }` is the value of a module's attribute, or the result of a function without
+arguments. A table becomes the dataclass or named tuple of the parameter's annotation, an array a
+tuple, and a string a member of an enum.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["static_text", "with_statics"]
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-fA-F]+[^<>]*>")
 _TOML = {str: "a string", bool: "a boolean", int: "a whole number", float: "a number"}
-#: A value of TOML for each class.
+#: An example of a TOML value for each class.
 _EXAMPLES: Mapping[Any, str] = {str: '"text"', bool: "true", int: "3", float: "0.5"}
 _FROZEN = "declare it with @dataclass(frozen=True), and its fields with hashable types"
 
@@ -38,7 +38,7 @@ _FROZEN = "declare it with @dataclass(frozen=True), and its fields with hashable
 def with_statics(
     function: Callable[..., Any], signature: inspect.Signature, spec: TargetSpec
 ) -> TargetSpec:
-    """The target with the Python value of each static that comes from a table or an entry.
+    """Return the target with the Python value of each static that comes from a table or an entry.
 
     Raises:
         EntryError: an entry cannot be found or imported.
@@ -53,7 +53,7 @@ def with_statics(
 
 
 def static_text(value: object) -> str:
-    """A static as Python writes it, the same in every process: members of sets in order.
+    """Return the Python text of a static, equal in every process: members of sets are sorted.
 
     >>> static_text((1, frozenset({"b", "a"})))
     "(1, frozenset({'a', 'b'}))"
@@ -71,7 +71,7 @@ def static_text(value: object) -> str:
 
 
 def _has_plain_repr(value: object) -> bool:
-    """Whether its text is the one that `dataclass` makes."""
+    """Return True if the text of a value is the one that `dataclass` generates."""
     params = getattr(type(value), "__dataclass_params__", None)
     return params is not None and params.repr and "__repr__" in vars(type(value))
 
@@ -83,7 +83,7 @@ class _Place(NamedTuple):
     keys: tuple[str, ...] = ()
 
     def at(self, key: object) -> _Place:
-        """The place of a part of this one."""
+        """Return the place of a part of this one."""
         return self._replace(keys=(*self.keys, str(key)))
 
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
@@ -114,7 +114,7 @@ def _made(
 
 
 def _check_scalar(name: str, value: object, kind: Any, spec: TargetSpec) -> None:
-    """Raise SpecError for a value that is no table or array, if the annotation needs one."""
+    """Raise SpecError for a scalar if the annotation needs a table or an array."""
     kinds = _alternatives(kind)
     needed = [each for each in kinds if _is_tuple(each) or _is_table(each)]
     if not needed or len(needed) < len([each for each in kinds if each is not type(None)]):
@@ -128,7 +128,7 @@ def _check_scalar(name: str, value: object, kind: Any, spec: TargetSpec) -> None
 
 
 def _alternatives(kind: Any) -> list[Any]:
-    """The members of a union, or the annotation itself."""
+    """Return the members of a union, or the annotation itself."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         return _alternatives(arguments[0])
@@ -146,7 +146,7 @@ def _is_table(kind: Any) -> bool:
 
 
 def _example(kind: Any) -> str | None:
-    """A value of the class as TOML; None if a part of it is not a plain value of TOML."""
+    """Return an example of the class in TOML; None if a part of it is not a plain TOML value."""
     if _is_tuple(kind):
         parts = typing.get_args(kind)
         values = [_EXAMPLES.get(each) for each in (parts[:1] * 2 if ... in parts else parts)]
@@ -166,7 +166,7 @@ def _example(kind: Any) -> str | None:
 def _check_reference(value: Any, place: _Place) -> None:
     """Raise SpecError for a table with the key `from` that is not `{ from = "module:NAME" }`.
 
-    A field of a dataclass or named tuple cannot have this name, which is a keyword of Python.
+    A field of a dataclass or named tuple cannot have this name, because it is a Python keyword.
     """
     if not isinstance(value, dict) or "from" not in value:
         return
@@ -201,7 +201,7 @@ def _is_partial(found: object) -> bool:
 
 
 def _check(value: object, place: _Place) -> None:
-    """Raise SpecError for a value that is not hashable or whose text is another in each process."""
+    """Raise SpecError for a value that is not hashable, or whose text differs between processes."""
     kind = type(value).__qualname__
     try:
         hash(value)
@@ -217,7 +217,7 @@ def _check(value: object, place: _Place) -> None:
 
 
 def _annotation(name: str, function: Callable[..., Any], signature: inspect.Signature) -> Any:
-    """The annotation of a parameter as an object; `Any` where it has none that can be evaluated."""
+    """Return the annotation of a parameter as an object; `Any` if it cannot be evaluated."""
     parameter = signature.parameters.get(name)
     if parameter is None or parameter.annotation is inspect.Parameter.empty:
         return Any
@@ -227,13 +227,13 @@ def _annotation(name: str, function: Callable[..., Any], signature: inspect.Sign
         function = function.func
     names = getattr(inspect.unwrap(function), "__globals__", {})
     try:
-        return eval(parameter.annotation, names)  # as the user's own module would
+        return eval(parameter.annotation, names)  # in the namespace of the user's module
     except Exception:  # a name that only type checkers import, for example
         return Any
 
 
 def _converted(value: Any, kind: Any, place: _Place) -> Any:
-    """The TOML `value` as an object of the annotation `kind`."""
+    """Return the TOML `value` as an object of the annotation `kind`."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
         return _converted(value, arguments[0], place)
@@ -299,7 +299,7 @@ def _tuple(value: Any, kinds: Sequence[Any], place: _Place) -> tuple[Any, ...]:
 
 
 def _fields(kind: type) -> Mapping[str, bool] | None:
-    """Whether each field of a dataclass or named tuple must be given; None for other classes."""
+    """Return the fields of a dataclass or named tuple, True if required; None for other classes."""
     if dataclasses.is_dataclass(kind):
         none = dataclasses.MISSING
         return {
@@ -333,7 +333,7 @@ def _object(value: dict[str, Any], kind: type, place: _Place) -> Any:
     given = {k: _converted(each, hints.get(k, Any), place.at(k)) for k, each in value.items()}
     try:
         return kind(**given)
-    except (ValueError, TypeError) as error:  # of its own checks
+    except (ValueError, TypeError) as error:  # raised by its own checks
         place.fail(f"is refused by {name}: {described(error)}")
 
 

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def failure_data(failure: Failure) -> dict[str, Any]:
-    """A failure as JSON-like data; a hint that the message has already is not told again."""
+    """Return a failure as JSON-like data; a hint that the message contains is not repeated."""
     return {
         "kind": failure.kind,
         "message": failure.message,
@@ -55,7 +55,7 @@ def interruption_message(error: KeyboardInterrupt) -> str:
 
 
 def error_document(error: BaseException) -> dict[str, Any]:
-    """The JSON document of a command that failed, in the form of `error.schema.json`.
+    """Return the JSON document of a failed command, in the form of `error.schema.json`.
 
     >>> error_document(UsageError("no shapes", hint="add --shapes"))["error"]["exit_code"]
     2
@@ -66,16 +66,16 @@ def error_document(error: BaseException) -> dict[str, Any]:
 
 
 def with_target(target: str, error: OlympusError) -> OlympusError:
-    """`error` with a message that names the target."""
+    """Return `error` with a message that names the target."""
     error.args = (f"target {target!r}: {error}", *error.args[1:])
     return error
 
 
 def raise_all(errors: Sequence[OlympusError], total: int, verbose: bool) -> None:
-    """Raise the only error, or one for all, each being told of before; return if there is none.
+    """Raise the only error, or report each and raise one for all; return if there are none.
 
-    There is one for each of `total` targets that failed.  A gate that says no is told last: its
-    exit code says that all targets could be judged.
+    Each of `errors` is the failure of one of `total` targets.  A GateError is reported last: its
+    exit code means that all targets could be checked.
 
     Raises:
         OlympusError: of the class of the first error.

@@ -1,6 +1,6 @@
-"""What a gate found, in one form that every format is written from.
+"""The results of a gate, in the form that every format is rendered from.
 
-A case is one thing that was judged: a budget's key, a comparison of numbers, a metric.
+A case is one checked thing: a budget's key, a comparison of numbers, a metric.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = [
     "split_place",
 ]
 
-#: "failed" is a gate that says no; "error" is a target that could not be judged; "not judged" is
-#: one that was to be judged and has no rule to judge it by.
+#: The verdict of a case. "failed" is a failed check; "error" is a target that could not be checked;
+#: "not judged" is a target without a rule to check.
 Word = Literal["passed", "failed", "error", "not judged", "inconclusive", "skipped"]
 
-#: All verdicts, what asks for a reader first.
+#: All verdicts, the most urgent first.
 WORDS: tuple[Word, ...] = (
     *("error", "failed", "not judged"),
     *("inconclusive", "skipped", "passed"),
@@ -46,12 +46,12 @@ _LEADING = re.compile(r"([^\s:][^\n:]*\.\w+:[1-9][0-9]{0,8}(?::[0-9]+)?)(?::|\s|
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that a gate judged of a target.
+    """One thing that a gate checked on a target.
 
-    `gate` is the kind of it ("budget", "golden", "verify", "bench", "diff"), `name` says which one.
-    `message` says what is wrong, and is empty if nothing is.  `places` are source lines,
-    "path/file.py:41", the most important first: an annotation stands there.  A relative path is
-    one of the working directory.
+    `gate` is its kind ("budget", "golden", "verify", "bench", "diff"), and `name` its name.
+    `message` describes the problem, and is empty without one.  `places` are source lines,
+    "path/file.py:41", the most important first, for annotations.  A relative path is relative to
+    the working directory.
     """
 
     target: str
@@ -66,7 +66,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence that no verdict hangs on, and the places that it is about, as a case has them."""
+    """A sentence that does not affect a verdict, and its places, as in a case."""
 
     text: str
     places: tuple[str, ...] = ()
@@ -74,13 +74,11 @@ class Remark:
 
 @dataclass(frozen=True)
 class GateReport:
-    """What a command found: its cases, the tables that a person reads, and the JSON document.
+    """The results of a command: its cases, tables for people, and the JSON document.
 
-    `document` is what `--output json` writes.  `warnings` ask a person to do something, and `notes`
-    do not.
-    `text` is what a person reads instead of the tables, where it is more than these, and
-    `text_in` writes it for a terminal of a number of columns.  `seconds` has the time that each
-    target took, where it is known.
+    `document` is the output of `--output json`.  `warnings` need an action of the user; `notes` do
+    not. `text`, if given, is shown to people instead of the tables, and `text_in` renders it for a
+    terminal with a number of columns.  `seconds` has the time of each target, if known.
     """
 
     command: str
@@ -95,7 +93,7 @@ class GateReport:
 
 
 def split_place(place: str) -> tuple[str, int] | None:
-    """The file and the line of a "path/file.py:41"; None for what is not a place.
+    """Return the file and the line of a "path/file.py:41"; None for other text.
 
     >>> split_place("model.py:41"), split_place("olympus.toml:3:5"), split_place("unknown")
     (('model.py', 41), ('olympus.toml', 3), None)
@@ -105,7 +103,7 @@ def split_place(place: str) -> tuple[str, int] | None:
 
 
 def place_in(root: Path, place: str) -> tuple[str, ...]:
-    """A place that is told from the folder `root`, as a case has it; nothing if it is not one.
+    """Return a place relative to the folder `root` in the form of a case; () for other text.
 
     >>> place_in(Path("/home/me"), "model.py:41"), place_in(Path("/home/me"), "unknown")
     (('/home/me/model.py:41',), ())
@@ -115,7 +113,7 @@ def place_in(root: Path, place: str) -> tuple[str, ...]:
 
 
 def remark(target: str, text: str, root: Path) -> Remark:
-    """A remark on a target, whose text may end in ", at model.py:12", a place told from `root`.
+    """Return a remark on a target; `text` may end in ", at model.py:12", relative to `root`.
 
     >>> remark("mlp", "a loop, at model.py:12", Path("/home/me"))
     Remark(text="target 'mlp': a loop, at model.py:12", places=('/home/me/model.py:12',))
@@ -125,10 +123,10 @@ def remark(target: str, text: str, root: Path) -> Remark:
 
 
 def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
-    """The case of a target that could not be judged, or of a gate that says no of it as a whole.
+    """Return the case of a target that could not be checked, or that failed a gate as a whole.
 
-    The place is the user's line that the error has, or the one that its message begins with, as
-    those about olympus.toml do.
+    The place is the user's line in the error, or the one at the beginning of its message, as in
+    errors about olympus.toml.
     """
     return Case(
         target,
@@ -142,7 +140,7 @@ def case_of_error(target: str, gate: str, error: OlympusError) -> Case:
 
 
 def source_line(error: OlympusError) -> str | None:
-    """The "file:line" of an error: the user's line, or that of olympus.toml in its message."""
+    """Return the "file:line" of an error: the user's line, or the one in its message."""
     leading = _LEADING.match(str(error))
     location = error.location if isinstance(error, TraceError) else None
     return location or (leading[1] if leading else None)

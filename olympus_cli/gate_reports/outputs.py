@@ -1,6 +1,6 @@
-"""Where a gate's report goes: each form that was asked for, to stdout or to a file.
+"""The outputs of a gate's report: each requested format, on stdout or in a file.
 
-A file is written whole or not at all, also when the gate says no or a target failed.
+A file is written completely or not at all, also if the gate or a target failed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["RENDERERS", "Outputs"]
 
 def _render_junit(report: GateReport) -> str:
     from olympus_cli.gate_reports.formats.junit import (
-        render_junit,  # and an XML library: few ask for it
+        render_junit,  # and an XML library, which few commands need
     )
 
     return render_junit(report)
 
 
-#: How a report is written in each form, by the names that `--output` takes.
+#: The renderer of each format, by the names that `--output` takes.
 RENDERERS: Mapping[str, Callable[[GateReport], str]] = {
     "text": render_gate_text,
     "json": lambda report: console.json_text(report.document),
@@ -49,13 +49,13 @@ _MOST_SUMMARY = 1024 * 1024  # bytes of all that a step has written there: GitHu
 
 
 class Outputs(AbstractContextManager["Outputs"]):
-    """The forms in which a command tells what it found, as a context in which it finds it.
+    """The formats of a command's report, as a context for its work.
 
-    `asked` are the forms with their files, None for stdout; text on stdout if there are none.  A
-    command that fails before it has a report leaves one of that failure.
+    `asked` are the formats with their files, None for stdout; by default, text on stdout.  A
+    command that fails before it has a report writes a report of that failure.
 
     Raises:
-        UsageError: two forms would go to stdout or to one file, or a file cannot be there.
+        UsageError: two formats would go to stdout or to one file, or a file cannot be written.
 
     Example:
       >>> with Outputs("check", [("junit", Path("results.xml"))]) as outputs:
@@ -72,21 +72,21 @@ class Outputs(AbstractContextManager["Outputs"]):
 
     @property
     def shows_text(self) -> bool:
-        """Whether text is what goes to stdout."""
+        """True if the format on stdout is text."""
         return ("text", None) in self._asked
 
     def show(self, *tables: Table) -> None:
-        """Write to stdout, if text goes there, those of the tables so far that were not written."""
+        """Write those of the tables that are not written yet to stdout, if its format is text."""
         fresh, self._shown = tables[self._shown :], len(tables)
         for title, columns, rows in fresh:
             if self.shows_text:
                 console.table(columns, rows, title)
 
     def write(self, report: GateReport) -> None:
-        """Write the report in all forms, its warnings and notes to stderr.
+        """Write the report in all formats, its warnings and notes to stderr.
 
-        What cannot be written is told at the end of the context, and does not take the others'
-        place.
+        An output that cannot be written is reported at the end of the context; the others are still
+        written.
         """
         self._is_written = True
         for warning in report.warnings:
@@ -95,7 +95,7 @@ class Outputs(AbstractContextManager["Outputs"]):
             console.say(f"note: {note}")
         if any(form == "github" for form, _ in self._asked):
             _append_summary(report)
-        # stdout comes last: its reader may leave, and take no file along
+        # stdout comes last: if its reader closes the pipe, the files are already written
         for form, path in sorted(self._asked, key=lambda each: each[1] is None):
             try:
                 self._write(form, path, report)
@@ -142,10 +142,10 @@ class Outputs(AbstractContextManager["Outputs"]):
 
 
 def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
-    """Refuse what could not be written after all the work.
+    """Check the formats and files before the work.
 
     Raises:
-        UsageError: there is such a form.
+        UsageError: one of them could not be written.
     """
     to_stdout = list(dict.fromkeys(form for form, path in asked if path is None))
     if len(to_stdout) > 1:
@@ -163,9 +163,10 @@ def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
 
 
 def _append_summary(report: GateReport) -> None:
-    """Append the report to the summary of the step of GitHub Actions that this runs in, if any.
+    """Append the report to the summary of the GitHub Actions step that this runs in, if any.
 
-    A summary that cannot be written is told and fails nothing: it is the runner's file.
+    If the summary cannot be written, a warning is given, and nothing fails: it is the runner's
+    file.
     """
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:

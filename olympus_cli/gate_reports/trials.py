@@ -1,10 +1,12 @@
-"""Targets that a gate judges one after the other: one that fails does not keep the others from it.
+"""Targets that a gate checks one after the other; a failure of one does not stop the others.
 
-trials = Trials("check", len(specs))
-for spec in specs:
-    with trials.of(spec.name):
-        ...
-trials.raise_failures(verbose)
+Use it as follows:
+
+    trials = Trials("check", len(specs))
+    for spec in specs:
+        with trials.of(spec.name):
+            ...
+    trials.raise_failures(verbose)
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ __all__ = ["Trials"]
 
 
 class Trials:
-    """What went wrong with each target: `cases` and `failed` have those that were not judged.
+    """The failures of targets: `cases` and `failed` have the targets that could not be checked.
 
-    `gate` is the kind of the cases, and `total` the number of targets.  `seconds` is the time that
-    each target took.
+    `gate` is the kind of the cases, and `total` the number of targets.  `seconds` is the time of
+    each target.
     """
 
     def __init__(self, gate: str, total: int) -> None:
@@ -44,10 +46,10 @@ class Trials:
 
     @contextmanager
     def of(self, target: str, seconds: float = 0.0) -> Iterator[None]:
-        """A context for the work on a target, whose failure it keeps.
+        """Return a context for the work on a target, which records its failure.
 
-        What is not an error of the target's, such as Ctrl-C, is kept and passes on.  `seconds` are
-        the time of the work on the target before the context.
+        An exception that is not an OlympusError, such as Ctrl-C, is recorded and raised again.
+        `seconds` is the time of the work on the target before the context.
         """
         start = time.monotonic()
         try:
@@ -76,11 +78,11 @@ class Trials:
         self.failed.append({"target": target, "error": interruption_data(error)})
 
     def says_no(self, message: str) -> None:
-        """Keep that the gate says no of a target that was judged, in a message that names it."""
+        """Record that a target failed the gate, with a message that names it."""
         self._errors.append(GateError(message))
 
     def not_judged(self, target: str, error: UsageError, places: tuple[str, ...] = ()) -> None:
-        """Record a target that has no rule to judge it by; `error` gives the reason."""
+        """Record a target that has no rule to check; `error` gives the reason."""
         hint = f"\nhint: {error.hint}" if error.hint else ""
         message = f"{error}{hint}"
         self.cases.append(Case(target, self._gate, "rules", "not judged", message, places))
@@ -88,7 +90,7 @@ class Trials:
         self._errors.append(error)
 
     def raise_failures(self, verbose: bool) -> None:
-        """Raise the only error that was kept, or one for all, each being told of before.
+        """Raise the only recorded error, or report each and raise one for all.
 
         Raises:
             OlympusError: of the class of the first failure, or GateError.

@@ -1,1 +1,1 @@
-"""What the figures of targets were, run by run: a local file, and what is read from it."""
+"""The history of the figures of targets, run by run: a local file, and queries of it."""

@@ -1,16 +1,16 @@
-"""Where the level of a series of figures changes.
+"""Changes of the level of a series of figures.
 
-A counted figure, such as flops, is the same for the same program: each difference is a change.  A
-measured one has noise.  The method for it is circular binary segmentation: the stretch of a series
-whose mean differs most from that of the rest is found, which may lie at an end or, as a regression
-that is mended later does, in the middle.  It counts if hardly any random order of the same values
-has a stretch that differs as much.  Then each piece is looked at in the same way (Olshen,
-Venkatraman, Lucito and Wigler, Circular binary segmentation for the analysis of array-based DNA
-copy number data, Biostatistics 5(4), 2004).  Before that a value far from the median of
-its neighbours takes that, and in the end a change stays only if the ranks of both its sides differ
-too, so that neither outliers nor a long tail make one.
+A counted figure, such as flops, is the same for the same program: each difference is a change. A
+measured one has noise, and its changes are found by circular binary segmentation. It finds the
+segment of a series whose mean differs most from that of the rest; the segment may be at an end or,
+for a regression that is fixed later, in the middle. It counts if hardly any random order of the
+same values has a segment that differs as much. The pieces are then searched in the same way
+(Olshen, Venkatraman, Lucito and Wigler, Circular binary segmentation for the analysis of
+array-based DNA copy number data, Biostatistics 5(4), 2004). Before the search, a value far from the
+median of its neighbours is replaced by that median. After it, a change remains only if the ranks of
+its two sides differ too, so that neither outliers nor a long tail cause one.
 
-The library ruptures has no test of significance, and would bring scipy.
+The library ruptures has no test of significance, and requires scipy.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 
 __all__ = ["ALPHA", "LEAST_EFFECT", "MOST_POINTS", "Changepoint", "changepoints", "every_change"]
 
-ALPHA = 0.01  # how often a series without a change may seem to have one
-LEAST_EFFECT = 0.01  # of the level before: a smaller change is not worth a line
-MOST_POINTS = 400  # the latest of a longer series; the work grows with the square
+ALPHA = 0.01  # the share of series without a change that may seem to have one
+LEAST_EFFECT = 0.01  # of the level before: a smaller change is not reported
+MOST_POINTS = 400  # the latest of a longer series; the work is quadratic in their number
 _SIDES = 0.003  # the same for two sides whose border was chosen because they differ
-_LEAST_PIECE = 3  # points on each side: fewer cannot be told from outliers
+_LEAST_PIECE = 3  # points on each side: fewer cannot be distinguished from outliers
 _ORDERS = 999  # random orders, so that the smallest probability is 0.001
-_FIRST_LOOK = 99  # of them: where it is plain that nothing changed, they are enough
+_FIRST_LOOK = 99  # of them: enough if the probability is then above `_PLAIN`
 _PLAIN = 0.1
 _FAR = 4.0  # typical differences of neighbours: four standard deviations of normal noise
-_AT_ONCE = 2_000_000  # numbers that are held at a time
+_AT_ONCE = 2_000_000  # numbers in memory at a time
 
 Floats = NDArray[np.float64]
 
@@ -43,8 +43,8 @@ Floats = NDArray[np.float64]
 class Changepoint:
     """A change at the value `index`, the first of the new level.
 
-    `before` and `after` are the levels, medians of measured values.  `probability` is that of a
-    difference as large by chance; None for a counted figure.
+    `before` and `after` are the levels, medians of measured values. `probability` is the
+    probability of such a difference by chance; None for a counted figure.
     """
 
     index: int
@@ -54,12 +54,12 @@ class Changepoint:
 
     @property
     def ratio(self) -> float | None:
-        """The level after it, in parts of the one before; None where that is 0."""
+        """The level after the change relative to the one before; None if that is 0."""
         return self.after / self.before if self.before else None
 
 
 def every_change(values: Sequence[float]) -> list[Changepoint]:
-    """The changes of a counted figure: wherever a value is not the one before.
+    """Return the changes of a counted figure: each value that differs from the one before.
 
     >>> [change.index for change in every_change([8, 8, 12, 8])]
     [2, 3]
@@ -69,9 +69,9 @@ def every_change(values: Sequence[float]) -> list[Changepoint]:
 
 
 def changepoints(values: Sequence[float]) -> list[Changepoint]:
-    """The changes of a measured figure, of all but the oldest values of a very long series.
+    """Return the changes of a measured figure, among its latest `MOST_POINTS` values.
 
-    The same values give the same changes.
+    The result is deterministic.
 
     >>> [change.index for change in changepoints([1.00, 1.01, 0.99, 1.02, 0.98] * 3 + [2.0] * 5)]
     [15]
@@ -86,7 +86,7 @@ def changepoints(values: Sequence[float]) -> list[Changepoint]:
 
 
 def _places(series: Floats, start: int, random: np.random.Generator) -> Iterator[int]:
-    """The places in a piece, which begins at `start`, where a level may end."""
+    """Yield the places in a piece, which begins at `start`, where a level may end."""
     found = _stretch(series, random)
     if found is None:
         return
@@ -98,7 +98,7 @@ def _places(series: Floats, start: int, random: np.random.Generator) -> Iterator
 
 
 def _stretch(series: Floats, random: np.random.Generator) -> tuple[int, int] | None:
-    """The beginning and the end of the stretch that differs from the rest; None if none does."""
+    """Return the start and end of the segment that differs from the rest; None if none does."""
     first, last = _stretches(len(series))
     if not len(first):
         return None
@@ -107,7 +107,7 @@ def _stretch(series: Floats, random: np.random.Generator) -> tuple[int, int] | N
     if not calm.any():  # all values are equal
         return None
     lengths = (last - first).astype(np.float64)
-    weights = 1 / (lengths * (len(series) - lengths))  # of the variance of a sum of so many
+    weights = 1 / (lengths * (len(series) - lengths))  # 1 / the variance of such a sum
     seen = _differences(calm[None, :], first, last, weights)[0]
     best = int(seen.argmax())
     if _probability(calm, (first, last, weights), float(seen[best]), random) > ALPHA:
@@ -116,7 +116,7 @@ def _stretch(series: Floats, random: np.random.Generator) -> tuple[int, int] | N
 
 
 def _stretches(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The beginnings and ends of all stretches that leave no piece too short."""
+    """Return the starts and ends of all segments that leave no piece too short."""
     places = np.arange(count + 1)
     first, last = (each.ravel() for each in np.meshgrid(places, places, indexing="ij"))
     least, rest = _LEAST_PIECE, count - last
@@ -128,10 +128,10 @@ def _stretches(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _without_outliers(series: Floats) -> Floats:
-    """The values, where one far from the median of five around it is that median.
+    """Return the values, with outliers replaced by the median of the five values around them.
 
-    Three values on a new level stay as they are.  What is far is told from the typical difference
-    of neighbours, which steps hardly change.
+    Three values on a new level remain. The threshold is relative to the typical difference of
+    neighbours, on which steps have little effect.
     """
     typical = float(np.median(np.abs(np.diff(series))))
     around = np.lib.stride_tricks.sliding_window_view(np.pad(series, 2, mode="reflect"), 5)
@@ -142,7 +142,7 @@ def _without_outliers(series: Floats) -> Floats:
 
 
 def _ranks(series: Floats) -> Floats:
-    """The ranks around their mean; equal values share theirs."""
+    """Return the ranks around their mean; equal values have equal ranks."""
     _, place, counts = np.unique(series, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     ranks: Floats = (ends - (counts - 1) / 2)[place]
@@ -153,7 +153,7 @@ def _ranks(series: Floats) -> Floats:
 def _differences(
     orders: Floats, first: NDArray[np.intp], last: NDArray[np.intp], weights: Floats
 ) -> Floats:
-    """The squared sum of each stretch, in parts of its variance: a row for each order."""
+    """Return the squared sum of each segment, relative to its variance: a row for each order."""
     sums = np.zeros((len(orders), orders.shape[1] + 1))
     np.cumsum(orders, axis=1, out=sums[:, 1:])
     found: Floats = (sums[:, last] - sums[:, first]) ** 2 * weights
@@ -166,7 +166,7 @@ def _probability(
     seen: float,
     random: np.random.Generator,
 ) -> float:
-    """How often a random order has a stretch that differs as much as `seen`."""
+    """Return the probability that a random order has a segment that differs as much as `seen`."""
     at_once = max(1, min(_FIRST_LOOK, _AT_ONCE // len(stretches[0])))
     done = as_much = 0
     while done < _ORDERS:
@@ -181,9 +181,10 @@ def _probability(
 
 
 def _confirmed(series: Floats, places: Sequence[int]) -> Iterator[tuple[int, float, float, float]]:
-    """The places whose two sides differ, with the levels and the probability of the difference.
+    """Yield the places whose two sides differ, with the levels and the difference's probability.
 
-    The least of them is taken out and its sides are joined, until all that are left differ.
+    The least significant place is removed and its sides are joined, until all remaining ones
+    differ.
     """
     kept = list(places)
     while kept:
@@ -205,10 +206,10 @@ def _is_small(one: Floats, other: Floats) -> bool:
 
 
 def _rank_sum(one: Floats, other: Floats) -> float:
-    """The probability that samples of one distribution differ as much in their ranks.
+    """Return the probability that samples of one distribution differ as much in their ranks.
 
-    It is the exact permutation distribution of Wilcoxon's rank sum where that is small, and the
-    normal approximation with a correction for continuity otherwise.
+    It uses the exact permutation distribution of Wilcoxon's rank sum for small samples, and the
+    normal approximation with a continuity correction otherwise.
     """
     ranks = _ranks(np.concatenate([one, other]))
     few = min(len(one), len(other))
@@ -225,8 +226,8 @@ def _rank_sum(one: Floats, other: Floats) -> float:
 
 
 def _exact(ranks: Floats, few: int, seen: float) -> float:
-    """How often the sum of `few` of the ranks is as far from 0 as `seen`, counted by size."""
-    doubled = np.rint(2 * (ranks - ranks.min())).astype(np.int64)  # halves, from 0 on
+    """Return the probability of a sum of `few` ranks as far from 0 as `seen`, by counting."""
+    doubled = np.rint(2 * (ranks - ranks.min())).astype(np.int64)  # integers from 0
     most = int(np.sort(doubled)[-few:].sum())
     ways = np.zeros((few + 1, most + 1))
     ways[0, 0] = 1

@@ -20,13 +20,13 @@ __all__ = ["build_figures", "build_programs", "check_figures"]
 
 _PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
 
-_MOST_BYTES = 2**31  # of a program, as the compilers' formats have it
+_MOST_BYTES = 2**31  # of a program, the limit of the compilers' formats
 
 Programs = Mapping[str, StoredProgram]
 
 
 def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
-    """The programs of a build in its folder, by the labels of its backends, that can be read."""
+    """Return the readable programs of a build in its folder, by the labels of its backends."""
     found = {}
     for backend in report.backends:
         own = folder / backend.label / "stablehlo.mlir", folder / backend.label / "sources.json"
@@ -35,13 +35,13 @@ def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
             found[backend.label] = StoredProgram.of(
                 read_regular(program, _MOST_BYTES), read_regular(sources, _MOST_BYTES)
             )
-        except OSError:  # another build replaces them now: its own figures come with its programs
+        except OSError:  # another build replaces them now, and its figures come with its programs
             continue
     return found
 
 
 def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
-    """What a build found: cost, memory, estimate, sizes, and the times of its stages."""
+    """Yield the figures of a build: cost, memory, estimate, sizes, and the times of its stages."""
     sizes = {output.path: output.bytes for output in report.outputs}
     measured: dict[str, float | None] = {
         f"build-{each.name}": _seconds(report, each.name) for each in fields(Seconds)
@@ -71,7 +71,7 @@ def _seconds(report: Report, stage: str) -> float:
 
 
 def _counted(backend: BackendReport) -> dict[str, float | None]:
-    """The figures that a budget can limit, by its keys, and a few that it cannot."""
+    """Return the figures that a budget can limit, by its keys, and some others."""
     cost, memory, products = backend.cost, backend.memory, backend.cost.matmul_flops
     return {
         "flops": cost.flops,
@@ -92,7 +92,7 @@ def _counted(backend: BackendReport) -> dict[str, float | None]:
 
 
 def check_figures(checked: Checked) -> tuple[list[Figure], list[StoredProgram]]:
-    """What a check found, and the programs that it was of."""
+    """Return the figures of a check, and the programs that it checked."""
     figures, programs = [], []
     for label, found in checked.figures.items():
         program = StoredProgram.of(

@@ -1,4 +1,4 @@
-"""Which part of a history is asked for: targets, metrics, and from when on."""
+"""The requested part of a history: targets, metrics, and a start."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["chosen_points", "history_file", "history_of", "moment_of"]
 
 
 def history_file(project: Project) -> Path:
-    """The file of a project's history.
+    """Return the file of a project's history.
 
     Raises:
-        UsageError: the project keeps none.
+        UsageError: the project has no history.
     """
     if project.history is None:
         raise UsageError(
@@ -37,12 +37,12 @@ def history_file(project: Project) -> Path:
 
 
 def moment_of(text: str | None, folder: Path) -> str | None:
-    """The moment that a date, a time or a revision of git says; None for None.
+    """Return the moment of a date, a time or a revision of git; None for None.
 
-    A date is in the zone of this machine, as git takes it.
+    A date is in the time zone of this machine, as in git.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text is none of these.
 
     >>> moment_of("2026-01-31T12:00:00Z", Path.cwd())
     '2026-01-31T12:00:00.000000Z'
@@ -64,13 +64,13 @@ def moment_of(text: str | None, folder: Path) -> str | None:
 def chosen_points(
     path: Path, names: Sequence[str], metrics: Sequence[str], limit: int | None
 ) -> list[Point]:
-    """The points of the targets and metrics that are named; of all where none is.
+    """Return the points of the named targets and metrics; of all if none is named.
 
-    The name of a target with a matrix stands for all its combinations.
+    The name of a target with a matrix selects all its combinations.
 
     Raises:
         ArtifactError: the history is damaged, foreign or newer.
-        UsageError: there is none, or it has no such target or metric.
+        UsageError: the history does not exist, or does not have such a target or metric.
     """
     if not os.path.exists(path):
         raise UsageError(
@@ -113,13 +113,13 @@ def history_of(
     since: str | None,
     limit: int,
 ) -> History:
-    """The lines of some metrics from a moment on, the latest `limit` runs of each.
+    """Return the lines of some metrics from a moment on, the latest `limit` runs of each.
 
-    Changes are looked for in all runs, also in those that are not shown.
+    The search for changes uses all runs, also runs that are not shown.
 
     Raises:
         ArtifactError: the history is damaged, foreign or newer.
-        UsageError: there is none, or it has no such target or metric.
+        UsageError: the history does not exist, or does not have such a target or metric.
     """
     points = chosen_points(path, names, metrics, max(limit, MOST_POINTS))
     every = (line.shortened(since, limit) for line in lines_of(points))

@@ -13,7 +13,7 @@ __all__ = ["measured_figures"]
 
 
 def measured_figures(measured: Measured) -> Iterator[Figure]:
-    """A summary of each metric of a measurement."""
+    """Yield a summary of each metric of a measurement."""
     for name, metric in measured.metrics.items():
         if not metric.samples:
             continue

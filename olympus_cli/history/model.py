@@ -1,4 +1,4 @@
-"""What the history holds: runs, the figures that each found, and programs."""
+"""The model of a history: runs, the figures of each, and programs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 
 __all__ = ["MOST_LETTERS", "UNITS", "Figure", "Point", "Run", "Spread", "StoredProgram", "utc_text"]
 
-#: The units that a figure may have; a "count" is of anything.
+#: The units of figures; a "count" has no unit.
 UNITS = ("s", "B", "FLOP", "count", "FLOP/s", "B/s", "1/s")
 
-#: The letters that a name, a time or another text of a figure or a run has at most.
+#: The most letters of a name, a time or another text of a figure or a run.
 MOST_LETTERS = 1000
 
 
 def utc_text(time: datetime) -> str:
-    """A time as the history writes it: in UTC, to the microsecond, so that texts sort as times.
+    """Return a time as the history writes it: in UTC, to the microsecond; texts sort as times.
 
     >>> utc_text(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
     '2026-01-31T12:00:00.000000Z'
@@ -30,9 +30,9 @@ def utc_text(time: datetime) -> str:
 class Run:
     """One run of a command, and the state of the repository then.
 
-    Times are those of `utc_text`.  `commit`, `commit_time`, `dirty` and `branch` are None where git
-    does not tell them.  `host` says which runs were on the same kind of machine.  `source` is the
-    digest of an imported file that says nothing else to tell its run by.
+    Times have the form of `utc_text`. `commit`, `commit_time`, `dirty` and `branch` are None if git
+    does not report them. `host` is the digest of the kind of machine. `source` is the digest of an
+    imported file that has no other identity of its run.
     """
 
     time: str
@@ -47,23 +47,23 @@ class Run:
 
     @property
     def key(self) -> str:
-        """What tells this run from others, so that one that is there is not added again."""
+        """The identity of the run, so that the same run is not added again."""
         facts = self.source or json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def moment(self) -> str:
-        """Where it stands in the history: at its commit, or else at its time."""
+        """The place in the order of the history: the commit's time, or else the run's."""
         return self.commit_time or self.time
 
     @property
     def label(self) -> str:
-        """The place in a plot or of a change: the commit in short, or else the day."""
+        """The label in a plot or of a change: the short commit, or else the day."""
         return self.time[:10] if self.commit is None else self.short_commit
 
     @property
     def short_commit(self) -> str:
-        """The commit in short, with a "+" for what was not committed; "-" without a commit."""
+        """The short commit, with "+" for uncommitted changes; "-" without a commit."""
         if self.commit is None:
             return "-"
         return self.commit[:8] + ("+" if self.dirty else "")
@@ -71,7 +71,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Spread:
-    """The samples of a figure in short, besides their median: what other tools' files have."""
+    """The summary of the samples of a figure besides their median, as in files of other tools."""
 
     mean: float
     stddev: float
@@ -85,9 +85,9 @@ class Spread:
 class Figure:
     """One figure of a target on a backend; for a measured one, the median of `count` samples.
 
-    `count` is None for what is counted and not measured: there every difference is a change.  `low`
-    and `high` are the interval of the median.  `program` is the digest of the StableHLO, which may
-    be stored, and `fingerprint` the structural fingerprint; either may be unknown.
+    `count` is None for a counted figure, of which every difference is a change. `low` and `high`
+    are the interval of the median. `program` is the digest of the StableHLO, which may be stored,
+    and `fingerprint` the structural fingerprint; either may be unknown.
     """
 
     target: str
@@ -104,13 +104,13 @@ class Figure:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is a measurement, which differs from run to run."""
+        """True for a measurement, which differs from run to run."""
         return self.count is not None
 
 
 @dataclass(frozen=True)
 class Point:
-    """A figure and the run that found it."""
+    """A figure and its run."""
 
     run: Run
     figure: Figure
@@ -118,7 +118,7 @@ class Point:
 
 @dataclass(frozen=True)
 class StoredProgram:
-    """A program: its StableHLO, and where its operations come from, as `SourceMap` writes it."""
+    """A program: its StableHLO, and the sources of its operations, as `SourceMap` writes them."""
 
     digest: str
     stablehlo: bytes
@@ -126,5 +126,5 @@ class StoredProgram:
 
     @staticmethod
     def of(stablehlo: bytes, sources: bytes | None) -> StoredProgram:
-        """The program of a StableHLO text."""
+        """Return the program of a StableHLO text."""
         return StoredProgram(hashlib.sha256(stablehlo).hexdigest(), stablehlo, sources)

@@ -1,4 +1,4 @@
-"""A history as a page: the plot of each line, its changes and its runs, in one file."""
+"""A history as an HTML page: the plot of each line, its changes and its runs, in one file."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["render_history_page"]
 
 
 def render_history_page(history: History) -> str:
-    """The text of the file, which loads nothing; the same history gives the same text."""
+    """Return the text of the page, which loads no other files and is deterministic."""
     lines = [
         _shown(line, reasons) for line, reasons in zip(history.lines, history.reasons, strict=True)
     ]
     template = shell_environment("olympus_cli.history").get_template("history.html")
     text = template.render(file=history.file, lines=lines, columns=RUNS, shell=shell())
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # escape lone surrogates
 
 
 def _shown(line: Line, reasons: Sequence[Reason]) -> dict[str, Any]:

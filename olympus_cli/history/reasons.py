@@ -1,4 +1,4 @@
-"""What changed in a program where a figure did, and in the versions of the tools."""
+"""The reasons for changes of figures: changes of programs, and of the tools' versions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from olympus_cli.workers.call import Say, call
 
 __all__ = ["reasons_of_changes"]
 
-_MOST = 20  # changes of a line whose programs are compared, the latest
+_MOST = 20  # the latest changes of a line, whose programs are compared
 
 Reason = dict[str, Any]
 Pair = tuple[Point, Point]
 
 
 def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason, ...], ...]:
-    """For each line and each of its changes, what is known of its reasons, as JSON-like data.
+    """Return the known reasons for each change of each line, as JSON-like data.
 
-    `program` is "changed", "same" or "unknown", `versions` are those of the tools that differ, and
-    `difference` is the comparison of the programs as `olympus diff` makes it, or None where they
-    are the same or are not stored.
+    `program` is "changed", "same" or "unknown", `versions` are the differing versions of the tools,
+    and `difference` is the comparison of the programs as by `olympus diff`, or None if they are the
+    same or are not stored.
 
     Raises:
         ArtifactError: the history is damaged.
@@ -43,7 +43,7 @@ def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason,
 
 
 def _pairs(line: Line) -> list[Pair]:
-    """The points before and after each change."""
+    """Return the points before and after each change."""
     return [(line.before(each), line.points[each.index]) for each in line.changes]
 
 
@@ -69,7 +69,7 @@ def _versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[dict
 
 
 def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
-    """The comparison of each pair's programs; None where one is not stored or cannot be read."""
+    """Return the comparison of each pair's programs; None if one is not stored or readable."""
     wanted = [[_wanted(path, point) for point in pair] for pair in pairs]
     digests = [digest for pair in wanted for each in pair for digest in each["digests"]]
     programs = {
@@ -80,13 +80,13 @@ def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
         found: list[dict[str, Any] | None] = call(
             compare_all, programs, wanted, does="compares programs", quiet=True, death=ArtifactError
         )
-    except ArtifactError:  # a stored program is more than the compiler's parser bears
+    except ArtifactError:  # a stored program crashes the compiler's parser
         return [None] * len(pairs)
     return found
 
 
 def _wanted(path: Path, point: Point) -> dict[str, Any]:
-    """How the program of a point is found: by its digest, or among some by its fingerprint."""
+    """Return the search key for the program of a point: its digest, or else its fingerprint."""
     figure = point.figure
     known = [figure.program] if figure.program else []
     return {
@@ -101,10 +101,10 @@ def compare_all(
     programs: Mapping[str, Sequence[Any]],
     wanted: Sequence[Sequence[Mapping[str, Any]]],
 ) -> list[dict[str, Any] | None]:
-    """The comparisons of pairs of programs, in the process that reads them.
+    """Return the comparisons of pairs of programs, in the process that reads them.
 
-    `programs` are StableHLO and sources by digest, and `wanted` says of each side of each pair
-    which of them it is.
+    `programs` are StableHLO and sources by digest; `wanted` has the search key of each side of each
+    pair.
     """
 
     @cache
@@ -128,7 +128,7 @@ def compare_all(
             return None
         try:
             return compared(say, before, after)
-        except ArtifactError:  # of dialects that this version of the compiler does not read
+        except ArtifactError:  # this version of the compiler does not read its dialects
             return None
 
     return [comparison(pair) for pair in wanted]

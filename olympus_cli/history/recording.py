@@ -1,6 +1,6 @@
-"""Commands add what they found to the history of their project.
+"""Recording of the figures of commands in the history of their project.
 
-What goes wrong with the file is a warning and not a failure: a build is not less good for it.
+An error of the file is a warning and not a failure: the build itself is valid.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
 
 __all__ = ["machine_digest", "prepare", "record_bench", "record_build", "record_check"]
 
-# What is needed to write is imported when something is written: a build that has nothing to do does
-# not wait for it.
+# Writing imports its modules when needed, so that a build with nothing to do does not wait for
+# them.
 
 
-_states: dict[Path, RepositoryState] = {}  # of the folders of projects, until they are recorded
+_states: dict[Path, RepositoryState] = {}  # by the folder of a project, until they are recorded
 
 
 def prepare(project: Project) -> None:
-    """Do what `record_build` can do before there are figures, while there is nothing else to do.
+    """Prepare `record_build` before there are figures, while the process is idle.
 
-    The state of the repository that is recorded is then the one at the last call.
+    The recorded state of the repository is the one at the last call.
     """
     if project.history is not None:
-        with interrupts.held():  # modules in C end badly on a KeyboardInterrupt
+        with interrupts.held():  # a KeyboardInterrupt during the import of C modules is unsafe
             import olympus_cli.history.figures
             import olympus_cli.history.store  # noqa: F401
             from olympus_cli.history.repository import repository_state
-        tool_versions()  # which are kept
+        tool_versions()  # cached
         _states[project.root] = repository_state(project.root)
 
 
 def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
-    """Add the figures of the targets that were built; nothing where all were up to date.
+    """Add the figures of the targets that were built; add nothing if all were fresh.
 
-    Of those that are up to date and whose source lines were renewed, the programs get these.
+    The stored programs of fresh targets with renewed source lines get these lines.
     """
     state = _states.pop(project.root, None)
     renewed = [e for e in outcomes if (e.status == "built" or e.staged) and e.report]
@@ -90,11 +90,11 @@ def record_check(project: Project, found: Iterable[Checked]) -> None:
 
 
 def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Measured]]) -> None:
-    """Add a summary of each metric of the measurements that are of targets of the project.
+    """Add a summary of each metric of the measurements whose program is a target of the project.
 
-    An entry or a bundle may have a target's name and be another program, and options change a
-    target's shapes, statics, stages or inputs: their figures are of another series and left out.
-    So are those of a measurement that was interrupted.
+    An entry or a bundle may have a target's name but another program, and options change a target's
+    shapes, statics, stages or inputs: their figures belong to another series and are omitted.
+    Interrupted measurements are omitted too.
 
     Example: `record_bench(project, [(work, measured)])`, once for all targets of a command.
     """
@@ -110,7 +110,7 @@ def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Mea
 
 
 def _is_of_target(project: Project, work: SamplerWork, measured: Measured) -> bool:
-    """Whether this is a whole measurement of a target as olympus.toml has it, on any backend."""
+    """Return True for a complete measurement of a target as in olympus.toml, on any backend."""
     from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 
     own = project.targets.get(measured.target)
@@ -122,7 +122,7 @@ def _is_of_target(project: Project, work: SamplerWork, measured: Measured) -> bo
 
 
 def machine_digest(machine: Mapping[str, str]) -> str:
-    """Twelve digits that tell a kind of machine from others.
+    """Return twelve hexadecimal digits that identify a kind of machine.
 
     >>> machine_digest({"processor": "a"})
     'b2a4ea2d1eb2'
@@ -160,8 +160,8 @@ def _record(
 
 
 def _machine() -> dict[str, str]:
-    """This machine, as far as times depend on it; the name of the host does not count."""
-    from olympus.stages import this_cpu  # and not all of the analysis
+    """Return the facts of this machine that affect times, without the name of the host."""
+    from olympus.stages import this_cpu  # without the rest of the analysis
 
     cpu = this_cpu()
     return {

@@ -1,4 +1,4 @@
-"""What git knows of a project's folder: the commit, its time, the branch, and what changed."""
+"""The state of a project's git repository: the commit, its time, the branch, and changes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from olympus_cli.revisions.git import run_git
 
 __all__ = ["RepositoryState", "commit_time", "repository_state"]
 
-_TIME_LIMIT = 5.0  # seconds: a build does not wait longer for what is only told
-_NO_COMMIT = "(initial)"  # what git calls the commit of a repository without one
+_TIME_LIMIT = 5.0  # seconds: a build does not wait longer for information
+_NO_COMMIT = "(initial)"  # git's name for the commit of a repository without one
 _NO_BRANCH = "(detached)"
 
 
 @dataclass(frozen=True)
 class RepositoryState:
-    """The state of a repository; all None where there is none, or no git, or it takes too long."""
+    """The state of a repository; all None if it or git does not exist, or git takes too long."""
 
     commit: str | None = None
     commit_time: str | None = None
@@ -28,9 +28,9 @@ class RepositoryState:
 
 
 def repository_state(folder: Path) -> RepositoryState:
-    """The state of the repository that a folder is in.
+    """Return the state of the repository of a folder.
 
-    It is dirty if a file that git tracks is not as it is in the commit.
+    It is dirty if a file that git tracks differs from the commit.
     """
     told = _told(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
     if told is None:
@@ -48,7 +48,7 @@ def repository_state(folder: Path) -> RepositoryState:
 
 
 def commit_time(folder: Path, revision: str) -> str | None:
-    """The time of a revision, as the history writes times; None where it is not known.
+    """Return the time of a revision, in the history's form; None if it is not known.
 
     >>> commit_time(Path.cwd(), "HEAD~1")
     '2026-01-31T12:00:00.000000Z'

@@ -1,4 +1,4 @@
-"""The tables of a history file, and the steps from each version of them to the next."""
+"""The tables of a history file, and the migrations from each version to the next."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from olympus_cli.text.metrics import OLD_NAMES
 
 __all__ = ["APPLICATION", "MIGRATIONS", "is_ours", "migrate"]
 
-#: What SQLite's `application_id` is in a history: "OLYH" in ASCII.
+#: SQLite's `application_id` of a history: "OLYH" in ASCII.
 APPLICATION = 0x4F4C5948
 
 
 def _renaming(old: str, new: str) -> tuple[str, str]:
-    """The statements that rename a metric; of a run that has both names the new one remains."""
+    """Return the statements that rename a metric; if a run has both names, the new one remains."""
     return (
         f"UPDATE OR IGNORE figure SET metric = '{new}' WHERE metric = '{old}'",
         f"DELETE FROM figure WHERE metric = '{old}'",
     )
 
 
-#: The statements that lead from version i to version i + 1, which is the file's `user_version`.
-#: A released step is never changed: a new version is one more step.
+#: The statements that migrate version i, which is the file's `user_version`, to version i + 1. A
+#: released step is never changed: a new version adds a step.
 MIGRATIONS: Sequence[Sequence[str]] = (
     (
         """CREATE TABLE run (
@@ -60,13 +60,13 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             sources BLOB
         )""",
     ),
-    # `OLD_NAMES` as it is: names that a later version changes are a step of their own
+    # `OLD_NAMES` as it is: names that a later version changes need a separate step
     tuple(each for names in OLD_NAMES.items() for each in _renaming(*names)),
 )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the tables to the newest version, in the transaction that is open."""
+    """Migrate the tables to the newest version, in the open transaction."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     for number, statements in enumerate(MIGRATIONS[version:], version + 1):
         for statement in statements:
@@ -76,7 +76,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def is_ours(connection: sqlite3.Connection, version: int) -> bool:
-    """Whether a file has the tables of a version and nothing else, such as a trigger or a view."""
+    """Return True if a file has the tables of a version and no others, no triggers and no views."""
     expected = sqlite3.connect(":memory:")
     try:
         for statement in (each for step in MIGRATIONS[:version] for each in step):

@@ -1,4 +1,4 @@
-"""The figures of a history as series, with their changes: what is told, as one JSON document."""
+"""The figures of a history as series, with their changes, as one JSON document."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from olympus_cli.history.model import Figure, Point, Run
 
 __all__ = ["History", "Line", "latest_figures", "lines_of"]
 
-_OF_BUILDS = "build-"  # what begins so is of a build and not of its program
+_OF_BUILDS = "build-"  # the prefix of the figures of a build, not of its program
 
 
 @dataclass(frozen=True)
 class Line:
-    """One figure of a target on a backend, run by run, with the places where its level changes.
+    """One figure of a target on a backend, run by run, with the changes of its level.
 
-    `host` is that of a measured figure: those of different machines are not compared.  `previous`
-    is the point before the first of `points`, where a line was shortened.
+    `host` is the machine of a measured figure: figures of different machines are not compared.
+    `previous` is the point before the first of `points`, if the line was shortened.
     """
 
     target: str
@@ -32,20 +32,20 @@ class Line:
     previous: Point | None = None
 
     def before(self, change: Changepoint) -> Point:
-        """The point before a change, which may be older than all that are shown."""
+        """Return the point before a change, which may be older than all shown points."""
         if change.index:
             return self.points[change.index - 1]
-        assert self.previous is not None  # the first point of all is no change
+        assert self.previous is not None  # the very first point is no change
         return self.previous
 
     @property
     def title(self) -> str:
-        """What it is of, for people."""
+        """The title of the line, for people."""
         machine = f", machine {self.host}" if self.host else ""
         return f"{self.metric} of {self.target} on {self.backend}{machine}"
 
     def shortened(self, since: str | None, limit: int | None) -> Line | None:
-        """The line from a moment on, with its latest points; None if none is left."""
+        """Return the latest `limit` points since a moment, as a line; None if none remains."""
         first = next((i for i, p in enumerate(self.points) if p.run.moment >= (since or "")), None)
         if first is None:
             return None
@@ -62,7 +62,7 @@ class Line:
 
 
 def lines_of(points: Iterable[Point]) -> list[Line]:
-    """The series of points, which are in order; measured figures by machine."""
+    """Return the series of points, which are sorted; measured figures by machine."""
     groups: dict[tuple[str, str, str, str, str | None, bool], list[Point]] = {}
     for point in points:
         figure = point.figure
@@ -92,14 +92,14 @@ def _line(
 
 @dataclass(frozen=True)
 class History:
-    """The lines that are told, and for each of them what is known of each of its changes."""
+    """The lines of a history, and for each line the known reasons for its changes."""
 
     file: str
     lines: tuple[Line, ...]
     reasons: tuple[tuple[Mapping[str, Any], ...], ...]
 
     def without_builds(self) -> History:
-        """The history without the figures of builds themselves, `build-...`."""
+        """Return the history without the figures of builds themselves, `build-...`."""
         kept = [
             (line, reasons)
             for line, reasons in zip(self.lines, self.reasons, strict=True)
@@ -108,7 +108,7 @@ class History:
         return History(self.file, tuple(a for a, _ in kept), tuple(b for _, b in kept))
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data with every number that the text, the plot and the page show."""
+        """Return JSON-like data with every number that the text, the plot and the page show."""
         told = zip(self.lines, self.reasons, strict=True)
         return {"file": self.file, "series": [_line_data(*each) for each in told]}
 
@@ -129,7 +129,7 @@ def _line_data(line: Line, reasons: Sequence[Mapping[str, Any]]) -> dict[str, An
 
 
 def run_data(line: Line, change: Changepoint) -> dict[str, Any]:
-    """The run that a change was first seen in."""
+    """Return the first run with a change."""
     return _run_data(line.points[change.index].run)
 
 
@@ -146,10 +146,10 @@ def _point_data(point: Point) -> dict[str, Any]:
 def latest_figures(
     file: str, points: Iterable[Point], since: str | None = None, *, every: bool = True
 ) -> dict[str, Any]:
-    """The latest figures of each target and backend, with those before them, as JSON-like data.
+    """Return the latest figures of each target and backend, and those before, as JSON-like data.
 
-    A measured figure is compared with the one before it on the same machine.  Without `every`, the
-    figures of builds themselves, `build-...`, are not among them, and "left_out" is their number.
+    A measured figure is compared with the one before it on the same machine. Without `every`, the
+    figures of builds themselves, `build-...`, are omitted, and "left_out" is their number.
     """
     groups: dict[tuple[str, str, str], list[Point]] = {}
     for point in points:
@@ -185,7 +185,7 @@ def _comparable(one: Point, other: Point) -> bool:
 
 
 def same_program(one: Figure, other: Figure) -> bool | None:
-    """Whether two figures are of one program; None where that is not known."""
+    """Return True if two figures have the same program; None if that is not known."""
     if one.program and other.program:
         return one.program == other.program
     if one.fingerprint and other.fingerprint:

@@ -1,9 +1,9 @@
-"""The file of a history: SQLite, opened with care, written in one transaction a run.
+"""The file of a history: SQLite, with checks of its content, and one transaction for each run.
 
-The journal is SQLite's rollback journal.  A process that is killed leaves a file that the next one
-rolls back, and writers wait for each other, so that builds side by side lose nothing.  WAL would
-let readers go on meanwhile; but it leaves two more files beside this one, and does not work on
-network file systems (https://www.sqlite.org/wal.html), where build folders are.
+The journal is SQLite's rollback journal. The next process rolls back the file of a killed one, and
+writers wait for each other, so that concurrent builds lose nothing. WAL would allow reads during
+writes, but it leaves two more files beside this one, and does not work on network file systems
+(https://www.sqlite.org/wal.html), on which build folders may be.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["append", "program_digests", "read_points", "read_programs"]
 _PATIENCE = 10.0  # seconds to wait for another process that writes
 _MOST_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored
 _MOST_STORED = 4 * 2**20  # bytes of a compressed program, with its sources
-_MOST_LOOKED_AT = 50  # programs among which one is looked for
+_MOST_LOOKED_AT = 50  # programs that are searched for a fingerprint
 _NO_LIMIT = 2**31
-_MOST_PROGRAMS = 64 * 2**20  # bytes of all programs in a file: the oldest go
+_MOST_PROGRAMS = 64 * 2**20  # bytes of all programs in a file: the oldest are deleted
 
-_SHOWN = 50  # letters of a name that is too long
+_SHOWN = 50  # letters of a name in a message
 _MOST_JSON = 100_000  # letters of the versions of a run
 
 #: The most letters of each text that is read, by table and column.
@@ -62,11 +62,11 @@ def append(
     found: Sequence[tuple[Run, Sequence[Figure]]],
     programs: Sequence[StoredProgram] = (),
 ) -> tuple[int, int]:
-    """Add runs with their figures, all or none; how many runs and figures were not there before.
+    """Add runs with their figures, all or none; return the numbers of new runs and new figures.
 
     Raises:
-        ArtifactError: the file is damaged, not a history, or of a newer olympus.
-        UsageError: the file cannot be written, or a figure cannot be kept in it.
+        ArtifactError: the file is damaged, not a history, or from a newer olympus.
+        UsageError: the file cannot be written, or a figure is not valid.
     """
     for run, its_figures in found:
         _check_added(run, its_figures)
@@ -94,19 +94,19 @@ def append(
 def read_points(
     path: Path, *, metrics: Sequence[str] = (), limit: int | None = None
 ) -> list[Point]:
-    """The figures in the order of their commits, of these metrics, or of all if none is given.
+    """Return the figures of `metrics`, or of all metrics if it is empty, in the order of commits.
 
-    The order is that of the times of commits, and of the runs' times where there is none or it is
-    the same.  `limit` is how many of the latest of each target, backend and metric are given.
+    The order is by the commits' times, and by the runs' times without a commit or for equal ones.
+    `limit` is the number of the latest figures of each target, backend and metric.
 
     Raises:
-        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        ArtifactError: the file is damaged, not a history, or from a newer olympus.
         UsageError: the file cannot be read.
     """
     names = [each for each in metrics if _is_text(each)]
     wanted = f"metric IN ({', '.join('?' * len(names))})" if metrics else "1"
     moment = "coalesce(commit_time, time)"
-    figures = _FIGURE.replace("metric", "current_name(metric) AS metric")  # of a file of version 1
+    figures = _FIGURE.replace("metric", "current_name(metric) AS metric")  # in a file of version 1
     query = f"""
         SELECT {_RUN}, {_FIGURE} FROM (
             SELECT *, row_number() OVER (
@@ -127,7 +127,7 @@ def read_points(
 
 
 def _is_text(name: str) -> bool:
-    """Whether a name is one that SQLite can have: an argument that is not UTF-8 is none."""
+    """Return True if SQLite can represent a name: an argument may be invalid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -136,10 +136,10 @@ def _is_text(name: str) -> bool:
 
 
 def program_digests(path: Path, target: str, backend: str) -> list[str]:
-    """The digests of the latest programs of a target on a backend, as far as they are stored.
+    """Return the digests of the latest stored programs of a target on a backend.
 
     Raises:
-        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        ArtifactError: the file is damaged, not a history, or from a newer olympus.
         UsageError: the file cannot be read.
     """
     with _opened(path, write=False) as connection:
@@ -155,10 +155,10 @@ def program_digests(path: Path, target: str, backend: str) -> list[str]:
 
 
 def read_programs(path: Path, digests: Sequence[str]) -> dict[str, StoredProgram]:
-    """Those of the programs that are stored, by their digests.
+    """Return the stored programs among `digests`, by digest.
 
     Raises:
-        ArtifactError: the file is damaged, not a history, or of a newer olympus.
+        ArtifactError: the file is damaged, not a history, or from a newer olympus.
         UsageError: the file cannot be read.
     """
     found = {}
@@ -183,7 +183,7 @@ def read_programs(path: Path, digests: Sequence[str]) -> dict[str, StoredProgram
 
 @contextmanager
 def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
-    """A connection; errors of SQLite within are told in the user's terms."""
+    """Open a connection, and convert errors of SQLite within to errors for the user."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -202,7 +202,7 @@ def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
 
 
 def _told(error: sqlite3.Error, path: Path, *, write: bool) -> OlympusError:
-    """The error that says what SQLite's is about: the file's place, or what is in it."""
+    """Return the error for one of SQLite: about access to the file, or about its content."""
     code = getattr(error, "sqlite_errorcode", None)
     kind = None if code is None else code & 0xFF  # the rest of an extended code is a detail
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -224,7 +224,7 @@ _OF_THE_PLACE = (
 
 
 def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
-    # one that only reads may have to roll back what a killed process left half written
+    # a reader may have to roll back the incomplete transaction of a killed process
     is_writable = write or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     mode = "rwc" if write else "rw" if is_writable else "ro"
     name = f"file:{quote(os.fsencode(path.absolute()))}?mode={mode}"
@@ -255,7 +255,7 @@ def _check(connection: sqlite3.Connection, path: Path, *, empty_is_good: bool) -
 
 
 def _check_lengths(connection: sqlite3.Connection, path: Path) -> None:
-    """Check, before they are read, that no text is longer than those that are added.
+    """Check, before reading, that no text is longer than the limit for added ones.
 
     Raises:
         ArtifactError: a text is longer.
@@ -286,7 +286,7 @@ def _check_added(run: Run, figures: Sequence[Figure]) -> None:
 
 
 def _run_number(connection: sqlite3.Connection, run: Run) -> tuple[int, int]:
-    """The number of a run, which is added if it is not there; 1 if it was not, else 0."""
+    """Return the number of a run, which is added if it is new; and 1 if it is new, else 0."""
     values = (
         run.key, run.time, run.command, run.commit, run.commit_time, run.dirty, run.branch,
         run.host, json.dumps(dict(run.versions), sort_keys=True), run.source,
@@ -300,7 +300,7 @@ def _run_number(connection: sqlite3.Connection, run: Run) -> tuple[int, int]:
 
 
 def _add_figure(connection: sqlite3.Connection, run: int, figure: Figure) -> int:
-    """Add a figure if it is not there; 1 if it was not, else 0."""
+    """Add a figure if it is new; return 1 if it is, else 0."""
     spread = figure.spread and json.dumps(asdict(figure.spread))
     values = (
         run, figure.target, figure.backend, current_name(figure.metric), figure.unit,
@@ -314,7 +314,7 @@ def _add_figure(connection: sqlite3.Connection, run: int, figure: Figure) -> int
 
 
 def _add_program(connection: sqlite3.Connection, program: StoredProgram) -> None:
-    """Add a program; one that is stored already gets the new source lines."""
+    """Add a program; one that is already stored gets the new source lines."""
     query = "SELECT length(stablehlo) FROM program WHERE digest = ?"
     known = connection.execute(query, (program.digest,)).fetchone()
     if len(program.stablehlo) > _MOST_TEXT:
@@ -337,7 +337,7 @@ def _add_program(connection: sqlite3.Connection, program: StoredProgram) -> None
 
 
 def _drop_oldest(connection: sqlite3.Connection) -> None:
-    """Forget the oldest programs where all together are larger than is kept."""
+    """Delete the oldest programs if the total size exceeds `_MOST_PROGRAMS`."""
     size = "length(stablehlo) + coalesce(length(sources), 0)"
     connection.execute(
         f"""DELETE FROM program WHERE id IN (SELECT id FROM (
@@ -348,7 +348,7 @@ def _drop_oldest(connection: sqlite3.Connection) -> None:
 
 
 def _expanded(content: bytes) -> bytes:
-    """The content that was compressed; a crafted one cannot take more memory than a real one."""
+    """Return the decompressed content, with a limit on the memory of crafted content."""
     decoder = zlib.decompressobj()
     found = decoder.decompress(content, _MOST_TEXT + 1)
     if len(found) > _MOST_TEXT or not decoder.eof:

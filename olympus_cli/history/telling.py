@@ -1,4 +1,4 @@
-"""A history for people: tables, the plot, and what changed where a figure did."""
+"""A history for people: tables, the plot, and the reasons for changes of figures."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit",
 RUNS = ("commit", "time", "by", "figure", "interval", "samples", "change")
 
 _HEIGHT = 12  # lines of a plot in a terminal
-_MOST_LINES = 12  # of what changed in a program
+_MOST_LINES = 12  # of the changes of a program
 
 Reason = Mapping[str, Any]
 
 
 def latest_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """The rows of the table of the latest figures."""
+    """Return the rows of the table of the latest figures."""
     return [
         (
             each["target"],
@@ -51,7 +51,7 @@ def latest_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def run_rows(line: Line) -> list[tuple[str, ...]]:
-    """The rows of the table of one line, the oldest first."""
+    """Return the rows of the table of one line, the oldest first."""
     changes = {each.index: number for number, each in enumerate(line.changes, 1)}
     rows: list[tuple[str, ...]] = []
     for index, point in enumerate(line.points):
@@ -72,7 +72,7 @@ def run_rows(line: Line) -> list[tuple[str, ...]]:
 
 
 def verdict(line: Line) -> str:
-    """The last change of the level of a line, and its commit.
+    """Return the last change of the level of a line, and its commit.
 
     Example: `verdict(line)` is "+30.0% at 1f2e3d4c".
     """
@@ -83,7 +83,7 @@ def verdict(line: Line) -> str:
 
 
 def _moment(time: str) -> str:
-    """A time of the history to the minute.
+    """Return a time of the history to the minute.
 
     >>> _moment("2026-01-31T12:00:00.000000Z")
     '2026-01-31 12:00'
@@ -99,16 +99,16 @@ def _interval(point: Point, unit: str) -> str:
 
 
 def _change(each: Changepoint, unit: str) -> str:
-    """By how much, or from what where that has no ratio."""
+    """Return the relative change, or the level before it if there is no ratio."""
     return change(each.ratio) or f"from {quantity(each.before, unit)}"
 
 
 def describe_change(
     line: Line, reasons: Sequence[Reason], most: int | None = _MOST_LINES
 ) -> Iterator[str]:
-    """What is told of the changes of a line: the commit, the levels, and what changed there.
+    """Yield texts on the changes of a line: the commit, the levels, and the reasons.
 
-    Of each program `most` lines are told.
+    At most `most` lines describe each program.
     """
     for number, (each, reason) in enumerate(zip(line.changes, reasons, strict=True), 1):
         run = line.points[each.index].run
@@ -151,7 +151,7 @@ def _marks(line: Line) -> list[PlotMark]:
 
 
 def _plotted(line: Line) -> Plot:
-    """A line over the number of the run."""
+    """Return a plot of the line over the number of the run."""
     figures = [point.figure for point in line.points]
     labels = [point.run.label for point in line.points]
     verdicts = {each.index: f", {_change(each, line.unit)}" for each in line.changes}
@@ -183,14 +183,14 @@ def _plotted(line: Line) -> Plot:
 
 
 def line_text(line: Line, width: int, *, only_ascii: bool) -> str:
-    """The plot of a line for a terminal, with the numbers of its changes.
+    """Return the plot of a line for a terminal, with the numbers of its changes.
 
-    Its title and the key of the changes are left out: they are told beside it.
+    Its title and the key of the changes are omitted: they are shown separately.
     """
     text = _plotted(line).text(width, _HEIGHT, only_ascii=only_ascii)
     return "\n".join(text.splitlines()[1 : _HEIGHT + 5])
 
 
 def line_svg(line: Line) -> str:
-    """The plot of a line as an SVG, with its changes."""
+    """Return the plot of a line as an SVG, with its changes."""
     return _plotted(line).svg()

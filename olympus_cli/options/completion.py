@@ -1,8 +1,8 @@
 """Shell completion: commands, options, and the targets of olympus.toml.
 
-The shell starts a process for each Tab, so names of commands and targets are found without
+The shell starts a process for each Tab.  Therefore names of commands and targets are found without
 importing a command, which imports the compiler.  Options come from click, which imports the
-command.  Nothing is written to stderr: it would be in the middle of the user's line.
+command.  Nothing is written to stderr, because it would appear in the middle of the user's line.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from olympus_cli.spec.finding import FILE, find_project
 
 __all__ = ["FLAGS", "TARGETS", "answer", "target_items"]
 
-#: The commands whose arguments are targets, and whether the name of a matrix stands for all of it.
+#: The commands whose arguments are targets; True if the name of a matrix means all its targets.
 TARGETS = {
     **dict.fromkeys(("build", "check", "verify", "bench", "history", "diff"), True),
     **dict.fromkeys(("trace", "lower", "cost", "compile", "shard"), False),
     **dict.fromkeys(("report", "run", "profile"), False),
 }
-#: The options without a value: after one comes an argument.
+#: The options without a value: the next word is an argument.
 FLAGS = (
     *("--all", "--calibrate", "--compile", "--debug-info", "--failures-only", "--force"),
     *("--frozen", "--json"),
@@ -47,10 +47,10 @@ FLAGS = (
 
 _NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")
-_MOST = 2000  # names from one file
+_MOST = 2000  # the most names from one file
 
-# Bash breaks a word at each of COMP_WORDBREAKS, which has the @ and = of a target's name, and
-# replaces the last part alone: the parts before it are cut off the answers.
+# Bash breaks a word at each character of COMP_WORDBREAKS, which has the @ and = of target names.
+# It replaces only the last part, so the parts before it are removed from the answers.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' response completion type value
@@ -75,7 +75,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 def answer(asked: str, cli: click.Group, commands: Mapping[str, str]) -> int:
-    """Write the answer to `asked` ("bash_complete", "zsh_source", ...) to stdout; the exit code."""
+    """Write the answer to `asked` ("bash_complete", "zsh_source", ...); return the exit code."""
     shell, _, instruction = asked.partition("_")
     kinds: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
     if shell not in kinds or instruction not in ("source", "complete"):
@@ -89,14 +89,14 @@ def answer(asked: str, cli: click.Group, commands: Mapping[str, str]) -> int:
 
 
 def _quiet(made: ShellComplete) -> str:
-    """The completions, or nothing if they cannot be found; stderr goes to the null device."""
+    """Return the completions, or "" if they cannot be found; stderr is the null device."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
         kept = os.dup(2)
         os.dup2(nowhere.fileno(), 2)
         try:
             text = made.complete()
             text.encode(sys.stdout.encoding)
-        except (Exception, SystemExit):  # of a module that cannot be imported, for example
+        except (Exception, SystemExit):  # for example, a module cannot be imported
             return ""
         finally:
             os.dup2(kept, 2)
@@ -105,7 +105,7 @@ def _quiet(made: ShellComplete) -> str:
 
 
 class _Completion(ShellComplete):
-    """Completions that need no command's module, and click's own for all else."""
+    """Completions that need no command's module; click completes everything else."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         found = _items(args, incomplete, self.ctx_args["commands"])
@@ -136,7 +136,7 @@ class _Fish(_Completion, FishComplete):
 def _items(
     args: Sequence[str], incomplete: str, commands: Mapping[str, str]
 ) -> list[CompletionItem[str]] | None:
-    """The completions after `args`; None where they depend on the options of a command."""
+    """Return the completions after `args`; None if they depend on the options of a command."""
     command = next((arg for arg in args if not arg.startswith("-")), None)
     if incomplete.startswith("-"):
         return None
@@ -158,7 +158,7 @@ def _items(
 
 
 def _project(args: Sequence[str]) -> Path | None:
-    """The olympus.toml that `--project` names, or the one found upward from here."""
+    """Return the path of `--project`, or of the olympus.toml here or in the nearest parent."""
     given = None
     for before, arg in zip(["", *args], args, strict=False):
         if before == "--project":
@@ -172,10 +172,10 @@ def _project(args: Sequence[str]) -> Path | None:
 
 
 def target_items(file: Path | None, with_bases: bool) -> list[CompletionItem[str]]:
-    """The names of the targets of an olympus.toml, in its order, each with its entry as help.
+    """Return the names of the targets of an olympus.toml, in its order, with their entries as help.
 
-    A target with a matrix has a name for each combination, and before them, `with_bases`, its own.
-    Names that are no target's are left out, and so is all of a file that is not TOML.
+    A target with a matrix has a name for each combination; with `with_bases`, its own name comes
+    before them.  Invalid names are left out.  The list is empty if the file is not TOML.
     """
     import tomli
 

@@ -1,6 +1,6 @@
-"""The options by which `run` and `bench` are told what to run, what to feed to it, and how long.
+"""The options of `run` and `bench` for bundles, inputs, effort and baselines.
 
-Apart from `options.py`, which every command's help needs, for these import NumPy.
+They are not in `shared.py`, which every command's help needs, because they import NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["baseline_options", "bundle_options", "effort_options", "input_option
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-_MOST_ROUNDS = 100  # processes of a side: more make no interval narrower that is worth the time
+_MOST_ROUNDS = 100  # processes of a side: more take longer than a narrower interval is worth
 
 _INPUT = (
     click.option(
@@ -56,7 +56,7 @@ _INPUT = (
 
 
 def _share(text: str | float) -> float:
-    """A share as a number, or in per cent as the threshold is: "2%" is 0.02."""
+    """Return a share given as a number or, like the threshold, in percent: "2%" is 0.02."""
     if isinstance(text, str) and text.endswith("%"):
         return positive_number(text.removesuffix("%")) / 100
     return positive_number(text)
@@ -152,7 +152,7 @@ _BUNDLE = (
 
 
 def bundle_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--recompile, --native and --trust, as one parameter `allowed`."""
+    """Add --recompile, --native and --trust, as one parameter `allowed`."""
 
     @functools.wraps(function)
     def gather(
@@ -164,7 +164,7 @@ def bundle_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--inputs, --seed and --int-range, as one parameter `inputs`."""
+    """Add --inputs, --seed and --int-range, as one parameter `inputs`."""
 
     @functools.wraps(function)
     def gather(*args: Any, file: Path | None, seed: int, int_range: str, **rest: Any) -> Any:
@@ -175,7 +175,7 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--precision, --time-limit and --give-up, as one parameter `effort`."""
+    """Add --precision, --time-limit and --give-up, as one parameter `effort`."""
 
     @functools.wraps(function)
     def gather(
@@ -187,7 +187,7 @@ def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--baseline, --save-baseline, --threshold and --rounds, as one parameter `against`."""
+    """Add --baseline, --save-baseline, --threshold and --rounds, as one parameter `against`."""
 
     @functools.wraps(function)
     def gather(

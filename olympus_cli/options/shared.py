@@ -1,6 +1,6 @@
-"""The options that commands share, as decorators; one name, one meaning, one help text.
+"""The options that commands share, as decorators; each name has one meaning and one help text.
 
-A command stacks what it needs above its function.  Several options come as one parameter:
+A command puts the decorators above its function.  Several options are passed as one parameter:
 
     @click.command("trace", cls=Command)
     @entry_options
@@ -53,7 +53,7 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What the words stand for that arguments are written with.
+# The help texts of the words in the metavars of arguments.
 _ARGUMENTS = {
     "ENTRY": "A function: package.module:function or path/file.py:function.",
     "TARGET": "A target of olympus.toml.",
@@ -63,10 +63,10 @@ _ARGUMENTS = {
 
 
 class Command(click.Command):
-    """A command whose help says what its arguments are."""
+    """A command whose help describes its arguments."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click does, after a section for the arguments."""
+        """Write a section for the arguments, then the options as click does."""
         words = [p.metavar or "" for p in self.params if isinstance(p, click.Argument)]
         rows = [(name, text) for name, text in _ARGUMENTS.items() if name in "".join(words)]
         if rows:
@@ -75,29 +75,29 @@ class Command(click.Command):
         super().format_options(ctx, formatter)
 
 
-#: Names of stdout.  As a path, /dev/stdout is stderr's file in a command: see `streams.data_alone`.
+#: Names of stdout.  As a path, /dev/stdout is stderr's file in a command (`streams.data_alone`).
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 class FilePath(click.Path):
-    """A path, absolute from the start: a user's module may leave the working directory."""
+    """A path, made absolute when parsed: a user's module may change the working directory."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> pathlib.Path:
-        """The path that the text says."""
+        """Return the path."""
         import pathlib  # not for every command's help
 
         return pathlib.Path(value).absolute()
 
 
 class WritablePath(FilePath):
-    """A file to write to, which is refused before the work if it cannot be written."""
+    """A file to write to; it is an error, before the work, if it cannot be written."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> pathlib.Path:
-        """The path that the text says."""
+        """Return the path."""
         from olympus_cli.terminal.output import check_writable  # not for every command's help
 
         path = super().convert(value, param, ctx)
@@ -106,43 +106,43 @@ class WritablePath(FilePath):
 
 
 class FolderPath(FilePath):
-    """A folder to write to, which stdout cannot be."""
+    """A folder to write to; "-" is an error, because stdout is not a folder."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> pathlib.Path:
-        """The path that the text says."""
+        """Return the path."""
         if value == "-":
             self.fail("a folder cannot be written to stdout; ./- is a folder.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class _OutputPath(WritablePath):
-    """A file to write to; "-" is stdout, which no path is."""
+    """A file to write to, or "-" for stdout."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path that the text says, or `"-"`."""
+        """Return the path, or "-" for any name of stdout."""
         return "-" if value in STDOUT else super().convert(value, param, ctx)
 
 
 def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
-    """None for stdout: a command that prints what it makes writes it there anyway."""
+    """Return None for stdout: a command that prints its result writes it there anyway."""
     return None if value == "-" else value
 
 
-# As seconds, about half of what the system's waits take; a ratio of a million bounds nothing.
+# In seconds, about half of the longest wait of the system.  A ratio of a million is no limit.
 _MOST = 1_000_000
 
 
 def _ascii(text: object) -> str:
-    """The text of a number; ValueError where its digits are not those of ASCII."""
+    """Return the text of a number; raise ValueError if it has other characters than ASCII."""
     if not str(text).isascii():
         raise ValueError
     return str(text)
 
 
 def positive_number(text: str | float) -> float:
-    """The number that an option's text, or its default, says: above 0, not above a million."""
+    """Return the number of an option's text or default: above 0, and at most a million."""
     try:
         number = float(_ascii(text))
     except ValueError:
@@ -153,7 +153,7 @@ def positive_number(text: str | float) -> float:
 
 
 def whole_number(least: int, most: int = _MOST) -> Callable[[str | int], int]:
-    """The type of an option that takes a whole number, `least` or more and at most `most`."""
+    """Return the type of an option that is a whole number from `least` to `most`."""
 
     def convert(text: str | int) -> int:
         try:
@@ -175,12 +175,12 @@ def _remember_verbose(ctx: click.Context, _param: click.Parameter, value: bool) 
 
 
 def is_verbose() -> bool:
-    """Whether `--verbose` was given to the command that runs."""
+    """Return True if `--verbose` was given to the running command."""
     return bool(click.get_current_context().meta.get("olympus.verbose"))
 
 
 def _decorated(function: F, *options: Callable[[F], F]) -> F:
-    """`function` with options, which help shows in this order."""
+    """Return `function` with options, which help shows in this order."""
     for option in reversed(options):
         function = option(function)
     return function
@@ -214,9 +214,10 @@ verbose_option = click.option(
 
 
 def output_option(what: str, *, form: str = "", printed: bool = False) -> Callable[[F], F]:
-    """`output`: the path that `what` is written to, in a `form`, `"-"` for stdout, or None.
+    """Return the option --output, as the parameter `output`: a path, "-" for stdout, or None.
 
-    It is None for stdout too where `what` is `printed` anyway.
+    `what` and `form` describe the output in the help text.  If `what` is `printed` anyway,
+    `output` is None for stdout too.
     """
     how = f" as {form}" if form else ", whole or not at all"
     return click.option(
@@ -230,7 +231,7 @@ def output_option(what: str, *, form: str = "", printed: bool = False) -> Callab
 
 
 def common_options(function: F) -> F:
-    """The options of every command: `as_json`, and --verbose."""
+    """Add the options of every command: --json, as `as_json`, and --verbose."""
     as_json = click.option(
         "--json", "as_json", is_flag=True, help="Write one JSON document to stdout."
     )
@@ -238,7 +239,10 @@ def common_options(function: F) -> F:
 
 
 def _form(text: str) -> tuple[str, pathlib.Path | None]:
-    """A form of a gate's report and its file, "junit=results.xml"; None for stdout."""
+    """Return the form of a gate's report and its file, from "junit=results.xml".
+
+    The file is None for stdout.
+    """
     form, equals, file = text.partition("=")
     if form not in FORMATS:
         from olympus_cli.text.nearest import did_you_mean  # not for every command's help
@@ -251,9 +255,10 @@ def _form(text: str) -> tuple[str, pathlib.Path | None]:
 
 
 def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The common options of a command that says yes or no, as one parameter `outputs`.
+    """Add the common options of a gate, a command that passes or fails.
 
-    They are --output, --json, which is `--output json`, and --verbose.
+    They are --output and --json, as one parameter `outputs`, and --verbose.  --json is the same as
+    `--output json`.
     """
 
     @functools.wraps(function)
@@ -285,9 +290,10 @@ device_config_option = click.option(
 
 
 def backend_options(function: F) -> F:
-    """What the program is built for, instead of what the target says.
+    """Add the options that override the device of the target.
 
-    They are `backend`, `device` and `topology`, and `device_config`, a file with devices to name.
+    The parameters are `backend`, `device`, `topology` and `device_config`, a file that defines
+    devices.
     """
     return _decorated(
         function,
@@ -318,13 +324,13 @@ repeats_option = click.option(
 
 
 def given_stages(optimize: str | None, repeats: str | None) -> dict[str, str]:
-    """Those of the two that were given, by the names of the fields that they replace."""
+    """Return the given ones of the two options, by the names of the fields that they override."""
     both = {"optimize": optimize, "repeats": repeats}
     return {name: value for name, value in both.items() if value is not None}
 
 
 def stage_options(function: F) -> F:
-    """`optimize` and `repeats`: how the program is lowered and compiled, if not as usual."""
+    """Add --optimize and --repeats, which control how the program is lowered and compiled."""
     optimize = click.option(
         "--optimize",
         type=click.Choice(OPTIMIZE),
@@ -343,10 +349,10 @@ trips_option = click.option(
 
 
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--shapes, --static and --project, as one parameter `request`.
+    """Add --shapes, --static and --project, as one parameter `request`.
 
-    It takes up `text`, `backend`, `device`, `topology`, `device_config`, `optimize`, `repeats` and
-    `trips` where a command has them.
+    The request also gets `text`, `backend`, `device`, `topology`, `device_config`, `optimize`,
+    `repeats` and `trips`, if the command has them.
     """
 
     @functools.wraps(function)
@@ -392,11 +398,11 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def entry_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """ENTRY|TARGET and the options that say more of it, as one parameter `request`."""
+    """Add the argument ENTRY|TARGET and its options, as one parameter `request`."""
     return click.argument("text", metavar="ENTRY|TARGET")(request_options(function))
 
 
 def program_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `entry_options`, for a command that takes a built FILE.olympus too."""
+    """Add the options of `entry_options`, for a command that also takes a built FILE.olympus."""
     argument = click.argument("text", metavar="ENTRY|TARGET|FILE.olympus")
     return argument(request_options(function))

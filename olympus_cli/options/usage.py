@@ -1,4 +1,4 @@
-"""Mistakes in the options and arguments of a command, told as every other error is.
+"""Mistakes in the options and arguments of a command, reported like every other error.
 
 The hint has the nearest name, or the command that shows the help.
 """
@@ -18,7 +18,7 @@ __all__ = ["usage_error"]
 
 
 def usage_error(error: click.ClickException) -> UsageError:
-    """The error in our words.
+    """Return an error of click as a UsageError, in the style of the other messages.
 
     >>> str(usage_error(click.UsageError("Got unexpected extra argument (x).")))
     'got unexpected extra argument (x)'
@@ -38,7 +38,7 @@ def usage_error(error: click.ClickException) -> UsageError:
 
 
 def _after_the_command(name: str, context: click.Context | None) -> str | None:
-    """The command line with the option after the command; None if no command of it takes it."""
+    """Return a hint to put the option after the command; None if the command does not take it."""
     if context is None or not isinstance(context.command, click.Group):
         return None
     words: list[str] = context.meta.get(GIVEN, [])

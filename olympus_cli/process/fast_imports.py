@@ -1,7 +1,7 @@
-"""Imports of a command without garbage collection, which is of no use there.
+"""Imports of a command without garbage collection, which frees nothing there.
 
-Modules make many objects that stay.  The garbage collector counts them and looks through all there
-are, again and again, and so takes a tenth of the time that the imports of a command take.
+Modules create many objects that are never freed.  The garbage collector traverses them again and
+again, which takes a tenth of the time of a command's imports.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = ["unhindered"]
 def unhindered() -> Iterator[None]:
     """A context for imports, without garbage collection.
 
-    What there is at its end the collector does not look through again.  In a process that is not
-    the command's own, where others have made objects, nothing is changed.
+    Afterwards the collector ignores the objects that exist at the end of the context.  In a process
+    that is not the command's own, which has other objects, the context does nothing.
 
     Example: `with unhindered(): module = importlib.import_module(name)`.
     """

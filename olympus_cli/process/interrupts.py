@@ -1,10 +1,10 @@
-"""Ctrl-C ends the process at once, wherever it is, and with a short line.
+"""Ctrl-C, which ends the process immediately with a short message.
 
-Python would make a KeyboardInterrupt of it, between two bytecodes: modules in C end badly on one
-while they are imported, and while the compiler or a program runs none comes.  So a thread that the
-signal itself wakes ends the process; where something has to be cleaned up, `interrupts_raised`
-lets the KeyboardInterrupt in.  Nothing but Python's own modules of start-up is imported here: this
-is the first that a command does.
+Python would raise a KeyboardInterrupt between two bytecodes.  C modules fail badly on one while
+they are imported, and none is raised while the compiler or a program runs.  Therefore the signal
+wakes a thread that ends the process.  Code that must clean up uses `interrupts_raised` to get a
+KeyboardInterrupt.  This module imports only modules that Python loads at its start, because a
+command installs it first.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ __all__ = [
     "terminations_raised",
 ]
 
-EXIT_CODE = 130  # 128 + SIGINT, as shells have it
+EXIT_CODE = 130  # 128 + SIGINT, as in shells
 MESSAGE = "interrupted"
 
 
-_NUDGE = signal.SIGURG  # which nothing else uses, and which a process without a handler ignores
+_NUDGE = signal.SIGURG  # has no other use; a process without a handler ignores it
 
 
 class _State:
-    raising = False  # whether a KeyboardInterrupt is wanted
+    raising = False  # True if Ctrl-C raises a KeyboardInterrupt
     was_raised = False
-    elsewhere = False  # whether another process hears of Ctrl-C for this one
-    last_words = b""  # what gives the terminal back
-    held: list[BaseException] | None = None  # what came where nothing may be raised
+    elsewhere = False  # True if another process handles Ctrl-C for this one
+    last_words = b""  # the bytes that restore the terminal
+    held: list[BaseException] | None = None  # the exceptions deferred by `held`
 
 
 _state = _State()
@@ -54,7 +54,7 @@ _leaving = _thread.allocate_lock()
 
 
 def install() -> None:
-    """End the process on Ctrl-C from now on, unless it was started to ignore that.
+    """End the process on Ctrl-C from now on, unless it was started with SIGINT ignored.
 
     Raises:
         RuntimeError: the system has no thread left.
@@ -70,12 +70,12 @@ def install() -> None:
 
 
 def left_to_another_process() -> None:
-    """From now on a KeyboardInterrupt here is the program's own: the command hears of Ctrl-C."""
+    """Leave Ctrl-C to the command; a KeyboardInterrupt in this process is now the program's own."""
     _state.elsewhere = True
 
 
 def asked() -> bool:
-    """Whether a KeyboardInterrupt may come from Ctrl-C; if not, the program itself raised it."""
+    """Return True if a KeyboardInterrupt may be from Ctrl-C; if not, the program raised it."""
     if _state.elsewhere:
         return False
     handler = signal.getsignal(signal.SIGINT)
@@ -86,7 +86,7 @@ def asked() -> bool:
 
 @contextmanager
 def interrupts_raised() -> Iterator[None]:
-    """A context in which Ctrl-C is a KeyboardInterrupt."""
+    """A context in which Ctrl-C raises a KeyboardInterrupt."""
     before, _state.raising = _state.raising, True
     try:
         yield
@@ -96,12 +96,14 @@ def interrupts_raised() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[list[BaseException]]:
-    """A context in which signals raise nothing: what came, which it gives, is raised at its end.
+    """A context that defers exceptions of signals: the first is raised at the end.
 
-    Within another one it is raised at the end of that.
+    The value of the context is the list of deferred exceptions.  In a nested context, the exception
+    is raised at the end of the outer one.
 
-    Python drops what is raised in the functions that run around a fork.  To mask the signals does
-    not keep their handlers from running there: the thread that waits for them may take them.
+    Python drops exceptions of the functions that run around a fork.  Masking the signals does not
+    prevent their handlers from running there, because the thread that waits for signals may
+    receive them.
     """
     came: list[BaseException] = []
     before, _state.held = _state.held, came
@@ -122,7 +124,7 @@ def raise_soon(error: BaseException) -> None:
 
 @contextmanager
 def ending_with(last_words: bytes) -> Iterator[None]:
-    """A context in which an end writes `last_words` to stderr first."""
+    """A context in which Ctrl-C writes `last_words` to stderr before the process ends."""
     _state.last_words = last_words
     try:
         yield
@@ -131,7 +133,7 @@ def ending_with(last_words: bytes) -> Iterator[None]:
 
 
 def _handle(_number: int, _frame: FrameType | None) -> None:
-    """Between two bytecodes of the main thread."""
+    """Handle SIGINT, between two bytecodes of the main thread."""
     if _state.raising:
         _state.was_raised = True
         raise_soon(KeyboardInterrupt())
@@ -140,7 +142,7 @@ def _handle(_number: int, _frame: FrameType | None) -> None:
 
 
 def _watch(pipe: int, main: int) -> NoReturn:
-    """In a thread, for a main thread that is in C for long."""
+    """Handle SIGINT in a thread, for a main thread that runs C code for a long time."""
     while True:
         came = os.read(pipe, 1)
         if signal.SIGINT in came and not (_state.raising or _state.was_raised):
@@ -150,10 +152,10 @@ def _watch(pipe: int, main: int) -> NoReturn:
 
 
 def _nudge(main: int) -> None:
-    """Interrupt what the main thread waits for, so that Python runs the handler of a signal.
+    """Interrupt a wait of the main thread, so that Python runs the handler of a signal.
 
-    It does not by itself where the signal came just before the wait began.  A nudge may come too
-    early too: there are several.
+    Python does not run it if the signal arrived just before the wait began.  A nudge may also
+    arrive too early, so there are several.
     """
     for seconds in (0.01, 0.1, 0.5):
         time.sleep(seconds)
@@ -161,7 +163,7 @@ def _nudge(main: int) -> None:
 
 
 def _leave() -> None:
-    if _leaving.acquire(blocking=False):  # else the other thread is about to
+    if _leaving.acquire(blocking=False):  # otherwise the other thread ends the process
         try:
             os.write(2, _state.last_words + f"{MESSAGE}\n".encode())
         finally:
@@ -169,7 +171,7 @@ def _leave() -> None:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM has come: an interruption with an exit code of its own."""
+    """An interruption by SIGTERM, with its own exit code."""
 
 
 class CommandEnd(NamedTuple):
@@ -185,7 +187,7 @@ _TERMINATED = CommandEnd("Terminated", "terminated", 128 + signal.SIGTERM)
 
 
 def command_end(error: BaseException) -> CommandEnd:
-    """Return the end of a command that `error` stops: by SIGTERM for `Terminated`, else by Ctrl-C.
+    """Return the end of a command stopped by `error`: SIGTERM for `Terminated`, else Ctrl-C.
 
     >>> command_end(Terminated()).exit_code, command_end(KeyboardInterrupt()).exit_code
     (143, 130)
@@ -195,7 +197,7 @@ def command_end(error: BaseException) -> CommandEnd:
 
 @contextmanager
 def terminations_raised() -> Iterator[None]:
-    """Let SIGTERM raise `Terminated` meanwhile, once: clearing up is not disturbed by another."""
+    """A context in which SIGTERM raises `Terminated`, once: a second one does not stop cleanup."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield

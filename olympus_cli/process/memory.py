@@ -1,4 +1,4 @@
-"""The memory that this process can still take: of the machine, its control group and its limits."""
+"""The memory available to this process, by the machine, its control group and its limits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 __all__ = ["available_memory", "peak_memory"]
 
 _KIB = 1024
-_NO_LIMIT = 1 << 60  # bytes; the first version of control groups has a number where none is set
+_NO_LIMIT = 1 << 60  # bytes; version 1 of control groups has a large number for no limit
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """The bytes that this process can still allocate, by the tightest limit; None if unknown.
+    """Return the bytes that this process can still allocate, by the lowest limit; None if unknown.
 
-    `root` has the folders `proc` and `sys/fs/cgroup`.
+    `root` is the folder of `proc` and `sys/fs/cgroup`.
     """
     return min((each for each in _available(root) if each is not None), default=None)
 
@@ -29,7 +29,7 @@ def _available(root: Path) -> Iterator[int | None]:
 
 
 def _of_machine(root: Path) -> int | None:
-    """What programs can take without more swapping, and the free swap space."""
+    """Return the memory available without more swapping, plus the free swap space, in bytes."""
     found = _fields(root / "proc/meminfo")
     if "MemAvailable:" not in found:
         return None
@@ -37,7 +37,7 @@ def _of_machine(root: Path) -> int | None:
 
 
 def _group_folders(root: Path) -> Iterator[Path]:
-    """The folders of the control groups that this process is in, up to the outermost."""
+    """Yield the folders of the control groups of this process, up to the outermost."""
     with suppress(OSError, ValueError):
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -49,7 +49,7 @@ def _group_folders(root: Path) -> Iterator[Path]:
 
 
 def _of_group(folder: Path) -> int | None:
-    """The limit of a control group less what it needs: caches of files can be dropped."""
+    """Return the limit of a control group minus its usage, without file caches, in bytes."""
     for limit, usage in (
         ("memory.max", "memory.current"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -65,7 +65,7 @@ def _of_group(folder: Path) -> int | None:
 
 
 def _of_addresses(root: Path) -> int | None:
-    """What `ulimit -v` leaves."""
+    """Return the bytes left of the limit of `ulimit -v`; None if it is not set."""
     if sys.platform == "win32":
         return None
     import resource
@@ -78,7 +78,7 @@ def _of_addresses(root: Path) -> int | None:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """The numbers of a file with a name and a number in each line."""
+    """Return the numbers of a file that has a name and a number in each line."""
     found = {}
     with suppress(OSError):
         for line in path.read_text().splitlines():
@@ -89,7 +89,7 @@ def _fields(path: Path) -> dict[str, int]:
 
 
 def peak_memory() -> int | None:
-    """The largest resident set of this process so far, in bytes; None where none is told."""
+    """Return the largest resident set of this process so far, in bytes; None if unknown."""
     try:
         with open("/proc/self/status", encoding="ascii") as status:
             for line in status:
@@ -97,7 +97,7 @@ def peak_memory() -> int | None:
                     return 1024 * int(line.split()[1])
     except OSError:
         pass
-    import resource  # not Linux: here a child may count what it inherited from its parent
+    import resource  # not Linux: a child may count memory inherited from its parent
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return (peak if sys.platform == "darwin" else 1024 * peak) or None

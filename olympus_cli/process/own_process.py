@@ -1,7 +1,7 @@
-"""Whether this process is the command's own, and what such a process does not import.
+"""The ownership of this process by the command, and a safe import path for it.
 
-The first module of a command: until it has run, Python may look for modules in the working
-directory.  So it imports nothing that could be found there: `sys` and `os` are part of Python.
+A command imports this module first: until `claim` has run, Python may import modules from the
+working directory.  Therefore this module imports only `sys` and `os`, which are part of Python.
 """
 
 import os
@@ -14,10 +14,10 @@ _claimed = False
 
 
 def claim() -> None:
-    """Make this process the command's own, and its import path a safe one.
+    """Mark this process as the command's own, and make its import path safe.
 
-    `python -m` puts the working directory first, and so does an empty entry of PYTHONPATH: an
-    innocent `signal.py` there would take the place of Python's.
+    `python -m` puts the working directory first in the import path, and so does an empty entry of
+    PYTHONPATH.  A user's `signal.py` there would be imported in place of Python's.
     """
     global _claimed
     _claimed = True
@@ -27,12 +27,12 @@ def claim() -> None:
 
 
 def is_own() -> bool:
-    """Whether nothing but the command runs in this process, so that it may be forked."""
+    """Return True if only the command runs in this process, so that it may be forked."""
     return _claimed
 
 
 def safe_path(path: list[str]) -> list[str]:
-    """`path` with the working directory, if it is there, after all other places.
+    """Return `path` with the working directory, if it has that, after all other entries.
 
     >>> safe_path(["", "/nowhere"])
     ['/nowhere', '']
@@ -48,5 +48,5 @@ def _is_here(place: str) -> bool:
 
 
 def _is_home(place: str) -> bool:
-    """Whether it is where these packages are, as in a checkout that is not installed."""
+    """Return True if the folder has these packages, as in a checkout that is not installed."""
     return os.path.realpath(place) == os.path.realpath(_HOME)

@@ -1,4 +1,4 @@
-"""What is said where memory, files or processes run out: also before anything large is imported."""
+"""Messages on a shortage of memory, files or processes; this module imports nothing large."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 
 __all__ = ["EXIT_CODE", "HINT", "check_memory", "words"]
 
-EXIT_CODE = 4  # of the compiler that runs out of its memory
+EXIT_CODE = 4  # the same as for a compiler that runs out of memory
 HINT = "the limits of memory, files and processes are those that `ulimit -a` shows"
 
-_LEAST = 512  # MiB of addresses: below, libraries end the process while they are imported
+_LEAST = 512  # MiB of address space: with less, libraries end the process when imported
 _ERRORS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT}
-#: How the dynamic linker and Python say it, in exceptions of other classes.
+#: The messages of the dynamic linker and of Python, in exceptions of other classes.
 _TOLD = (
     "failed to map segment",
     "Cannot allocate memory",
@@ -23,16 +23,16 @@ _TOLD = (
 
 
 def words(error: BaseException) -> str | None:
-    """What has run out, if that is what `error` is about.
+    """Return a message on the exhausted resource; None if `error` is not a shortage.
 
     >>> words(OSError(24, "Too many open files"))
     'the system is out of resources: Too many open files'
     """
-    if hasattr(error, "exit_code"):  # one of ours says what it is about
+    if hasattr(error, "exit_code"):  # an error of OLYMPUS has its own message
         return None
     try:
         text = str(error)
-    except BaseException:  # of a class of the user's
+    except BaseException:  # `error` may have a class of the user
         text = ""
     if isinstance(error, MemoryError):
         return f"this machine's memory is too small{text and f': {text}'}"
@@ -45,7 +45,7 @@ def words(error: BaseException) -> str | None:
 
 
 def check_memory() -> None:
-    """Raise MemoryError where the process may have less than what it needs to start."""
+    """Raise MemoryError if the limit of the process is below the memory for its start."""
     if sys.platform == "win32":
         return
     import resource

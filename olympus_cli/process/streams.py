@@ -1,4 +1,4 @@
-"""The process's three streams, as a command needs them: there, and stdout for data alone."""
+"""The process's three standard streams: all of them open, and stdout only for data."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["DATA", "Unwritable", "complete", "data_alone", "talk"]
 _NAMES = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 
-#: What is known of the data on stdout: the key "written" is there once the command wrote any.
+#: The state of the data on stdout: it has the key "written" once the command wrote any.
 DATA: dict[str, bool] = {}
 
 
 class Unwritable(Exception):
-    """Raised when stdout takes no more, for the reason that is its cause.
+    """Raised if a write to stdout fails; its cause is the OSError.
 
-    No OSError, of which click makes an exit code of its own.
+    It is not an OSError itself, for which click has its own exit code.
     """
 
 
@@ -34,12 +34,12 @@ class _Stdout(io.FileIO):
 
 
 def complete() -> None:
-    """Put the null device in the place of streams that are closed, before a file gets there."""
+    """Open the null device for closed streams, before a file gets one of their descriptors."""
     for number, (name, mode) in enumerate(_NAMES.items()):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # uses the lowest free number
         if getattr(sys, name) is None:
             opened = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, opened)
@@ -49,12 +49,12 @@ def complete() -> None:
 def data_alone() -> Iterator[None]:
     """A context in which only `sys.stdout` writes to stdout.
 
-    What the user's program, its children and the compiler write to file descriptor 1 goes to
-    stderr, and after the context what Python prints does too.
+    Output of the user's program, its children and the compiler to file descriptor 1 goes to stderr.
+    After the context, Python's prints go to stderr too.
     """
     sys.stdout.flush()
     raw = io.BufferedWriter(_Stdout(os.dup(1), "w"))
-    # what its encoding lacks is written as `\xe9`
+    # characters that the encoding lacks are written as `\xe9`
     data = io.TextIOWrapper(raw, encoding=sys.stdout.encoding, errors="backslashreplace")
     os.dup2(2, 1)
     sys.stdout = data
@@ -62,14 +62,14 @@ def data_alone() -> Iterator[None]:
         yield
     finally:
         sys.stdout = sys.stderr
-        with suppress(Unwritable):  # which was told when it was written
+        with suppress(Unwritable):  # which was reported at the write
             data.close()
 
 
 @contextmanager
 def talk() -> Iterator[None]:
-    """A context that writes to stderr; where nothing can be written, the exit code says enough."""
+    """A context for writing to stderr; a failure is ignored, because the exit code remains."""
     try:
         yield
-    except OSError:  # what the stream still holds would fail again at the end
+    except OSError:  # a flush of the buffered text would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

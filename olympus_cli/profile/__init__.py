@@ -1,1 +1,1 @@
-"""What was measured of a program kernel by kernel: as data, a table, a page and a trace file."""
+"""Profiles of programs by kernel: as data, a table, a page and a trace file."""

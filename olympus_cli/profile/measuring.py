@@ -1,4 +1,4 @@
-"""A profile for the report as a page: the program of one backend, run on seeded inputs."""
+"""The profile for the report page: the program of one backend, run on seeded inputs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["measured"]
 
 
 def measured(program: Program, unit: Unit) -> MeasuredTime:
-    """What the page shows of the calls of a compiled program, which must be for the CPU.
+    """Measure the calls of a compiled program for the page; the program must be for the CPU.
 
-    Raises what `olympus.analysis.profile` does.
+    Raises the errors of `olympus.analysis.profile`.
     """
     spec = program.spec
     ready = Runnable(unit.compiled, program.arguments, program.results)

@@ -1,4 +1,4 @@
-"""A profile as a page: a flame graph and the tables, in one file that loads nothing."""
+"""The page of a profile: a flame graph and tables, in one file without external resources."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from olympus_cli.text.units import duration
 __all__ = ["render_profile", "time_frames", "time_graph"]
 
 _MOST = 500  # rows of a table; more make the page slow to open
-_DEEPEST = 40  # scopes within scopes that have frames of their own
+_DEEPEST = 40  # nested scopes with separate frames
 
 
 def render_profile(report: ProfileReport, root: Path) -> str:
-    """The text of the file; the same profile and sources give the same text.
+    """Return the text of the file; the same profile and sources give the same text.
 
     Example:
       >>> Path("forward.html").write_text(render_profile(report, spec.root), encoding="utf-8")
@@ -44,11 +44,11 @@ def render_profile(report: ProfileReport, root: Path) -> str:
             source=lambda key: source_text(key, root),
         )
     )
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # halves of surrogate pairs
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # for lone surrogates
 
 
 def _groups(kernels: Sequence[ProfiledKernel]) -> list[list[ProfiledKernel]]:
-    """The kernels of one name, operation, line, scope and pass together, the slowest first."""
+    """Return groups of kernels with one name, operation, line, scope and bound, slowest first."""
 
     def key(each: ProfiledKernel) -> Hashable:
         line = each.line, each.scope, each.backward
@@ -58,7 +58,7 @@ def _groups(kernels: Sequence[ProfiledKernel]) -> list[list[ProfiledKernel]]:
 
 
 def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
-    """The flame graph of a call: frames as wide as the time they took."""
+    """Return the flame graph of a call; the width of a frame is its time."""
     legend = (
         "One call, its scopes, their source lines, and the kernels at the top; point at a frame "
         "for its figures."
@@ -71,7 +71,7 @@ def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
 
 
 def time_frames(kernels: Sequence[ProfiledKernel]) -> Frame:
-    """The frames of a call: in it its scopes, in them the lines, in these the kernels."""
+    """Return the frame of a call, with nested frames of scopes, source lines and kernels."""
     return add_up("one call", map(_part, kernels))
 
 
@@ -88,7 +88,7 @@ def _part(kernel: ProfiledKernel) -> FlamePart:
 
 
 def _text(shown: Placed, is_whole: bool) -> str:
-    """The text of a frame where it is pointed at."""
+    """Return the text that is shown when the pointer is over a frame."""
     frame = shown.frame
     words = [frame.name, f"{duration(frame.value)} ({percent(shown.width / 100)})"]
     if frame.other is not None:

@@ -1,4 +1,4 @@
-"""A profile as plain records, with places in the project's folder told from there."""
+"""A profile as plain records, with source lines relative to the project's folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ProfileReport", "ProfiledKernel", "ProfiledRow", "UnseenKernel", "pr
 class ProfiledKernel:
     """A kernel and its times in one call of the program, in seconds.
 
-    `estimated_seconds` and `bound` are None where there is no estimate of it.  `is_overhead` marks
+    `estimated_seconds` and `bound` are None if there is no estimate.  `is_overhead` is True for
     time in which no kernel ran.
     """
 
@@ -38,7 +38,7 @@ class ProfiledKernel:
 
 @dataclass(frozen=True)
 class ProfiledRow:
-    """The part that a source line, scope, operation or kernel has."""
+    """The figures of a source line, scope, operation or kernel."""
 
     key: str
     seconds: float
@@ -51,7 +51,7 @@ class ProfiledRow:
 
 @dataclass(frozen=True)
 class UnseenKernel:
-    """A kernel of the estimate that the profiler has no event of."""
+    """A kernel of the estimate for which the profiler has no event."""
 
     name: str
     operation: str
@@ -62,10 +62,10 @@ class UnseenKernel:
 
 @dataclass(frozen=True)
 class ProfileReport:
-    """What was measured of one program; `rows` are by `by`, times are medians in seconds.
+    """The profile of one program; `rows` are grouped by `by`, and times are medians in seconds.
 
-    `coverage` is the part of `seconds` in which a kernel ran, `kernel_seconds`.
-    `estimated_seconds` counts each kernel as often as it was called, and those that were not seen.
+    `coverage` is the share of `seconds` in which a kernel ran, `kernel_seconds`.
+    `estimated_seconds` counts each kernel as often as it was called, and includes `unseen` kernels.
     """
 
     target: str
@@ -83,12 +83,12 @@ class ProfileReport:
     unseen: tuple[UnseenKernel, ...]
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data."""
+        """Return JSON-like data."""
         return asdict(self)
 
     @staticmethod
     def from_data(data: object) -> ProfileReport:
-        """The report that `to_data` gave `data` for; raises ValueError where it did not."""
+        """Return the report from the data of `to_data`; raise ValueError for other data."""
         found: ProfileReport = typed(data, ProfileReport, "profile")
         return found
 
@@ -96,7 +96,7 @@ class ProfileReport:
 def profile_report(
     profile: Profile, kind: ProfileKind, root: Path, named: tuple[str, str, str]
 ) -> ProfileReport:
-    """What is told of a profile; `named` are the target, the entry and the backend."""
+    """Return the report of a profile; `named` are the target, the entry and the backend."""
     return ProfileReport(
         *named,
         by=kind,

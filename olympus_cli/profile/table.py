@@ -1,4 +1,4 @@
-"""A profile as a person reads it in a terminal: what a call takes, then a table with bars."""
+"""The text of a profile for a terminal: the figures of a call, then a table with bars."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from olympus_cli.text.units import duration
 
 __all__ = ["call_figures", "notes", "show_profile"]
 
-_WIDTH = 100  # columns of a sentence
+_WIDTH = 100  # columns of a note
 _MOST_UNSEEN = 5
-_DISTURBED = 2  # times the call without the profiler: from here on, most of it is the profiler's
+_DISTURBED = 2  # times the call without the profiler: then most of the time is overhead
 
 
 def show_profile(report: ProfileReport, root: Path, most: int) -> None:
-    """Write the figures to stdout, and the slowest `most` of the rows with their shares as bars."""
+    """Write the figures to stdout, and the slowest `most` rows with their shares as bars."""
     console.data(f"{report.target}  ({report.entry}, {report.backend})")
     for name, value in call_figures(report):
         console.data(figure_row(name, value))
@@ -38,7 +38,7 @@ def show_profile(report: ProfileReport, root: Path, most: int) -> None:
 
 
 def call_figures(report: ProfileReport) -> Iterator[tuple[str, str]]:
-    """The figures of a call, with their names."""
+    """Yield the name and the text of each figure of a call."""
     calls = f"median of {report.runs} calls" if report.runs > 1 else "one call"
     plain = duration(report.undisturbed_seconds)
     yield "a call", f"{duration(report.seconds)}, {calls}; {plain} without the profiler"
@@ -47,7 +47,7 @@ def call_figures(report: ProfileReport) -> Iterator[tuple[str, str]]:
 
 
 def notes(report: ProfileReport) -> Iterator[str]:
-    """What must be known to read the table: what was not seen, and what ran at once."""
+    """Yield notes on the table: profiler overhead, kernels without events, concurrent kernels."""
     if report.seconds >= _DISTURBED * report.undisturbed_seconds > 0:
         slower = duration(report.seconds - report.undisturbed_seconds)
         yield (

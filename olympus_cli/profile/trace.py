@@ -1,6 +1,6 @@
-"""The timeline of a profile as a trace file, which Perfetto and chrome://tracing open.
+"""The timeline of a profile as a trace file for Perfetto and chrome://tracing.
 
-The form is Chrome's Trace Event Format, which Perfetto documents under "Other trace formats":
+The format is Chrome's Trace Event Format, which Perfetto documents under "Other trace formats":
 complete events ("X") with times in microseconds, and metadata ("M") that name process and threads.
 """
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["trace_bytes", "trace_events"]
 
 _PROCESS = 1
-_FIRST_THREAD = 1  # Perfetto takes thread 0 for the idle thread of a kernel
+_FIRST_THREAD = 1  # Perfetto treats thread 0 as the idle thread of a kernel
 _DIGITS = 3  # of a microsecond: the profiler counts nanoseconds
 
 
 def trace_bytes(
     profile: Profile, kernels: Sequence[ProfiledKernel], title: str, *, packed: bool
 ) -> bytes:
-    """The content of the file, `packed` by gzip or not; the same profile gives the same bytes."""
+    """Return the content of the file, compressed by gzip if `packed` is True.
+
+    The same profile gives the same bytes.
+    """
     document = {
         "displayTimeUnit": "ns",
         "otherData": {"producer": "olympus profile", "program": title},
@@ -40,19 +43,22 @@ def trace_bytes(
 def trace_events(
     profile: Profile, kernels: Sequence[ProfiledKernel], title: str
 ) -> list[dict[str, Any]]:
-    """The events: those of kernels say what the kernel is and where it is from."""
+    """Return the events; an event of a kernel has its operation, line, scope and pass."""
     places = {kernel.name: _args(kernel) for kernel in kernels}
     events = [_metadata(0, "process_name", title)]
     for thread, name in enumerate(profile.threads):
         events.append(_metadata(thread, "thread_name", name))
     spans = [_span(span, places.get(span.kernel, {})) for span in profile.timeline]
-    # what begins first, and of two that begin at once the one that the other is within
+    # in order of start; for an equal start, the enclosing span first
     spans.sort(key=lambda event: (event["ts"], -event["dur"]))
     return events + spans
 
 
 def _span(span: Span, args: dict[str, Any]) -> dict[str, Any]:
-    """A complete event; its end is rounded as its start is, so that nested events stay so."""
+    """Return a complete event.
+
+    Its end is rounded in the same way as its start, so that nested events stay nested.
+    """
     start = round(span.start * 1e6, _DIGITS)
     end = round((span.start + span.seconds) * 1e6, _DIGITS)
     return {

@@ -1,1 +1,1 @@
-"""A program on its way through the stages, as a bundle, and ready to be called."""
+"""A program in its stages, as a bundle, and ready to be called."""

@@ -1,4 +1,4 @@
-"""The `.olympus` bundle: writing the one of a compiled program, and loading one to run."""
+"""The `.olympus` bundle: write that of a compiled program, and load one to run."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def save_bundle(
 ) -> Path:
     """Write the program, compiled for all its backends, to `<target>.olympus` in `directory`.
 
-    `executables` are what its stages serialize to, and `sources` the maps of its programs, by the
-    kinds of their backends, where those are known.  The path of the file is returned.
+    `executables` are the serialized executables of its stages. `sources` are the source maps of its
+    programs by kind of backend, if known. Returns the path of the file.
     """
     spec = program.spec
     path = directory / (spec.name + SUFFIX)
@@ -66,10 +66,10 @@ def save_bundle(
 
 @dataclass(frozen=True)
 class BundleOptions:
-    """What may be done with a bundle, and who must have made it.
+    """The permitted uses of a bundle, and its required signature.
 
-    It may be compiled again where it does not fit this machine (`recompile`), and its native code
-    may run (`native`).  One of the public keys `trust`, if there are any, must have signed it.
+    With `recompile`, it is compiled again if it does not fit this machine. With `native`, its
+    native code may run. If `trust` has public keys, one of them must have signed it.
     """
 
     recompile: bool = True
@@ -83,12 +83,12 @@ _ALL_ALLOWED = BundleOptions()
 def bundle_loader(
     request: Request, options: BundleOptions = _ALL_ALLOWED
 ) -> Callable[[Say], Runnable] | None:
-    """What loads the bundle that is asked for, elsewhere perhaps; None where it is another thing.
+    """Return a function that loads the requested bundle; None if the request is not for a bundle.
 
-    The user is told that it holds native code, unless that is trusted or not run.
+    A note warns the user that it contains native code, unless that is trusted or does not run.
 
     Raises:
-        UsageError: there are options for what it is not.
+        UsageError: an option does not apply to the request.
     """
     text = request.text
     if not text.endswith(SUFFIX):
@@ -106,7 +106,7 @@ def bundle_loader(
 
 
 def bundle_backend(request: Request) -> olympus.Target:
-    """What a bundle is run on: the CPU unless given; `device` alone means a GPU."""
+    """Return the target to run a bundle on: by default the CPU, or a GPU if `device` is given."""
     backend = request.backend or ("gpu" if request.device else "cpu")
     return parse_backend(backend, request.device, request.devices)
 
@@ -117,13 +117,13 @@ def load_bundle(
     options: BundleOptions,
     say: Say = lambda _stage: None,
 ) -> Runnable:
-    """The program in `path` for a backend; `say` gets the stage.
+    """Return the program in `path` for a backend; `say` gets the stage.
 
-    Without `native` its executable is not touched.  It must be signed with a key of `trust`, or,
-    where that is empty, with one of the user's settings, if they have any.
+    Without `native` its executable is not read. It must be signed with a key of `trust`, or, if
+    that is empty, with one of the user's settings, if they have any.
 
     Raises:
-        ArtifactError: the file is damaged or foreign, is not signed as it must be, or, without
+        ArtifactError: the file is damaged or foreign, lacks a required signature, or, without
             `recompile`, has no executable that fits this machine.
         BackendError: there are fewer devices than the program needs.
         UsageError: there is no such file, or nothing is left to run.

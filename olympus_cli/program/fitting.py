@@ -1,4 +1,4 @@
-"""Whether the memory that a program needs fits a device, where bounds of the need are known."""
+"""The comparison of a program's bounds of memory with a device's memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["fits_between"]
 
 
 def fits_between(least: int | None, most: int | None, device: olympus.DeviceModel) -> bool | None:
-    """Whether a need between two bounds fits a device; None where its memory is between them."""
+    """Return True if a need between two bounds fits a device; None if that is not certain."""
     if least is None or most is None:
         return None
     bounds = {olympus.analysis.fits(size, device).is_enough for size in (least, most)}

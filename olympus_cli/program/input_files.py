@@ -47,12 +47,12 @@ _MOST_NAMED = 12  # arguments in a hint
 _MOST_BYTES = 2**40  # of a file
 _MOST_MEMBERS = 100_000  # of a .npz file
 _MOST_DIRECTORY = 2**24  # bytes; of the directory of a .npz file
-_LONGEST_HEADER = 10_000  # bytes; what NumPy takes
-_LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; what a zip file takes
+_LONGEST_HEADER = 10_000  # bytes; the limit of NumPy
+_LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; the limit of a zip file
 
 
 def array_names(path: Path, leaves: Sequence[Leaf]) -> set[str] | None:
-    """The names of a file's arrays, as arguments are named; None for a .npy or a broken file."""
+    """Return the argument names of a file's arrays; None for a .npy or a damaged file."""
     with suppress(Exception):  # `file_inputs` has the message
         known = [leaf.name for leaf in leaves]
         if is_safetensors(path):
@@ -67,10 +67,10 @@ def array_names(path: Path, leaves: Sequence[Leaf]) -> set[str] | None:
 def file_inputs(
     path: Path, leaves: Sequence[Leaf], program: Sequence[Leaf] | None = None
 ) -> list[Array]:
-    """The array in the file `path` for each leaf; .npz members have the names of the leaves.
+    """Return the array in the file `path` for each leaf; .npz members have the names of the leaves.
 
-    The names in a .safetensors file are those that `safetensors_arrays` describes.  `program` has
-    all arguments of the program, for hints, if `leaves` are only some of them.
+    The names in a .safetensors file are described in `safetensors_arrays`. `program` has all
+    arguments of the program, for hints, if `leaves` are only some of them.
 
     Raises:
         UsageError: the file cannot be read, lacks an argument, has one more, or has an array of
@@ -98,7 +98,7 @@ def file_inputs(
 def _loaded(
     file: BinaryIO, leaves: Sequence[Leaf], path: Path, program: Sequence[Leaf]
 ) -> list[Array]:
-    """The array of a .npy file, or those of a .npz file, for each leaf."""
+    """Return the array for each leaf from a .npy or .npz file."""
     magic = file.read(len(np.lib.format.MAGIC_PREFIX))
     file.seek(0)
     if magic != np.lib.format.MAGIC_PREFIX:
@@ -123,7 +123,7 @@ class _Directory:
         self.most: int | None = most
 
     def read(self, size: int = -1) -> bytes:
-        """The next `size` bytes of the file."""
+        """Return the next `size` bytes of the file."""
         if self.most is not None and size > self.most:
             raise ValueError(f"its directory has {size} bytes, and at most {self.most} are read")
         return self._file.read(size)
@@ -149,7 +149,7 @@ def _archive(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
 def _members(
     archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path, program: Sequence[Leaf]
 ) -> list[Array]:
-    """The array of each leaf; what the directory says is compared before any of them is read."""
+    """Return the array of each leaf; the archive's directory is checked before reading any."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.orig_filename.removesuffix(".npy")
@@ -173,7 +173,7 @@ def _members(
 def _match_members(
     path: Path, members: Sequence[str], known: Sequence[str], program: Sequence[str]
 ) -> None:
-    """Raise UsageError unless the members are the known arguments, of all those of `program`."""
+    """Raise UsageError unless the members are the known arguments; `program` has all of them."""
     extra = [name for name in members if name not in known]
     missing = [name for name in known if name not in members]
     hint = f"the program takes {listed(program, _MOST_NAMED) or 'no arrays'}"
@@ -196,7 +196,7 @@ def _match_members(
 def _as_arguments(
     members: dict[str, zipfile.ZipInfo], known: Sequence[str]
 ) -> dict[str, zipfile.ZipInfo]:
-    """`members` under the names of arguments, where they have those of a program's results.
+    """Return `members` with names of arguments, if they have names of a program's results.
 
     The result is the only argument, or its parts are the arguments in their order: `result['w']` is
     for `params['w']`, and `result[1]` for the second one.
@@ -220,7 +220,7 @@ def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
 
 
 def _array(file: IO[bytes], leaf: Leaf, path: Path) -> Array:
-    """The array of a .npy file; its header is compared with the leaf before its data is read."""
+    """Return the array of a .npy file; its header is checked before reading data."""
     shape, by_columns, dtype = _header(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, not numbers")
@@ -235,7 +235,7 @@ def _array(file: IO[bytes], leaf: Leaf, path: Path) -> Array:
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and dtype."""
+    """Return the shape, True if columns come first (Fortran order), and the dtype."""
     start = file.read(8)
     version = np.lib.format.read_magic(io.BytesIO(start))
     if version not in ((1, 0), (2, 0)):
@@ -253,12 +253,12 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a file."""
+    """Return the reason why a file cannot be read."""
     return str(error) or type(error).__name__
 
 
 def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
-    """The content of a .npz file with `arrays`, each with its name; `file_inputs` reads it.
+    """Return the content of a .npz file with `arrays`, each with its name; `file_inputs` reads it.
 
     Raises:
         UsageError: two have one name, or a name is longer than such a file can have.
@@ -281,9 +281,9 @@ def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
 
 
 def portable(array: Array) -> Array:
-    """The array in a dtype that .npy files have: itself, or one that has all its values.
+    """Return the array in a dtype that .npy files support: its own, or one that has all its values.
 
-    NumPy writes bfloat16 and its like as bytes of no meaning; these become float32, int8 or uint8.
+    NumPy writes bfloat16 and similar dtypes as raw bytes; these become float32, int8 or uint8.
 
     >>> portable(np.ones(2, ml_dtypes.bfloat16)).dtype
     dtype('float32')
@@ -299,7 +299,7 @@ def _portable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def check_type(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
-    """Raise UsageError unless an array of the type may be the leaf's, after a cast perhaps."""
+    """Raise UsageError unless an array of the type can be the leaf's, possibly after a cast."""
     kind = _kind(dtype)
     castable = kind is not None and kind == _kind(leaf.numpy_dtype)
     same = dtype.newbyteorder("=") == leaf.numpy_dtype or _is_unknown(dtype, leaf)
@@ -315,17 +315,17 @@ def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Pat
 
 
 def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
-    """Whether it can be the leaf's dtype: NumPy's files do not know bfloat16 and its like."""
+    """Return True if the raw bytes can have the leaf's dtype, such as bfloat16 in NumPy's files."""
     return (
         dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.numpy_dtype.itemsize
     )
 
 
 def cast_array(array: Array, leaf: Leaf, path: Path) -> Array:
-    """`array` in the leaf's dtype: the same, or cast with a note.
+    """Return `array` in the leaf's dtype: the same, or cast with a note.
 
-    A cast keeps integers as they are and finite floats finite, or UsageError is raised.  What
-    `portable` made of an array of the dtype is cast without a note.
+    A cast must keep integers equal and finite floats finite; otherwise UsageError is raised. An
+    array that `portable` converted from the dtype is cast without a note.
     """
     if _is_unknown(array.dtype, leaf):
         return array.view(leaf.numpy_dtype)
@@ -345,14 +345,14 @@ def cast_array(array: Array, leaf: Leaf, path: Path) -> Array:
 
 
 def _is_portable_form(array: Array, cast: Array) -> bool:
-    """Whether `array` is `cast` as `portable` writes it, value for value."""
+    """Return True if `array` equals `cast` as converted by `portable`."""
     if array.dtype.newbyteorder("=") != _portable_dtype(cast.dtype):
         return False
     return np.array_equal(array, cast.astype(array.dtype), equal_nan=array.dtype.kind == "f")
 
 
 def _kind(dtype: np.dtype[Any]) -> str | None:
-    """What a cast keeps: "integer", "float" or "complex"; None for all else."""
+    """Return the kind that a cast must keep: "integer", "float" or "complex"; else None."""
     if is_integer(dtype):
         return "integer"
     if dtype.kind == "c":

@@ -1,7 +1,7 @@
-"""The arrays that a program runs on: drawn from a seed, or read from the files of `input_files`.
+"""The input arrays of a program: drawn from a seed, or read from files by `input_files`.
 
-The same seed gives an argument the same values whatever else the program takes and whichever build
-of it is run.
+With the same seed an argument gets the same values, independent of the other arguments and of the
+build.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide n
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Where a program's inputs come from: `file` if it is given, else `seed`.
+    """The source of a program's inputs: `file` if it is given, else `seed`.
 
-    `specs` are what `target` says of single arguments, for those that the `file` does not have.
+    `specs` are the declarations of `target` for single arguments that are not in `file`.
     """
 
     file: Path | None = None
@@ -70,16 +70,16 @@ class InputOptions:
     target: TargetSpec | None = None
 
     def of(self, spec: TargetSpec) -> InputOptions:
-        """The same for a target, with what it says of its inputs."""
+        """Return the same options for a target, with its declarations of inputs."""
         return replace(self, specs=spec.inputs, target=spec)
 
     def undeclared(self, leaves: Sequence[Leaf]) -> list[bool]:
-        """Which of the leaves neither `file` nor `specs` describe."""
+        """Return, for each leaf, True if neither `file` nor `specs` describes it."""
         declared = _chosen(self.specs, leaves, self.target)
         return [self.file is None and leaf.name not in declared for leaf in leaves]
 
     def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
-        """One array for each leaf; raises as `file_inputs` does."""
+        """Return one array for each leaf; raises the errors of `file_inputs`."""
         how = self.seed, self.int_range, self.specs, self.target
         if self.file is None:
             return seeded_inputs(leaves, *how)
@@ -97,7 +97,7 @@ class InputOptions:
         return [next(made if leaf in absent else found) for leaf in leaves]
 
     def _absent(self, file: Path, leaves: Sequence[Leaf]) -> list[Leaf]:
-        """The leaves that `file` does not have and that `specs` describe.
+        """Return the leaves that `file` does not have and that `specs` describe.
 
         Raises:
             UsageError: neither has some leaf, and all arrays of the file are arguments.
@@ -125,12 +125,12 @@ def seeded_inputs(
     target: TargetSpec | None = None,
     wanted: Sequence[Leaf] | None = None,
 ) -> list[Array]:
-    """An array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
+    """Return an array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
 
-    `specs` of `target` say it otherwise for arguments, or parts of them, by their names.  Of a
-    range, integers are taken that the dtype has; a range without any is a UsageError, and so is a
-    name in `specs` that no argument has.  Arrays that the memory has no room for are a MemoryError.
-    Only the `wanted` leaves get arrays; None is for all.
+    `specs` of `target` give other values for arguments, or parts of them, by name. From a range,
+    only integers of the dtype are drawn. A range without any raises UsageError, and so does a name
+    in `specs` that no argument has. Arrays that do not fit the memory raise MemoryError. Only the
+    `wanted` leaves get arrays; None means all.
 
     >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
     (3,)
@@ -162,7 +162,7 @@ def _whole_arguments(
     leaves: Sequence[Leaf],
     target: TargetSpec | None,
 ) -> dict[str, Array]:
-    """The arrays of the arguments that come from a function or a .safetensors file, by name."""
+    """Return the arrays of arguments from a function or a .safetensors file, by name."""
     found: dict[str, Array] = {}
     for key, spec in specs.items():
         parts = [leaf for leaf in leaves if chosen.get(leaf.name) == key]
@@ -174,7 +174,7 @@ def _whole_arguments(
 def _whole_argument(
     key: str, spec: InputSpec, parts: Sequence[Leaf], target: TargetSpec | None
 ) -> dict[str, Array]:
-    """The arrays of one argument; empty if they are drawn, or read from a .npy file, one by one."""
+    """Return the arrays of one argument; empty if each is drawn or read from a .npy file."""
     if spec.entry is not None and target is not None:
         arrays = entry_arrays(spec.entry, spec.values, target, key)
         source = Path(spec.entry)
@@ -213,10 +213,10 @@ def check_input_memory(leaves: Sequence[Leaf]) -> None:
 
 
 def _filled(leaf: Leaf, draw: Callable[[int], Array]) -> Array:
-    """An array of the leaf, whose elements `draw` gives piece by piece, in order.
+    """Return an array of the leaf, whose elements `draw` gives piece by piece, in order.
 
-    A generator gives the same numbers in pieces as at once.  The parts of complex numbers are drawn
-    one after the other, all real ones first.
+    A generator gives the same numbers in pieces as in one call. Of complex numbers, all real parts
+    are drawn before the imaginary parts.
     """
     made = np.empty(leaf.shape, leaf.numpy_dtype)
     flat = made.reshape(-1)
@@ -230,7 +230,7 @@ def _filled(leaf: Leaf, draw: Callable[[int], Array]) -> Array:
 def _chosen(
     specs: Mapping[str, InputSpec], leaves: Sequence[Leaf], target: TargetSpec | None
 ) -> dict[str, str]:
-    """The key in `specs` of each leaf that it describes: the longest name that it is a part of."""
+    """Return the key in `specs` of each described leaf: the longest name that contains it."""
     found: dict[str, str] = {}
     used = set()
     for leaf in leaves:
@@ -251,13 +251,13 @@ def _chosen(
 
 
 def _is_part(name: str, key: str) -> bool:
-    """Whether `key` is the name of an argument or of what it is a part of; * is any text."""
+    """Return True if `key` is the name of the argument or of a tree around it; * is any text."""
     pattern = ".*".join(map(re.escape, key.split("*")))
     return re.fullmatch(rf"{pattern}([\[.].*)?", name) is not None
 
 
 def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
-    """The array of a leaf that a target says something of."""
+    """Return the array of a leaf that a target describes."""
     dtype, shape = leaf.numpy_dtype, leaf.shape
     if spec.file is not None:
         return file_inputs(spec.file, [leaf])[0]
@@ -285,7 +285,7 @@ def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
 
 
 def _floats(spec: InputSpec, rng: np.random.Generator, count: int) -> Array:
-    """Numbers of the distribution in float64, which are infinite if float64 is too narrow."""
+    """Return numbers of the distribution in float64; infinite if float64 is too narrow."""
     if spec.range is not None:
         low, high = map(float, spec.range)
         if math.isinf(high - low):
@@ -296,7 +296,7 @@ def _floats(spec: InputSpec, rng: np.random.Generator, count: int) -> Array:
 
 
 def _overflow(leaf: Leaf, spec: InputSpec) -> UsageError:
-    """The error for a declared distribution with numbers that are not finite in the dtype."""
+    """Return the error for a declared distribution with numbers not finite in the dtype."""
     name, pair = ("range", spec.range) if spec.range is not None else ("normal", spec.normal)
     low, high = pair or (0.0, FLOAT_SCALE)
     largest = ml_dtypes.finfo(np.empty(0, leaf.numpy_dtype).real.dtype).max
@@ -328,7 +328,7 @@ def _seeded(
 
 
 def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
-    """The least and the greatest integer of the range that the leaf's dtype has."""
+    """Return the least and the greatest integer in the range that fit the leaf's dtype."""
     limits = ml_dtypes.iinfo(leaf.numpy_dtype)
     low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
     if low > high:
@@ -341,7 +341,7 @@ def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
 
 
 def parse_int_range(text: str) -> tuple[int, int]:
-    """`LOW:HIGH`, half-open; UsageError for anything else.
+    """Return the bounds of `LOW:HIGH`, half-open; raise UsageError for any other text.
 
     >>> parse_int_range("0:50257")
     (0, 50257)

@@ -1,4 +1,4 @@
-"""The arrays in a program's arguments and results, each under the name a user knows it by."""
+"""The arrays in a program's arguments and results, with the names that users see."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from olympus import tree
 
 __all__ = ["RESULT", "Leaf", "argument_leaves", "result_leaves"]
 
-RESULT = "result"  # what a program's result is called
+RESULT = "result"  # the name of a program's result
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Leaf:
 
     @staticmethod
     def of(name: str, dtype: Any, shape: tuple[int, ...], donated: bool = False) -> Leaf:
-        """The leaf of a NumPy dtype, or of the name of one.
+        """Return the leaf of a NumPy dtype, or of the name of one.
 
         >>> Leaf.of("x", "int32", (3,)).bytes
         12
@@ -42,17 +42,17 @@ class Leaf:
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The dtype as NumPy has it."""
+        """The NumPy dtype."""
         return np.dtype(self.dtype)
 
 
 def argument_leaves(stage: olympus.stages.Traced | olympus.stages.Lowered) -> tuple[Leaf, ...]:
-    """What the program takes, in the order of its flattened arguments."""
+    """Return the leaves of the arguments, in flattened order."""
     infos = zip(stage.arg_names, tree.leaves(stage.args_info), strict=True)
     return tuple(Leaf.of(name, info.dtype, info.shape, info.donated) for name, info in infos)
 
 
 def result_leaves(stage: olympus.stages.Traced | olympus.stages.Lowered) -> tuple[Leaf, ...]:
-    """What it gives, in the same way; a result that is one array is called `result`."""
+    """Return the leaves of the results, in flattened order; a single array is named `result`."""
     infos = zip(stage.result_names, tree.leaves(stage.out_info), strict=True)
     return tuple(Leaf.of(name, info.dtype, info.shape) for name, info in infos)

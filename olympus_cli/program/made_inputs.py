@@ -1,4 +1,4 @@
-"""Arguments that a function of the user's computes: `inputs.params = { from = "model:init" }`."""
+"""Arguments that a user's function computes: `inputs.params = { from = "model:init" }`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["entry_arrays"]
 def entry_arrays(
     entry: str, values: Mapping[str, object], target: TargetSpec, key: str
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays that the function of `entry` returns, by the names of the parts of `key`.
+    """Return the arrays that the function of `entry` returns, by the names of the parts of `key`.
 
     The function gets `values` and the target's statics by name.
 
     Raises:
         EntryError: the function cannot be found or imported.
         TraceError: it failed.
-        UsageError: its arguments are not those that are given.
+        UsageError: its arguments are not the given ones.
     """
     spec = load_target(target).spec  # with the values of its statics
     found = tree.leaves_with_path(values_of(FromEntry(entry, values), spec))

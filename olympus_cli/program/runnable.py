@@ -1,6 +1,6 @@
 """A program that is ready to be called on NumPy arrays.
 
-It comes from the stages or from a bundle, and takes and gives flat lists of arrays.
+It comes from the stages or from a bundle. Its arguments and results are flat lists of arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WITHOUT_DEVICE = "--backend cpu runs it on the CPU; `olympus compile` needs no 
 
 @dataclass(frozen=True)
 class Runnable:
-    """A compiled program, the names of what it takes and gives, and warnings of its stages."""
+    """A compiled program, the names of its arguments and results, and warnings of its stages."""
 
     compiled: Any
     arguments: Sequence[Leaf]
@@ -37,31 +37,31 @@ class Runnable:
     warnings: Sequence[str] = ()
 
     def places(self, backend: olympus.Target) -> list[Any]:
-        """Where each argument lies, as `olympus.device_put` takes it: a device or a sharding."""
+        """Return the place of each argument for `olympus.device_put`: a device or a sharding."""
         if self.compiled.num_devices == 1:
             return [olympus.devices(backend.backend)[0]] * len(self.arguments)
         return tree.leaves(self.compiled.input_shardings)
 
     def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call, from one array for each of `arguments`."""
+        """Return the arguments of a call, from one array for each of `arguments`."""
         args, kwargs = tree.unflatten(self.compiled.in_tree, arrays)
         return args, kwargs
 
     def __call__(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        """Run the program; one NumPy array for each of `results`.
+        """Run the program, and return one NumPy array for each of `results`.
 
         Raises:
-            BackendError: the device that it was compiled for is not here.
+            BackendError: the device that it was compiled for is not available.
         """
         args, kwargs = self.bind(arrays)
         return [np.asarray(leaf) for leaf in tree.leaves(self.compiled(*args, **kwargs))]
 
 
 def check_flags() -> None:
-    """Try the environment's XLA_FLAGS, once: the compiler ends a process for one it lacks.
+    """Check the environment's XLA_FLAGS in another process: an unknown flag aborts the process.
 
     Raises:
-        CompileError: the compiler does not take them.
+        CompileError: the compiler does not accept them.
     """
     if "XLA_FLAGS" not in os.environ:
         return
@@ -78,18 +78,18 @@ def _start_compiler(_say: Say) -> None:
 
 
 def runnable(program: Program) -> Runnable:
-    """What a program that is compiled for one backend gives to run."""
+    """Return the runnable form of a program that is compiled for one backend."""
     (unit,) = program.units
     return Runnable(unit.compiled, program.arguments, program.results, program.warnings)
 
 
 def label_to_run(spec: TargetSpec) -> str:
-    """The label of the first backend of `spec` that can run here, before any work is done.
+    """Return the label of the first backend of `spec` that can run here, before any work is done.
 
     Raises:
-        BackendError: none can: no device of theirs is here, or fewer than the program needs.
+        BackendError: no backend can: its devices are missing, or fewer than the program needs.
     """
-    expect_devices(spec.num_devices)  # before the first look at those that are here
+    expect_devices(spec.num_devices)  # before the first query of the present devices
     problem: BackendError | None = None
     for label, backend in spec.labels.items():
         missing = _missing(backend, spec)
@@ -101,10 +101,10 @@ def label_to_run(spec: TargetSpec) -> str:
 
 
 def _missing(backend: olympus.Target, spec: TargetSpec) -> BackendError | None:
-    """Why a program cannot run on a backend here; None where it can.
+    """Return the error if a program cannot run on a backend here; None if it can.
 
-    A compiler for it is not enough.  One device of the CPU is always here, and is not looked at:
-    that would fix how many devices it has.
+    A compiler for it is not enough. One device of the CPU is always present. It is not queried,
+    because a query would fix the number of CPU devices.
     """
     needed = spec.num_devices
     if backend.backend == "cpu" and needed == 1:

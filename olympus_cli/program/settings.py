@@ -1,4 +1,4 @@
-"""The user's own settings: `olympus/config.toml` in the folder for settings, and what it says.
+"""The user's settings: the file `olympus/config.toml` in the folder for settings.
 
 No project and no bundle can change them.
 """
@@ -19,15 +19,15 @@ _KEY_TEXTS = ("ssh-", "-----BEGIN")
 
 @dataclass(frozen=True)
 class Settings:
-    """`trust` are the public keys of which one must have signed a bundle; none asks for none."""
+    """`trust` has public keys, one of which must have signed a bundle; if empty, none is needed."""
 
     trust: tuple[Path | bytes, ...] = ()
 
 
 def _file() -> Path | None:
-    """Where the settings are: in `XDG_CONFIG_HOME`, or `~/.config` where that is not set.
+    """Return the path of the settings: in `XDG_CONFIG_HOME`, or by default in `~/.config`.
 
-    None for a user without a home, as a container may have one: no other place is the user's own.
+    None for a user without a home, for example in a container: no other place is the user's own.
     """
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     base = folder if os.path.isabs(folder) else os.path.expanduser("~/.config")
@@ -35,10 +35,10 @@ def _file() -> Path | None:
 
 
 def read_settings() -> Settings:
-    """The settings; those of an empty file where there is none.
+    """Return the settings; the defaults if there is no file.
 
     Raises:
-        SpecError: the file cannot be read, or has a key or a value that it must not have.
+        SpecError: the file cannot be read, or has an invalid key or value.
     """
     path = _file()
     if path is None or not os.path.lexists(path):
@@ -56,7 +56,7 @@ def read_settings() -> Settings:
 
 
 def _key(text: str, folder: Path) -> Path | bytes:
-    """A key written out, or the path of its file, relative to the settings' folder."""
+    """Return a key written out, or the path of its file, relative to the settings' folder."""
     if text.startswith(_KEY_TEXTS):
         return text.encode()
     return folder / os.path.expanduser(text)

@@ -1,6 +1,6 @@
-"""A program on its way through the stages, for each of its target's backends, with its times.
+"""The stages of a program for each backend of its target, with their times.
 
-Builds, runs and benches all walk the stages here.
+Builds, runs and benchmarks all use these stages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _say_nothing(_stage: str) -> None:
 
 
 def _with_place(warning: warnings.WarningMessage, root: Path) -> str:
-    """The text of a warning, with the user's line that it is about where it does not say so."""
+    """Return the text of a warning, with the user's source line if the text lacks it."""
     text, file = str(warning.message), warning.filename
     if file in text or not is_users(file):
         return text
@@ -41,7 +41,7 @@ def _with_place(warning: warnings.WarningMessage, root: Path) -> str:
 
 
 def _warn_of_none(source: Traceable) -> None:
-    """Warn of a function that returns None, at the line where it begins."""
+    """Warn about a function that returns None, at the line where it begins."""
     message = f"function {source.name} returns None and has no results (is a return missing?)"
     file, _, line = (defined_at(source.function) or "").rpartition(":")
     warnings.warn_explicit(message, UserWarning, file or "<unknown>", int(line or 0))
@@ -49,14 +49,14 @@ def _warn_of_none(source: Traceable) -> None:
 
 @dataclass
 class Unit:
-    """The program for one backend: `compiled` is None until it is."""
+    """The program for one backend; `compiled` is None before compilation."""
 
     label: str
     backend: olympus.Target
     lowered: Any
     lower_seconds: float
     compiled: Any = None
-    compile_seconds: float = 0.0  # of the whole stage; `compiled` has those of the compiler
+    compile_seconds: float = 0.0  # of the whole stage; `compiled` has the compiler's time
 
     @property
     def kind(self) -> str:
@@ -72,8 +72,8 @@ class Unit:
 class Program:
     """The stages of one program for all its backends; each method is one stage, in order.
 
-    `say` is called with the name of each stage as it begins.  `clock` has the time of tracing, and
-    that of the shapes that are taken `from` another function, which is part of "load".
+    `say` is called with the name of each stage as it begins. `clock` has the time of tracing. Its
+    part "load" includes computing the shapes that are taken `from` another function.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Program:
         self._say = say
 
     def trace(self, *, stacks: bool = False) -> None:
-        """Program to Olympuspr; with `stacks` it has the calls that lead to each operation."""
+        """Trace the program to Olympuspr; with `stacks` it has the call stack of each operation."""
         with self.clock.part("load"):
             self.source.example_args()
         self._say("trace")
@@ -101,7 +101,7 @@ class Program:
         self.has_stacks = stacks
 
     def lower(self, labels: Collection[str] | None = None) -> None:
-        """Olympuspr to StableHLO, once for each backend, or for each of those in `labels`."""
+        """Lower the Olympuspr to StableHLO for each backend, or only for those in `labels`."""
         for label, backend in self.spec.labels.items():
             if labels is not None and label not in labels:
                 continue
@@ -112,9 +112,9 @@ class Program:
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
     def lowered_for(self, labels: Collection[str], *, stacks: bool = False) -> Program:
-        """The same program, lowered for other backends of its outputs, those of `labels`.
+        """Return the same program, lowered for the backends of its outputs in `labels`.
 
-        With `stacks` it has the calls that lead to each operation, for which it is traced again.
+        With `stacks` the program is traced again, with the call stack of each operation.
         """
         other = Program(self.source, self._say, self.clock)
         other.spec = replace(self.spec, backends=tuple(self.spec.all_labels.values()))
@@ -130,16 +130,16 @@ class Program:
         """Check the `trips` of the target against the lowered programs, before any compilation.
 
         Raises:
-            UsageError: a key of `trips` is the line of no loop.
+            UsageError: a key of `trips` is not the line of a loop.
         """
         for unit in self.units if self.spec.trips else ():
             self.cost(unit)
 
     def cost(self, unit: Unit, *, stacks: bool = False) -> olympus.analysis.Cost:
-        """The counted cost of a lowered program, with the `trips` of the target.
+        """Return the counted cost of a lowered program, with the `trips` of the target.
 
         Raises:
-            UsageError: a key of `trips` is the line of no loop.
+            UsageError: a key of `trips` is not the line of a loop.
         """
         trips = self.spec.trips
         try:
@@ -152,10 +152,10 @@ class Program:
         return found
 
     def leave_out_absent(self) -> BackendError | None:
-        """Drop the units that no compiler is here for; the error that compiling one would raise.
+        """Drop the units whose compiler is not installed; return the error for the first, or None.
 
         Raises:
-            BackendError: none would be left.
+            BackendError: no unit would be left.
         """
         if all(unit.kind == "cpu" for unit in self.units):
             return None
@@ -171,7 +171,7 @@ class Program:
         return error
 
     def compile(self, on_begin: Callable[[], None] = lambda: None) -> None:
-        """StableHLO to executables; `on_begin` is called as each compiler is about to begin."""
+        """Compile the StableHLO; `on_begin` is called before each compilation starts."""
         for unit in self.units:
             self._say(f"compile for {unit.label}")
             on_begin()
@@ -184,7 +184,7 @@ class Program:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The times of the stages so far, and of the other parts that `clock` has."""
+        """The times of the stages so far, and of the other parts in `clock`."""
         lower = sum(unit.lower_seconds for unit in self.units)
         compiling = sum(unit.compile_seconds for unit in self.units)
         return {**self.clock.seconds, "lower": lower, "compile": compiling}
@@ -196,22 +196,22 @@ class Program:
 
     @cached_property
     def arguments(self) -> tuple[Leaf, ...]:
-        """What the compiled program takes, in the order of its flattened arguments."""
+        """The arguments of the compiled program, in flattened order."""
         return argument_leaves(self.traced)
 
     @cached_property
     def results(self) -> tuple[Leaf, ...]:
-        """What it returns, in the same way."""
+        """The results of the compiled program, in flattened order."""
         return result_leaves(self.traced)
 
     @property
     def statics(self) -> dict[str, str]:
-        """The static arguments by name, each as Python writes its value, in any process alike."""
+        """The static arguments by name; each value as Python code, equal in every process."""
         return {name: static_text(value) for name, value in sorted(self.spec.static.items())}
 
     @contextmanager
     def _warnings_kept(self) -> Iterator[None]:
-        """Python's warnings belong in the report, each once, and not between a command's lines."""
+        """Save Python's warnings for the report, each only once, instead of printing them."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
             yield

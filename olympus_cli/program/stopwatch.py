@@ -1,4 +1,4 @@
-"""The parts of a piece of work, and how long each of them takes."""
+"""The time of each part of an operation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Stopwatch"]
 
 
 class Stopwatch:
-    """Seconds by the name of the part that they are spent on.
+    """Seconds by name of the part.
 
     >>> clock = Stopwatch()
     >>> with clock.part("lower"):
@@ -24,7 +24,7 @@ class Stopwatch:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Count the time of the block to the part `name`, which may have several."""
+        """Add the time of the block to the part `name`, which may have several blocks."""
         start = time.perf_counter()
         try:
             yield

@@ -1,7 +1,7 @@
 """Arrays of .safetensors files, in which a tensor's name is a path such as `params.0.w`.
 
-The files may be anybody's: the package `safetensors` checks the header against the size of the
-file, and names, shapes and dtypes are compared with the program's before an array is made.
+The files may be untrusted. The package `safetensors` checks the header against the size of the
+file. Names, shapes and dtypes are checked against the program's before an array is made.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _DTYPES = {
 
 
 def is_safetensors(path: Path) -> bool:
-    """Whether a file is one, by the end of its name."""
+    """Return True if the name of a file has the suffix of the format."""
     return path.name.endswith(SUFFIX)
 
 
 def dotted(name: str) -> str:
-    """An array's name as such a file has it: the parts of its path, with a dot between two.
+    """Return an array's name in such a file: the parts of its path, joined by dots.
 
     >>> dotted("params[0]['w'].scale")
     'params.0.w.scale'
@@ -72,12 +72,12 @@ def _parts(name: str) -> list[re.Match[str]]:
 
 
 def _key(text: str) -> str:
-    """The key in brackets: the text of a string in quotes, or what is written there."""
+    """Return the key in brackets: the text of a quoted string, or the text itself."""
     return str(ast.literal_eval(text)) if text[:1] in ("'", '"') else text
 
 
 def tensor_names(path: Path) -> list[str]:
-    """The names of the tensors in a file, from its header.
+    """Return the names of the tensors in a file, from its header.
 
     Raises OSError for a file that cannot be read, and ValueError for another content.
     """
@@ -95,10 +95,10 @@ def safetensors_arrays(
     key: str | None = None,
     program: Sequence[Leaf] | None = None,
 ) -> dict[str, Array]:
-    """The array in the file for each leaf, by the leaf's name; a tensor has its `dotted` name.
+    """Return the array in the file for each leaf, by leaf name; tensors have `dotted` names.
 
-    The file of the one argument `key` may leave its name out: `0.w` for `params[0]['w']`.
-    `program` has all arguments of the program, for hints, if `leaves` are only some of them.
+    The file of the one argument `key` may leave its name out: `0.w` for `params[0]['w']`. `program`
+    has all arguments of the program, for hints, if `leaves` are only some of them.
 
     Raises:
         BackendError: the package `safetensors` is not installed.
@@ -117,7 +117,7 @@ def safetensors_arrays(
 
 
 def _most_bytes() -> int:
-    """The size limit of a file, in bytes: the whole file is read into memory."""
+    """Return the size limit of a file, in bytes: the whole file is read into memory."""
     available = available_memory()
     return _MOST_BYTES if available is None else min(available, _MOST_BYTES)
 
@@ -140,7 +140,7 @@ def _names_of(
     key: str | None,
     program: Sequence[Leaf],
 ) -> dict[str, str]:
-    """The tensor of each leaf, by name: as the leaf is called, or dotted, or without `key`."""
+    """Return the tensor of each leaf: with the leaf's name, the dotted name, or that less `key`."""
     wanted = {leaf.name for leaf in leaves}
     every = _forms(program, key)
     forms = [{name: each for name, each in form.items() if name in wanted} for form in every]
@@ -166,7 +166,7 @@ def _names_of(
 
 
 def _forms(leaves: Sequence[Leaf], key: str | None) -> list[dict[str, str]]:
-    """The forms that the names of tensors may have, each by the leaf's name."""
+    """Return the possible forms of tensor names, each by leaf name."""
     whole = {leaf.name: dotted(leaf.name) for leaf in leaves}
     forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
     if key is not None:
@@ -176,7 +176,7 @@ def _forms(leaves: Sequence[Leaf], key: str | None) -> list[dict[str, str]]:
 
 
 def _names_hint(tensors: Sequence[str], extra: Sequence[str], known: Sequence[str]) -> str | None:
-    """The hint on the names of tensors: the nearest argument, and all arguments."""
+    """Return the hint on the names of tensors: the nearest argument, and all arguments."""
     has, takes = _listed(tensors) or "none", _listed(known, _MOST_KNOWN) or "no arrays"
     near = renamed(list(map(repr, extra)), [repr(name) for name in known if name not in tensors])
     if near:

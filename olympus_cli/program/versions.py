@@ -1,4 +1,4 @@
-"""The versions of installed packages: what keys, reports and `olympus doctor` say of the tools."""
+"""The versions of installed packages, for keys, reports and `olympus doctor`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import olympus
 __all__ = ["installed_version", "tool_versions"]
 
 
-_version = cache(version)  # which reads files
+_version = cache(version)  # reads files
 
 
 def installed_version(package: str) -> str | None:
-    """The version of a package; None where it is not installed."""
+    """Return the version of a package; None if it is not installed."""
     try:
         return _version(package)
     except PackageNotFoundError:
@@ -24,7 +24,7 @@ def installed_version(package: str) -> str | None:
 
 
 def tool_versions() -> Mapping[str, str]:
-    """The versions that a report names."""
+    """Return the versions for a report."""
     return {
         "olympus": olympus.__version__,
         "jaxlib": _version("jaxlib"),

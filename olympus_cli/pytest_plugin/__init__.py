@@ -1,12 +1,12 @@
-"""The plugin of pytest that is installed with OLYMPUS; docs/how-to/ci.md tells its users of it.
+"""The pytest plugin that is installed with OLYMPUS, documented in docs/how-to/ci.md.
 
     pytest --olympus              the targets of olympus.toml are tests: budgets and golden programs
-    pytest --olympus-verify       and whether their numbers are right
+    pytest --olympus-verify       tests of the numerical results of the targets
     def test_small(olympus): ...  a fixture that lowers, compiles and checks functions
-    @pytest.mark.olympus_budget(flops="2 GFLOP")   what that fixture's programs may be at most
+    @pytest.mark.olympus_budget(flops="2 GFLOP")   the limits of that fixture's programs
 
-It is loaded by every run of pytest, so nothing heavy is imported before it is used, and the modules
-of OLYMPUS are imported as they are anywhere else.
+Every run of pytest loads the plugin.  Therefore it imports large modules only when they are used.
+It imports the modules of OLYMPUS in the same way as any other program.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 
 
 class _Plain:
-    """Finds the modules of OLYMPUS on the path, as Python does without pytest.
+    """A finder of the modules of OLYMPUS on the path, as in Python without pytest.
 
-    pytest takes all packages of a distribution that has a plugin for test code: it compiles each
-    module anew to rewrite its assertions, and leaves names such as `@py_builtins` in it.  It has
-    no way to take a package out of that, so this finder answers before pytest's.
+    pytest handles all packages of a distribution that has a plugin as test code: it recompiles each
+    module to rewrite its assertions, and adds names such as `@py_builtins` to it.  It has no option
+    to exclude a package, so this finder comes before pytest's.
     """
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where a module of OLYMPUS is; None for any other, which the next finder looks for."""
+        """Return the spec of a module of OLYMPUS; None for any other, left to the next finder."""
         if name.partition(".")[0] not in _PACKAGES:
             return None
         return PathFinder.find_spec(name, path, target)
@@ -54,7 +54,7 @@ class _Plain:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Import OLYMPUS without pytest's rewriting from here on, before any file of the user's."""
+    """Import OLYMPUS without pytest's rewriting from now on, before any file of the user."""
     finder = _Plain()
     sys.meta_path.insert(0, finder)
     early_config.add_cleanup(lambda: sys.meta_path.remove(finder))
@@ -76,7 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and have the root's olympus.toml collected wherever the tests are."""
+    """Register the marker, and add the root's olympus.toml to the files to collect."""
     config.addinivalue_line(
         "markers",
         f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): what a program that the fixture "
@@ -91,7 +91,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _selects_tests(config: pytest.Config) -> bool:
-    """Whether the arguments are single tests, or name an olympus.toml: no other one is added."""
+    """Return True if the arguments are single tests or name an olympus.toml.
+
+    The root's olympus.toml is not added then.
+    """
     given = [arg.partition("::") for arg in config.args]
     names_project = any(PurePath(path).name == _FILE for path, _, _ in given)
     return names_project or all(test for _, _, test in given)
@@ -101,7 +104,7 @@ def _selects_tests(config: pytest.Config) -> bool:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Add a test that fails where targets are asked for and no olympus.toml was collected."""
+    """Add a failing test if the options select targets and no olympus.toml was collected."""
     if not _is_asked(config) or _selects_tests(config):
         return
     from olympus_cli.pytest_plugin.targets import ProjectFile, target_not_judged
@@ -113,7 +116,7 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The targets of an olympus.toml, if they are asked for."""
+    """Return the collector of an olympus.toml, if the options select targets."""
     if file_path.name != _FILE or not _is_asked(parent.config):
         return None
     from olympus_cli.pytest_plugin.targets import ProjectFile
@@ -125,7 +128,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Report the targets that no test judges, as `olympus check` does."""
+    """Report the targets that no test checks, as `olympus check` does."""
     if lines := _unjudged_lines(config):
         terminalreporter.section("olympus")
         for line in lines:
@@ -133,7 +136,7 @@ def pytest_terminal_summary(
 
 
 def _unjudged_lines(config: pytest.Config) -> list[str]:
-    """The notes on targets without a budget; none where single tests are named."""
+    """Return the notes on targets without a budget; none if all arguments are single tests."""
     if not config.getoption("olympus") or all("::" in arg for arg in config.args):
         return []
     from olympus_cli.pytest_plugin.targets import unjudged_lines
@@ -143,7 +146,7 @@ def _unjudged_lines(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a worker of pytest-xdist, send the targets that are not judged to the process above."""
+    """In a worker of pytest-xdist, send the unchecked targets to the main process."""
     if hasattr(session.config, "workeroutput") and session.config.getoption("olympus"):
         from olympus_cli.pytest_plugin.targets import UNJUDGED
 
@@ -152,7 +155,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take what a worker of pytest-xdist sent: it has collected the targets."""
+    """Add the unchecked targets that a worker of pytest-xdist sent."""
     if found := getattr(node, "workeroutput", {}).get(_FILE):
         from olympus_cli.pytest_plugin.targets import UNJUDGED
 
@@ -160,9 +163,9 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Refuse a budget that no program would be held against; only this test is an error.
+    """Fail a test with a budget that would check no program; other tests are not affected.
 
-    A test has the marker without the fixture, or a marker has no limits or none with a name.
+    The test has the marker without the fixture, or a marker without limits or with an unnamed one.
     """
     markers = list(item.iter_markers(_MARKER))
     if markers and "olympus" not in getattr(item, "fixturenames", ()):
@@ -193,7 +196,8 @@ def _is_asked(config: pytest.Config) -> bool:
 def olympus(request: pytest.FixtureRequest) -> Iterator[Programs]:
     """Lower, compile and check functions: `olympus.check(f, x, flops="2 GFLOP")`.
 
-    What is made in a test with the marker `olympus_budget` is held against that budget at once.
+    In a test with the marker `olympus_budget`, each program is checked against that budget when it
+    is lowered or compiled.
     """
     from olympus_cli.pytest_plugin.programs import Programs
 

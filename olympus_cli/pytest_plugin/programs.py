@@ -1,4 +1,4 @@
-"""What the fixture `olympus` is: programs that a test makes, and budgets that they must keep to."""
+"""The value of the fixture `olympus`: the programs of a test, checked against budgets."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from olympus_cli.spec.section import Section
 __all__ = ["Programs"]
 
 _NO_RULE = "{} limits nothing, so that no program is judged"
-_MARKER, _CHECK = "olympus_budget", "olympus.check"  # what has the keywords of a budget
-_OF_TARGETS = "bundle-size"  # what no program but a target's has
+_MARKER, _CHECK = "olympus_budget", "olympus.check"  # the sources of a budget's keywords
+_OF_TARGETS = "bundle-size"  # a metric that only a target's program has
 
 
 @dataclass(frozen=True)
 class _Keywords:
-    """The keywords of a budget in a test, in the place of a file: messages begin with `path`.
+    """The keywords of a budget in a test, used in place of a file; messages begin with `path`.
 
-    It is the name of the marker, or of the method of the fixture that has the keywords.
+    `path` is the name of the marker, or of the method of the fixture, that has the keywords.
     """
 
     path: Path
@@ -40,8 +40,8 @@ class _Keywords:
 class Programs:
     """Programs from functions and example arguments, which may be shapes or arrays.
 
-    `root` is the folder that source lines are told from.  `budget` has the keywords of the marker,
-    which every program made here is held against.  `count` is how many have been made.
+    Source lines in messages are relative to the folder `root`.  `budget` has the keywords of the
+    marker; every program made here is checked against them.  `count` is the number of programs.
     """
 
     def __init__(self, root: Path, budget: Mapping[str, object]) -> None:
@@ -52,13 +52,13 @@ class Programs:
         self.count = 0
 
     def lower(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The function lowered to StableHLO for the CPU: an `olympus.stages.Lowered`.
+        """Lower the function to StableHLO for the CPU; return an `olympus.stages.Lowered`.
 
-        `function` may be what `olympus.jit` gives, with its own static arguments and donations.
+        `function` may be a result of `olympus.jit`, with its own static arguments and donations.
 
         Raises:
-            TraceError: the function fails while it is traced.
-            AssertionError: the marker's budget is broken.
+            TraceError: the function fails during tracing.
+            AssertionError: the program exceeds the marker's budget.
 
         Example:
           >>> olympus.lower(forward, params, ShapeDtypeStruct((8, 128), "float32"))
@@ -69,29 +69,38 @@ class Programs:
         return lowered
 
     def compile(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The function compiled for the CPU, as `lower` takes it: an `olympus.stages.Compiled`."""
+        """Compile the function for the CPU; return an `olympus.stages.Compiled`.
+
+        The arguments are as for `lower`.
+        """
         __tracebackhide__ = True
         lowered = _lowered(function, args, kwargs)
         return self._hold(function, lowered, self._budget, compiles=True).compiled
 
     def cost(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a call of the function costs, as `lower` takes it: an `olympus.analysis.Cost`."""
+        """Return the cost of a call of the function, an `olympus.analysis.Cost`.
+
+        The arguments are as for `lower`.
+        """
         __tracebackhide__ = True
         return self.lower(function, *args, **kwargs).cost()
 
     def memory(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a call of it needs, in bytes, as `lower` takes it: an `olympus.analysis.Memory`."""
+        """Return the memory of a call of the function in bytes, an `olympus.analysis.Memory`.
+
+        The arguments are as for `lower`.
+        """
         __tracebackhide__ = True
         return self.compile(function, *args, **kwargs).memory()
 
     def check(self, function: Callable[..., Any], *args: Any, **limits: Any) -> None:
-        """Hold the function, for these arguments, against limits and the marker's budget.
+        """Check the function, for these arguments, against limits and the marker's budget.
 
-        Limits are those of a `[budget]`, with "_" for "-": `flops="2 GFLOP"`, `forbid=["f64"]`.
+        Limits are the keys of a `[budget]`, with "_" for "-": `flops="2 GFLOP"`, `forbid=["f64"]`.
 
         Raises:
-            AssertionError: one is broken; the message has the lines that contribute most.
-            UsageError: there is no such limit, its unit is of something else, or it is relative.
+            AssertionError: a limit is exceeded; the message has the lines that contribute most.
+            UsageError: a limit is unknown or relative, or has a wrong unit.
 
         Example:
           >>> olympus.check(forward, params, x, peak_memory="1 MiB")
@@ -105,7 +114,10 @@ class Programs:
         self._hold(function, _lowered(function, args, {}), budget)
 
     def _hold(self, function: Any, lowered: Any, budget: Budget, compiles: bool = False) -> Unit:
-        """The program as a unit, compiled if that was asked for, by the caller or by the budget."""
+        """Check the program against `budget`, and return it as a unit.
+
+        It is compiled if `compiles` is True or the budget requires it.
+        """
         __tracebackhide__ = True
         self.count += 1
         unit = Unit("cpu", lowered.target, lowered, 0.0)
@@ -132,15 +144,15 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
         return jitted.lower(*args, **kwargs)
     except Exception as error:
         if is_ours_on_purpose(error) or not is_defect(error):
-            error.__traceback__ = users_traceback(error)  # how it was found is not the test's
+            error.__traceback__ = users_traceback(error)  # our frames are irrelevant to the test
         raise
 
 
 def _budget(given: Mapping[str, object], source: str) -> Budget:
-    """The budget that the keywords of `source` give.
+    """Return the budget of the keywords of `source`.
 
     Raises:
-        UsageError: one is not a key of a budget, or its value is wrong.
+        UsageError: a keyword is not a key of a budget, or its value is invalid.
     """
     __tracebackhide__ = True
     values = {key.replace("_", "-"): _plain(value) for key, value in given.items()}
@@ -150,7 +162,7 @@ def _budget(given: Mapping[str, object], source: str) -> Budget:
         told = UsageError(str(error), hint=error.hint)
         if error.hint:
             told.add_note(f"hint: {error.hint}")
-        raise told from None  # how it was found is not the test's matter
+        raise told from None  # our frames are irrelevant to the test
     for key, limit in found.limits.items():
         if limit.factor is not None:
             raise UsageError(f"{source}: {key} is {limit.text!r}, and nothing is saved here")

@@ -1,4 +1,4 @@
-"""The targets of an olympus.toml as tests: each runs a gate in a process of its own."""
+"""The targets of an olympus.toml as tests: each runs a gate in a separate process."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ UNJUDGED = pytest.StashKey[dict[str, list[str]]]()
 
 
 class ProjectFile(pytest.File):
-    """An olympus.toml: a test of each default target that has a budget or is golden.
+    """An olympus.toml, with a test of each default target that has a budget or is golden.
 
-    With --olympus-verify, one of each default target's numbers too.
+    With --olympus-verify, it also has a test of each default target's numerical results.
     """
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The tests, in the order of the file."""
+        """Yield the tests, in the order of the file."""
         try:
             specs = open_project(self.path).select()
         except OlympusError as error:
@@ -52,7 +52,7 @@ class ProjectFile(pytest.File):
 
 
 def unjudged_lines(config: pytest.Config) -> list[str]:
-    """The note on targets that are not judged, for each olympus.toml that has any."""
+    """Return a note on unchecked targets for each olympus.toml that has any."""
     found = sorted(config.stash.get(UNJUDGED, {}).items())
     several = len(found) > 1
     return [
@@ -63,7 +63,7 @@ def unjudged_lines(config: pytest.Config) -> list[str]:
 
 
 def target_not_judged(parent: pytest.Collector, reason: str) -> pytest.Item:
-    """A test that fails for `reason`: targets are asked for, and there is nothing to judge."""
+    """Return a test that fails for `reason`: the options select targets, but none has a check."""
     made: pytest.Item = _NotJudgedItem.from_parent(parent, name="olympus", reason=reason)
     return made
 
@@ -74,11 +74,11 @@ class _NotJudgedItem(pytest.Item):
         self._reason = reason
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """The place of the test: the file or the folder that was searched."""
+        """Return the place of the test: the file or the folder that was searched."""
         return self.path, None, self.name
 
     def runtest(self) -> None:
-        """Fail: a gate that judged nothing does not pass."""
+        """Fail, because a gate that checked nothing does not pass."""
         pytest.fail(f"no target is judged: {self._reason}", pytrace=False)
 
 
@@ -88,11 +88,11 @@ class _TargetItem(pytest.Item):
         self.spec = spec
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where the test stands: the file, and what it is about."""
+        """Return the place of the test: the file and the test's name."""
         return self.path, None, self.name
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
-        """What is wrong as the command line tells it; a traceback only of what is not expected."""
+        """Return the failure as the command line shows it; a traceback only if it is unexpected."""
         if isinstance(excinfo.value, OlympusError):
             return console.error_text(excinfo.value)
         return super().repr_failure(excinfo, *args)
@@ -100,7 +100,7 @@ class _TargetItem(pytest.Item):
 
 class _CheckItem(_TargetItem):
     def runtest(self) -> None:
-        """Hold the target against its budget and its golden program."""
+        """Check the target against its budget and its golden program."""
         with clearing(self.spec):
             checked = check_target(self.spec)
         if told := broken_message(checked):

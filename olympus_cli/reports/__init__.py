@@ -1,1 +1,1 @@
-"""Reports: `model` says what a build knows of a program; `text` and `json` show it."""
+"""Reports: `model` has the results of a build of a program; `text` and `json` render them."""

@@ -1,4 +1,4 @@
-"""What an array holds, in a few numbers."""
+"""A summary of an array's elements in a few numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ArraySummary", "summarize_array"]
 
 @dataclass(frozen=True)
 class ArraySummary:
-    """Numbers about the finite elements; None where there are none, or none in order (complex)."""
+    """Numbers about the finite elements; None without any, or without an order (complex)."""
 
     name: str
     dtype: str
@@ -23,7 +23,7 @@ class ArraySummary:
     non_finite: int
 
     def row(self) -> tuple[str, ...]:
-        """The cells of a table."""
+        """Return the cells of a table."""
         numbers = (self.mean, self.minimum, self.maximum)
         cells = ("-" if number is None else f"{number:.6g}" for number in numbers)
         return (self.name, str(list(self.shape)), self.dtype, *cells, str(self.non_finite))

@@ -27,7 +27,7 @@ _DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
 
 
 def short_name(name: str) -> str:
-    """The name of an operation without its usual dialect.
+    """Return the name of an operation without its usual dialect.
 
     >>> short_name("stablehlo.tanh"), short_name("sdy.reshard")
     ('tanh', 'sdy.reshard')
@@ -38,7 +38,7 @@ def short_name(name: str) -> str:
 
 
 def plain_types(text: str) -> str:
-    """The text with types of arrays as shapes are written, and not as in MLIR.
+    """Return the text with array types in the form of shapes instead of MLIR.
 
     >>> plain_types("tensor<8x3xf32>, tensor<ui8>, tensor<2xi1>")
     'f32[8,3], u8[], bool[2]'
@@ -52,12 +52,12 @@ def plain_types(text: str) -> str:
 
 
 def change_lines(changes: Iterable[Change], root: Path) -> list[tuple[str, str]]:
-    """The places and words of changes, each pair once with how often it occurs."""
+    """Return the places and words of changes, each pair once with its number of occurrences."""
     return [(place, words) for place, words, _ in counted_changes(changes, root)]
 
 
 def counted_changes(changes: Iterable[Change], root: Path) -> list[tuple[str, str, int]]:
-    """The lines of `change_lines`, each with the number of its changes."""
+    """Return the lines of `change_lines`, each with the number of its changes."""
     found = Counter((change_place(each, root), change_words(each)) for each in changes)
     return [
         (place, f"{words}  ({times} times)" if times > 1 else words, times)
@@ -66,16 +66,16 @@ def counted_changes(changes: Iterable[Change], root: Path) -> list[tuple[str, st
 
 
 def change_place(change: Change, root: Path) -> str:
-    """The "file:line" of a change, from the folder `root`; empty if it is not known.
+    """Return the "file:line" of a change, relative to the folder `root`; empty if unknown.
 
-    It is that of the second program, or of the first for an operation that was removed.
+    It is the place in the second program, or in the first for an operation that was removed.
     """
     spot = change.after or change.before
     return str(spot.place).removeprefix(f"{path_text(root)}{os.sep}") if spot else ""
 
 
 def change_words(change: Change) -> str:
-    """A change in words, with both values: "multiply: operand 1: ... -> ...", "sine -> cosine"."""
+    """Return a change in words, with both values: "multiply: operand 1: ... -> ..."."""
     names = [short_name(spot.name) for spot in (change.before, change.after) if spot is not None]
     if not names:
         return "; ".join([f"the {change.role} {change.kind}", *map(_values, change.details)])

@@ -1,4 +1,4 @@
-"""The cost of a program as a person reads it in a terminal: figures, then a table with bars."""
+"""The cost of a program for a terminal: figures, then a table with bars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Shown", "show_cost", "show_stacks"]
 
 @dataclass(frozen=True)
 class Shown:
-    """What stands above the table: the figures of a program, compiled or not."""
+    """The part above the table: the figures of a program, compiled or not."""
 
     title: str
     cost: CostReport
@@ -29,7 +29,7 @@ class Shown:
     devices: int
 
     def lines(self) -> Iterator[str]:
-        """The title, and a line for each figure."""
+        """Yield the title, and a line for each figure."""
         yield self.title
         yield from figure_lines(self.cost, self.compiled)
         if self.compiled is None and self.devices > 1:
@@ -46,7 +46,7 @@ class Shown:
 
 
 def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, most: int) -> None:
-    """Write the figures to stdout, and the dearest `most` of the rows with their shares as bars."""
+    """Write the figures to stdout, and the `most` most expensive rows with their shares as bars."""
     _show_figures(shown)
     columns: Sequence[str] = (kind, "flops", "share", "", "bytes", "operations", "pass")
     table: Sequence[Sequence[str]] = [_cells(row) for row in rows[:most]]
@@ -60,7 +60,7 @@ def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, 
 
 
 def show_stacks(shown: Shown, rows: tuple[StackReport, ...], root: Path, most: int) -> None:
-    """Write the figures to stdout, and the dearest `most` calls, each below the call around it."""
+    """Write the figures to stdout, and the `most` most expensive calls, each below its caller."""
     _show_figures(shown)
     calls, left = call_rows(call_tree(rows), most)
     has_backward = any(call.backward_bytes for _, call in calls)
@@ -110,7 +110,7 @@ def _cells(row: RowReport) -> list[str]:
 
 
 def _pass(row: RowReport | CallNode) -> str:
-    """Which pass of a derivative it is of; of both, the part of the backward pass."""
+    """Return the pass of a derivative that a row belongs to; for both, the backward part."""
     if row.direction != "both":
         return row.direction
     part, whole = row.backward_flops, row.flops

@@ -17,7 +17,7 @@ _UNKNOWN = "-"
 
 
 def device_row(device: DeviceModel) -> tuple[str, ...]:
-    """A row of the list; products of tf32, bfloat16 and float8 are those of tensor cores."""
+    """Return a row of the list; rates of tf32, bfloat16 and float8 are those of tensor cores."""
     tensor = device.tensor_tflops
     rates = (device.float32_rate / 1e12, tensor.tf32, tensor.bfloat16, tensor.float8)
     return (
@@ -30,7 +30,7 @@ def device_row(device: DeviceModel) -> tuple[str, ...]:
 
 
 def device_rows(device: DeviceModel) -> list[tuple[str, str]]:
-    """All figures of a device, and their sources."""
+    """Return all figures of a device, and their sources."""
     rows = [
         ("device", device.name),
         ("product", device.product),
@@ -55,7 +55,7 @@ def device_rows(device: DeviceModel) -> list[tuple[str, str]]:
 
 
 def device_data(device: DeviceModel, own: Devices) -> dict[str, Any]:
-    """A device as JSON; `is_own` is whether it is the user's, and null is not known."""
+    """Return a device as JSON; `is_own` is True for the user's devices, and null is unknown."""
     data = asdict(device)
     data["capability"] = device.capability.name
     data["sources"] = {group: list(titles) for group, titles in device.sources}
@@ -63,7 +63,7 @@ def device_data(device: DeviceModel, own: Devices) -> dict[str, Any]:
 
 
 def cpu_rows(cpu: Cpu, kept: Kept) -> list[tuple[str, str]]:
-    """This machine's CPU, and its peaks with their origin where they were measured."""
+    """Return the rows of this machine's CPU, and its peaks with their origin if measured."""
     rows, peaks = [("CPU", cpu.model), ("threads", str(cpu.threads))], kept.peaks
     if peaks is None:
         return rows
@@ -84,9 +84,9 @@ def cpu_rows(cpu: Cpu, kept: Kept) -> list[tuple[str, str]]:
 
 
 def cpu_data(cpu: Cpu, kept: Kept) -> dict[str, Any]:
-    """The same as JSON; `peaks` is null where nothing was measured.
+    """Return the data of this machine's CPU as JSON; `peaks` is null without a measurement.
 
-    `calibrated` has the time and the load of it, and is null where they are not known.
+    `calibrated` has the time and the load of the measurement, and is null if they are unknown.
     """
     peaks = asdict(kept.peaks) if kept.peaks else None
     calibrated = kept.calibrated._asdict() if kept.calibrated else None

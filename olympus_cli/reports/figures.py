@@ -1,7 +1,7 @@
-"""What a program costs and needs, as plain records: the figures that a report leads with.
+"""The cost and needs of a program as plain records: the main figures of a report.
 
-They are those of `olympus.stages`, with places in the project's folder told from there.  Counts are
-of one call; sizes are in bytes and times in seconds; None is what is not known.
+They are the figures of `olympus.stages`, with places relative to the project's folder.  Counts are
+for one call; sizes are in bytes and times in seconds; None is unknown.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _MOST_NAMED = 3  # buffers in a warning
 
 @dataclass(frozen=True)
 class Counts:
-    """What one call does, on all devices together, as the program is written.
+    """The work of one call, on all devices together, as the program is written.
 
-    `matmul_flops` are those of products and convolutions by the dtype of their operands;
-    `io_bytes` are the arguments, results and constants, once.
+    `matmul_flops` are the flops of products and convolutions by the dtype of their operands;
+    `io_bytes` are the arguments, results and constants, each counted once.
     """
 
     flops: int | None
@@ -72,7 +72,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class UnknownReport:
-    """What could not be counted: `what` it is, the source `line` of it, and `why`."""
+    """A part that could not be counted: `what` it is, its source `line`, and the reason `why`."""
 
     what: str
     line: str | None
@@ -85,9 +85,9 @@ class UnknownReport:
 
 @dataclass(frozen=True)
 class RowReport:
-    """The part that a source line, such as "model.py:12", or a scope, operation or dtype has.
+    """The part of a cost at a source line, such as "model.py:12", or a scope, operation or dtype.
 
-    `share` is its part of all flops, or of all bytes where there are no flops.
+    `share` is its part of all flops, or of all bytes if the program has no flops.
     """
 
     key: str
@@ -105,9 +105,9 @@ class RowReport:
 
 @dataclass(frozen=True)
 class CostReport(Counts):
-    """What one call costs; `at_least` counts what is not known once.
+    """The cost of one call; `at_least` counts unknown parts once.
 
-    `lines` add up to the total, or where that is not known to `at_least`.
+    `lines` add up to the total, or to `at_least` if the total is unknown.
     """
 
     at_least: Counts
@@ -122,12 +122,12 @@ class CostReport(Counts):
         return self.flops / self.bytes
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data, with the intensity."""
+        """Return JSON-like data, with the intensity."""
         return {**asdict(self), "arithmetic_intensity": self.intensity}
 
     @staticmethod
     def from_data(data: object, where: str = "cost") -> CostReport:
-        """The cost that `to_data` gave `data` for; raises ValueError where it did not."""
+        """Return the cost of `to_data`'s `data`; raise ValueError for other data."""
         if isinstance(data, dict):
             data = {k: v for k, v in data.items() if k != "arithmetic_intensity"}
         found: CostReport = typed(data, CostReport, where)
@@ -154,7 +154,7 @@ class BufferReport:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What one call needs: `peak` is the most that is live at once, `largest` what is then.
+    """The memory of one call: `peak` is the maximum of live bytes, `largest` the buffers then.
 
     `workspace_bound` is an upper bound of the memory that kernels allocate in addition: with it,
     `temporaries`, `peak` and `allocated` are lower bounds, and those ending in `_bound` are upper
@@ -174,17 +174,17 @@ class MemoryReport:
 
     @property
     def needed(self) -> int | None:
-        """What a device must have: all that the runtime allocates, or else the peak."""
+        """The memory that a device needs: all that the runtime allocates, or else the peak."""
         return self.peak if self.allocated is None else self.allocated
 
     def bound(self, size: int | None) -> int | None:
-        """An upper bound of a figure of this memory together with the kernels' own memory."""
+        """Return an upper bound of a figure of this memory plus the kernels' own memory."""
         return None if size is None else size + self.workspace_bound
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """One kernel of the optimized program; `seconds` are of all its `calls`, estimated."""
+    """One kernel of the optimized program; `seconds` is the estimate for all its `calls`."""
 
     name: str
     operation: str
@@ -199,7 +199,7 @@ class KernelReport:
 
 @dataclass(frozen=True)
 class EstimateReport:
-    """An estimate of the time of one call on a device, with what it assumes.
+    """An estimate of the time of one call on a device, with its assumptions.
 
     `kernels` are the slowest.
     """
@@ -213,7 +213,7 @@ class EstimateReport:
 
 @dataclass(frozen=True)
 class LineReport:
-    """The bytes that a source `line` makes of what a collective sends in one call."""
+    """The bytes of a source `line` in a collective, for one call."""
 
     line: str | None
     bytes: int
@@ -221,14 +221,13 @@ class LineReport:
 
 @dataclass(frozen=True)
 class CollectiveReport:
-    """What the devices of a program send each other at one place of it.
+    """A collective operation at one place of a program.
 
-    `axes` are those of the mesh, None where no axes say which devices it is among: `devices` of
-    them in a group.  `bytes` go into or come out of a device in one call, whichever is more;
-    `seconds` are of all its `calls`, estimated.  `loops` are the lines of the loops around it whose
-    trips are not known, each counted once: with any of them `calls` and `seconds` are lower bounds.
-    The compiler combines collectives of several lines: `lines` has the part of each, the largest
-    first.
+    `axes` are the axes of the mesh, None if no axes describe its groups of `devices` devices.
+    `bytes` go into or come out of a device in one call, whichever is more; `seconds` is the
+    estimate for all its `calls`.  `loops` are the lines of the enclosing loops with unknown trip
+    counts, each counted once: with any of them, `calls` and `seconds` are lower bounds. The
+    compiler combines collectives of several lines: `lines` has the part of each, the largest first.
     """
 
     kind: str
@@ -246,10 +245,10 @@ class CollectiveReport:
 
 @dataclass(frozen=True)
 class AxesReport:
-    """What the collectives along some `axes` of the mesh do together in a call, as above.
+    """The sums of the collectives along some `axes` of the mesh in a call.
 
-    `calls` counts all that run, and `bytes` and `sent` are those of all of them, of each device.
-    With `loops`, as above, all are lower bounds.
+    `calls` counts all executions, and `bytes` and `sent` are their sums, for each device. With
+    `loops`, as in `CollectiveReport`, all are lower bounds.
     """
 
     axes: tuple[str, ...] | None
@@ -262,10 +261,10 @@ class AxesReport:
 
 @dataclass(frozen=True)
 class DeviceCostReport:
-    """What each of several devices does in one call, counted from the optimized program.
+    """The work of each of several devices in one call, counted from the optimized program.
 
-    `repeated` is the flops of all in parts of those of the program as written, None where these are
-    not known or 0; `unknown` are sentences about what is not in the figures.
+    `repeated` is the ratio of the flops of all devices to the program as written, None if the
+    latter are unknown or 0; `unknown` are sentences about uncounted parts.
     """
 
     flops: int
@@ -280,7 +279,7 @@ class DeviceCostReport:
 
 @dataclass(frozen=True)
 class TotalReport:
-    """What several devices do and need together: the figures of each, as often as there are."""
+    """The work and needs of several devices together: the figures of each times their number."""
 
     flops: int
     transcendentals: int
@@ -298,13 +297,12 @@ class TotalReport:
 
 @dataclass(frozen=True)
 class CompiledFigures:
-    """What is told of a compiled program; of one of several `devices`, for each of them.
+    """The figures of a compiled program; with several `devices`, for each of them.
 
-    `fits` tells whether it needs the memory of its device at most; None where either is not known,
-    or where the memory of the device is between the bounds of the need.
-    `collectives` are the slowest, equal ones of one line as one, and `axes` the sums of all by the
-    axes of the mesh.  `each_device`, what each does, and `total`, what all do and need, are there
-    for several devices alone.
+    `fits` is True if the program's memory does not exceed its device's; None if either is unknown,
+    or if the device's memory is between the bounds of the need. `collectives` are the slowest, with
+    equal ones of one line combined, and `axes` the sums of all by the axes of the mesh.
+    `each_device`, the work of each device, and `total`, the sums, exist only for several devices.
     """
 
     memory: MemoryReport
@@ -318,31 +316,31 @@ class CompiledFigures:
 
     @property
     def collective_bytes(self) -> int | None:
-        """What goes into or out of a device in the collectives of a call, whichever is more.
+        """The bytes into or out of a device in the collectives of a call, whichever is more.
 
-        None where it is not known how often some of them run.
+        None if the trip count of a collective is unknown.
         """
         return None if self.collective_loops else sum(row.bytes for row in self.axes)
 
     @property
     def collective_calls(self) -> int | None:
-        """How many collectives a call runs; None where it is not known."""
+        """The number of collectives in a call; None if it is unknown."""
         return None if self.collective_loops else sum(row.calls for row in self.axes)
 
     @property
     def collective_loops(self) -> tuple[str, ...]:
-        """The lines of the loops with collectives of which nobody knows how often they run."""
+        """The lines of the loops with collectives whose trip counts are unknown."""
         return tuple(dict.fromkeys(loop for row in self.axes for loop in row.loops))
 
     @property
     def estimated_seconds(self) -> float | None:
-        """The estimate of the time of a call; None where it is a lower bound, or there is none."""
+        """The estimated time of a call; None without an estimate, or if it is a lower bound."""
         found = self.estimate
         return None if found is None or found.unknown else found.seconds
 
 
 def relative_line(line: str | None, root: Path) -> str | None:
-    """A "file:line" as told from the project's folder, if it is in there.
+    """Return a "file:line" relative to the project's folder, if it is inside.
 
     >>> relative_line("/home/me/model.py:12", Path("/home/me"))
     'model.py:12'
@@ -355,12 +353,12 @@ def _relative(lines: Iterable[str], root: Path) -> tuple[str, ...]:
 
 
 def _told_in(root: Path, sentences: Iterable[str]) -> tuple[str, ...]:
-    """Sentences with the lines in them as told from the project's folder."""
+    """Return sentences with their lines relative to the project's folder."""
     return tuple(sentence.replace(f" {root}{os.sep}", " ") for sentence in sentences)
 
 
 def _counts(cost: Cost) -> Counts:
-    """The figures of a cost alone."""
+    """Return only the figures of a cost."""
     return Counts(
         flops=cost.flops,
         matmul_flops=None if cost.matmul_flops is None else dict(cost.matmul_flops),
@@ -375,9 +373,9 @@ def _counts(cost: Cost) -> Counts:
 def row_reports(
     cost: Cost, kind: Kind, root: Path, *, operation: str | None = None, dtype: str | None = None
 ) -> tuple[RowReport, ...]:
-    """The rows of a cost by "line", "scope", "operation" or "dtype", the dearest first.
+    """Return the rows of a cost by "line", "scope", "operation" or "dtype", the largest first.
 
-    With `operation` or `dtype`, those of the part that has these.
+    With `operation` or `dtype`, only the rows of that part.
     """
     fields = [name for name in RowReport.__dataclass_fields__ if name != "key"]
     return tuple(
@@ -389,7 +387,7 @@ def row_reports(
 
 
 def cost_report(cost: Cost, root: Path) -> CostReport:
-    """What is told of a cost."""
+    """Return the report of a cost."""
     return CostReport(
         **vars(_counts(cost)),
         at_least=_counts(cost.at_least),
@@ -402,7 +400,7 @@ def cost_report(cost: Cost, root: Path) -> CostReport:
 
 
 def _memory_report(memory: Memory, root: Path) -> MemoryReport:
-    """What is told of a program's memory."""
+    """Return the report of a program's memory."""
     sizes = [name for name in MemoryReport.__dataclass_fields__ if name != "largest"]
     return MemoryReport(
         **{name: getattr(memory, name) for name in sizes},
@@ -411,7 +409,7 @@ def _memory_report(memory: Memory, root: Path) -> MemoryReport:
 
 
 def buffer_reports(memory: Memory, root: Path, most: int) -> tuple[BufferReport, ...]:
-    """The `most` largest buffers that are live at the peak, with lines relative to `root`."""
+    """Return the `most` largest buffers live at the peak, with lines relative to `root`."""
     return tuple(
         BufferReport(
             each.bytes,
@@ -427,7 +425,7 @@ def buffer_reports(memory: Memory, root: Path, most: int) -> tuple[BufferReport,
 
 
 def kernel_reports(estimate: Estimate, root: Path) -> tuple[KernelReport, ...]:
-    """All kernels of an estimate, the slowest first, with lines relative to `root`."""
+    """Return all kernels of an estimate, the slowest first, with lines relative to `root`."""
     fields = [name for name in KernelReport.__dataclass_fields__ if name != "line"]
     slowest = sorted(estimate.kernels, key=lambda kernel: -kernel.seconds)
     return tuple(
@@ -439,7 +437,7 @@ def kernel_reports(estimate: Estimate, root: Path) -> tuple[KernelReport, ...]:
 
 
 def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
-    """What is told of an estimate."""
+    """Return the report of an estimate."""
     return EstimateReport(
         estimate.device,
         estimate.seconds,
@@ -450,9 +448,9 @@ def _estimate_report(estimate: Estimate, root: Path) -> EstimateReport:
 
 
 def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -> CompiledFigures:
-    """What is told of a compiled program's memory, its time on the device, and whether it fits.
+    """Return a compiled program's memory, its time on the device, and `fits`.
 
-    `trips` says how often loops run whose number of iterations depends on data, by source line.
+    `trips` are the trip counts of loops whose number of iterations depends on data, by source line.
     """
     memory = _memory_report(compiled.memory(), root)
     estimate = _estimate_report(compiled.estimate(trips=trips), root)
@@ -467,7 +465,7 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
 def _of_several(
     alone: CompiledFigures, compiled: Compiled, root: Path, trips: Mapping[str, int]
 ) -> CompiledFigures:
-    """The figures with what each device does, what all do, and what they send each other."""
+    """Return the figures with each device's work, the sums, and the collectives."""
     collectives = compiled.collectives(trips=trips)
     cost, memory = compiled.cost_per_device(trips), compiled.memory()
     all_cost, all_memory = vars(cost.total), memory.total._asdict()
@@ -487,14 +485,14 @@ def _of_several(
 
 
 def _fields(known: Mapping[str, Any], kind: Any) -> dict[str, Any]:
-    """Those of the values that a report has fields for."""
+    """Return the values that a report has fields for."""
     return {name: known[name] for name in kind.__dataclass_fields__}
 
 
 def _collective_reports(
     collectives: Iterable[Collective], root: Path
 ) -> tuple[CollectiveReport, ...]:
-    """The slowest of what the devices of a program send each other; equal ones as one."""
+    """Return the slowest collectives of a program, with equal ones combined."""
     alike: dict[Collective, CollectiveReport] = {}
     for each in collectives:
         key = replace(each, calls=0, seconds=0.0)
@@ -516,7 +514,7 @@ def _collective_reports(
 
 
 def uncounted(cost: CostReport) -> Iterator[str]:
-    """A warning for each part of a program that could not be counted."""
+    """Yield a warning for each part of a program that could not be counted."""
     for each in cost.unknown:
         told = f"flops and bytes are not known, only with one trip of it: {each}"
         if each.what.endswith("loop") and each.line:
@@ -525,7 +523,7 @@ def uncounted(cost: CostReport) -> Iterator[str]:
 
 
 def unfitting(figures: CompiledFigures) -> Iterator[str]:
-    """A warning for a program that does not fit its device, with its largest buffers."""
+    """Yield a warning for a program that does not fit its device, with its largest buffers."""
     if figures.fits is False and figures.estimate is not None:
         largest = "; ".join(map(str, figures.memory.largest[:_MOST_NAMED]))
         yield (

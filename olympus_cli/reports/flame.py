@@ -1,4 +1,4 @@
-"""Flame graphs: frames that are as wide as their part of a whole, on top of those around them."""
+"""Flame graphs: the width of a frame is its part of the whole, above its enclosing frames."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ROW = 21  # pixels from one row of frames to the next
 
 
 class FlamePart(NamedTuple):
-    """A part of the whole: its value, that of the backward pass, and the frames that it is in.
+    """A part of the whole: its value, the value of the backward pass, and its frames.
 
     `frames` are the kind and the name of each, the outermost first.  `other` is a second figure of
-    the part, such as an estimate, None where it has none.
+    the part, such as an estimate, or None.
     """
 
     frames: tuple[tuple[str, str], ...]
@@ -44,7 +44,7 @@ class Frame:
     children: dict[tuple[str, str], Frame] = field(default_factory=dict)
 
     def add(self, part: FlamePart) -> None:
-        """Count a part in."""
+        """Add a part."""
         self.value += part.value
         self.backward += part.backward
         if part.other is not None:
@@ -53,7 +53,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Placed:
-    """A frame where it is drawn: `left` and `width` in percent of the graph, `depth` from 0."""
+    """A frame and its position: `left` and `width` in percent of the graph, `depth` from 0."""
 
     frame: Frame
     left: float
@@ -62,14 +62,14 @@ class Placed:
 
     @property
     def direction(self) -> str:
-        """The pass that has most of it; "" for the whole, and for what is of neither pass."""
+        """The pass with most of the value; "" for the whole, and for a part of neither pass."""
         if self.frame.kind in ("overhead", "call"):
             return ""
         return "backward" if 2 * self.frame.backward > self.frame.value else "forward"
 
 
 def add_up(name: str, parts: Iterable[FlamePart]) -> Frame:
-    """The frame of the whole, with all others on top of it."""
+    """Return the frame of the whole, with all others on top of it."""
     root = Frame("call", name)
     for part in parts:
         root.add(part)
@@ -81,7 +81,7 @@ def add_up(name: str, parts: Iterable[FlamePart]) -> Frame:
 
 
 def drawn(root: Frame) -> list[Placed]:
-    """The frames that are wide enough to be seen, each before those on top of it."""
+    """Return the frames that are wide enough to be visible, each before those on top of it."""
     return [*_drawn(root, 0.0, 0, root.value)] if root.value else []
 
 

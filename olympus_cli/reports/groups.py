@@ -1,4 +1,4 @@
-"""Rows of a table that are alike, as one row that opens: the copies of one kernel, for example."""
+"""Groups of similar table rows, each an expandable row: the copies of one kernel, for example."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def plain_name(name: str) -> str:
-    """The name of an instruction without the number that tells it from its copies.
+    """Return the name of an instruction without the number that distinguishes its copies.
 
     >>> plain_name("ynn_fusion.12"), plain_name("dot")
     ('ynn_fusion', 'dot')
@@ -25,7 +25,7 @@ def plain_name(name: str) -> str:
 
 
 def groups(rows: Iterable[_R], key: Callable[[_R], Hashable]) -> list[list[_R]]:
-    """The rows with equal keys together, in the order of the first of each."""
+    """Return the rows grouped by key, in the order of the first of each."""
     found: dict[Hashable, list[_R]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
@@ -33,13 +33,13 @@ def groups(rows: Iterable[_R], key: Callable[[_R], Hashable]) -> list[list[_R]]:
 
 
 def kernel_groups(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
-    """The kernels of one name, operation, line and bound together, the slowest group first."""
+    """Return the kernels grouped by name, operation, line and bound, the slowest group first."""
     found = groups(kernels, lambda k: (plain_name(k.name), k.operation, k.line, k.bound))
     return sorted(found, key=lambda group: -sum(kernel.seconds for kernel in group))
 
 
 def buffer_text(group: Sequence[BufferReport]) -> str:
-    """The name of an argument, or the operation that made a buffer; of several, without numbers.
+    """Return the name of an argument or the operation of a buffer; for several, without numbers.
 
     >>> buffer_text([weights_of_layer_0, weights_of_layer_1])
     "params['layers'][*]['w']"

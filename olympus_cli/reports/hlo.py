@@ -1,4 +1,4 @@
-"""Counting the operations in the text of a StableHLO or HLO program."""
+"""Counts of the operations in the text of a StableHLO or HLO program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLUMBING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast"}
 
 
 def operation_counts(stablehlo: str) -> dict[str, int]:
-    """Operations of a StableHLO module by name, such as `stablehlo.add`; calls count as `call`.
+    """Return the operations of a StableHLO module by name; calls count as `call`.
 
     >>> operation_counts("  %0 = stablehlo.add %arg0, %arg0 : tensor<f32>")
     {'stablehlo.add': 1}
@@ -29,7 +29,7 @@ def operation_counts(stablehlo: str) -> dict[str, int]:
 
 
 def instruction_counts(hlo: str) -> dict[str, int]:
-    """Instructions of an HLO module by opcode, without those that only pass values on.
+    """Return the instructions of an HLO module by opcode, without data forwarding.
 
     >>> instruction_counts("ENTRY m {\\n  ROOT %a = f32[8]{0} add(%x, %x)\\n}")
     {'add': 1}

@@ -1,4 +1,4 @@
-"""A report as JSON: the file of it in a target's folder, in the form of `report.schema.json`."""
+"""A report as JSON: its file in a target's folder, in the form of `report.schema.json`."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ PAGE = "report.html"  # the name of the page beside it
 
 
 def render_json(report: Report) -> str:
-    """The text of `report.json`."""
+    """Return the text of `report.json`."""
     return indented(report.to_data()) + "\n"
 
 
 def write_report(report: Report, folder: Path) -> Path:
-    """Write the file of a report into `folder`; its path."""
+    """Write the file of a report into `folder`; return its path."""
     path = folder / REPORT
     path.write_text(render_json(report), encoding="utf-8")
     return path
 
 
 def has_report(folder: Path) -> bool:
-    """Whether there is a file of a report in `folder`, or a link in its place."""
+    """Return True if `folder` has a file of a report, or a link in its place."""
     return os.path.lexists(folder / REPORT)
 
 
 def reports_below(folder: Path) -> Iterator[Path]:
-    """The files of reports in `folder` and below it."""
+    """Yield the files of reports in `folder` and below it."""
     return (path for path in folder.rglob(REPORT) if path.is_file())
 
 
 def read_report(folder: Path) -> Report:
-    """The report in `folder`.
+    """Read the report in `folder`.
 
     Raises:
         ArtifactError: the file cannot be read, or is not a report.
-        NewerSchema: it is one of a newer version of the schema.
-        OlderSchema: it is one of an older version.
+        NewerSchema: the file has a newer version of the schema.
+        OlderSchema: the file has an older version.
     """
     path = folder / REPORT
     data = read_json(path, SCHEMA_VERSION)
@@ -68,17 +68,17 @@ def read_report(folder: Path) -> Report:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of `report.json`, as shipped with the package."""
+    """Return the JSON Schema of `report.json`, as shipped with the package."""
     return _shipped("report.schema.json")
 
 
 def error_schema() -> dict[str, Any]:
-    """The JSON Schema of the document of a command that fails, as shipped with the package."""
+    """Return the JSON Schema of the document of a failed command, as shipped with the package."""
     return _shipped("error.schema.json")
 
 
 def _shipped(name: str) -> dict[str, Any]:
-    from importlib.resources import files  # which takes long to import, and few ask for it
+    from importlib.resources import files  # which takes long to import, and few commands need it
 
     text = (files("olympus_cli.reports") / name).read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)

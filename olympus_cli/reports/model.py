@@ -1,7 +1,7 @@
-"""What a build knows of one target: the object that every form of report is made from.
+"""The results of a build of one target: the object that every form of report is made from.
 
-`to_data` and `from_data` turn it into plain data and back.  Sizes are
-in bytes, times in seconds; None is a number that the backend does not tell.
+`to_data` and `from_data` convert it to plain data and back.  Sizes are in bytes, times in seconds;
+None is a number that the backend does not report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "XlaReport",
 ]
 
-# The keys of XLA's `memory`, and the field that each is of.
+# The keys of XLA's `memory`, and their fields.
 _MEMORY = {
     "argument": "argument_size_in_bytes",  # the arguments
     "output": "output_size_in_bytes",  # the results
@@ -41,7 +41,7 @@ SCHEMA_VERSION = 8  # raised with every change that an old reader would misread
 
 @dataclass(frozen=True)
 class XlaCost:
-    """What XLA counts in the optimized program; a loop's body once, and library calls not."""
+    """XLA's counts for the optimized program: a loop's body once, and no library calls."""
 
     flops: float | None
     transcendentals: float | None
@@ -57,7 +57,7 @@ class XlaCost:
 
 @dataclass(frozen=True)
 class XlaReport:
-    """XLA's own figures, which are not those of the report."""
+    """XLA's own figures, which differ from those of the report."""
 
     cost: XlaCost
     memory: MemoryAnalysis
@@ -72,13 +72,13 @@ class Seconds:
     lower: float
     compare: float  # the content key is taken, and what is there looked at
     compile: float  # meanwhile the program as lowered is written
-    inspect: float  # the optimized program is written and counted, costs and memory asked for
+    inspect: float  # the optimized program is written and counted, costs and memory queried
     serialize: float  # the compiler gives its executables as bytes
     write: float  # everything else is written, and put on the disk
 
     @property
     def total(self) -> float:
-        """All of them together."""
+        """The sum of all parts."""
         total: float = sum(astuple(self))
         return total
 
@@ -150,7 +150,7 @@ class Report:
     warnings: tuple[str, ...]
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data in the form of `report.schema.json`."""
+        """Return JSON-like data in the form of `report.schema.json`."""
         data = asdict(replace(self, arguments=(), results=()))
         for kind in ("arguments", "results"):  # there may be thousands, and `asdict` takes long
             data[kind] = [vars(leaf).copy() for leaf in getattr(self, kind)]
@@ -163,7 +163,7 @@ class Report:
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Report:
-        """The report that `to_data` gave `data` for; its version is not looked at.
+        """Return the report of `to_data`'s `data`; its version is not checked.
 
         Raises:
             ValueError: the data is not that of a report, or names a file outside the folder.
@@ -177,7 +177,7 @@ class Report:
 
 
 def _as_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`data` with its backends under the names of fields, and without what follows from others."""
+    """Return `data` with its backends under the names of fields, and without derived values."""
     backends = data.get("backends")
     if not isinstance(backends, list | tuple):
         return data

@@ -1,4 +1,4 @@
-"""What the JSON of trace and lower says of a program: its target, entry, statics and arrays."""
+"""The program in the JSON of trace and lower: its target, entry, statics and arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["program_document"]
 
 
 def program_document(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any]:
-    """The document's common part."""
+    """Return the document's common part."""
     spec = source.spec
     return {
         "target": spec.name,

@@ -1,4 +1,4 @@
-"""Meshes and shardings in words: what MLIR writes about where arrays lie, for people."""
+"""Meshes and shardings in words: MLIR's text of them, for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 __all__ = ["spoken_name", "spoken_value"]
 
-#: what an attribute is called that says where something lies, and what people call it
+#: the names of attributes about shardings, and their names for people
 _NAMES = {
     "sdy.sharding": "sharding",
     "sharding": "sharding",
@@ -26,7 +26,7 @@ _AXIS = re.compile(r'"([^"]*)"(?:=(\d+))?')
 
 
 def spoken_name(what: str) -> str:
-    """What people call an attribute.
+    """Return the name of an attribute for people.
 
     >>> spoken_name("sdy.sharding"), spoken_name("sdy.mesh @mesh"), spoken_name("dimensions")
     ('sharding', 'mesh', 'dimensions')
@@ -63,7 +63,7 @@ def spoken_value(what: str, text: str | None) -> str:
 
 
 def _sharding(entries: str, more: str) -> str:
-    """What the entries for the dimensions of an array say, and what follows them as it stands."""
+    """Return the entries for the dimensions of an array in words, and `more` unchanged."""
     return ("; ".join(_dimensions(entries)) or "whole on each device") + more
 
 

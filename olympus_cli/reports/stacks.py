@@ -1,4 +1,4 @@
-"""The cost of a program by the calls of the user's functions: its rows, and them as a tree."""
+"""The cost of a program by the calls of the user's functions: as rows and as a tree."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StackReport(RowReport):
 
 
 def stack_reports(cost: Cost, root: Path) -> tuple[StackReport, ...]:
-    """The rows of `cost.by_stack()`, with lines relative to `root`."""
+    """Return the rows of `cost.by_stack()`, with lines relative to `root`."""
     names = [name for name in RowReport.__dataclass_fields__ if name != "key"]
     return tuple(
         StackReport(
@@ -71,11 +71,11 @@ class CallNode:
 
     @property
     def direction(self) -> str:
-        """The pass of a derivative that all of it is of, or "both"."""
+        """The pass of a derivative with all of the cost, or "both"."""
         return next(iter(self.directions)) if len(self.directions) == 1 else "both"
 
     def add(self, row: StackReport) -> None:
-        """Count a stack in."""
+        """Add a stack."""
         self.flops += row.flops
         self.bytes += row.bytes
         self.operations += row.operations
@@ -115,9 +115,9 @@ def _joined(call: CallNode) -> CallNode:
 
 
 def call_rows(root: CallNode, most: int) -> tuple[list[tuple[int, CallNode]], int]:
-    """The dearest `most` calls of a tree, each with its depth, and the number of the others.
+    """Return the `most` most expensive calls of a tree with their depths, and the number omitted.
 
-    A call comes before those that it makes, and dear calls before cheap ones.
+    A call comes before its own calls, and expensive calls before cheap ones.
     """
     every = [*_below(root, 0)]
     dearest = sorted(every, key=lambda row: (*_dearness(row[1]), row[0]))[:most]

@@ -1,8 +1,8 @@
 """Reading JSON that anyone may have written, as checked objects.
 
 Nothing but a regular file is opened, nothing larger than a limit is read, and every value must have
-the type that its dataclass declares.  A damaged or crafted file is an error that says what is wrong
-with it.  It cannot make a command hang, and it cannot name a file outside its folder.
+the type that its dataclass declares.  A damaged or crafted file is an error that
+describes the problem.  It cannot make a command hang, and it cannot name a file outside its folder.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _refused(constant: str) -> NoReturn:
 
 
 def is_inside(path: str) -> bool:
-    """Whether `path` is the relative path, in its shortest form, of something inside a folder.
+    """Return True if `path` is the shortest relative path of something inside a folder.
 
     Example: `is_inside("cpu/executable.bin")`, and not `is_inside("../x")`.
     """
@@ -104,7 +104,7 @@ def typed(value: object, kind: Any, where: str = "") -> Any:
     is the place of the value.
 
     Raises:
-        ValueError: the value is of another type; the message names the place.
+        ValueError: the value has another type; the message names the place.
 
     Example: `typed({"path": "a", ...}, OutputFile)` is an `OutputFile`.
     """

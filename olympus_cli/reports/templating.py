@@ -1,4 +1,4 @@
-"""Templates of pages, in which every text is shown and none is obeyed."""
+"""Templates of pages, with all text escaped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["page_environment"]
 
 
 def page_environment(package: str) -> Environment:
-    """The environment for the folder `templates` of a package.
+    """Return the environment for the folder `templates` of a package.
 
     Text is escaped, and what a browser would obey is made visible; `Markup` is written as it is.
 

@@ -42,12 +42,12 @@ _MOST_FILES = 2  # of a repeated block
 
 
 def render_text(report: Report, width: int | None = None) -> str:
-    """The text of `summary.txt`, its tables folded to `width` columns if that is given."""
+    """Return the text of `summary.txt`, its tables folded to `width` columns if that is given."""
     return "\n".join(_lines(report, width)) + "\n"
 
 
 def write_summary(report: Report, folder: Path) -> Path:
-    """Write the text into `folder`; the path of its file."""
+    """Write the text into `folder`; return the path of its file."""
     path = folder / SUMMARY
     path.write_text(render_text(report), encoding="utf-8", errors="backslashreplace")
     return path
@@ -96,7 +96,7 @@ def _build(report: Report) -> Iterator[str]:
 
 
 def figure_row(name: str, value: str) -> str:
-    """A figure in a line under its name."""
+    """Return a line with a figure and its name."""
     return f"  {name:<15} {value}"
 
 
@@ -127,7 +127,7 @@ def _named(backend: BackendReport) -> str:
 
 
 def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> Iterator[str]:
-    """What a call costs and, of a compiled program, needs: what is not known is left out."""
+    """Yield the known figures of a call's cost and, for a compiled program, of its needs."""
     for name, value in _cost_rows(cost):
         yield figure_row(name, value)
     if compiled is None:
@@ -142,7 +142,7 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
 
 
 def collective_lines(compiled: CompiledFigures | None, width: int | None = None) -> Iterator[str]:
-    """What the devices of a program send each other: by axis, and then the slowest first.
+    """Yield the collectives of a program: by axis, and then the slowest first.
 
     The tables are folded to `width` columns if that is given.
     """
@@ -179,7 +179,7 @@ def collective_lines(compiled: CompiledFigures | None, width: int | None = None)
 
 
 def axes_text(axes: Sequence[str] | None) -> str:
-    """The axes of a mesh that a collective goes along.
+    """Return the axes of a mesh in a collective as text.
 
     >>> axes_text(("data", "model")), axes_text(()), axes_text(None)
     ('data, model', 'none', 'unknown')
@@ -188,7 +188,7 @@ def axes_text(axes: Sequence[str] | None) -> str:
 
 
 def lines_text(collective: CollectiveReport) -> str:
-    """The lines that make what a collective sends, the one that makes the most first."""
+    """Return the lines of a collective, the one with the most bytes first."""
     if len(collective.lines) < 2:
         return collective.line or ""
     named = [part.line or "unknown" for part in collective.lines]
@@ -197,7 +197,7 @@ def lines_text(collective: CollectiveReport) -> str:
 
 
 def least_text(unknown: Sequence[str]) -> str:
-    """What stands before a figure in which something unknown is counted once.
+    """Return the prefix of a figure that counts an unknown part once.
 
     >>> least_text(("model.py:12",)) + "4 KiB", least_text(()) + "4 KiB"
     ('at least 4 KiB', '4 KiB')
@@ -221,7 +221,7 @@ def _table(rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
 
 
 def estimate_notes(compiled: CompiledFigures | None, width: int | None = None) -> Iterator[str]:
-    """What the estimate of a program's time assumes, and what is not in it."""
+    """Yield the assumptions of the estimate of a program's time, and the parts not in it."""
     columns = min(width or _WIDTH, _WIDTH)
     if compiled is None or compiled.estimate is None:
         return
@@ -232,7 +232,7 @@ def estimate_notes(compiled: CompiledFigures | None, width: int | None = None) -
 
 
 def _cost_rows(cost: CostReport) -> Iterator[tuple[str, str]]:
-    """The figures of a cost with their names; of one that is not known, what it is at least."""
+    """Yield the figures of a cost with their names; for an unknown one, its lower bound."""
     least = cost.at_least
     flops = _at_least(count, cost.flops, least.flops)
     products = {k: v for k, v in (least.matmul_flops or {}).items() if v}
@@ -258,7 +258,7 @@ def _at_least(shown: Callable[[float | None], str], total: int | None, least: in
 
 
 def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
-    """What each of several devices does, and what all of them do; nothing for one."""
+    """Yield the work of each of several devices, and their sums; nothing for one device."""
     each, total = compiled.each_device, compiled.total
     if each is None or total is None:
         return
@@ -272,7 +272,7 @@ def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
 
 
 def _done(work: DeviceCostReport | TotalReport) -> str:
-    """The work of a device, or of all."""
+    """Return the work of a device, or of all."""
     sent = f", {byte_size(work.sent)} sent" if work.sent else ""
     special = f", transcendentals {count(work.transcendentals)}" if work.transcendentals else ""
     return f"flops {count(work.flops)}{special}, {byte_size(work.bytes)} moved{sent}"
@@ -305,7 +305,7 @@ def _memory_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
 
 
 def between_text(size: int | None, workspace_bound: int) -> str:
-    """A size, or its bounds where kernels allocate up to so many more bytes by themselves.
+    """Return a size, or its bounds if kernels allocate up to `workspace_bound` more bytes.
 
     >>> between_text(1024, 0), between_text(1024, 1024)
     ('1.00 KiB', 'at least 1.00 KiB, at most 2.00 KiB')
@@ -316,7 +316,7 @@ def between_text(size: int | None, workspace_bound: int) -> str:
 
 
 def _in_all(each: int, own: int, total: int | None, devices: int) -> str:
-    """What each device needs and, of several, what all do."""
+    """Return the need of each device and, of several, the sum."""
     if total is None:
         return between_text(each, own)
     all_need = between_text(total, own * devices)
@@ -335,7 +335,7 @@ def _compiled(backend: BackendReport) -> Iterator[str]:
 
 
 def _xla(xla: XlaReport) -> Iterator[str]:
-    """What XLA itself says, which counts a loop's body once and a library call not at all."""
+    """Yield XLA's own figures, which count a loop's body once and do not count library calls."""
     if xla.cost.flops is not None:
         yield f"flops {count(xla.cost.flops)}"
     if xla.cost.bytes_accessed is not None:
@@ -352,7 +352,7 @@ def _block(block: BlockReport) -> str:
 
 
 def _places(lines: Iterable[str]) -> str:
-    """The lines as ranges: "gpt.py:12-40"."""
+    """Return the lines as ranges: "gpt.py:12-40"."""
     found: dict[str, list[int]] = {}
     for line in lines:
         file, _, number = line.rpartition(":")

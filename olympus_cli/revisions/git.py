@@ -1,4 +1,4 @@
-"""Git, as it is asked about the repository of a project, without what is configured to run."""
+"""Git commands on the repository of a project, without hooks and other configured programs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def run_git(
     time_limit: float | None = None,
     errors: str = "backslashreplace",
 ) -> subprocess.CompletedProcess[str]:
-    """Run git, without what a hook that calls us has set for it, and without running hooks.
+    """Run git without its hooks, and without the variables that a calling hook has set for git.
 
-    `errors` is for what git prints that is not UTF-8: "surrogateescape" where that are paths.
+    `errors` is the error handler for output that is not UTF-8: "surrogateescape" for paths.
 
     Raises:
         FileNotFoundError: git is not installed.
-        subprocess.TimeoutExpired: it took longer than `time_limit` seconds, and was ended.
+        subprocess.TimeoutExpired: git took longer than `time_limit` seconds, and was killed.
 
     Example: `run_git(folder, "rev-parse", "HEAD").stdout`.
     """
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    settings = (f"core.hooksPath={os.devnull}", "core.fsmonitor=false")  # both name programs
+    settings = (f"core.hooksPath={os.devnull}", "core.fsmonitor=false")  # both can name programs
     options = [word for setting in settings for word in ("-c", setting)]
     done = subprocess.run(
         ["git", "-C", str(folder), *options, *arguments],
@@ -39,7 +39,7 @@ def run_git(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
-        start_new_session=True,  # Ctrl-C is for us, who clear up
+        start_new_session=True,  # Ctrl-C must reach only this process, which cleans up
         timeout=time_limit,
     )
     printed = (each.decode("utf-8", errors) for each in (done.stdout, done.stderr))
@@ -52,13 +52,16 @@ _LOCK = "lock"
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A new folder for one worktree, locked as long as this process or a child of it lives."""
+    """Create a folder for one worktree, locked while this process or a child of it runs.
+
+    The folder is removed when the context ends.
+    """
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     try:
         descriptor = os.open(folder / f"{_LOCK}.new", os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            os.rename(folder / f"{_LOCK}.new", folder / _LOCK)  # never there without being locked
+            os.rename(folder / f"{_LOCK}.new", folder / _LOCK)  # already locked under this name
             yield folder
         finally:
             os.close(descriptor)
@@ -69,7 +72,7 @@ def temporary_folder() -> Iterator[Path]:
 def remove_stale(top: Path) -> None:
     """Remove the worktrees and folders of processes that were killed.
 
-    Folders of other users, and those that a living process has locked, stay.
+    Folders of other users, and folders that a running process has locked, are not removed.
     """
     for tree in _registered(top):
         if tree.parent.name == tree.name and tree.name.startswith(_PREFIX):
@@ -84,7 +87,7 @@ def remove_stale(top: Path) -> None:
 
 
 def remove_worktree(top: Path, tree: Path) -> None:
-    """Remove a worktree and its registration, also one that was only begun."""
+    """Remove a worktree and its registration, also if its creation was interrupted."""
     run_git(top, "worktree", "remove", "--force", "--force", os.fspath(tree))
 
 
@@ -96,9 +99,12 @@ def _registered(top: Path) -> list[Path]:
 
 @contextmanager
 def _unlocked(folder: Path) -> Iterator[bool]:
-    """Whether the process that made a folder of ours is gone; it is locked meanwhile."""
+    """Yield True if the process that created a folder has ended; lock the folder in the context.
+
+    Yield False for a folder of another user, or without a lock.
+    """
     descriptor = None
-    with suppress(OSError):  # it is not there, has no lock, or is not ours
+    with suppress(OSError):  # the folder or its lock does not exist, or is another user's
         if os.lstat(folder).st_uid == os.getuid():
             descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
     if descriptor is None:

@@ -1,7 +1,7 @@
-"""The project at a revision: a temporary worktree of git, which is removed in the end.
+"""The project at a revision: a temporary git worktree, which is removed at the end.
 
-Git does the checkout, with the hooks of the repository switched off; nothing of the user's working
-tree, index or branches is touched.
+Git does the checkout, with the hooks of the repository disabled.  The user's working tree, index
+and branches are not changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SYMLINK = "120000"  # the mode of a symbolic link in git
 
 
 def split_revision(text: str) -> tuple[str, str | None]:
-    """The revision and the entry or target, if it is said, of "git:REV" or "git:REV:TARGET".
+    """Return the revision, and the entry or target or None, of "git:REV" or "git:REV:TARGET".
 
     >>> split_revision("git:HEAD~1:model:forward")
     ('HEAD~1', 'model:forward')
@@ -42,7 +42,7 @@ def split_revision(text: str) -> tuple[str, str | None]:
 
 @contextmanager
 def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
-    """The files of a revision of the repository that `folder` is in, as long as the context lasts.
+    """Check out a revision of the repository of `folder`; the files exist until the context ends.
 
     Worktrees of processes that were killed are removed.
 
@@ -61,7 +61,7 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
     )
     remove_stale(top)
     with temporary_folder() as temporary:
-        tree = temporary / temporary.name  # git calls it by its last part
+        tree = temporary / temporary.name  # git names it by its last part
         try:
             _git(
                 top,
@@ -76,9 +76,10 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
 
 
 def _keep_links_inside(found: Checkout) -> None:
-    """Let symbolic links that leave the checkout name the same files as in the working tree.
+    """Redirect symbolic links that leave the checkout.
 
-    A link to a file of the repository by its absolute path would be to the working tree's file.
+    A relative link to a file outside the repository gets the path of that file.  An absolute link
+    to a file of the repository is redirected from the working tree to the checkout.
     """
     listed = run_git(found.tree, "ls-files", "--stage", "-z", errors="surrogateescape").stdout
     for entry in listed.split("\0"):
@@ -95,21 +96,21 @@ def _keep_links_inside(found: Checkout) -> None:
 
 
 def _goal(found: Checkout, target: Path) -> Path:
-    """The file of the checkout for a link's target in the working tree, or the target itself."""
+    """Return the file of the checkout for the target of a link, or the target itself."""
     inside = target.is_relative_to(found.top)
     places = (found.tree / target.relative_to(found.top) if inside else None, found.moved(target))
     return next((each for each in places if each is not None and os.path.lexists(each)), target)
 
 
 class Checkouts(ExitStack):
-    """The revisions that are asked for, each checked out once, until the context ends."""
+    """A context with checkouts of revisions, each checked out once, until the context ends."""
 
     def __init__(self) -> None:
         super().__init__()
         self._made: dict[tuple[str, Path], Checkout] = {}
 
     def of(self, revision: str, folder: Path) -> Checkout:
-        """The files of a revision, as `checkout` has them, and its errors."""
+        """Return the checkout of a revision; raise the errors of `checkout`."""
         key = revision, folder
         if key not in self._made:
             self._made[key] = self.enter_context(checkout(revision, folder))
@@ -118,7 +119,7 @@ class Checkouts(ExitStack):
 
 @contextmanager
 def blaming_revision(found: Checkout) -> Iterator[None]:
-    """Say of an error within that it is one of the revision, and name its files as git does."""
+    """Report an error in the context as an error of the revision, with file names as in git."""
     try:
         yield
     except OlympusError as error:
@@ -138,9 +139,9 @@ def blaming_revision(found: Checkout) -> Iterator[None]:
 
 
 def _git(folder: Path, *arguments: str, why: str) -> str:
-    """What git prints; UsageError with `why` and git's own reason if it fails."""
+    """Return the output of git; raise UsageError with `why` and git's own reason if it fails."""
     done = run_git(folder, *arguments, errors="surrogateescape")
     if done.returncode:
         said = done.stderr.strip().splitlines()
         raise UsageError(f"{why}: {said[-1]}" if said else why)
-    return done.stdout.removesuffix("\n")  # a folder's name may end in a space or a line break
+    return done.stdout.removesuffix("\n")  # the name of a folder may end in a space or a line break

@@ -1,4 +1,4 @@
-"""Shardings of a target's arguments that are worth a try, and how olympus.toml says them."""
+"""Candidate shardings of a target's arguments, and their text in olympus.toml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats by name)
+import ml_dtypes  # noqa: F401  (registers bfloat16 and the 8-bit floats with numpy)
 import numpy as np
 
 from olympus_cli.spec.matrix import Values, fill
@@ -30,12 +30,12 @@ __all__ = [
     "whole",
 ]
 
-_ARRAYS = 4  # the largest, which are split
+_ARRAYS = 4  # the number of largest arrays that are split
 _BESIDES = 8  # candidates that split the largest arrays of other arguments
-_TOGETHER = 3  # arrays that an axis splits in candidates of several axes
+_TOGETHER = 3  # arrays for each axis in combined candidates
 _MOST = 32  # candidates of a kind
 
-#: Where an array stands among the arguments: the position or name of one, and keys into it.
+#: The path of an array: the position or name of an argument, and keys into it.
 Path = tuple[str | int, ...]
 
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -43,7 +43,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A choice of shardings, by the arrays that they are of; others are left to the compiler."""
+    """A choice of shardings, by path of the array; the compiler chooses all others."""
 
     shardings: Mapping[Path, ShardingSpec]
 
@@ -54,7 +54,10 @@ class Candidate:
         return ", ".join(parts) or "nothing split"
 
     def merged(self, other: Candidate, spec: TargetSpec) -> Candidate | None:
-        """Both at once; None where they split an array unevenly, or one axis splits it twice."""
+        """Return both candidates combined.
+
+        Return None if together they split an array unevenly, or along one axis twice.
+        """
         made = dict(self.shardings)
         shapes = dict(arrays(spec))
         for path, theirs in other.shardings.items():
@@ -71,9 +74,9 @@ class Candidate:
 
 
 def argument_name(path: Path) -> str:
-    """What people call an array.
+    """Return the name of an array in messages.
 
-    >>> named(("params", "layers", 0))
+    >>> argument_name(("params", "layers", 0))
     'params.layers[0]'
     """
     first, *rest = path
@@ -82,7 +85,7 @@ def argument_name(path: Path) -> str:
 
 
 def arrays(spec: TargetSpec) -> Iterator[tuple[Path, ShapeSpec]]:
-    """The arrays among the arguments of a target, and where each stands."""
+    """Yield the path and the shape of each array among the arguments of a target."""
     for i, arg in enumerate(spec.args):
         yield from _leaves((i,), arg)
     for name, arg in spec.kwargs.items():
@@ -103,15 +106,15 @@ def _bytes(shape: ShapeSpec) -> int:
 
 
 def whole(spec: TargetSpec) -> Candidate:
-    """Every array whole on every device, which the others are compared with."""
+    """Return the candidate with every array replicated, with which the others are compared."""
     return Candidate({path: () for path, _ in arrays(spec)})
 
 
 def singles(spec: TargetSpec) -> list[Candidate]:
-    """Each axis of the mesh on each dimension that it divides of some arrays, by itself.
+    """Return the candidates that split one dimension of one array along one axis of the mesh.
 
-    They are the largest arrays, and the largest of each argument besides: among these is the batch
-    of a training step, which is small beside its parameters.
+    The arrays are the largest ones, and the largest of each other argument.  The latter include the
+    batch of a training step, which is small compared with the parameters.
     """
     ranked = sorted(arrays(spec), key=lambda item: -_bytes(item[1]))
     largest, others = ranked[:_ARRAYS], dict[str | int, tuple[Path, ShapeSpec]]()
@@ -125,7 +128,7 @@ def singles(spec: TargetSpec) -> list[Candidate]:
 def _splits(
     spec: TargetSpec, chosen: Sequence[tuple[Path, ShapeSpec]]
 ) -> Iterator[tuple[int, Candidate]]:
-    """Each axis on each dimension of the arrays that it divides, and which dimension that is."""
+    """Yield a dimension and its candidate, for each dimension that the size of an axis divides."""
     for axis, size in spec.mesh.items():
         for path, shape in chosen:
             for d, n in enumerate(shape.shape):
@@ -134,9 +137,10 @@ def _splits(
 
 
 def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
-    """For each axis one of the best that split different arrays, together; none that was tried.
+    """Return combinations of the best candidates in `ranked`, without candidates of `ranked`.
 
-    `ranked` are those of `singles`, the best first.
+    A combination has one candidate for each axis, or two of one axis that split different arrays.
+    `ranked` are the candidates of `singles`, the best first.
     """
     of_axis: dict[str, dict[Path, Candidate]] = {}
     for each in ranked:
@@ -155,7 +159,10 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
 
 
 def _together(found: Mapping[Path, Candidate]) -> list[Candidate]:
-    """The first candidates; the last is of another argument than those before, if there is one."""
+    """Return the first candidates.
+
+    If possible, the last one splits another argument than the ones before it.
+    """
     first = list(found)[:_TOGETHER]
     arguments = {path[0] for path in first[:-1]}
     last = [path for path in found if path[0] not in arguments]
@@ -167,7 +174,7 @@ def _together(found: Mapping[Path, Candidate]) -> list[Candidate]:
 def placed_target(
     spec: TargetSpec, candidate: Candidate, results: OutSharding = None
 ) -> TargetSpec:
-    """The target with the shardings of a candidate and of the results, and no others."""
+    """Return the target with the shardings of a candidate and of the results, and no others."""
 
     def placed(path: Path, arg: ArgSpec) -> ArgSpec:
         if isinstance(arg, ShapeSpec):
@@ -187,9 +194,9 @@ def placed_target(
 
 
 def toml_text(spec: TargetSpec) -> str:
-    """The mesh, arguments and `out-sharding` of a target, as its table in olympus.toml has them.
+    """Return the mesh, arguments and `out-sharding` of a target, as lines for olympus.toml.
 
-    Shapes and `from` are as they are written there, where the target was read from it.
+    Shapes and `from` keep the text of olympus.toml if the target was read from it.
     """
     axes = ", ".join(f"{name} = {size}" for name, size in spec.mesh.items())
     lines = [f"mesh = {{ {axes} }}"]
@@ -211,14 +218,14 @@ def toml_text(spec: TargetSpec) -> str:
 
 
 def _part(written: object, key: str | int) -> object:
-    """An item of what is written in olympus.toml; None where there is none."""
+    """Return an item of a value in olympus.toml; None if there is none."""
     if isinstance(written, list) and isinstance(key, int) and key < len(written):
         return written[key]
     return written.get(key) if isinstance(written, dict) else None
 
 
 def _as_written(arg: ArgSpec, written: object, values: Values) -> str:
-    """An argument as TOML, its shapes and its `from` as they are written."""
+    """Return an argument as TOML; its shapes and its `from` keep the text of olympus.toml."""
     if isinstance(arg, ShapeSpec):
         return _shape(arg, written, values)
     if _is_from(written):
@@ -236,7 +243,7 @@ def _as_written(arg: ArgSpec, written: object, values: Values) -> str:
 
 
 def _is_from(written: object) -> TypeGuard[dict[str, object]]:
-    """Whether it is `{ from = "module:f" }`, with `with` and `sharding` at most."""
+    """Return True for `{ from = "module:f" }`, with no keys other than `with` and `sharding`."""
     if not isinstance(written, dict) or not written.keys() <= {"from", "with", "sharding"}:
         return False
     return isinstance(written.get("from"), str)
@@ -254,7 +261,10 @@ def _shape(arg: ShapeSpec, written: object, values: Values) -> str:
 
 
 def _from(arg: ArgSpec, written: Mapping[str, object]) -> str:
-    """An argument from a function, written out only where its arrays are split differently."""
+    """Return an argument from a function as TOML.
+
+    Its arrays are written out if one of them is split, or if their shardings differ.
+    """
     shardings = {shape.sharding for _, shape in _leaves((), arg)}
     if len(shardings) > 1 or any(shardings):
         return _toml(arg)

@@ -1,6 +1,6 @@
-"""Which results of a program replace which of its arguments, as those of a training step do.
+"""The results of a program that replace its arguments, as in a training step.
 
-They are called on what they returned, so these results must lie where the arguments are taken from.
+The next call takes these results as arguments, so they must have the shardings of the arguments.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from olympus_cli.spec.mesh import OutSharding, ShardingSpec
 
 __all__ = ["Given", "Plain", "replaced", "results_like"]
 
-#: A tree of dicts and lists whose leaves are the texts of shapes; None where it is no such tree.
+#: A tree of dicts and lists with the texts of shapes as leaves; None for any other tree.
 Plain = str | dict[str, "Plain"] | list["Plain"] | None
 
 
 class Given(NamedTuple):
-    """An argument: where it stands in the target, the name of its parameter, and its shapes."""
+    """An argument: its path in the target, the name of its parameter, and its shapes."""
 
     path: Path
     name: str
@@ -27,11 +27,11 @@ class Given(NamedTuple):
 
 
 def replaced(arguments: Sequence[Given], result: Plain) -> dict[Path, Path]:
-    """The argument that the result, or an item of it, replaces, by the path of that item.
+    """Return the argument that the result, or an item of it, replaces, by the path of that item.
 
-    It has the same shapes in the same tree, and is the item of a dict that is called as the
-    argument.  Or there are as many results of that type as arguments, or as donated arguments where
-    any is donated: then they are taken in their order.
+    Both have the same shapes in the same tree.  An item of a dict replaces the argument of the same
+    name.  The other items and arguments of a type are paired in order, if there are as many items
+    as arguments.  If any argument is donated, only donated arguments are paired in order.
 
     >>> replaced([Given(("w",), "w", "f32[8]"), Given(("x",), "x", "f32[4]")], ["f32[8]", "f32[]"])
     {(0,): ('w',)}
@@ -62,7 +62,7 @@ def _parts(result: Plain) -> dict[Path, Plain]:
 
 
 def results_like(pairs: Mapping[Path, Path], shardings: Mapping[Path, ShardingSpec]) -> OutSharding:
-    """The `out-sharding` of results that replace arguments, whose arrays have these shardings."""
+    """Return the `out-sharding` of results that replace arguments with these shardings."""
     said: dict[str, OutSharding] = {}
     for result, argument in pairs.items():
         for path, sharding in shardings.items():

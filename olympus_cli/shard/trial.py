@@ -1,4 +1,4 @@
-"""A target compiled to see what it needs, with the results where their arguments are taken from."""
+"""The figures of a compiled target, with results sharded like the arguments that they replace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from olympus_cli.workers.call import Say, call
 
 __all__ = ["ORDERS", "Found", "default_order", "parameters", "try_out"]
 
-#: What is compared first, second and third, by the name of an order.
+#: The fields that are compared first, second and third, by the name of an order.
 ORDERS = {
     "memory": ("peak", "collective_bytes", "seconds"),
     "collectives": ("collective_bytes", "peak", "seconds"),
@@ -32,12 +32,12 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class Found:
-    """What one candidate needs on each device: bytes and seconds, or why it is not known.
+    """The figures of one candidate on each device, in bytes and seconds, or an error.
 
     `spec` is the target as it was compiled, with the shardings of results that replace arguments.
-    `workspace_bound` is an upper bound of the memory that kernels allocate beside `peak`.
-    With `at_least` it is not known how often a loop runs, which counts as run once: the bytes of
-    collectives and the time are lower bounds.
+    `workspace_bound` is an upper bound on the memory that kernels allocate in addition to `peak`.
+    `at_least` is True if the trip count of a loop is unknown.  Such a loop counts as run once, and
+    the bytes of collectives and the time are lower bounds.
     """
 
     peak: int | None = None
@@ -50,30 +50,30 @@ class Found:
     spec: TargetSpec | None = None
 
     def key(self, by: str) -> tuple[float, ...]:
-        """What candidates are ordered by, the best first; what is not known comes last."""
+        """Return the sort key of the order `by`: the best candidate is first, None is last."""
         known = (getattr(self, name) for name in ORDERS[by])
         return (self.fits is False, *(math.inf if each is None else each for each in known))
 
 
 def default_order(found: Sequence[Found]) -> str:
-    """The name of the order if none is given: the time, or the memory where it is too little.
+    """Return the default order: "time", or "memory" if a candidate does not fit its device.
 
-    Memory counts where a candidate does not fit its device.  A CPU's memory is not a limit.
+    The memory of a CPU is not a limit.
     """
     return "memory" if any(each.fits is False for each in found) else "time"
 
 
 def parameters(program: Traceable) -> list[str]:
-    """The parameters that the arguments of a target are for, those by position first."""
+    """Return the parameters for the arguments of a target, the positional arguments first."""
     bound, spec = program.binding, program.spec
     by_id = {id(arg): name for name, arg in zip(bound.names, bound.args, strict=True)}
     return [*(by_id[id(arg)] for arg in spec.args), *spec.kwargs]
 
 
 def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> Found:
-    """What a target needs, found in a process of its own.
+    """Compile a target in a separate process, and return its figures.
 
-    `pairs` are the results that replace arguments, by `olympus_cli.shard.replaced`.
+    `pairs` are the results that replace arguments, from `olympus_cli.shard.replaced`.
     """
     try:
         told = call(_compiled, spec, dict(pairs), does="compiles", quiet=True)
@@ -85,10 +85,10 @@ def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> Found:
 
 
 def _compiled(say: Say, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[str, Any]:
-    """Compile a target for its backend; the fields of a `Found`, and the shardings it stands for.
+    """Compile a target for its backend; return the fields of a `Found`, and its shardings.
 
-    An argument that is replaced is taken where the compiler chose, and its result is given there:
-    where the compiler chose another place for that, the program is compiled again.
+    The compiler chooses the sharding of an argument that is replaced, and its result must have the
+    same one.  If the compiler chose another for the result, the program is compiled again.
     """
     program = _program(say, spec)
     said = {path: shape.sharding for path, shape in arrays(spec) if shape.sharding is not None}
@@ -130,9 +130,9 @@ def _program(say: Say, spec: TargetSpec) -> Program:
 
 
 def _chosen(program: Program, pairs: Mapping[Path, Path]) -> tuple[dict[Path, ShardingSpec], bool]:
-    """Where the compiler takes the arguments that are replaced, and whether it gives results there.
+    """Return the compiler's shardings of replaced arguments, and True if the results have them.
 
-    What it cuts in another way than along axes of the mesh is left out.
+    Arrays with a sharding that does not follow the axes of the mesh are omitted.
     """
     spec, compiled = program.spec, program.units[0].compiled
     roots = [*range(len(spec.args)), *spec.kwargs]

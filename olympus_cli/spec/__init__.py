@@ -1,1 +1,1 @@
-"""From text to typed, validated objects: shapes, statics, `olympus.toml` and what commands name."""
+"""Parsers of shapes, statics, `olympus.toml` and the targets that commands name."""

@@ -1,6 +1,7 @@
-"""Backends as text, such as "cpu", "gpu" or "gpu:h200": reading and writing it, and labels.
+"""The text of backends, such as "cpu", "gpu" or "gpu:h200": parsing, formatting and labels.
 
-A backend is an `olympus.Target`, what a program is built for: a target is one of olympus.toml here.
+A backend is an `olympus.Target`, for which a program is built.  In this package, "target" means a
+target of olympus.toml.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ def parse_backend(
     own: Devices | None = None,
     topology: str | None = None,
 ) -> olympus.Target:
-    """The backend that `text` names; `device` says the model apart from it, as `--device` does.
+    """Return the backend that `text` names.
 
-    The model may have the number of devices before it, as "gpu:8xh200" and "gpu:2x8xh200" have,
-    or `topology` says it, as `--topology 2x8` does.
+    `device` is the device model if it is separate from `text`, as in `--device`.  The number of
+    devices is a prefix of the model, as in "gpu:8xh200" and "gpu:2x8xh200", or is given by
+    `topology`, as in `--topology 2x8`.
 
-    A device that is not said is the backend's usual one, so that equal backends have one form.
-    `own` are devices of the user's, besides those that ship.
+    Without a device, the result has the backend's default device, so that equal backends have one
+    form.  `own` are the user's own devices, in addition to the built-in ones.
 
     Raises:
         UsageError: no such backend or device, two devices, or not a topology.
@@ -63,7 +65,7 @@ def parse_backend(
 
 
 def named_backend(text: str, own: Devices | None = None) -> olympus.Target:
-    """The backend that `text` names, to choose by: without a device it stands for all devices.
+    """Return the backend that `text` names, as a filter: without a device it matches all devices.
 
     Raises:
         UsageError: no such backend or device.
@@ -75,7 +77,7 @@ def named_backend(text: str, own: Devices | None = None) -> olympus.Target:
 
 
 def backend_text(backend: olympus.Target) -> str:
-    """The text that `parse_backend` reads as this backend.
+    """Return the text that `parse_backend` parses to this backend.
 
     >>> backend_text(olympus.Target("gpu", "h200"))
     'gpu:h200'
@@ -85,7 +87,7 @@ def backend_text(backend: olympus.Target) -> str:
 
 
 def device_text(backend: olympus.Target) -> str | None:
-    """The device of a backend, with the number of devices that it says.
+    """Return the device of a backend, with the number of devices if the backend has a topology.
 
     >>> device_text(olympus.Target("gpu", "h200", topology=olympus.Topology(2, 8)))
     '2x8xh200'
@@ -97,7 +99,7 @@ def device_text(backend: olympus.Target) -> str | None:
 
 
 def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:
-    """A short name for each backend: "gpu", or "gpu-h200" when there are several of its kind.
+    """Return the backends by a short name: "gpu", or "gpu-h200" if there are several of its kind.
 
     >>> list(backend_labels([olympus.Target("cpu"), olympus.Target("gpu", "h200")]))
     ['cpu', 'gpu']

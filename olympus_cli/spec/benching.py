@@ -1,4 +1,4 @@
-"""Reading what `bench` may fail on: `[bench]` of olympus.toml and `[target.NAME.bench]`."""
+"""The tables `[bench]` and `[target.NAME.bench]` of olympus.toml: when `bench` fails."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ JUDGED = (
     "import-program",
     "process-memory",
 )
-#: Those that are, unless olympus.toml names others.
+#: The metrics that are gates by default.
 GATED = ("steady-call", "steady-cpu")
-#: The least change of a ratio that counts, unless olympus.toml has another.
+#: The default of the least relative change that counts.
 THRESHOLD = 0.05
 
-_MOST = 100.0  # a program that takes a hundred times as long is beyond any threshold
+_MOST = 100.0  # 10000 %: a program that takes a hundred times as long exceeds any threshold
 
 
 @dataclass(frozen=True)
 class BenchSpec:
-    """When `bench` fails: by how much a metric must be worse, and which; None where it is not said.
+    """The conditions for `bench` to fail; a field is None if olympus.toml does not set it.
 
-    A `threshold` of 0.05 is 5 %.
+    `threshold` is the least relative change for the worse: 0.05 is 5 %.  `metrics` are the metrics
+    that are gates.
     """
 
     threshold: float | None = None
     metrics: tuple[str, ...] | None = None
 
     def under(self, own: BenchSpec) -> BenchSpec:
-        """This, of all targets, with what a target says of its own over it."""
+        """Return these conditions for all targets, overridden by a target's `own`."""
         return BenchSpec(
             self.threshold if own.threshold is None else own.threshold,
             self.metrics if own.metrics is None else own.metrics,
@@ -53,7 +54,7 @@ class BenchSpec:
 
 
 def bench_of(parent: Section) -> BenchSpec:
-    """What the table `bench` of `parent` says.
+    """Return the conditions in the table `bench` of `parent`.
 
     Raises:
         SpecError: an unknown key or metric, or a threshold that is not a share.
@@ -84,13 +85,16 @@ def _metrics(section: Section) -> tuple[str, ...] | None:
 
 
 def _judged(name: str) -> str:
-    """The metric that `name` stands for, or `name`; old names may have hyphens for underscores."""
+    """Return the metric with the current or old name `name`; `name` if it is not in `JUDGED`.
+
+    Old names may have hyphens for underscores.
+    """
     found = metric_named(current_name(name.replace("-", "_")), JUDGED)
     return found if found in JUDGED else name
 
 
 def parse_threshold(value: object) -> float:
-    """The share that a value of TOML or of an option says: a text in per cent, or a number.
+    """Return the share in a value of TOML or of an option: a text in per cent, or a number.
 
     Raises:
         SpecError: it is neither, 0, a number of 1 or more, or 10000 % or more.
@@ -100,7 +104,7 @@ def parse_threshold(value: object) -> float:
     """
     share = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
-        share = float(value) if 0 < value < 1 else math.nan  # 5 is a slip for "5%"
+        share = float(value) if 0 < value < 1 else math.nan  # 5 is a mistake for "5%"
     elif isinstance(value, str):
         share = percentage(value)
     if not 0 < share < _MOST:

@@ -1,4 +1,4 @@
-"""Reading budgets: `[budget]` of olympus.toml, for all targets, and `[target.NAME.budget]`."""
+"""The budgets of olympus.toml: `[budget]`, for all targets, and `[target.NAME.budget]`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["budget_of", "forbidden_name"]
 
 
 def budget_of(parent: Section, devices: Devices) -> Budget:
-    """What the table `budget` of `parent` says; `devices` are the user's own.
+    """Return the budget in the table `budget` of `parent`; `devices` are the user's own.
 
-    A program that has this budget by itself must donate an array if `donation` is a key.
+    If `donation` is a key, the budget also requires that a program donates an array.
 
     Raises:
         SpecError: a key, a limit, its unit, a device or a rule is wrong.
@@ -56,7 +56,7 @@ _FORBIDDEN = "such as f64, stablehlo.transpose, stablehlo.while or host-callback
 
 
 def _operations() -> set[str]:
-    """The names of all operations that a program may have."""
+    """Return the names of all operations that a program may have."""
     known = {*olympus.analysis.OPERATIONS, "while", "case", "if", "call"}
     return {name for name in known if not name.startswith("_")}
 
@@ -72,7 +72,7 @@ def _forbidden(section: Section) -> tuple[str, ...]:
 
 
 def forbidden_name(name: str) -> str | None:
-    """What a name of `forbid` is called in a cost; None where it is nothing that can be forbidden.
+    """Return the name in a cost for a name of `forbid`; None if it cannot be forbidden.
 
     >>> forbidden_name("f64"), forbidden_name("stablehlo.transpose")
     ('float64', 'transpose')

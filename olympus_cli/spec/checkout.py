@@ -1,4 +1,4 @@
-"""The files of a git revision in a folder of their own, and where each file is there."""
+"""The files of a git revision in a separate folder, and the paths of files there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Checkout"]
 
 @dataclass(frozen=True)
 class Checkout:
-    """A revision's files: `tree` is their folder, and `top` is that of the working tree.
+    """The files of a revision: `tree` is their folder, and `top` the folder of the working tree.
 
     Both are absolute, without symbolic links.
     """
@@ -23,7 +23,7 @@ class Checkout:
     top: Path
 
     def counterpart(self, folder: Path) -> Path:
-        """The folder of the checkout for a folder of the working tree.
+        """Return the folder of the checkout for a folder of the working tree.
 
         Raises:
             UsageError: the revision does not have it.
@@ -35,7 +35,7 @@ class Checkout:
         return found
 
     def moved(self, path: str | os.PathLike[str]) -> Path | None:
-        """The path in the checkout for a path in the working tree; None for any other path.
+        """Return the path in the checkout for a path in the working tree; None for other paths.
 
         The file does not have to exist in the checkout.
         """

@@ -1,4 +1,4 @@
-"""A user's own devices: the tables `[device.NAME]` of an olympus.toml or of a file of their own."""
+"""The user's own devices: the tables `[device.NAME]` of an olympus.toml or of a separate file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Devices = Mapping[str, DeviceModel]
 
 
 def read_devices(path: Path | None) -> Devices:
-    """The devices of a file that has nothing else, as `--device-config` names it; {} for None.
+    """Return the devices of a file for `--device-config`, which has no other tables; {} for None.
 
     Raises:
-        SpecError: it cannot be read, or has a key or a figure that it must not have.
+        SpecError: the file cannot be read, has no device, or has an invalid key or figure.
     """
     if path is None:
         return {}
@@ -32,7 +32,7 @@ def read_devices(path: Path | None) -> Devices:
 
 
 def devices_of(source: TomlFile) -> Devices:
-    """The devices of a TOML file, which may have other tables too.
+    """Return the devices of a TOML file, which may have other tables too.
 
     Raises:
         SpecError: a figure is missing or wrong; the message has its line.

@@ -1,4 +1,4 @@
-"""The place of `olympus.toml`, found without the compiler or the user's program."""
+"""The search for `olympus.toml`, without the compiler or the user's program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FILE = "olympus.toml"
 
 
 def find_project(start: Path) -> Path | None:
-    """The nearest `olympus.toml` in `start` or a folder above it.
+    """Return the nearest `olympus.toml` in `start` or a folder above it; None if there is none.
 
     It may be a pipe or a device, which `load_project` refuses.
     """
@@ -21,5 +21,5 @@ def find_project(start: Path) -> Path | None:
 
 
 def is_named(path: Path) -> bool:
-    """Whether `path` exists and is not a folder: a file, a pipe, a device or a socket."""
+    """Return True if `path` exists and is not a folder: a file, a pipe, a device or a socket."""
     return os.path.exists(path) and not os.path.isdir(path)

@@ -1,4 +1,4 @@
-"""What a target says of its inputs and of its results: distributions, files and tolerances."""
+"""The inputs and tolerances of a target in olympus.toml: distributions, files and functions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NUMBERS = ("rtol", "atol", "ulps")
 
 @dataclass(frozen=True)
 class InputSpec:
-    """How an argument is filled: one of the first four is given.
+    """The source of an argument's values: exactly one of the first four fields is given.
 
-    `range` is half-open, and integers of it are taken for an integer argument; `normal` is a mean
-    and a standard deviation; `file` is a .npy or .safetensors file; `entry` is a function that
-    returns the argument, and `values` are arguments of the function by name.
+    `range` is half-open; an integer argument gets integers in it.  `normal` is a mean and a
+    standard deviation.  `file` is a .npy or .safetensors file.  `entry` is a function that returns
+    the argument, and `values` are arguments of the function by name.
     """
 
     range: tuple[float, float] | None = None
@@ -40,7 +40,7 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class ToleranceSpec:
-    """What results may differ by, for all dtypes and for each; `allow` has "nan" and "inf"."""
+    """The tolerances of results, for all dtypes and by dtype; `allow` may have "nan" and "inf"."""
 
     numbers: Mapping[str, float] = field(default_factory=dict)
     dtypes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -48,10 +48,10 @@ class ToleranceSpec:
 
 
 def input_specs(section: Section, root: Path) -> dict[str, InputSpec]:
-    """The table `inputs` of a target: by an argument's name, or by that of a part of it.
+    """Return the table `inputs` of a target, by the name of an argument or of a part of it.
 
     Raises:
-        SpecError: a value has none of the forms, or numbers that make no distribution.
+        SpecError: a value has none of the forms, or its numbers are not a valid distribution.
     """
     table = section.table("inputs")
     return {key: _input(table, key, root) for key in table.data}
@@ -117,10 +117,10 @@ def _is_finite(x: object) -> bool:
 
 
 def tolerance_spec(section: Section) -> ToleranceSpec:
-    """The table `tolerance` of a target.
+    """Return the table `tolerance` of a target.
 
     Raises:
-        SpecError: a key that is neither a number's nor a dtype's, or a number below 0.
+        SpecError: a key is neither a tolerance nor a float dtype, or a number is below 0.
     """
     table = section.table("tolerance")
     dtypes = {key: value for key, value in table.data.items() if isinstance(value, dict)}
@@ -139,7 +139,7 @@ def tolerance_spec(section: Section) -> ToleranceSpec:
 
 
 def _is_float(name: str) -> bool:
-    """Whether it is the name of a float or complex dtype."""
+    """Return True if `name` is the name of a float or complex dtype."""
     import numpy  # few targets need it
 
     from olympus.dtypes import issubdtype

@@ -1,4 +1,4 @@
-"""Budgets and their limits: a number, a text with a unit, or relative to what is saved.
+"""Budgets and their limits: a number, a text with a unit, or relative to a saved figure.
 
 flops = 2_000_000         peak-memory = "64 MiB"       estimated-time = "3 ms"
 flops = "2 GFLOP"         bytes = "1.5 GB"             operations = "+1%"
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _TOO_LARGE = "is {:.80}, which is too large: no limit would be left"
-_LARGEST_FACTOR = 1e6  # of what is saved: more is a slip
+_LARGEST_FACTOR = 1e6  # of the saved figure: a larger one is a mistake
 
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
 _RELATIVE = re.compile(r"([+-])\s*([0-9]+(?:\.[0-9]+)?)\s*%")
@@ -39,13 +39,13 @@ _BINARY = {f"{letter}i": 1024.0 ** (i + 1) for i, letter in enumerate("KMGTP")}
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is limited: its units with their sizes, and how a figure of it is shown."""
+    """A kind of figure that can be limited: its units with their sizes, and its text."""
 
     name: str
     units: Mapping[str, float]
 
     def shown(self, figure: float) -> str:
-        """The figure as people read it.
+        """Return the text of a figure, with its unit.
 
         >>> QUANTITIES["bytes"].shown(2**21)
         '2.00 MiB'
@@ -66,14 +66,14 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a figure may be: `most`, or what is saved times `factor`."""
+    """The upper limit of a figure: `most`, or `factor` times the saved figure."""
 
     text: str
     most: float | None = None
     factor: float | None = None
 
     def of(self, saved: float | None) -> float | None:
-        """The greatest figure that it lets through; None where it needs a saved one and has none.
+        """Return the greatest allowed figure; None if it depends on a saved figure that is None.
 
         >>> Limit("+1%", factor=1.01).of(200.0)
         202.0
@@ -85,7 +85,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Limited:
-    """What a key limits, and whether the program has to be compiled to know it."""
+    """The quantity that a key limits; `compiles` is True if only a compiled program has it."""
 
     quantity: Quantity
     compiles: bool = False
@@ -94,7 +94,7 @@ class Limited:
 _FLOPS, _BYTES = QUANTITIES["flops"], QUANTITIES["bytes"]
 _COUNT, _SECONDS = QUANTITIES["count"], QUANTITIES["seconds"]
 
-#: What a budget may limit, by its key.
+#: The quantities that a budget may limit, by key.
 LIMITED: Mapping[str, Limited] = {
     "flops": Limited(_FLOPS),
     "matmul-flops": Limited(_FLOPS),
@@ -118,11 +118,11 @@ HOST_CALLBACK = "host-callback"  # any operation that calls the host while the p
 
 @dataclass(frozen=True)
 class Budget:
-    """What a target may be at most: limits by their keys, and three rules.
+    """The budget of a target: limits by key, and three rules.
 
-    `fits` is a device whose memory must do; `forbid` are dtypes by their long names, operations by
-    those of StableHLO without the dialect, or `HOST_CALLBACK`.  With `must_donate`, a program that
-    donates no array breaks `all_donations_used`; else that rule does not judge it.
+    `fits` is a device whose memory must suffice.  `forbid` are long names of dtypes, names of
+    StableHLO operations without the dialect, or `HOST_CALLBACK`.  With `must_donate`, a program
+    that donates no array violates `all_donations_used`; otherwise that rule does not apply to it.
     """
 
     limits: Mapping[str, Limit] = field(default_factory=dict)
@@ -136,11 +136,14 @@ class Budget:
 
     @property
     def compiles(self) -> bool:
-        """Whether the program has to be compiled to judge it."""
+        """True if the program must be compiled to check the budget."""
         return self.fits is not None or any(LIMITED[key].compiles for key in self.limits)
 
     def under(self, own: Budget) -> Budget:
-        """This budget, of all targets, with what a target says of its own over it."""
+        """Return this budget of all targets, combined with a target's `own`.
+
+        Limits and `fits` of `own` replace these; the other rules of both apply.
+        """
         return Budget(
             {**self.limits, **own.limits},
             own.fits or self.fits,
@@ -151,10 +154,10 @@ class Budget:
 
 
 def parse_limit(value: object, quantity: Quantity) -> Limit:
-    """The limit that a value of TOML says.
+    """Return the limit in a value of TOML.
 
     Raises:
-        SpecError: it is not a number or a text of this form, or its unit is of something else.
+        SpecError: it is not a number or a text in this form, or the quantity has no such unit.
 
     >>> parse_limit("64 MiB", QUANTITIES["bytes"]).most
     67108864.0
@@ -193,7 +196,7 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
 
 
 def _units_hint(unit: str, quantity: Quantity) -> str:
-    """The nearest unit, or all: of two names of one size, the one that is written out."""
+    """Return a hint with the nearest units, or all; of units of one size, only the longest name."""
     names: dict[float, str] = {}
     for name, size in quantity.units.items():
         if name and len(name) > len(names.get(size, "")):

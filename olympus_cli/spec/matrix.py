@@ -1,7 +1,8 @@
-"""A target's matrix: one set of values for each combination of its lists.
+"""The matrix of a target: one set of values for each combination of its lists.
 
-`{key}` in a text of the target is replaced by the key's value; a text that is just "{key}" becomes
-the value itself, with its type; a key that no text has in braces is a static argument of that name.
+`{key}` in a text of the target is replaced by the key's value.  A text that is just "{key}" becomes
+the value itself, with its type.  A key that no text has in braces is a static argument of that
+name.
 """
 
 from __future__ import annotations
@@ -27,28 +28,31 @@ __all__ = [
 #: One combination: a value for each key of the matrix.
 Values = Mapping[str, object]
 
-_SIZES = re.compile(r"\w\}?\[([^\[\]]*)\]")  # of a shape, after its dtype
+_SIZES = re.compile(r"\w\}?\[([^\[\]]*)\]")  # the sizes of a shape, after its dtype
 _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
 
 
 def combinations(matrix: Mapping[str, Sequence[object]]) -> list[Values]:
-    """Every choice of one value per key, the last key varying fastest; one empty for no keys."""
+    """Return all choices of one value per key, the last key varying fastest.
+
+    Without keys there is one empty choice.
+    """
     return list(each_combination(matrix))
 
 
 def each_combination(matrix: Mapping[str, Sequence[object]]) -> Iterator[Values]:
-    """The values of `combinations` one by one."""
+    """Yield the values of `combinations` one by one."""
     for choice in itertools.product(*matrix.values()):
         yield dict(zip(matrix, choice, strict=True))
 
 
 def suffix(values: Values) -> str:
-    """What a combination adds to its target's name, such as "@batch=8,train=true"."""
+    """Return the suffix of a combination's target name, such as "@batch=8,train=true"."""
     return "@" + ",".join(f"{k}={text_of(v)}" for k, v in values.items()) if values else ""
 
 
 def repeated(values: Sequence[object]) -> str | None:
-    """The first of a key's values that another one, written alike in a name, comes before.
+    """Return the text of a key's first value that repeats the text of an earlier one, or None.
 
     Example: `repeated([1, 8, "1"]) == "1"`.
     """
@@ -57,7 +61,7 @@ def repeated(values: Sequence[object]) -> str | None:
 
 
 def placeholders(tree: object) -> set[str]:
-    """The names that the texts of `tree`, a value of TOML, have in braces.
+    """Return the names in braces in the texts of `tree`, a value of TOML.
 
     Example: `placeholders({"x": "f32[{batch},8]"}) == {"batch"}`.
     """
@@ -65,7 +69,7 @@ def placeholders(tree: object) -> set[str]:
 
 
 def references(tree: object) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield each name in braces in the texts of `tree`, after the path of its text.
+    """Yield the path of the text and the name, for each name in braces in the texts of `tree`.
 
     Example: `list(references({"x": ["f32[{n}]"]})) == [(("x", 0), "n")]`.
     """
@@ -88,7 +92,7 @@ def sizes(tree: object) -> Iterator[tuple[tuple[str | int, ...], str]]:
 def _texts(
     tree: object, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield each text of `tree` after its path."""
+    """Yield the path and the text, for each text of `tree`."""
     if isinstance(tree, str):
         yield path, tree
     elif isinstance(tree, dict | list):
@@ -97,7 +101,7 @@ def _texts(
 
 
 def depth(tree: object) -> int:
-    """How many tables and arrays are nested in one another in `tree`.
+    """Return the depth of the nested tables and arrays in `tree`.
 
     Example: `depth({"x": ["f32[]"]}) == 2`.
     """
@@ -113,7 +117,9 @@ def _parts(node: dict[str, object] | list[object]) -> Iterable[object]:
 
 
 def fill(tree: object, values: Values) -> object:
-    """`tree` with the placeholders of `values` replaced; one that is a whole text gives the value.
+    """Return `tree` with its placeholders replaced by `values`.
+
+    A text that is only a placeholder is replaced by the value itself, with its type.
 
     Example: `fill({"x": "f32[{n}]", "k": "{n}"}, {"n": 8}) == {"x": "f32[8]", "k": 8}`.
     """
@@ -130,5 +136,5 @@ def fill(tree: object, values: Values) -> object:
 
 
 def text_of(value: object) -> str:
-    """A value of the matrix as a text has it in the place of its key: `true` for True."""
+    """Return the text that replaces a key, for a value of the matrix: `true` for True."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""The mesh of a target and the shardings of its arrays, as olympus.toml says them.
+"""The mesh of a target and the shardings of its arrays, in olympus.toml.
 
 mesh = { data = 2, model = 4 }
 args.x = { shape = "f32[64,1024]", sharding = ["data", ["model"]] }
@@ -33,18 +33,18 @@ __all__ = [
     "sharding_text",
 ]
 
-#: The size of each axis by its name, in their order.
+#: The size of each axis by name, in order.
 MeshSpec: TypeAlias = Mapping[str, int]
-#: For each dimension the axes that it is split along.
+#: The axes that each dimension is split along.
 ShardingSpec: TypeAlias = tuple[tuple[str, ...], ...]
-#: That of all results, or of those of a dict by their keys; None for the compiler's choice.
+#: The sharding of all results, or of the items of a dict by key; None for the compiler's choice.
 OutSharding: TypeAlias = "ShardingSpec | dict[str, OutSharding] | None"
 
 _FORM = 'such as sharding = ["data", "", ["model", "expert"]]'
 
 
 def mesh_of(section: Section) -> MeshSpec:
-    """The mesh of a target; empty where it has none.
+    """Return the mesh of a target; empty if it has none.
 
     Raises:
         SpecError: an axis has no valid name or size, or there are too many devices.
@@ -62,10 +62,10 @@ def mesh_of(section: Section) -> MeshSpec:
 
 
 def sharding_of(section: Section, key: str, value: object, mesh: MeshSpec) -> ShardingSpec:
-    """The sharding that the value of `key` says.
+    """Return the sharding in the value of `key`.
 
     Raises:
-        SpecError: it is not one, or names an axis that the mesh does not have, or one twice.
+        SpecError: it is not a sharding, names an axis that is not in the mesh, or one axis twice.
     """
     if isinstance(value, str):
         hint = f"write {key.rpartition('.')[2]} = [{json.dumps(value) if value else ''}]"
@@ -95,7 +95,10 @@ def _entry(section: Section, key: str, value: object) -> tuple[str, ...]:
 
 
 class Misfit(NamedTuple):
-    """Why a sharding cannot cut an array: what its key "has" or "splits", and what to do."""
+    """The reason why a sharding cannot split an array, and a hint.
+
+    `message` is the rest of a sentence that starts with the key: "has ..." or "splits ...".
+    """
 
     message: str
     hint: str | None = None
@@ -104,9 +107,9 @@ class Misfit(NamedTuple):
 def misfit_of(
     shape: Sequence[int], spec: ShardingSpec, mesh: MeshSpec, what: str = ""
 ) -> Misfit | None:
-    """Why a sharding cannot cut an array of a shape into equal parts; None where it can.
+    """Return the reason why a sharding cannot split a shape into equal parts; None if it can.
 
-    `what` is the array that is told of, where it is not the shape beside the sharding.
+    `what` names the array in the message, if it is not the shape beside the sharding.
     """
     if len(spec) > len(shape):
         entries = "1 entry" if len(spec) == 1 else f"{len(spec)} entries"
@@ -128,17 +131,17 @@ def misfit_of(
 def check_shape(
     section: Section, key: str, shape: Sequence[int], spec: ShardingSpec, mesh: MeshSpec
 ) -> None:
-    """Raise SpecError where a sharding cannot cut an array of a shape into equal parts."""
+    """Raise SpecError if a sharding cannot split an array of a shape into equal parts."""
     misfit = misfit_of(shape, spec, mesh)
     if misfit is not None:
         section.fail(key, *misfit)
 
 
 def out_sharding_of(section: Section, mesh: MeshSpec) -> OutSharding:
-    """The sharding of a target's results: one for all, or one for each key of a dict.
+    """Return the sharding of a target's results: one for all, or one for each key of a dict.
 
     Raises:
-        SpecError: as `sharding_of` does.
+        SpecError: as in `sharding_of`.
     """
     if "out-sharding" not in section.data:
         return None
@@ -152,7 +155,7 @@ def _out(section: Section, key: str, value: object, mesh: MeshSpec) -> OutShardi
 
 
 def check_backends(section: Section, backends: Sequence[olympus.Target], mesh: MeshSpec) -> None:
-    """Raise SpecError where a backend has fewer devices than the mesh."""
+    """Raise SpecError if a backend has fewer devices than the mesh."""
     size = math.prod(mesh.values())
     for backend in backends:
         many = backend.topology
@@ -165,7 +168,7 @@ def check_backends(section: Section, backends: Sequence[olympus.Target], mesh: M
 
 
 def sharding_text(spec: ShardingSpec) -> str:
-    """The array of TOML that says a sharding.
+    """Return a sharding as a TOML array.
 
     >>> sharding_text((("data",), (), ("model", "expert")))
     '["data", "", ["model", "expert"]]'

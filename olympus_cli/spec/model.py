@@ -1,7 +1,7 @@
-"""What a specification says, as typed values: the one vocabulary of the command line.
+"""The types of specifications: shapes, targets and projects.
 
-No text is parsed here: `shapes.py`, `project.py` and `resolve.py` build these objects,
-and every command, build and report reads them.  All are immutable.
+No text is parsed here: `shapes.py`, `project.py` and `resolve.py` build these objects, and all
+commands, builds and reports use them.  All are immutable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["ArgSpec", "FromEntry", "OutputFolder", "Project", "ShapeSpec", "Targ
 class ShapeSpec:
     """One array: `dtype` is the long name ("float32"), `shape` its sizes, outermost first.
 
-    `sharding` says how the mesh of the target splits it; None for the compiler's choice.
+    `sharding` is its sharding over the mesh of the target; None for the compiler's choice.
     """
 
     dtype: str
@@ -46,10 +46,10 @@ class ShapeSpec:
 
 @dataclass(frozen=True)
 class FromEntry:
-    """`{ from = "module:f" }`: the shapes of what `f` returns, found without running it.
+    """`{ from = "module:f" }`: the shapes of the result of `f`, found without running it.
 
-    `values` are those of `with`, by the names of the arguments of `f` that they are for; `sharding`
-    is that of each array of them.
+    `values` are the values of `with`, by argument name of `f`.  `sharding` is the sharding of each
+    array of the result.
     """
 
     entry: str
@@ -62,7 +62,7 @@ ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """The folder of a target's outputs, and the backends that olympus.toml has it built for."""
+    """The folder of a target's outputs, and the target's backends in olympus.toml."""
 
     path: Path
     backends: tuple[olympus.Target, ...]
@@ -70,7 +70,7 @@ class OutputFolder:
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """One program to build: an entry, the shapes of its arguments, and what it is built for."""
+    """One program to build: an entry, the shapes of its arguments, its backends and options."""
 
     name: str
     entry: str
@@ -80,69 +80,69 @@ class TargetSpec:
     donate: tuple[str, ...]
     backends: tuple[olympus.Target, ...]
     root: Path
-    matrix: Mapping[str, object] = field(default_factory=dict)  # its combination's values
-    #: the keys of the matrix in braces that neither a shape nor a static has
+    matrix: Mapping[str, object] = field(default_factory=dict)  # the values of its combination
+    #: the keys of the matrix that are in braces, but neither in a shape nor in a static
     setting_keys: tuple[str, ...] = ()
-    python_path: tuple[Path, ...] = ()  # where modules are looked for besides `root`
+    python_path: tuple[Path, ...] = ()  # folders of modules, in addition to `root`
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
     budget: Budget = field(default_factory=Budget)
     bench: BenchSpec = field(default_factory=BenchSpec)
-    golden: bool = False  # whether its program must be the one that is saved
-    trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by their source line
+    golden: bool = False  # True if its program must equal the saved one
+    trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by source line
     inputs: Mapping[str, InputSpec] = field(default_factory=dict)
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
-    checkout: Checkout | None = None  # of the revision that its program is of
-    #: its table in olympus.toml, for messages; None for an entry
+    checkout: Checkout | None = None  # the revision of its program
+    #: the table of the target in olympus.toml, for messages; None for an entry
     written: Written | None = field(default=None, compare=False)
-    written_args: object = None  # as in olympus.toml, with the keys of the matrix in braces
-    #: where `olympus build` keeps its outputs; None for an entry, and for a target with options
-    #: that make another program of it
+    written_args: object = None  # `args` of olympus.toml, with matrix keys in braces
+    #: the output folder of `olympus build`; None for an entry, and for a target with options that
+    #: change its program
     outputs: OutputFolder | None = None
 
     @property
     def all_labels(self) -> dict[str, olympus.Target]:
-        """The backends that its outputs are for by label, also those that are not asked for."""
+        """The backends of its outputs by label, requested or not."""
         return backend_labels(self.outputs.backends if self.outputs else self.backends)
 
     @property
     def labels(self) -> dict[str, olympus.Target]:
-        """The backends that are asked for, by the labels of their outputs."""
+        """The requested backends, by the labels of their outputs."""
         known = self.all_labels.items()
         return {label: backend for label, backend in known if backend in self.backends}
 
     @property
     def num_devices(self) -> int:
-        """The devices of its mesh: 1 where it has none."""
+        """The number of devices of its mesh; 1 without a mesh."""
         return math.prod(self.mesh.values())
 
 
 @dataclass(frozen=True)
 class Project:
-    """One `olympus.toml`: its targets by name (the matrix already expanded) and its folders."""
+    """One `olympus.toml`: its targets by name, with matrices expanded, and its folders."""
 
     root: Path
     targets: Mapping[str, TargetSpec]
     build_dir: Path
     default_targets: tuple[str, ...]
-    devices: Mapping[str, olympus.DeviceModel] = field(default_factory=dict)  # of the user's own
-    history: Path | None = None  # the file that commands add their figures to
+    devices: Mapping[str, olympus.DeviceModel] = field(default_factory=dict)  # the user's own
+    history: Path | None = None  # the file to which commands add figures
     file: Path = Path("olympus.toml")  # its olympus.toml
 
     def has(self, name: str) -> bool:
-        """Whether `name` is a target's, with or without the values of its matrix."""
+        """Return True if `name` is the name of a target, with or without its matrix values."""
         return any(name in (key, key.partition("@")[0]) for key in self.targets)
 
     def select(self, names: Iterable[str] = ()) -> tuple[TargetSpec, ...]:
-        """Targets for `names`; the default ones for none.
+        """Return the targets for `names`; without names, the default targets, or all.
 
-        The name of a target with a matrix stands for all its combinations.
+        The name of a target with a matrix selects all its combinations.
 
         Raises:
-            UsageError: a name is no target's (the hint has the nearest), or there is no target.
+            UsageError: there is no target of a name (the hint has the nearest), or no target.
 
         Example: `project.select(["mlp"])`.
         """

@@ -1,6 +1,6 @@
-"""Reading `olympus.toml`: finding it, and making a `Project` of it with every target expanded.
+"""The reader of `olympus.toml`, which returns a `Project` with every target expanded.
 
-`olympus.toml.example` shows every key.  Nothing of the user's program is imported here.
+`olympus.toml.example` shows every key.  The user's program is not imported here.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
     "place_of_target",
 ]
 
-HISTORY = "history.sqlite"  # its name in the build folder
+HISTORY = "history.sqlite"  # the file name in the build folder
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends", "mesh", "out-sharding"),
@@ -60,22 +60,22 @@ TARGET_KEYS = (
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
 
-_PART = re.compile(r"[\w.+-]+")  # a target's name is a folder's name too
+_PART = re.compile(r"[\w.+-]+")  # the name of a target is also the name of a folder
 _PART_FORM = "letters, digits and . _ + - only, for it names a folder"
-_ENTRY = re.compile(r"[\w./-]+:[\w.]+")  # of a function, in the place of a shape
-_MOST = 10_000  # targets that one matrix may give: more is a slip, and takes seconds to expand
+_ENTRY = re.compile(r"[\w./-]+:[\w.]+")  # the entry of a function, in place of a shape
+_MOST = 10_000  # targets of one matrix: a larger one is a mistake, and takes seconds to expand
 
 
 def load_project(path: Path, own: Devices | None = None) -> Project:
-    """The project of an `olympus.toml`, given as the file or as its folder.
+    """Return the project of an `olympus.toml`, given as the file or as its folder.
 
-    `own` are devices of the user's, which go before those of the project.
+    `own` are the user's own devices, which have precedence over those of the project.
 
     Raises:
         SpecError: no such file, a syntax error, an unknown key, a value of the wrong type or form.
     """
     file = path / FILE if os.path.isdir(path) else path
-    if not is_named(file):  # which is False also of a name that no file can have
+    if not is_named(file):  # also False for a name that no file can have
         raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)
@@ -85,7 +85,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
     folders = _python_path(settings, root)
-    # the donation rule of all targets judges those that donate
+    # for all targets, the donation rule applies only to targets that donate
     budget, bench = replace(budget_of(top, devices), must_donate=False), bench_of(top)
     build_dir = root / settings.path("build-dir", "build")
     targets: dict[str, TargetSpec] = {}
@@ -114,16 +114,16 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
 
 
 def place_of_target(file: Path, target: str) -> tuple[str, ...]:
-    """The line of an olympus.toml that defines a target, as a gate's report has places."""
+    """Return the line of an olympus.toml that defines a target, as the places of a gate report."""
     line = load(file).line_of(("target", target.partition("@")[0]))
     return (f"{file.absolute()}:{line}",)
 
 
 def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
-    """What an `olympus.toml` has for an entry beside its targets: folders of modules, and devices.
+    """Return the settings of an `olympus.toml` for an entry: folders of modules, and devices.
 
     Raises:
-        SpecError: a syntax error, folders that are not there, or a device that is wrong.
+        SpecError: a syntax error, a folder that does not exist, or an invalid device.
     """
     source = load(file)
     settings = Section(source, (), source.data).table("project")
@@ -188,7 +188,7 @@ def _axes(section: Section) -> dict[str, list[object]]:
 
 
 def _check_sizes(section: Section, axes: Mapping[str, list[object]]) -> None:
-    """Raise SpecError for a value of the matrix that a shape has as a size and that is not one."""
+    """Raise SpecError if a value of the matrix is used as a size of a shape and is not a size."""
     for path, key in matrix.sizes(section.data.get("args")):
         wrong = [v for v in axes.get(key, []) if not re.fullmatch("[0-9]+", matrix.text_of(v))]
         if wrong and "with" not in path:
@@ -253,7 +253,7 @@ def _arguments(section: Section, mesh: MeshSpec) -> tuple[tuple[ArgSpec, ...], d
 
 
 def _filled(section: Section, values: matrix.Values) -> Section:
-    """The table of a target with the values of one combination of its matrix.
+    """Return the table of a target with the values of one combination of its matrix.
 
     A key of the matrix that no text has in braces is added to the statics.
 
@@ -300,7 +300,7 @@ def _argument(section: Section, key: str, value: object, mesh: MeshSpec) -> ArgS
 
 
 def _is_sharded(value: dict[str, Any]) -> bool:
-    """Whether a table is a shape and a sharding, and not a pytree with arrays of these names."""
+    """Return True if a table is a shape and a sharding, and not a pytree with these keys."""
     return (
         value.keys() == {"shape", "sharding"}
         and isinstance(value["shape"], str)
@@ -309,7 +309,7 @@ def _is_sharded(value: dict[str, Any]) -> bool:
 
 
 def _has_shapes(value: object) -> bool:
-    """Whether a value can be a shape or a pytree of some."""
+    """Return True if a value can be a shape or a pytree of shapes."""
     if isinstance(value, dict):
         return "from" in value or any(map(_has_shapes, value.values()))
     if isinstance(value, list):
@@ -318,7 +318,7 @@ def _has_shapes(value: object) -> bool:
 
 
 def _names_axes(value: object) -> bool:
-    """Whether a value can be a sharding, and not an array of shapes."""
+    """Return True if a value can be a sharding, and not an array of shapes."""
     return (
         isinstance(value, list)
         and value != []
@@ -328,7 +328,7 @@ def _names_axes(value: object) -> bool:
 
 
 def _check_from(section: Section, key: str, value: dict[str, Any]) -> None:
-    """Raise SpecError for a table that is `from` a function and has a key that does not exist."""
+    """Raise SpecError for a table with `from` a function and an unknown key."""
     entry = value.get("from")
     if isinstance(entry, str) and _ENTRY.fullmatch(entry):
         name = min(value.keys() - {"from", "with", "sharding"})
@@ -337,7 +337,7 @@ def _check_from(section: Section, key: str, value: dict[str, Any]) -> None:
 
 
 def _check_keys(section: Section, key: str, value: dict[str, Any]) -> None:
-    """Raise SpecError for a table that is no pytree, and was meant for a shape and a sharding."""
+    """Raise SpecError for a table that looks like an invalid shape and sharding, not a pytree."""
     if len(value) > 2:
         return
     form = 'write { shape = "f32[64,8]", sharding = ["data"] }'
@@ -380,7 +380,7 @@ def _statics(section: Section) -> dict[str, object]:
 
 
 def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float]:
-    from olympus.stages import checked_options  # which loads the compiler: few targets need it
+    from olympus.stages import checked_options  # this loads the compiler, and few targets need it
 
     table = section.table("compiler-options")
     found: dict[str, str | int | bool | float] = {}

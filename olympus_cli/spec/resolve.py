@@ -1,4 +1,4 @@
-"""Which target a command is about: the one that its argument names, changed by its options."""
+"""The target of a command: named by the argument, modified by the options."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from olympus_cli.text.places import resolved, shown
 
 __all__ = ["Request", "build_dir", "expanded", "open_project", "project_of"]
 
-_MOST = 6  # targets of a matrix that a hint names
+_MOST = 6  # targets of a matrix in a hint
 
 
 @dataclass(frozen=True)
 class Request:
-    """A program as a command line asks for it: what names it, and the options put over it."""
+    """A program on a command line: its name, and the options that override its target."""
 
     text: str
     shapes: str | None = None
@@ -50,11 +50,12 @@ class Request:
         return read_devices(self.device_config)
 
     def spec(self) -> TargetSpec:
-        """The target that is meant, with what the options say put over it.
+        """Return the target of the request, with the options applied.
 
-        A text with ":" is an entry, resolved in the project's folder if `project` is given and in
-        the working directory otherwise; any other is a target's name.  Over a target, named shapes
-        and statics replace those of their name, positional shapes replace all its arguments.
+        A text with ":" is an entry.  It is resolved in the project's folder if `project` is given,
+        and in the working directory otherwise.  Any other text is the name of a target.  Named
+        shapes and statics replace those of the same name in the target; positional shapes replace
+        all its arguments.
 
         Raises:
             UsageError: a name, a shape, a static or a backend is wrong.
@@ -91,7 +92,7 @@ class Request:
             written=target.written and target.written.without(*overridden),
         )
         if (self.backend, self.device, self.topology) != (None, None, None):
-            # only GPUs are told apart by name, so that --device h200 says enough
+            # only GPUs have models by name, so that --device h200 implies the backend
             chosen = parse_backend(self.backend or "gpu", self.device, devices, self.topology)
             many = chosen.topology
             if many is not None and many.num_devices < target.num_devices:
@@ -104,12 +105,12 @@ class Request:
 
 
 def open_project(project: str | Path | None, own: Devices | None = None) -> Project:
-    """The project at `project`, or, for None, the one found upward from the working directory.
+    """Return the project at `project`; for None, search upward from the working directory.
 
-    `own` are devices of the user's besides the project's.
+    `own` are the user's own devices, in addition to the project's.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no project.
         SpecError: its olympus.toml is wrong.
     """
     if project is not None:
@@ -124,9 +125,10 @@ def open_project(project: str | Path | None, own: Devices | None = None) -> Proj
 
 
 def expanded(names: Sequence[str], request: Request) -> list[str]:
-    """`names` with the targets that the name of a matrix stands for; none stands for all.
+    """Return the names of programs: `names`, with the name of a matrix replaced by its targets.
 
-    Entries and built files stand for themselves.
+    Entries and built files are returned as they are, before the targets.  If `names` is empty, the
+    names of the default targets are returned, or of all targets if there are none.
 
     Raises:
         UsageError: there is no project, or no such target in it.
@@ -141,9 +143,9 @@ def expanded(names: Sequence[str], request: Request) -> list[str]:
 
 
 def build_dir(project: str | Path | None, root: Path, own: Devices | None = None) -> Path:
-    """The build folder of the project, or, where there is none, the one in `root`.
+    """Return the build folder of the project; without a project, the folder "build" in `root`.
 
-    `own` are as `open_project` takes them.
+    `own` are the devices for `open_project`.
 
     Raises:
         SpecError: its olympus.toml is wrong.
@@ -155,9 +157,9 @@ def build_dir(project: str | Path | None, root: Path, own: Devices | None = None
 def project_of(
     project: str | Path | None, root: Path, own: Devices | None = None
 ) -> Project | None:
-    """The project at `project`, or, for None, upward from `root`; None where there is none.
+    """Return the project at `project`, or, for None, upward from `root`; None if there is none.
 
-    `own` are as `open_project` takes them.
+    `own` are the devices for `open_project`.
 
     Raises:
         SpecError: its olympus.toml is wrong.
@@ -184,7 +186,7 @@ def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, De
 
 
 def _meant(text: str, folder: Path) -> str | None:
-    """The hint for an entry with a "." in the place of its ":"."""
+    """Return the hint for an entry with "." in place of ":"; None if there is no such file."""
     place, _, name = text.rpartition(".")
     file = place if place.endswith(".py") else place.replace(".", "/") + ".py"
     return f"did you mean {place}:{name}?" if place and os.path.isfile(folder / file) else None

@@ -1,4 +1,4 @@
-"""One table of a TOML file, read key by key; a wrong type or an unknown key names its line."""
+"""A reader of one TOML table, key by key; errors on types and unknown keys have the line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"
 
 
 class Source(Protocol):
-    """Where a table stands, for messages: a file, or what is in the place of one."""
+    """The source of a table, for messages: a file, or a substitute for one."""
 
     @property
     def path(self) -> Path:
-        """What it is called."""
+        """The path of the source."""
 
     def fail(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
-        """Raise the error about the value at `keys`."""
+        """Raise an error about the value at `keys`."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Section:
     data: dict[str, Any]
 
     def fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
-        """Raise SpecError about `key`, or a part of it such as `args[0].w`, of this table."""
+        """Raise SpecError about `key` of this table, or about a part of it such as `args[0].w`."""
         place = (*self.keys, *re.split(r"[.\[]", key))
         self.source.fail(place, f"{'.'.join((*self.keys, key))} {message}", hint)
 
     def only(self, keys: Iterable[str]) -> None:
-        """Raise SpecError, with the nearest valid one, for a key that is none of `keys`."""
+        """Raise SpecError for a key that is not in `keys`; the hint has the nearest valid key."""
         valid = tuple(keys)
         for key in self.data:
             if key not in valid:
@@ -50,19 +50,19 @@ class Section:
                 self.source.fail((*self.keys, key), message, hint)
 
     def text(self, key: str, default: str) -> str:
-        """The string at `key`."""
+        """Return the string at `key`."""
         value = self.data.get(key, default)
         return value if isinstance(value, str) else self.wrong(key, "a string", value)
 
     def path(self, key: str, default: str) -> str:
-        """The string at `key`, which can be the name of a file or a folder."""
+        """Return the string at `key`, after a check that a file or a folder can have this name."""
         value = self.text(key, default)
         if "\0" in value:
             self.fail(key, f"is {value!r}, and no file can have a name with a NUL character")
         return value
 
     def choice(self, key: str, choices: tuple[str, ...]) -> Any:
-        """The string at `key`, one of `choices`; the first of them if there is none."""
+        """Return the string at `key`, one of `choices`; the default is the first of them."""
         value = self.text(key, choices[0])
         if value not in choices:
             hint = did_you_mean(value, choices, "there are")
@@ -70,25 +70,25 @@ class Section:
         return value
 
     def flag(self, key: str) -> bool:
-        """The boolean at `key`; false if there is none."""
+        """Return the boolean at `key`; the default is False."""
         value = self.data.get(key, False)
         return value if isinstance(value, bool) else self.wrong(key, "true or false", value)
 
     def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """The strings of the array at `key`."""
+        """Return the strings of the array at `key`."""
         value = self.data.get(key, list(default))
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         self.wrong(key, "an array of strings", value)
 
     def table(self, key: str) -> Section:
-        """The table at `key`, empty if there is none."""
+        """Return the table at `key`; empty if there is none."""
         value = self.data.get(key, {})
         if not isinstance(value, dict):
             self.wrong(key, "a table", value)
         return Section(self.source, (*self.keys, key), value)
 
     def wrong(self, key: str, wanted: str, value: object) -> NoReturn:
-        """Raise SpecError that says what `key` takes and what it got."""
+        """Raise SpecError with the type that `key` needs and the value that it got."""
         got = next((name for kind, name in _CALLED.items() if isinstance(value, kind)), "")
         self.fail(key, f"must be {wanted}; got {got or 'the value'} {value!r}".replace("  ", " "))

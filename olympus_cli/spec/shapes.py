@@ -1,4 +1,4 @@
-"""The shape grammar: reading text such as `x=f32[8,128], p={w=bf16[3,4]}`.
+"""The parser of the shape grammar, for text such as `x=f32[8,128], p={w=bf16[3,4]}`.
 
     shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value
     value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
@@ -6,7 +6,7 @@
             | "{" from "=" entry [ "," with "=" TOML table ] "}"
     array   = "[" [ value { "," value } ] "]"
 
-Every error shows the line and points at the character.
+Every error shows the line and marks the character.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def _short(name: str) -> str:
     return name
 
 
-#: Every name of a dtype, short and long, with its long one: "f32" and "float32" give "float32".
+#: The long name of a dtype by its short and long names: "f32" and "float32" give "float32".
 DTYPES = {**{_short(name): name for name in _LONG}, **{n: n for n in _LONG}, "pred": "bool"}
 
-#: How deep tables and arrays may be nested; nothing deeper is an argument.
+#: The maximum nesting depth of tables and arrays in an argument.
 DEEPEST = 100
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -51,7 +51,7 @@ _ENTRY = re.compile(r"[\w./\\-]+:[\w.]+")
 _DOTTED = re.compile(r"[\w/\\-]+(?:\.\w+)+")
 _NAMELESS = re.compile(r"[\w./\\-]+:")
 _WITH_KEY = re.compile(r"\s*with\s*=")
-# strings, and braces one in another as far as anyone writes them
+# a table in braces, with strings and tables inside it, but no tables inside those
 _TOML_TEXT = r"""(?:[^{}"']|"(?:\\.|[^"\\])*"|'[^']*')*"""
 _TOML_TABLE = re.compile(rf"\{{{_TOML_TEXT}(?:\{{{_TOML_TEXT}\}}{_TOML_TEXT})*\}}")
 _SIZE = re.compile(r"[0-9]+")
@@ -66,10 +66,10 @@ _SYMBOL = (
 
 
 def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
-    """The positional and the named arguments of a `--shapes` text.
+    """Return the positional and the named arguments of a `--shapes` text.
 
     Raises:
-        SpecError: the text does not follow the grammar; the message points at the character.
+        SpecError: the text does not follow the grammar; the message marks the character.
 
     Example: `parse_shapes("f32[8], n=i32[]")` is `([ShapeSpec(...)], {"n": ShapeSpec(...)})`.
     """
@@ -89,13 +89,17 @@ def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
 
 
 def parse_arg(text: str) -> ArgSpec:
-    """One argument: a shape, or a table or an array of them.  Raises SpecError as above."""
+    """Return one argument: a shape, or a table or an array of shapes.
+
+    Raises:
+        SpecError: as in `parse_shapes`.
+    """
     reader = _Reader(text)
     return reader.whole(reader.value)
 
 
 class _Reader:
-    """A place in a text, and the grammar's rules as methods that move it."""
+    """A position in a text, and the rules of the grammar as methods that advance it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -117,7 +121,7 @@ class _Reader:
         return found.group()
 
     def peek(self) -> str:
-        """The next character that is not a space; "" at the end."""
+        """Skip spaces, and return the next character without consuming it; "" at the end."""
         self.match(_SPACE)
         return self.text[self.at : min(self.at + 1, self.end)]
 
@@ -136,7 +140,10 @@ class _Reader:
         return result
 
     def listed(self, item: Callable[[], None], closing: str) -> None:
-        """Items between commas, the last comma optional, up to and with `closing`."""
+        """Read items separated by commas, up to and including `closing`.
+
+        A comma after the last item is optional.
+        """
         while self.peek() != closing:
             item()
             if not self.take(",") and self.peek() != closing:
@@ -152,7 +159,7 @@ class _Reader:
         return follows
 
     def key(self, taken: dict[str, ArgSpec]) -> str:
-        """A name and its "="; `taken` are the names that the same table has already."""
+        """Read a name and its "="; `taken` has the earlier names of the same table."""
         quote, start = self.peek() in ("'", '"'), self.at
         name = self.quoted() if quote else self.match(_KEY)
         if not name:
@@ -223,7 +230,7 @@ class _Reader:
         return entry[0] if entry else items
 
     def entry(self) -> str | None:
-        """The entry after `from =`, bare or quoted; None where a shape follows instead."""
+        """Read the entry after `from =`, bare or quoted; None if a shape follows instead."""
         start = self.at
         text = self.quoted() if self.peek() in ("'", '"') else self.match(_ENTRY)
         if text is None and self.match(_NAMELESS):
@@ -239,7 +246,7 @@ class _Reader:
         return text
 
     def with_values(self) -> Mapping[str, object]:
-        """The arguments in `, with = { name = value }` after an entry; none where it is absent."""
+        """Read the arguments in `, with = { name = value }` after an entry; {} if it is absent."""
         start = self.at
         self.take(",")
         if not self.match(_WITH_KEY):
@@ -255,7 +262,7 @@ class _Reader:
         except ValueError:
             self.fail("this is not a table of TOML values", start, hint=_WITH)
         self.at = values.end()
-        assert isinstance(found, dict)  # it is in braces
+        assert isinstance(found, dict)  # the text is in braces
         return found
 
     def shape(self) -> ShapeSpec:

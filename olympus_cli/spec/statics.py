@@ -1,7 +1,7 @@
-"""Static arguments: reading the texts of `--static NAME=VALUE`.
+"""Static arguments: the parser of `--static NAME=VALUE`.
 
 A value is TOML, so that `1`, `1.0`, `true` and `"1"` differ as they do in Python.  A table or an
-array becomes a `StaticSource`, from which the value is made when the program is imported.
+array becomes a `StaticSource`, and its value is created when the program is imported.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _PYTHON = {"True": "true", "False": "false"}
 
 
 def parse_statics(texts: Iterable[str]) -> dict[str, object]:
-    """The statics of some `NAME=VALUE` texts, in their order.
+    """Return the statics of `NAME=VALUE` texts, in order.
 
     Raises:
-        SpecError: no NAME=VALUE, a value that is not TOML, an unhashable one, a name given twice.
+        SpecError: a text is not NAME=VALUE, a value is not TOML, or a name is given twice.
 
     Example: `parse_statics(["train=false", "n=3"]) == {"train": False, "n": 3}`.
     """
@@ -48,7 +48,7 @@ def parse_statics(texts: Iterable[str]) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class StaticSource:
-    """A static whose Python value is made from a TOML table or array, or by an entry.
+    """A static with a Python value that is created from a TOML table or array, or by an entry.
 
     `file` is the TOML file with the value at `keys`; None for a value of the command line.
     """
@@ -73,7 +73,10 @@ class StaticSource:
 
 
 def static_of(value: object, file: Path | None, keys: tuple[str, ...]) -> object:
-    """A static's value, or the source that it is made from; `file` and `keys` are its place."""
+    """Return the value of a static, or its source for a table or an array.
+
+    `file` and `keys` are its location.
+    """
     return StaticSource(value, file, keys) if isinstance(value, dict | list) else value
 
 
@@ -98,7 +101,7 @@ def _hint(name: str, text: str) -> str:
 
 
 def _table_hint(name: str, text: str) -> str:
-    """A hint with the strings of a table or an array in quotes, or an example of a table."""
+    """Return a hint with the strings of a table or an array in quotes, or an example of a table."""
 
     def quoted(found: re.Match[str]) -> str:
         word = found[0]

@@ -1,8 +1,8 @@
-"""Reading TOML, of files and of options, with errors that name the line of a key.
+"""The reader of TOML in files and options, with errors that have the line of a key.
 
-tomli keeps no positions of keys, so `TomlFile.line_of` finds a key's line by reading the text
-again; it knows headers and plain keys, and answers with the nearest enclosing one for anything
-fancier.
+tomli does not record the positions of keys.  Therefore `TomlFile.line_of` searches the text for the
+line of a key.  It recognizes headers and plain keys; for other forms it returns the line of the
+nearest enclosing key.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
 _BARE = re.compile(r"[\w-]+", re.ASCII)
 _KEY = re.compile(rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*=")
-# A run of digits, in any base, that is too long for a number; it may be text or a name too.
+# A run of digits, in any base, that is too long for a number; it may also be text or a name.
 _MOST_DIGITS = 1000
 _DIGITS = re.compile(rf"(?<![\w.])[+-]?(?:0[xob])?[0-9A-Fa-f_]{{{_MOST_DIGITS + 1},}}+(?![.\w])")
-_TOO_LONG = "9" * 5000  # Python refuses to read more than 4,300
+_TOO_LONG = "9" * 5000  # Python does not parse more than 4,300 digits
 
-_MOST_BYTES = 16 * 2**20  # of a file
+_MOST_BYTES = 16 * 2**20  # the size limit of a file
 
-#: How deep the tables and arrays of a document may be nested: what is deeper is a slip.
+#: The maximum nesting depth of tables and arrays in a document: a larger one is a mistake.
 _DEEPEST = 200
 
-# How tomli begins its messages on a key or a table that a document sets twice.
+# The beginnings of tomli's messages on a key or a table that a document sets twice.
 _REPEATED = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine")
 
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 
 
 class OutOfBounds(ValueError):
-    """Raised for a value at `pos` of `doc` that TOML allows and that nothing here takes."""
+    """The error for a value at `pos` of `doc` that is valid TOML and exceeds a limit here."""
 
     def __init__(self, msg: str, doc: str, pos: int) -> None:
         super().__init__(msg)
@@ -53,7 +53,7 @@ class OutOfBounds(ValueError):
 
 @dataclass(frozen=True)
 class TomlFile:
-    """A TOML file: where it is, its text, and what it says."""
+    """A TOML file: its path, its text, and its parsed data."""
 
     path: Path
     text: str
@@ -64,17 +64,17 @@ class TomlFile:
         raise SpecError(f"{shown(self.path)}:{self.line_of(keys)}: {message}", hint=hint)
 
     def line_of(self, keys: tuple[str, ...]) -> int:
-        """The 1-based line that sets the key path `keys`, or the longest part of it found."""
+        """Return the 1-based line that sets the key path `keys`, or the longest prefix found."""
         best, line = 0, 1
         for number, path in _key_lines(self.text):
-            common = min(len(path), len(keys))  # a header or a dotted key may say more than asked
+            common = min(len(path), len(keys))  # a header or a dotted key may be longer
             if common > best and path[:common] == keys[:common]:
                 best, line = common, number
         return line
 
 
 def _key_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The lines, from 1, that begin a table or set a key, each with the path of that key."""
+    """Yield the 1-based lines that begin a table or set a key, each with the path of that key."""
     header: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _HEADER.match(line):
@@ -85,7 +85,7 @@ def _key_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _set_twice(text: str, row: int) -> str | None:
-    """The key that line `row` sets again, and the line that set it before; None if not found."""
+    """Return a message with the key that line `row` sets again and the earlier line, or None."""
     earlier = list(_key_lines("\n".join(text.splitlines()[:row])))
     if not earlier or earlier[-1][0] != row:
         return None
@@ -99,7 +99,7 @@ def _set_twice(text: str, row: int) -> str | None:
 
 
 def toml_key(name: str) -> str:
-    """A name as one key of TOML, in quotes if it needs them.
+    """Return a name as one TOML key, in quotes if it needs them.
 
     >>> toml_key("p['a']")
     '"p[\'a\']"'
@@ -112,15 +112,16 @@ def _parts(dotted: str) -> tuple[str, ...]:
 
 
 def load(path: Path) -> TomlFile:
-    """The TOML file at `path`.
+    """Return the TOML file at `path`.
 
     Raises:
-        SpecError: it cannot be read, is not UTF-8, or has a syntax error (line, column, caret).
+        SpecError: the file cannot be read, is not UTF-8, or has a syntax error; the message of a
+            syntax error has the line, the column and a caret.
     """
     try:
         text = read_regular(path, _MOST_BYTES).decode(
             "utf-8-sig"
-        )  # some editors begin a file with a mark
+        )  # some editors write a byte order mark
     except OSError as error:
         raise SpecError(f"{shown(path)} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -135,12 +136,12 @@ def load(path: Path) -> TomlFile:
 
 
 def _loads(text: str) -> dict[str, object]:
-    """What tomli makes of `text`, in bounds: no number is too long, nothing is nested too deeply.
+    """Return the data of the TOML document `text`, within the limits of this module.
 
     Raises:
-        tomli.TOMLDecodeError: it is not TOML.
-        OutOfBounds: it has a number that is too long.
-        RecursionError: it is nested too deeply.
+        tomli.TOMLDecodeError: the text is not TOML.
+        OutOfBounds: a number is too long.
+        RecursionError: tables or arrays are nested too deeply.
     """
     if (at := _long_number(text)) is not None:
         raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, at)
@@ -148,7 +149,7 @@ def _loads(text: str) -> dict[str, object]:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError:
         raise
-    except ValueError as error:  # a long number that is written in a way not foreseen
+    except ValueError as error:  # a long number in a form that `_DIGITS` misses
         raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, 0) from error
     level: list[object] = [data]
     for _ in range(_DEEPEST):
@@ -165,10 +166,10 @@ def _parts_of(node: object) -> Iterable[object]:
 
 
 def _long_number(text: str) -> int | None:
-    """Where the first number with too many digits begins; None if there is none.
+    """Return the position of the first number with too many digits; None if there is none.
 
-    A run of digits in a text, a comment or a name is not a number.  tomli tells them apart: it
-    reads the document up to the run, with what Python refuses in the place of each.
+    A run of digits in a text, a comment or a name is not a number.  tomli distinguishes them: it
+    parses the document up to a run, with each run replaced by a number that Python refuses.
     """
     runs = list(_DIGITS.finditer(text))
 
@@ -192,7 +193,7 @@ def _long_number(text: str) -> int | None:
 
 
 def _syntax(name: str, error: tomli.TOMLDecodeError | OutOfBounds) -> str:
-    text = error.doc.rstrip("\r\n")  # what ends too early is pointed at where it ends
+    text = error.doc.rstrip("\r\n")  # an unexpected end is marked on the last line
     before = text[: error.pos]
     row, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     line = text.split("\n")[row - 1].replace("\t", " ")
@@ -207,11 +208,11 @@ def _syntax(name: str, error: tomli.TOMLDecodeError | OutOfBounds) -> str:
 
 
 def parse_value(text: str) -> object:
-    """The value that `text` is in TOML.
+    """Return the value of `text` in TOML.
 
     Raises:
-        OutOfBounds: it is a number with too many digits.
-        ValueError: it is none, or more than one.
+        OutOfBounds: a number has too many digits.
+        ValueError: the text is not a value, or is more than one.
     """
     try:
         data = _loads(f"value = {text}")

@@ -1,4 +1,4 @@
-"""How often loops run, where a user says so: `solver.py:41=30`, or a table of olympus.toml."""
+"""The trip counts of loops from the user: `solver.py:41=30`, or a table of olympus.toml."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["parse_trips", "trips_of"]
 
 _LINE = re.compile(r".+:[0-9]+")
 _LINE_FORM = "a source line, such as solver.py:41"
-_MOST = 10**15  # trips: more is a slip
+_MOST = 10**15  # trips: a larger number is a mistake
 
 
 def parse_trips(texts: Iterable[str]) -> dict[str, int]:
-    """The trips by source line that `texts` such as "solver.py:41=30" say.
+    """Return the trip counts by source line in `texts` such as "solver.py:41=30".
 
     Raises:
-        UsageError: one is not of this form.
+        UsageError: a text does not have this form, or a line is given twice.
 
     >>> parse_trips(["solver.py:41=30"])
     {'solver.py:41': 30}
@@ -39,7 +39,7 @@ def parse_trips(texts: Iterable[str]) -> dict[str, int]:
 
 
 def trips_of(section: Section) -> dict[str, int]:
-    """The table `trips` of a target.
+    """Return the table `trips` of a target.
 
     Raises:
         SpecError: a key is not a source line, or a value is not a number of trips.

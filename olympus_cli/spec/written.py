@@ -1,6 +1,6 @@
-"""The lines of olympus.toml that errors found after loading a target's function are about.
+"""The lines of olympus.toml in errors that occur after a target's function is loaded.
 
-An error names the keys of the target that it is about; the keys become a line here alone.
+An error is reported with keys of the target; only this module maps keys to lines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Written", "at_key", "fitting_hints", "form_of", "with_line"]
 
 _Error = TypeVar("_Error", bound=UsageError)
 
-#: Both forms of a static, as the hints of the compiler have them.
+#: The two forms of a static in the compiler's hints.
 _STATIC_FORMS = re.compile(r"--static (\w+)=(\w+), \1 = \2 in \[target\.NAME\.static\]")
 
 
@@ -29,7 +29,7 @@ _STATIC_FORMS = re.compile(r"--static (\w+)=(\w+), \1 = \2 in \[target\.NAME\.st
 class Written:
     """The table of a target: its olympus.toml, and the name of the target there.
 
-    `overridden` has the key paths whose values come from options, such as ("static", "n").
+    `overridden` has the key paths with values from options, such as ("static", "n").
     """
 
     file: Path
@@ -37,13 +37,13 @@ class Written:
     overridden: frozenset[tuple[str, ...]] = frozenset()
 
     def without(self, *paths: tuple[str, ...]) -> Written:
-        """The same table, with the key `paths` overridden by options."""
+        """Return the same table, with the key `paths` overridden by options."""
         return replace(self, overridden=self.overridden.union(paths))
 
     def place(self, keys: tuple[str, ...]) -> str | None:
-        """`olympus.toml:LINE: target.NAME.KEY` for a key path, up to the last key that exists.
+        """Return `olympus.toml:LINE: target.NAME.KEY` for a key path, up to the last existing key.
 
-        None for a key that is overridden, and where the file can no longer be read.
+        Return None if the key is overridden, or if the file can no longer be read.
         """
         if any(keys[: len(path)] == path for path in self.overridden):
             return None
@@ -58,9 +58,10 @@ class Written:
         return f"{shown(self.file)}:{source.line_of(tuple(path))}: {'.'.join(path)}"
 
     def line(self, table: str, name: str, value: str) -> str:
-        """The line that sets `name` in a `table` of the target to `value`, and where it is written.
+        """Return the line that sets `name` in a `table` of the target to `value`, and its table.
 
-        `args.x = "f32[8]" in [target.NAME]`; without `args.` if the table exists, perhaps inline.
+        The form is `args.x = "f32[8]" in [target.NAME]`.  It is without `args.` if the table
+        exists, also if the table is inline.
         """
         section, key = f"[target.{toml_key(self.target)}]", toml_key(name)
         source = self._source()
@@ -73,7 +74,7 @@ class Written:
         return f"{table}.{key} = {value} in {section}"
 
     def _source(self) -> TomlFile | None:
-        """The file; None if it can no longer be read."""
+        """Return the file; None if it can no longer be read."""
         try:
             return load(self.file)
         except SpecError:
@@ -83,7 +84,7 @@ class Written:
 class _Spec(Protocol):
     @property
     def written(self) -> Written | None:
-        """The table that the target is written in; None for an entry of the command line."""
+        """The table of the target in olympus.toml; None for an entry of the command line."""
 
 
 def _table(data: object, *keys: str) -> object:
@@ -93,9 +94,9 @@ def _table(data: object, *keys: str) -> object:
 
 
 def with_line(error: _Error, spec: _Spec | None, *keys: str) -> _Error:
-    """The error, with the line and the key path of a target that it is about before its message.
+    """Return the error, with the line and the key path of its target before the message.
 
-    An error that begins with a line of the file stays as it is.
+    An error that begins with a line of the file is not changed.
     """
     written = spec.written if spec is not None else None
     if written is None or str(error).startswith(f"{shown(written.file)}:"):
@@ -106,10 +107,10 @@ def with_line(error: _Error, spec: _Spec | None, *keys: str) -> _Error:
 
 
 def form_of(spec: _Spec, table: str, name: str, value: str) -> str:
-    """The text by which a user gives an argument: `table` is "args" or "static", `value` TOML.
+    """Return the text with which a user gives an argument: `table` is "args" or "static".
 
-    It is a line of olympus.toml for a target, and an option for an entry, or for an argument that
-    an option gives: `--static n=3`.
+    `value` is TOML.  The text is a line of olympus.toml for a target.  It is an option, such as
+    `--static n=3`, for an entry, or for an argument that an option gives.
     """
     if spec.written is not None and (table, name) not in spec.written.overridden:
         return spec.written.line(table, name, value)
@@ -120,7 +121,7 @@ def form_of(spec: _Spec, table: str, name: str, value: str) -> str:
 
 @contextmanager
 def at_key(spec: _Spec | None, *keys: str) -> Iterator[None]:
-    """Put the line and the key path before the message of a UsageError; `with_line` has the rules.
+    """Put the line and the key path before the message of a UsageError, as `with_line` does.
 
     Example: `with at_key(spec, "inputs", "x"): arrays = read(spec.inputs["x"])`.
     """
@@ -133,7 +134,7 @@ def at_key(spec: _Spec | None, *keys: str) -> Iterator[None]:
 
 @contextmanager
 def fitting_hints(spec: _Spec) -> Iterator[None]:
-    """Replace both forms of a static in the hint of an error by the one that `spec` takes."""
+    """Replace both forms of a static in the hint of an error by the form for `spec`."""
     try:
         yield
     except OlympusError as error:

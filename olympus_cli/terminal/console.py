@@ -1,7 +1,9 @@
-"""What the user sees: data to stdout, talk to stderr.  The only importer of rich, and only when
-something is coloured, tabled or in progress, so that `--help` never pays for it.
+"""Output to the user: data to stdout, messages to stderr.
 
-Names out of bundles and programs are in all that is shown, so everything passes `visible`.
+This is the only module that imports rich.  It does so only for colours, tables and progress, so
+that `--help` does not load it.
+
+Any output can contain names from bundles and programs.  Therefore all output passes `visible`.
 """
 
 from __future__ import annotations
@@ -55,23 +57,23 @@ __all__ = [
     "width",
 ]
 
-_WIDE = 240  # columns of a table that goes to a file or a pipe: nothing is folded
-_SHOW_CURSOR = b"\r\033[2K\033[?25h"  # over the line of the bar
-_NARROW = 40  # a terminal narrower than this folds the lines itself, and no column is lost
+_WIDE = 240  # columns of a table in a file or a pipe: nothing is folded
+_SHOW_CURSOR = b"\r\033[2K\033[?25h"  # clears the line of the bar too
+_NARROW = 40  # a narrower terminal folds the lines itself, and no column is lost
 _DOTS = "\u280b"  # one of the Braille patterns of the spinner
-_USUAL = 80  # where a terminal does not say
-_BEGINS = re.compile(r" *(?:\S+(?: \S+)* {2,}|- |\S{15} )?")  # where a line's text does
+_USUAL = 80  # columns of a terminal of unknown width
+_BEGINS = re.compile(r" *(?:\S+(?: \S+)* {2,}|- |\S{15} )?")  # the prefix before a line's text
 
 
 def data(text: str) -> None:
-    """Write `text`, and a newline if it ends in none, to stdout."""
+    """Write `text` to stdout, with a newline if it does not end with one."""
     _write(visible(text))
 
 
 def prose(text: str) -> None:
-    """Write lines to stdout; a terminal gets longer ones folded at words, beneath their text.
+    """Write lines to stdout; on a terminal, long lines are folded at words and indented.
 
-    COLUMNS of the environment is the width where it is no terminal.
+    If stdout is not a terminal, the environment variable COLUMNS, if set, is the width.
     """
     text = visible(text)
     if _has_width(sys.stdout):
@@ -89,13 +91,13 @@ def _folded(line: str, width: int) -> str:
 
 
 def _indent(line: str, width: int) -> int:
-    """The indent of the lines that a long line continues in."""
+    """Return the indent of the continuation lines of a long line."""
     begins = _BEGINS.match(line)
     return begins.end() if begins is not None and 2 * begins.end() <= width else 2
 
 
 def folded_title(title: str, width: int) -> str:
-    """A title in lines of `width` columns: long names in it are shortened in the middle."""
+    """Return a title folded to `width` columns; long names in it are shortened in the middle."""
     if len(title) <= width:
         return title
     room = width - _indent(title, width)
@@ -104,7 +106,7 @@ def folded_title(title: str, width: int) -> str:
 
 
 def commands(text: str) -> None:
-    """Write lines to stdout that a CI system obeys; what they quote has passed `visible`."""
+    """Write commands for a CI system to stdout; their quotations must have passed `visible`."""
     _write(text)
 
 
@@ -123,23 +125,26 @@ def raw(content: bytes) -> None:
 
 
 def json_text(document: Any) -> str:
-    """A JSON document as it is shown; NaN and infinities, which JSON lacks, are refused."""
+    """Return the text of a JSON document.
+
+    Raises ValueError for NaN and infinities, which JSON lacks.
+    """
     return visible(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)) + "\n"
 
 
 def print_json(document: Any) -> None:
-    """Write one JSON document to stdout, as `json_text` has it."""
+    """Write one JSON document to stdout, in the form of `json_text`."""
     text = json_text(document)
-    if not can_write(text):  # JSON has escapes of its own
+    if not can_write(text):  # JSON has its own escapes
         text = json.dumps(document, indent=2, allow_nan=False)
     data(text)
 
 
 def can_write(text: str, stream: TextIO | None = None) -> bool:
-    """Whether the encoding of `stream`, stdout if absent, has every character of `text`.
+    """Return True if the encoding of `stream`, by default stdout, has every character of `text`.
 
-    Characters beyond ASCII that a command draws itself, such as those of bars, have an ASCII form
-    for a stream without them.
+    Characters beyond ASCII that a command itself draws, such as bars, have an ASCII form for other
+    streams.
     """
     try:
         text.encode((stream or sys.stdout).encoding or "utf-8")
@@ -149,7 +154,7 @@ def can_write(text: str, stream: TextIO | None = None) -> bool:
 
 
 def say(text: str) -> None:
-    """Write a line of talk to stderr."""
+    """Write a message line to stderr."""
     _say(visible(text))
 
 
@@ -160,20 +165,20 @@ def _say(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Write a line of talk to stderr if that is a terminal: what a script need not be told."""
+    """Write a note to stderr if that is a terminal; scripts do not need it."""
     if sys.stderr.isatty():
         say(f"note: {text}")
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
-    """Write an error to stderr, as `error_text` has it; `-v` adds frames."""
+    """Write an error to stderr, in the form of `error_text`; with `verbose`, also its traceback."""
     if verbose:
         _frames(problem)
     _say(f"{_red('error')}: {visible(error_text(problem))}")
 
 
 def error_text(problem: OlympusError) -> str:
-    """An error as it is told: the message, the user's own line, the hint."""
+    """Return the text of an error: the message, the user's own line, the hint."""
     from olympus.errors import TraceError
 
     message = str(problem)
@@ -187,12 +192,12 @@ def error_text(problem: OlympusError) -> str:
 
 
 def plain_error(message: str, hint: str) -> None:
-    """Write an error to stderr for which nothing more can be imported."""
+    """Write an error to stderr without importing any other module."""
     _say(f"{_red('error')}: {visible(message)}\nhint: {hint}")
 
 
 def report(problem: BaseException, verbose: bool = False) -> int:
-    """Write any error to stderr, one of ours on purpose or a defect, and give its exit code."""
+    """Write any error to stderr, also a defect of OLYMPUS, and return its exit code."""
     from olympus.errors import InternalError
     from olympus_cli.faults.blame import as_told
 
@@ -205,7 +210,7 @@ def report(problem: BaseException, verbose: bool = False) -> int:
 
 
 def defect(problem: InternalError, verbose: bool = False) -> None:
-    """Write to stderr that OLYMPUS itself is wrong, where the user called it, how to report it."""
+    """Write a defect of OLYMPUS to stderr, with the user's line and a hint to report it."""
     from olympus_cli.faults.blame import place_of
 
     if verbose:
@@ -230,22 +235,23 @@ def _red(word: str) -> str:
 
 
 def stdout_width() -> int | None:
-    """The columns of stdout or COLUMNS; None for a file or a pipe without COLUMNS."""
+    """Return the columns of stdout, or COLUMNS; None for a file or a pipe without COLUMNS."""
     return width() if _has_width(sys.stdout) else None
 
 
 def width() -> int:
-    """The columns of what is written to stdout: the terminal's, or many for a file or a pipe.
+    """Return the width of output to stdout: the terminal's, or a large one for a file or a pipe.
 
-    COLUMNS of the environment goes before both.
+    The environment variable COLUMNS takes precedence over both.
     """
     return max(_columns(sys.stdout), _NARROW) if _has_width(sys.stdout) else _WIDE
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
-    """Write a table to stdout; a pipe gets it as wide as it is, a terminal fitted to its width.
+    """Write a table to stdout: fitted to the width of a terminal, or unfolded for a pipe.
 
-    COLUMNS of the environment is the width of either.  `tables.fitted` describes the forms.
+    The environment variable COLUMNS overrides the width of both.  See the module `tables` for the
+    forms of a table.
     """
     columns, cells, title = _cells(columns, rows, title)
     console = _console(sys.stdout)
@@ -261,7 +267,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> list[str]:
-    """A table of text as `table` writes it to a terminal of a width, without colours."""
+    """Return the lines of a table that `table` writes to a terminal of `width`, without colours."""
     columns, cells, _ = _cells(columns, rows, "")
     made = fitted(columns, cells, width)
     console = _console(io.StringIO(), plain=True)
@@ -273,7 +279,7 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width:
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
-    """A table as a file has it: without colours, and as wide as it is."""
+    """Return the text of a table for a file: without colours and unfolded."""
     return _rendered(_console(io.StringIO(), plain=True), *_cells(columns, rows, title)) + "\n"
 
 
@@ -288,12 +294,12 @@ def _rendered(
     console: Console, columns: Sequence[str], cells: Sequence[Sequence[str]], title: str
 ) -> str:
     lines = [*_title_lines(console, title), *_table_lines(console, columns, cells)]
-    # a folded cell may begin a line with what is in its middle
+    # a line may begin with the middle of a folded cell
     return no_commands("\n".join(lines))
 
 
 def _title_lines(console: Console, title: str) -> list[str]:
-    """The lines of a title: as wide as the terminal, not as the table."""
+    """Return the lines of a title, folded to the width of the terminal, not of the table."""
     if not title:
         return []
     with console.capture() as captured:
@@ -333,7 +339,7 @@ def _console(stream: TextIO, plain: bool = False) -> Console:
     return Console(
         file=stream,
         width=max(columns, _NARROW),
-        height=25,  # of no effect, but without it rich takes dumb terminals for 80 columns wide
+        height=25,  # no effect, but without it rich uses 80 columns on dumb terminals
         color_system=None if plain else "auto",
         highlight=False,
         emoji=False,
@@ -341,21 +347,21 @@ def _console(stream: TextIO, plain: bool = False) -> Console:
 
 
 def _has_width(stream: TextIO) -> bool:
-    """Whether what is written there has a width: it is a terminal, or the environment says one."""
+    """Return True if output has a width: `stream` is a terminal, or COLUMNS is set."""
     return stream.isatty() or os.environ.get("COLUMNS", "").isdecimal()
 
 
 def _columns(stream: TextIO) -> int:
-    """Those that the environment asks for, or those of the terminal."""
+    """Return the columns from COLUMNS, or those of the terminal."""
     asked = shutil.get_terminal_size((0, 0)).columns
     try:
         return asked or os.get_terminal_size(stream.fileno()).columns or _USUAL
-    except OSError:  # it says of itself that it is one, and has no size
+    except OSError:  # a stream that claims to be a terminal, without a size
         return _USUAL
 
 
 class Bar:
-    """Progress as a command reports it; without a terminal it does nothing."""
+    """The progress of a command; without a terminal it is not shown."""
 
     def __init__(self, shown: Progress | None = None, task: TaskID | None = None) -> None:
         self._shown, self._task = shown, task
@@ -366,15 +372,17 @@ class Bar:
             self._shown.advance(self._task, steps)
 
     def describe(self, text: str) -> None:
-        """Say what is being done now."""
+        """Show the name of the current work."""
         if self._shown is not None and self._task is not None:
-            # at once: what is done faster than the bar is drawn would never be named
+            # draw it now: the name of fast work would never be shown otherwise
             self._shown.update(self._task, description=_escaped(one_line(text)), refresh=True)
 
 
 @contextmanager
 def progress(text: str, total: float | None = None) -> Iterator[Bar]:
-    """A bar on stderr, gone when done; `total` None for work of unknown length.
+    """A context with a progress bar on stderr; `total` is None for work of unknown length.
+
+    The bar is removed at the end.
 
     Example: `with progress("building", len(targets)) as bar: bar.advance()`.
     """

@@ -1,4 +1,4 @@
-"""Where a command's text or bytes go: to a file, whole or not at all, or to stdout."""
+"""Output of a command's text or bytes, to stdout, or to a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["check_writable", "emit", "write_file"]
 
 
 def check_writable(path: Path) -> None:
-    """Check, before the work for it, that a file can be written at `path`.
+    """Check before the work that a file can be written at `path`.
 
     Raises:
-        UsageError: the folder is missing or cannot be written to, no file can have the name, or a
-            folder or a pipe has it.
+        UsageError: the folder is missing or cannot be written to, the name is invalid, or `path`
+            is a folder or a pipe.
     """
     try:
         check_output(path)
@@ -29,7 +29,9 @@ def check_writable(path: Path) -> None:
 
 
 def emit(content: str | bytes, output: Path | None) -> None:
-    """Write `content` to the file `output`, or to stdout if that is None; text ends its last line.
+    """Write `content` to the file `output`, or to stdout if that is None.
+
+    A newline is added to text that does not end with one.
 
     Raises:
         UsageError: the file cannot be written, or bytes would go to a terminal.
@@ -47,7 +49,7 @@ def emit(content: str | bytes, output: Path | None) -> None:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file and say so; raises UsageError if it cannot be written."""
-    with interrupts.interrupts_raised():  # which clears up what is half written
+    """Write a file and report it on stderr; raise UsageError if it cannot be written."""
+    with interrupts.interrupts_raised():  # it removes a partial file
         olympus.artifact.write_whole(path, content)
     console.say(f"wrote {shown(path)}")

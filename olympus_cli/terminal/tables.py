@@ -1,7 +1,7 @@
-"""The forms of a table for a terminal: as it is, with shortened names, and without columns.
+"""The forms of a table for a terminal: unchanged, with shortened names, and without columns.
 
 A table that does not fit into the width is made narrower in this order, and the first form that
-fits is taken:
+fits is used:
 
 1. Long names in the first column are shortened in the middle, down to 19 characters.
 2. A table of one row becomes a list of its cells.
@@ -20,7 +20,7 @@ __all__ = ["LEAST_NAME", "Fitted", "are_short", "column_widths", "fitted", "shor
 _GAP = 2  # columns between two cells
 #: The fewest characters of a shortened name.
 LEAST_NAME = 19
-_LEAST_FOLDED = 12  # characters of a cell: a shorter one, such as "1.00 KiB", is not folded
+_LEAST_FOLDED = 12  # characters; a shorter cell, such as "1.00 KiB", is not folded
 _DOTS = "..."
 
 Row = Sequence[str]
@@ -28,7 +28,7 @@ Row = Sequence[str]
 
 @dataclass(frozen=True)
 class Fitted:
-    """Lines of text, and the table under them; without rows if the lines have everything."""
+    """Lines of text, and a table under them; it has no rows if the lines contain everything."""
 
     head: tuple[str, ...]
     columns: Row = ()
@@ -36,7 +36,7 @@ class Fitted:
 
 
 def shortened(name: str, width: int) -> str:
-    """`name` in at most `width` characters, without its middle: names differ at their ends.
+    """Return `name` shortened to `width` characters in the middle: names differ at their ends.
 
     >>> shortened("unet_long_name@batch=1", 19)
     'unet_lon...@batch=1'
@@ -48,12 +48,12 @@ def shortened(name: str, width: int) -> str:
 
 
 def are_short(names: Sequence[str], short: Sequence[str]) -> bool:
-    """Whether the shortened names differ wherever the names do."""
+    """Return True if different names are still different when shortened."""
     return len(set(short)) == len(set(names))
 
 
 def fitted(columns: Row, rows: Sequence[Row], width: int) -> Fitted:
-    """The first of the forms of a table that fits into `width` columns."""
+    """Return the first form of a table that fits into `width` columns."""
     short = _with_short_names(columns, rows, width)
     if _word_width([columns, *short]) <= width or not rows:
         return Fitted((), columns, short)
@@ -71,9 +71,9 @@ def fitted(columns: Row, rows: Sequence[Row], width: int) -> Fitted:
 
 
 def _with_short_names(columns: Row, rows: Sequence[Row], width: int) -> Sequence[Row]:
-    """The rows with the names of their first column shortened, if the table fits then.
+    """Return the rows with shortened names in the first column, if the table fits then.
 
-    No other cell is folded if that is possible.  Names that would be alike stay as they are.
+    Other cells are not folded if possible.  Names are not shortened if any would become equal.
     """
     names = [row[0] for row in rows]
     if any(" " in name for name in names) or _natural_width([columns, *rows]) <= width:
@@ -92,26 +92,27 @@ def _with_short_names(columns: Row, rows: Sequence[Row], width: int) -> Sequence
 
 
 def _natural_width(lines: Sequence[Row]) -> int:
-    """The width of a table in which no cell is folded."""
+    """Return the width of a table without folded cells."""
     return _width(max(map(len, column)) for column in zip(*lines, strict=True))
 
 
 def _word_width(lines: Sequence[Row]) -> int:
-    """The least width of a table that breaks no word."""
+    """Return the least width of a table without broken words."""
     return _width(max(map(_least_width, column)) for column in zip(*lines, strict=True))
 
 
 def _least_width(cell: str) -> int:
-    """The width that a cell needs: that of its longest word, or its own if it is a short cell."""
+    """Return the least width of a cell: of its longest word, or of all of a short cell."""
     if len(cell) <= _LEAST_FOLDED:
         return len(cell)
     return max([_LEAST_FOLDED, *map(len, cell.split())])
 
 
 def column_widths(lines: Sequence[Row], width: int) -> list[int] | None:
-    """The widths of the columns of a table that has to be folded, without a broken word.
+    """Return the widths of the columns of a table that must be folded, without broken words.
 
-    The widest column is folded first.  None if the table fits as it is, or must break a word.
+    The widest column is folded first.  The result is None if the table fits
+    unfolded, or must break a word.
 
     >>> column_widths([["a_long_name", "a text of many words"]], 26)
     [11, 13]
@@ -133,7 +134,7 @@ def _width(columns: Iterator[int]) -> int:
 
 
 def _constants(columns: Row, rows: Sequence[Row], width: int) -> tuple[list[str], list[int]]:
-    """A line for each column with one value in all rows, and the indices of the others."""
+    """Return a line for each column with one value in all rows, and the other columns' indices."""
     values = [set(column) for column in zip(*rows, strict=True)]
     same = [i for i, value in enumerate(values) if len(value) == 1 and columns[i]]
     head = [*_list([columns[i] for i in same], [rows[0][i] for i in same], width)]
@@ -141,7 +142,7 @@ def _constants(columns: Row, rows: Sequence[Row], width: int) -> tuple[list[str]
 
 
 def _list(columns: Row, row: Row, width: int) -> Iterator[str]:
-    """A line for each cell; the first cell is shortened if it is a name that is too long."""
+    """Yield a line for each cell; the first cell is shortened if it is a name that is too long."""
     longest = max(map(len, columns), default=0)
     room = width - longest - _GAP
     for i, (name, cell) in enumerate(zip(columns, row, strict=True)):

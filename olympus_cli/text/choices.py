@@ -1,15 +1,15 @@
-"""The words that options and keys of olympus.toml take, where there are few of them.
+"""The values of options and olympus.toml keys that have only a few.
 
-They are those of `olympus.stages` and of the reports, which are not loaded for a command's help.
+They are the values of `olympus.stages` and of the reports, which a command's help does not load.
 """
 
 __all__ = ["FORMATS", "GIVEN", "OPTIMIZE", "REPEATS"]
 
-#: What the compiler's work is for; the first is the usual one.
+#: The optimization profiles of the compiler; the first is the default.
 OPTIMIZE = ("default", "fast-build")
-#: Whether repeated blocks are kept; the first is the usual one.
+#: The modes of outlining repeated blocks; the first is the default.
 REPEATS = ("auto", "off")
-#: The forms in which a gate tells what it found; the first is the usual one.
+#: The forms of a gate's report; the first is the default.
 FORMATS = ("text", "json", "junit", "github", "gitlab", "markdown")
-#: The key of `click.Context.meta` for the words of the command line, for hints about them.
+#: The key of `click.Context.meta` for the words of the command line, for hints.
 GIVEN = "olympus.given"

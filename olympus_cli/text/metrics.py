@@ -86,7 +86,7 @@ def current_name(name: str) -> str:
 
 
 def metric_named(name: str, known: Iterable[str]) -> str:
-    """Return the metric of `known` that a user calls `name`, or `name` if there is none.
+    """Return the metric of `known` that a user calls `name`; `name` itself if there is none.
 
     An exact match comes first, then the current name of an old one, then a match up to `-` and `_`.
 

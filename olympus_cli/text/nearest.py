@@ -1,4 +1,4 @@
-"""Guessing what a misspelt name was meant to be, for hints."""
+"""The search for valid names similar to a misspelt one, for hints."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["did_you_mean", "likeness", "nearest", "renamed", "spelled"]
 
-_MUCH = 0.15  # what is so much less like a name than the likest was not meant
-_NEAR = 3  # names that a hint has at most
-_MOST = 12  # names listed when none is near; more is noise
+_MUCH = 0.15  # a name this much less similar than the most similar one is left out
+_NEAR = 3  # the most names in a hint
+_MOST = 12  # the most names listed if none is near
 
 
 def nearest(name: str, valid: Iterable[str]) -> list[str]:
-    """At most three of `valid` that look like `name`, the likest first, case aside.
+    """Return at most three names of `valid` similar to `name`, the most similar first.
+
+    The comparison ignores case.
 
     Example: `nearest("donat", ["donate", "entry"]) == ["donate"]`.
     """
-    by_lower: dict[str, list[str]] = {}  # Config and CONFIG are two names
+    by_lower: dict[str, list[str]] = {}  # Config and CONFIG are different names
     for choice in valid:
         by_lower.setdefault(choice.lower(), []).append(choice)
     found = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=0.6)
@@ -29,7 +31,7 @@ def nearest(name: str, valid: Iterable[str]) -> list[str]:
 
 
 def renamed(extra: Sequence[str], missing: Sequence[str]) -> str | None:
-    """A hint for the first unexpected name that has a near one among the missing names.
+    """Return a hint for the first unexpected name that is near a missing name; None if none is.
 
     >>> renamed(["epoch", "head.weight"], ["bias", "head.w"])
     'did you mean head.w instead of head.weight?'
@@ -41,12 +43,12 @@ def renamed(extra: Sequence[str], missing: Sequence[str]) -> str | None:
 
 
 def likeness(name: str, choice: str) -> float:
-    """The similarity of two names, case aside: 1.0 if they are equal, 0.0 at the least."""
+    """Return the similarity of two names without case, from 0.0 to 1.0 for equal names."""
     return difflib.SequenceMatcher(None, choice.lower(), name.lower()).ratio()
 
 
 def spelled(name: str, known: Iterable[str]) -> str:
-    """The name of `known` that equals `name` up to `-` and `_`; `name` itself if none does.
+    """Return the name of `known` that equals `name` up to `-` and `_`; `name` if none does.
 
     An exact match comes first: an imported history may have two such names.
 
@@ -61,7 +63,7 @@ def spelled(name: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, valid: Iterable[str], intro: str = "valid names are") -> str | None:
-    """A hint that names what is near, or, when nothing is, everything; None for nothing to name."""
+    """Return a hint with the near names, or all names if none is near; None if there are none."""
     choices = sorted(set(valid))
     if not choices:
         return None

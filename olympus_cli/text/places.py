@@ -10,7 +10,7 @@ __all__ = ["quoted", "resolved", "shown", "shown_place", "unwritable"]
 
 
 def unwritable(folder: Path) -> str | None:
-    """The reason why no file can be made in `folder`; None if one can.
+    """Return the reason why no file can be created in `folder`; None if one can.
 
     For a folder that does not exist, its nearest existing parent is checked.
     """
@@ -19,15 +19,15 @@ def unwritable(folder: Path) -> str | None:
     if not folder.is_dir():
         return f"{shown(folder)} is not a folder"
     if not os.access(folder, os.W_OK | os.X_OK):
-        from olympus.files import write_refusal  # and the compiler: only an error waits for it
+        from olympus.files import write_refusal  # imports the compiler: only for an error
 
         return f"{os.strerror(write_refusal(folder)).lower()} in {shown(folder)}"
     return None
 
 
 def shown(path: Path) -> str:
-    """`path` as the user would write it: relative to the working directory when inside it."""
-    with suppress(OSError, ValueError):  # a name that no file can have
+    """Return `path` as the user would write it: relative to the working directory if inside it."""
+    with suppress(OSError, ValueError):  # not a valid name of a file
         here = Path.cwd()
         for way in (path, resolved(path)):
             if way.is_relative_to(here):
@@ -36,7 +36,7 @@ def shown(path: Path) -> str:
 
 
 def resolved(path: Path) -> Path:
-    """`path` with every link followed; as it is, where no file can have the name.
+    """Return `path` with all links resolved; `path` itself if no file can have that name.
 
     `Path.resolve` raises RuntimeError for a loop of links, and ValueError for a NUL character.
     """
@@ -47,18 +47,18 @@ def resolved(path: Path) -> Path:
 
 
 def quoted(place: str) -> str:
-    """A "file:line" as two indented lines: where it is, and what the line says."""
+    """Return a "file:line" as two indented lines: the place, and the source line."""
     file, _, line = place.rpartition(":")
     if not line.isdigit():
         return f"  {place}"
-    from olympus.files import source_line  # and the compiler: only an error waits for it
+    from olympus.files import source_line  # imports the compiler: only for an error
 
     source = source_line(file, int(line)) if len(line) < 10 else ""
     return f"  {shown(Path(file))}:{line}" + (f"\n    {source}" if source else "")
 
 
 def shown_place(place: str) -> str:
-    """A "file:line" with the file as the user would write it.
+    """Return a "file:line" with the file as the user would write it.
 
     >>> shown_place("/elsewhere/model.py:41")
     '/elsewhere/model.py:41'

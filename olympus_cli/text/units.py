@@ -1,4 +1,4 @@
-"""Numbers as people read them: times in seconds, sizes in bytes, counts, shapes."""
+"""Numbers as readable text: times in seconds, sizes in bytes, counts, shapes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = [
 
 _UNKNOWN = "unknown"
 _PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
-_MANY_TIMES = 10  # from here on a factor is told instead of a percentage
+_MANY_TIMES = 10  # from this ratio on, text has a factor instead of a percentage
 
 
 def percentage(text: str) -> float:
-    """The share that a text in per cent says; NaN for any other text.
+    """Return the share that a text gives in percent; NaN for any other text.
 
     >>> percentage("5%"), percentage("5")
     (0.05, nan)
@@ -33,7 +33,7 @@ def percentage(text: str) -> float:
 
 
 def duration(seconds: float | None) -> str:
-    """Three significant digits.
+    """Return a time as text, with three significant digits.
 
     >>> duration(0.01234), duration(3.2e-6), duration(75.0)
     ('12.3 ms', '3.20 us', '75.0 s')
@@ -47,7 +47,7 @@ def duration(seconds: float | None) -> str:
 
 
 def byte_size(size: float | None) -> str:
-    """In units of 1024.
+    """Return a size in bytes as text, in units of 1024.
 
     >>> byte_size(0), byte_size(1536), byte_size(5 * 2**20)
     ('0 B', '1.50 KiB', '5.00 MiB')
@@ -56,7 +56,7 @@ def byte_size(size: float | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """In units of 1000.
+    """Return a number as text, in units of 1000.
 
     >>> count(999), count(1_500_000)
     ('999', '1.50 M')
@@ -65,7 +65,7 @@ def count(number: float | None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things, whose plural ends in "s".
+    """Return a number with a noun, whose plural ends in "s".
 
     >>> counted(1, "figure"), counted(0, "figure")
     ('1 figure', '0 figures')
@@ -74,7 +74,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A value with its unit: "s", "B", "B/s", "count", or any other, in units of 1000.
+    """Return a value with its unit: "s", "B", "B/s", "count", or any other, in units of 1000.
 
     >>> quantity(0.0123, "s"), quantity(2**21, "B"), quantity(2.5e9, "FLOP/s"), quantity(7, "count")
     ('12.3 ms', '2.00 MiB', '2.50 GFLOP/s', '7')
@@ -90,7 +90,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def change(ratio: float | None) -> str:
-    """A ratio as a difference in percent, or from ten on as a factor.
+    """Return a ratio as a difference in percent, or as a factor if it is ten or more.
 
     >>> change(1.2), change(0.5), change(12.0), change(None)
     ('+20.0%', '-50.0%', '12 times', '')
@@ -101,7 +101,7 @@ def change(ratio: float | None) -> str:
 
 
 def array_type(dtype: str, shape: Sequence[int]) -> str:
-    """A dtype and a shape in one word.
+    """Return a dtype and a shape as one word.
 
     >>> array_type("float32", (8, 128))
     'float32[8,128]'
@@ -120,5 +120,5 @@ def _scaled(number: float | None, step: int, units: Sequence[str]) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits without an exponent."""
+    """Return a number with three significant digits, without an exponent."""
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"

@@ -1,9 +1,10 @@
-"""Text that a terminal shows and does not obey, and the log of a CI system neither.
+"""Text without commands to a terminal or to the log of a CI system.
 
-Anybody may have chosen the names in it: in a bundle, a program, a file's path.  Each character that
-would move the cursor, change colours, end a line or turn the direction of writing is shown as its
-escape.  GitHub Actions reads commands in all that a step prints: `::error::no` at the beginning of
-a line, after blanks too, and `##[error]no` anywhere (`ActionCommand.cs` of GitHub's runner).
+Names in the text may come from anyone: in a bundle, a program, a file's path.  Each character that
+would move the cursor, change colours, end a line or change the direction of writing is replaced by
+its escape.  GitHub Actions executes commands in the output of a step: `::error::no` at the
+beginning of a line, also after blanks, and `##[error]no` anywhere (`ActionCommand.cs` of GitHub's
+runner).
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import re
 
 __all__ = ["no_commands", "one_line", "visible"]
 
-# The controls of ASCII, of Latin-1 and of Unicode's two separators, and the marks, embeddings,
-# overrides and isolates of the Unicode Bidirectional Algorithm (UAX #9, section 2).  Last come the
-# halves of surrogate pairs, which a name may hold and no stream can write.
+# The controls of ASCII and Latin-1, Unicode's two separators, and the marks, embeddings, overrides
+# and isolates of the Unicode Bidirectional Algorithm (UAX #9, section 2).  The last are the halves
+# of surrogate pairs, which a name may contain and no stream can write.
 _MARKS = "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _OBEYED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_MARKS}]")
 _COMMAND = re.compile(r"(?m)^(?P<blanks>[^\S\n]*):(?=:)|#(?=#\[)")
@@ -22,9 +23,9 @@ _OBEYED_IN_A_LINE = re.compile(f"[\x00-\x1f\x7f-\x9f{_MARKS}]")
 
 
 def visible(text: str) -> str:
-    r"""The text with its own ends of lines and tabs, and everything else escaped.
+    r"""Return the text with commands and control characters escaped, except newlines and tabs.
 
-    What is escaped in a JSON document is an escape of JSON.
+    The escapes are also valid in a JSON document.
 
     >>> visible("a\x1b[31mb\n")
     'a\\u001b[31mb\n'
@@ -33,7 +34,7 @@ def visible(text: str) -> str:
 
 
 def no_commands(text: str) -> str:
-    r"""The text with nothing in it that GitHub Actions takes for a command.
+    r"""Return the text with every command of GitHub Actions escaped.
 
     >>> no_commands("boom\n ::error::no ##[error]no a::b")
     'boom\n \\u003a:error::no \\u0023#[error]no a::b'
@@ -42,7 +43,7 @@ def no_commands(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The text with ends of lines and tabs escaped too: a cell, or a name.
+    r"""Return the text with newlines and tabs escaped too, for a table cell or a name.
 
     >>> one_line("a\nb")
     'a\\u000ab'

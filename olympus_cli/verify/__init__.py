@@ -1,1 +1,1 @@
-"""What `olympus verify` does: the references of a target, what is compared, and how it is told."""
+"""The work of `olympus verify`: the references of a target, the comparisons, and their report."""

@@ -1,4 +1,4 @@
-"""Golden outputs: the results of a target on its inputs, kept beside its olympus.toml."""
+"""Golden outputs: the saved results of a target on its inputs, beside its olympus.toml."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Array = np.ndarray[Any, Any]
 
 
 def golden_file(root: Path, target: str, seed: int) -> Path:
-    """Where the golden outputs of a target are: seeds other than 0 have files of their own."""
+    """Return the file of the golden outputs of a target: each seed other than 0 has its own."""
     suffix = f"-seed{seed}" if seed else ""
     return root / "goldens" / f"{target}{suffix}.npz"
 
 
 def digest(arrays: Sequence[Array]) -> str:
-    """The SHA-256 of the dtypes, shapes and elements of arrays."""
+    """Return the SHA-256 of the dtypes, shapes and elements of arrays."""
     total = hashlib.sha256()
     for x in arrays:
         total.update(f"{x.dtype.name}{x.shape};".encode())
@@ -44,10 +44,10 @@ def digest(arrays: Sequence[Array]) -> str:
 def write_golden(
     path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf], results: Sequence[Array]
 ) -> None:
-    """Write the results as a .npz file, and beside it a .json file with the digests.
+    """Write the results as a .npz file, and a .json file with the digests beside it.
 
     Raises:
-        UsageError: two results have one name, or the folder cannot be written.
+        UsageError: two results have the same name, or the folder cannot be written.
     """
     content = npz_bytes([(leaf.name, x) for leaf, x in zip(leaves, results, strict=True)])
     facts = {"inputs": digest(inputs), "file": hashlib.sha256(content).hexdigest()}
@@ -62,12 +62,12 @@ def write_golden(
 
 
 def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> list[Array]:
-    """The results that were kept for these inputs.
+    """Return the saved results for these inputs.
 
     Raises:
-        UsageError: there are none, or they are of other types.
-        GateError: they were made from other inputs.
-        ArtifactError: the file is not the one that was written.
+        UsageError: there are none, or they have other types.
+        GateError: they were computed from other inputs.
+        ArtifactError: the file cannot be read, or differs from the one that was written.
     """
     hint = "olympus verify --update writes it anew"
     try:

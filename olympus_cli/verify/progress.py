@@ -1,4 +1,4 @@
-"""Progress of verification: a bar on a terminal, and elsewhere a line on stderr now and then."""
+"""Progress of verification: a bar on a terminal, and occasional lines on stderr elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFTEN = 1.0  # seconds between messages of the process that verifies
 
 
 class Lines:
-    """Progress of several targets: the first line at once, later ones 5 seconds apart at least.
+    """Progress of several targets: an immediate line, and later ones at least 5 seconds apart.
 
     Example:
       >>> lines = Lines(3)
@@ -31,7 +31,7 @@ class Lines:
 
     @contextmanager
     def of(self, target: str) -> Iterator[Callable[[str], None]]:
-        """A context for the work on a target, which gives a function that takes its stages."""
+        """Open a context for the work on a target; yield a function that shows a stage."""
         self._begun += 1
         with console.progress(f"verifying {target}") as bar:
 
@@ -51,7 +51,7 @@ class Lines:
 
 
 def operation_counter(say: Say) -> Callable[[], None]:
-    """A function to call after each operation, which reports their number once a second."""
+    """Return a function to call after each operation; it reports their number once a second."""
     count, due = 0, time.monotonic() + _OFTEN
 
     def done() -> None:

@@ -1,4 +1,4 @@
-"""Inputs of other sizes and signs: whether a target's results stay finite there."""
+"""Runs on inputs of other sizes and signs, to check that a target's results remain finite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class OtherInputs:
-    """The runs on other inputs, or why there were none, as `skipped`."""
+    """The runs on other inputs, or the reason why there are none, as `skipped`."""
 
     found: Ranges
     skipped: str | None = None
@@ -32,7 +32,7 @@ class OtherInputs:
 
     @property
     def noted(self) -> tuple[ResultCheck, ...]:
-        """Those that do not: the first for each operation that they come from."""
+        """The comparisons that do not fail: the first for each operation that causes them."""
         first: dict[object, ResultCheck] = {}
         for fault in self.found.faults:
             if not fault.fails:
@@ -51,9 +51,9 @@ def other_inputs(
     run: Run,
     on_operation: Callable[[], None],
 ) -> OtherInputs:
-    """Run a program whose `results` on `arrays` are right on other inputs, and judge the results.
+    """Run a program, whose `results` on `arrays` are right, on other inputs; judge the results.
 
-    Arguments that a file or the target's `inputs` describe are not drawn otherwise.
+    Arguments from a file or described by the target's `inputs` are not varied.
     """
     varied = inputs.undeclared(ready.arguments)
     if any(varied) and (line := _endless(program)) is not None:
@@ -75,6 +75,6 @@ def other_inputs(
 
 
 def _endless(program: Program) -> str | None:
-    """The line of a loop that may never end for some inputs; None without one."""
+    """Return the line of a loop that may not end for some inputs; None without one."""
     unknown = program.units[0].lowered.cost().unknown
     return next((each.line or "an unknown line" for each in unknown if "loop" in each.what), None)

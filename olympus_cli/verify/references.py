@@ -1,4 +1,4 @@
-"""The references that a program is verified against, beside those that it has itself."""
+"""The references for the verification of a program, besides its own."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from olympus_cli.workers.call import Say, call
 
 __all__ = ["OWN", "Reference", "parse_reference", "results_of"]
 
-#: the references that are computed where the program is
+#: the references that the process of the program computes
 OWN = ("op-by-op", "float64", "golden")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Another run of a program: what loads it, or None for the interpreter."""
+    """Another run of a program: the function that loads it, or None for the interpreter."""
 
     name: str
     load: Callable[[TargetSpec], Runnable] | None
 
 
 def parse_reference(text: str, allowed: BundleOptions) -> Reference | None:
-    """The reference that `--against` names; None for one of `OWN`.
+    """Return the reference that `--against` names; None for one of `OWN`.
 
     Raises:
-        UsageError: there is no such reference.
+        UsageError: the reference does not exist.
     """
     if text in OWN:
         return None
@@ -72,7 +72,7 @@ def _of_backend(backend: olympus.Target, spec: TargetSpec) -> Runnable:
 
 
 def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
-    """The target for one backend, which may be another than it is built for."""
+    """Return the target for one backend, which may differ from the backends it is built for."""
     outputs = spec.outputs if backend in spec.backends else None
     return replace(spec, backends=(backend,), outputs=outputs)
 
@@ -80,10 +80,10 @@ def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
 def results_of(
     reference: Reference, spec: TargetSpec, inputs: InputOptions
 ) -> list[tuple[str, bytes]]:
-    """The names and the .npy files of the results of a reference, from a process of its own.
+    """Return the names and .npy files of the results of a reference, from a separate process.
 
     Raises:
-        OlympusError: it cannot be run.
+        OlympusError: the reference cannot be run.
     """
     is_file = reference.name.endswith(SUFFIX)
     work = _interpreted if reference.load is None else partial(_ran, reference.load)

@@ -1,4 +1,4 @@
-"""What `olympus verify` finds, as the report of a gate."""
+"""The results of `olympus verify`, as the report of a gate."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def verified_report(
     with_seed: bool,
     failures_only: bool,
 ) -> GateReport:
-    """The report of what `verify_target` gave; `with_seed` if a target was verified on several.
+    """Return the report on documents of `verify_target`; `with_seed` if there are several seeds.
 
-    With `failures_only` a note has the number of comparisons that passed.
+    With `failures_only`, a note has the number of comparisons that passed.
     """
     cases = [case for each in documents for case in _cases(each, with_seed)]
     return GateReport(
@@ -48,9 +48,9 @@ def verified_report(
 def verified_table(
     document: Document, with_seed: bool, failures_only: bool = False
 ) -> Table | None:
-    """The table of one target on the inputs of one seed; None without a row.
+    """Return the table of one target on the inputs of one seed; None without a row.
 
-    With `failures_only` comparisons that passed have no row.
+    With `failures_only`, comparisons that passed have no row.
     """
     found = tuple(rows(document, failures_only))
     if not found:
@@ -61,7 +61,7 @@ def verified_table(
 
 
 def _cases(document: Document, with_seed: bool) -> list[Case]:
-    """A case for each comparison, each operation that is wrong and each that decides nothing."""
+    """Return a case for each comparison, each wrong operation and each inconclusive one."""
     seed = f", seed {document['seed']}" if with_seed else ""
     target = document["target"]
     cases = [_case(target, each, seed) for each in document["checks"]]

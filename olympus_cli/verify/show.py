@@ -1,4 +1,4 @@
-"""What verification finds, as rows of a table and as messages."""
+"""The results of verification, as rows of a table and as messages."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _KINDS = {
     "sensitive": "'{name}' decides by a difference that is no more than rounding: it is right, and "
     "what follows cannot be compared",
 }
-_MOST = 3  # findings that a message has
+_MOST = 3  # findings in a message
 
 
 def rows(document: Mapping[str, Any], failures_only: bool = False) -> list[tuple[str, ...]]:
-    """A row for each comparison, or for each that failed; one that says that nothing was judged."""
+    """Return a row for each comparison, or each failed one; one row if nothing was judged."""
     if not document["checks"]:
         return [("(none)", *"---", "0 of 0", f"not judged: {not_judged(document)}")]
     checks = document["checks"]
@@ -67,7 +67,7 @@ def _verdict(check: Mapping[str, Any]) -> str:
 
 
 def not_judged(document: Mapping[str, Any]) -> str | None:
-    """Why verification judged nothing of a target; None if it judged something."""
+    """Return the reason why nothing of a target was judged; None if something was."""
     if document["judged"]:
         return None
     if not document["checks"]:
@@ -78,14 +78,14 @@ def not_judged(document: Mapping[str, Any]) -> str | None:
 
 
 def not_judged_hint(document: Mapping[str, Any]) -> str:
-    """The hint for a target that is not judged."""
+    """Return the hint for a target that is not judged."""
     if any(each["infinite"] for each in document["checks"]):
         return 'give smaller inputs, or write tolerance.allow = ["inf"] if infinity is right'
     return "return what is to be verified from the function"
 
 
 def unchecked(document: Mapping[str, Any]) -> list[str]:
-    """What there is to say of operations that only their rounding was checked of."""
+    """Return notes on operations of which only the rounding was checked."""
     if not document["unchecked"]:
         return []
     listed = ", ".join(sorted(document["unchecked"]))
@@ -93,7 +93,7 @@ def unchecked(document: Mapping[str, Any]) -> list[str]:
 
 
 def other_inputs_notes(document: Mapping[str, Any]) -> list[str]:
-    """Notes on the runs on other inputs: why there were none, and results out of the range."""
+    """Return notes on the runs on other inputs: why there were none, or results out of range."""
     found = document["other_inputs"]
     if found is None:
         return []
@@ -112,7 +112,7 @@ def _cause(finding: Mapping[str, Any] | None) -> str:
 
 
 def message(document: Mapping[str, Any]) -> str:
-    """What is wrong, in one message: the results, and the operations that they come from."""
+    """Return one message on the errors: the results, and the operations that cause them."""
     if reason := not_judged(document):
         return f"{document['target']} is not judged: {reason}"
     lines = []
@@ -134,7 +134,7 @@ def message(document: Mapping[str, Any]) -> str:
 
 
 def _remedy(document: Mapping[str, Any]) -> list[str]:
-    """The arguments whose drawn values lead to NaN, and what to write for them."""
+    """Return lines on the drawn arguments that cause NaN, and the input to write for them."""
     drawn = document["drawn"]
     if not drawn:
         return []
@@ -152,19 +152,19 @@ def _remedy(document: Mapping[str, Any]) -> list[str]:
 
 
 def _form(dtype: str) -> str:
-    """An example of the input of an argument, as olympus.toml has it."""
+    """Return an example of the input of an argument, as in olympus.toml."""
     if dtype == "bool":
         return '{ file = "x.npy" }'
     return "{ range = [1, 8] }" if "int" in dtype else "{ range = [0.1, 1] }"
 
 
 def result_message(check: Mapping[str, Any]) -> str:
-    """What is wrong with a result, in a line."""
+    """Return the error of a result, as one line."""
     return f"{check['result']} {check['why']}{_element(check['element'])}"
 
 
 def finding_message(finding: Mapping[str, Any]) -> str:
-    """A finding: what it is, where it stands, and the numbers."""
+    """Return a finding as text: its kind, its place, and the numbers."""
     return "\n".join(_told(finding))
 
 
@@ -190,7 +190,7 @@ def _element(element: Mapping[str, Any] | None) -> str:
     place = ", ".join(map(str, element["place"]))
     where = f"element [{place}]" if element["place"] else "it"
     got, expected = _number(element["got"]), _number(element["expected"])
-    if element["error"] in ("inf", "nan"):  # of an infinity or a NaN
+    if element["error"] in ("inf", "nan"):  # an infinity or a NaN
         return f"; {where} is {got}, and {expected} is expected"
     bound = "" if element["allowed"] == "inf" else f", {_number(element['allowed'])} is allowed"
     steps = "" if element["ulps"] is None else f"{_number(element['ulps'])} ulps, "

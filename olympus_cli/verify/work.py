@@ -1,4 +1,4 @@
-"""One target verified on the inputs of one seed, in the process that it runs in."""
+"""The verification of one target on the inputs of one seed, in the process that runs it."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def verify_target(
     others: Mapping[str, Files],
     update: bool,
 ) -> dict[str, Any]:
-    """What verification finds, as JSON-like data; `others` are the results of other runs.
+    """Return the result of verification, as JSON-like data; `others` are results of other runs.
 
-    With `update`, the results become the golden ones if nothing is wrong with them.
+    With `update`, the results become the golden ones if verification finds no error.
 
     Raises:
-        GateError: another run has other results than the program, or the golden ones are of other
-            inputs.
+        GateError: another run has another number of results than the program, or the golden ones
+            were computed from other inputs.
     """
     program = lowered_to_run(spec, say)
     give_executables(program, say)
@@ -88,7 +88,7 @@ def _drawn(
     arrays: Sequence[Array],
     found: Verification,
 ) -> list[dict[str, Any]]:
-    """The arguments with drawn values that the operations with the first NaNs depend on."""
+    """Return the arguments with drawn values on which the operations with the first NaNs depend."""
     findings = {each.finding for each in found.checks if each.why and each.finding}
     causes = [each for each in findings if each.kind == "nan"]
     needed = {i for each in causes for i in arguments_of(program.traced.olympuspr, each)}
@@ -114,7 +114,7 @@ def _compared(
     against: Sequence[str],
     references: Mapping[str, Sequence[Array]],
 ) -> tuple[Verification, OtherInputs | None]:
-    """The comparison of the results, and what other inputs add to it if they are right."""
+    """Return the comparison of the results, and of those on other inputs if the first passes."""
     say("verify")
     run, on_operation = _parts(program), operation_counter(say)
     found = verify(
@@ -140,7 +140,7 @@ def _compared(
 
 
 def _parts(program: Program) -> Run:
-    """What compiles parts of the program as all of it was."""
+    """Return a function that compiles parts of the program with its options."""
     spec, own = program.spec, dict(program.traced.signature.compiler_options)
     return runner(
         program.units[0].backend,
@@ -151,7 +151,7 @@ def _parts(program: Program) -> Run:
 
 
 def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:
-    """The results of another run, in the dtypes of the program's."""
+    """Return the results of another run, in the dtypes of the program's results."""
     found = []
     for _, content in files:
         x = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
@@ -168,7 +168,7 @@ def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:
 
 
 def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
-    """By the name of a dtype; "" is for all others."""
+    """Return the tolerances by the name of a dtype; "" is for all others."""
     found = {"": Tolerance(**spec.numbers)} if spec.numbers else {}
     return found | {
         name: Tolerance(**{**spec.numbers, **numbers}) for name, numbers in spec.dtypes.items()
@@ -176,7 +176,7 @@ def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
 
 
 def _is_infinite(check: ResultCheck, allow: Sequence[str]) -> bool:
-    """Whether no element of a result is finite, and its tolerance does not allow infinities.
+    """Return True if no element of a result is finite, and its tolerance forbids infinities.
 
     Such a result agrees with every reference that overflows too.
     """
@@ -187,7 +187,7 @@ def _is_infinite(check: ResultCheck, allow: Sequence[str]) -> bool:
 
 
 def _is_judged(found: Verification, allow: Sequence[str]) -> bool:
-    """Whether a verification that passed compared elements, and each result has a finite one."""
+    """Return True if a passed verification compared elements, and each result has a finite one."""
     return found.compared > 0 and not any(_is_infinite(each, allow) for each in found.checks)
 
 
@@ -232,7 +232,7 @@ def _finding(each: Finding) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as JSON has it: a number that is not finite, or complex, as text."""
+    """Return `value` as JSON: non-finite and complex numbers are texts."""
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Work in a process of its own: what happens there, a native crash too, happens to that alone."""
+"""Work in a separate process: a failure there, even a native crash, affects only that process."""

@@ -1,8 +1,8 @@
-"""Start work in a process of its own, and learn what became of it.
+"""Start work in a separate process, and get its result or its failure.
 
-The work is a function that can be pickled, with its arguments; what it returns is plain data.  A
-process that dies, whatever of, has failed; however this one ends, that one and all that it started
-end too.
+The work is a function that can be pickled, with its arguments; its result is plain data.  A process
+that dies for any reason has failed.  When this process ends, for any reason, the worker and all
+processes that it started end too.
 
     document = call(trace_document, spec, does="traces")
 """
@@ -37,55 +37,55 @@ from olympus_cli.workers.supervisor import Job, Say, fork_quietly, supervise
 
 __all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "wait"]
 
-# How the compiler's log marks what it dies of: F, then month and day.
+# The compiler's log marks a fatal error with F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 _FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
-# A frame of a stack that `faulthandler` writes, the innermost first.
+# A frame in a stack from `faulthandler`; the innermost is first.
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
-_AT_ONCE = 256  # datagrams that one look takes: a program may write without end
-_ALL = 1 << 20  # nobody is left to write more
-_LAST_BREATH = 10.0  # seconds that a supervisor has to end what it watches over
+_AT_ONCE = 256  # the most datagrams of one `look`: a program may write without end
+_ALL = 1 << 20  # no process is left that writes more
+_LAST_BREATH = 10.0  # seconds in which a supervisor must end its processes
 _BOOT = (
     "import sys; sys.path[:] = {path!r}; "
     "from olympus_cli.workers.supervisor import main; main({leash}, {results})"
 )
 
-_PATH = list(sys.path)  # before a program's folders come in
+_PATH = list(sys.path)  # before a program's folders are added
 
 OnStage = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How it ended: `data` is what the work returned if `failure` is None; `output` its prints."""
+    """The end of the work: `data` is its result if `failure` is None; `output` is its prints."""
 
     data: Data
     failure: Failure | None
     output: str
 
     def returned(self) -> Data:
-        """What the work returned; its prints are written to stderr, and its error is raised.
+        """Write the prints of the work to stderr, and return its result or raise its error.
 
         Raises:
-            OlympusError: what the work raised, or of class `death`: the process has died.
+            OlympusError: the error of the work, or one of class `death` if the process has died.
         """
         if self.output:
-            sys.stderr.write(visible(self.output))  # with names out of a bundle in it, perhaps
+            sys.stderr.write(visible(self.output))  # it may contain names from a bundle
         if self.failure is not None:
             raise self.failure.error()
         return self.data
 
 
 class Isolated:
-    """Work that is under way in a process of its own; `close` ends it.
+    """Work that runs in a separate process; `close` ends it.
 
     `work` is called with a `Channel`, which takes the name of each stage, and with `args`.  `does`
-    is what it does, for messages: "compiles".  `ask` sends it a request; `answers` are those that
-    came.  A `quiet` one has no stdin, a session of its own, and keeps what it prints for `Ended`;
-    another has this process's stdin and prints to stderr, if this one can.  One that dies, or
-    passes `time_limit` seconds since its first stage, fails with the class `death`.  With
-    `environment`, the process is a fresh interpreter, started with these variables besides those of
-    this process: `PYTHONHASHSEED` is read at the start only.
+    is a verb for messages: "compiles".  `ask` sends a request to the work; `answers` are the
+    answers received.  A `quiet` process has no stdin and its own session, and its prints are saved
+    for `Ended`.  Any other has this process's stdin, and prints to stderr if this process can.  A
+    process that dies, or runs for more than `time_limit` seconds after its first stage, fails with
+    the class `death`.  With `environment`, the process is a fresh interpreter, started with these
+    variables in addition to those of this process: Python reads `PYTHONHASHSEED` only at the start.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -127,8 +127,8 @@ class Isolated:
             theirs.enter_context(results)
             self._results = Receiver(ours, job.token)
             self._leash.setblocking(False)
-            # `multiprocessing` has no such supervisor: its forkserver ends nothing that a program
-            # leaves behind, and it imports all anew, from the working directory too
+            # `multiprocessing` has no such supervisor: its forkserver does not end the processes
+            # that a program leaves, and imports all modules again, also from the working directory
             start: Callable[..., _Child | subprocess.Popen[bytes]]
             start = _fork if own_process.is_own() else _spawn
             if self._environment is not None:
@@ -138,18 +138,18 @@ class Isolated:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """What can be read when there is something to look at."""
+        """The descriptors that become readable when `look` has something to read."""
         return self._leash.fileno(), self._results.socket.fileno()
 
     def ask(self, request: Data) -> None:
-        """Send a request; `look` tells whether the process has ended instead of answering."""
+        """Send a request; `look` returns an `Ended` if the process ends without an answer."""
         with suppress(OSError):  # it has ended
             for datagram in datagrams(request, self._results.token, self._asked):
                 self._results.socket.send(datagram)
         self._asked += 1
 
     def look(self) -> Ended | None:
-        """How it has ended, if it has by now; one whose time limit has passed is ended here."""
+        """Return the end of the work, or None if it still runs; end it if its time is over."""
         self._listen()
         if self._has_ended():
             self._listen(_ALL)
@@ -170,13 +170,16 @@ class Isolated:
                 self._message = (kind, content)
 
     def _enter(self, stage: str) -> None:
-        if self.deadline is None and self._time_limit is not None:  # start-up is not counted
+        if self.deadline is None and self._time_limit is not None:  # the start is not counted
             self.deadline = time.monotonic() + self._time_limit
         self._stage = stage
         self._on_stage(stage)
 
     def _has_ended(self) -> bool:
-        """Read on in the supervisor's report, which is whole when the supervisor is gone."""
+        """Read more of the supervisor's report; return True if the supervisor has ended.
+
+        The report is complete then.
+        """
         while True:
             try:
                 piece = self._leash.recv(1 << 16)
@@ -202,23 +205,23 @@ class Isolated:
         return Ended(content if failure is None else None, failure, _text(output))
 
     def _reported(self) -> dict[str, Data]:
-        """What the supervisor says, if it came to say something."""
+        """Return the supervisor's report; an empty one if the supervisor was killed."""
         try:
             report: dict[str, Data] = loads(self._report)
-        except (EOFError, pickle.UnpicklingError):  # it was killed
+        except (EOFError, pickle.UnpicklingError):  # the supervisor was killed
             return {}
         return report
 
     def _failed(self, how: str, output: bytes, place: str | None = None) -> Ended:
         printed = _text(output)
         message = f"{how} (stage: {self._stage})"
-        if place is not None and not _FATAL_LINE.search(printed):  # which gives the reason itself
+        if place is not None and not _FATAL_LINE.search(printed):  # that line gives the reason
             message += f"; the last line of the program that ran:\n{quoted(place)}"
         failure = Failure(self._death.__name__, message, _last_words(printed), None, printed)
         return Ended(None, failure, "")
 
     def close(self) -> None:
-        """End it, if it has not ended, and all that it started."""
+        """End the process, if it still runs, and all processes that it started."""
         if self._leash.fileno() == -1:
             return
         with suppress(OSError):
@@ -226,7 +229,7 @@ class Isolated:
         deadline = time.monotonic() + _LAST_BREATH
         while not self._has_ended():
             left = deadline - time.monotonic()
-            if left <= 0:  # it has been stopped, or what it kills cannot be killed
+            if left <= 0:  # it is stopped, or cannot kill a process
                 self._supervisor.kill()
                 break
             _readable([self._leash.fileno()], left)
@@ -236,7 +239,7 @@ class Isolated:
 
 
 def wait(under_way: Sequence[Isolated]) -> None:
-    """Sleep until there is something to look at, or a time limit has passed."""
+    """Sleep until `look` of a process has something to read, or a time limit has passed."""
     ends = [each.deadline for each in under_way if each.deadline is not None]
     timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
     _readable([number for each in under_way for number in each.descriptors], timeout)
@@ -250,17 +253,17 @@ def call(
     death: type[OlympusError] = CompileError,
     on_stage: OnStage = lambda _stage: None,
 ) -> Data:
-    """Do the work in a process of its own and give what it returns; Ctrl-C and SIGTERM end it.
+    """Do the work in a separate process and return its result; Ctrl-C and SIGTERM end it.
 
     Raises:
-        OlympusError: of the class that the work raised, or of class `death`: the process has died.
+        OlympusError: the error of the work, or one of class `death` if the process has died.
     """
     with (
         interrupts.interrupts_raised(),
         interrupts.terminations_raised(),
         ExitStack() as in_the_end,
     ):
-        with interrupts.held():  # till there is something that ends it
+        with interrupts.held():  # until the exit stack can end it
             process = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
             in_the_end.enter_context(closing(process))
         while (ended := process.look()) is None:
@@ -269,7 +272,7 @@ def call(
 
 
 def _has_stderr() -> bool:
-    """Whether what is written to descriptor 2 reaches `sys.stderr`, which a caller may replace."""
+    """Return True if `sys.stderr` writes to descriptor 2; a caller may have replaced it."""
     try:
         return sys.stderr.fileno() == 2
     except (AttributeError, ValueError, UnsupportedOperation):
@@ -278,7 +281,7 @@ def _has_stderr() -> bool:
 
 @dataclass(frozen=True)
 class _Child:
-    """A forked process, with what `subprocess.Popen` has of one."""
+    """A forked process, with the methods of `subprocess.Popen` that are used here."""
 
     pid: int
 
@@ -289,19 +292,19 @@ class _Child:
         return os.waitpid(self.pid, 0)
 
 
-_last: list[Snapshot] = []  # that of the last fork
+_last: list[Snapshot] = []  # the snapshot of the last fork
 
 
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
-    """Supervise in a child of this process, which has imported all, and no client has threads."""
+    """Fork the supervisor from this process, which has imported all modules and has no threads."""
     snapshot = Snapshot.taken()
-    # to let go of it writes to all that it refers to, and the child would have it copied
+    # freeing it writes to all objects that it refers to, which would be copied for the child
     _last[:] = [snapshot]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         with interrupts.held() as came:
             if (child := fork_quietly()) == 0:
-                came.clear()  # it is the parent that ends, and the child with it
+                came.clear()  # the parent ends, and with it the child
         if child == 0:
             supervise(leash, results, job, snapshot)
     finally:
@@ -312,7 +315,7 @@ def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.
 def _spawn(
     leash: socket.socket, results: socket.socket, job: Job, ours: socket.socket
 ) -> subprocess.Popen[bytes]:
-    """Supervise in a fresh interpreter: threads of others do not survive to be forked."""
+    """Start the supervisor in a fresh interpreter: a fork would lose the threads of a client."""
     return _spawn_with(None, sys.path, leash, results, job, ours)
 
 
@@ -324,7 +327,10 @@ def _spawn_with(
     job: Job,
     ours: socket.socket,
 ) -> subprocess.Popen[bytes]:
-    """Supervise in a fresh interpreter with `environment`, or with that of this process."""
+    """Start the supervisor in a fresh interpreter.
+
+    Its environment is `environment`, or that of this process if that is None.
+    """
     descriptors = (leash.fileno(), results.fileno())
     safe = own_process.safe_path(path)
     code = _BOOT.format(path=safe, leash=descriptors[0], results=descriptors[1])
@@ -350,7 +356,7 @@ def _refused(error: OSError) -> CompileError:
 
 
 def _death(does: str, exitcode: int | None) -> str:
-    """How a process ended that was not told to."""
+    """Return a description of the unexpected end of a process."""
     if exitcode is None:
         return f"the process that {does} was lost: its supervisor was killed"
     if exitcode >= 0:
@@ -362,9 +368,9 @@ def _death(does: str, exitcode: int | None) -> str:
 
 
 def _last_line(stack: str) -> str | None:
-    """The "file:line" of the innermost user frame in a stack that a fatal signal wrote."""
+    """Return the "file:line" of the innermost user frame in the stack of a fatal signal."""
     for file, line in _FRAME.findall(stack):
-        if file == supervisor.__file__:  # from here on it is the command that called the program
+        if file == supervisor.__file__:  # the frames that follow are those of the command
             return None
         if is_users(file):
             return f"{file}:{line}"
@@ -376,7 +382,7 @@ def _text(output: bytes) -> str:
 
 
 def _last_words(printed: str) -> str | None:
-    """The line in which a process said why it died, if it did; else its last."""
+    """Return the line with the reason of a process's death, or its last line if it has none."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     fatal = [line for line in lines if _FATAL.match(line)]
     return f"it printed: {(fatal or lines)[-1]}" if lines else None

@@ -1,7 +1,8 @@
-"""Work in a process of its own that stays alive, and answers requests until it is told to end.
+"""Work in a separate process that stays alive and answers requests until the last one.
 
-with closing(Conversation(Isolated(serve, work, does="measures"))) as process:
-    process.ask(["sample", 10])
+Example:
+    `with closing(Conversation(Isolated(serve, work, does="measures"))) as process:
+    process.ask(["sample", 10])`
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ __all__ = ["Conversation"]
 
 
 class Conversation:
-    """A process in which `work(channel, *args)` runs; it takes its requests from the channel.
+    """A process that runs `work(channel, *args)`, which reads its requests from the channel.
 
-    Ctrl-C and SIGTERM raise while an answer is waited for.
+    Ctrl-C and SIGTERM raise an exception during the wait for an answer.
     """
 
     def __init__(self, process: Isolated) -> None:
         self._process = process
 
     def ask(self, request: Data) -> Data:
-        """What the work answers to a request.
+        """Send a request, and return the answer of the work.
 
         Raises:
-            OlympusError: what the work raised, or of class `death`: the process has ended.
+            OlympusError: the error of the work, or one of class `death` if the process has ended.
         """
         with interrupts.interrupts_raised(), interrupts.terminations_raised():
             self._process.ask(request)
@@ -39,10 +40,10 @@ class Conversation:
                 wait([self._process])
 
     def end(self, request: Data) -> Data:
-        """Send the last request, and give what the work returns.
+        """Send the last request, and return the result of the work.
 
         Raises:
-            OlympusError: as by `ask`.
+            OlympusError: as in `ask`.
         """
         with interrupts.interrupts_raised(), interrupts.terminations_raised():
             self._process.ask(request)
@@ -51,5 +52,5 @@ class Conversation:
         return ended.returned()
 
     def close(self) -> None:
-        """End the process, if it has not ended, and all that it started."""
+        """End the process, if it still runs, and all processes that it started."""
         self._process.close()

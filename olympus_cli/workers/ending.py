@@ -1,8 +1,8 @@
-"""The end of a process in which a program ran: as Python's own, as far as a program counts on that.
+"""The exit of a process that ran a program: the steps of Python's exit that a program relies on.
 
-Python waits for the threads of a program, runs what is registered with `atexit`, and writes what is
-left in the buffers of open files as it frees them.  It also frees every object and unloads every
-library, which takes 80 ms once the compiler is loaded and is of no use to anybody.
+Python joins the threads of a program, runs the functions registered with `atexit`, and flushes open
+files when it frees them.  It also frees every object and unloads every library.  That takes 80 ms
+once the compiler is loaded, and is useless here.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ import sys
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from os import _exit, write  # what the program does to the module `os` is not heard here
+from os import _exit, write  # changes of the program to the module `os` have no effect here
 
 __all__ = ["finish_process"]
 
-_LONGEST_WAIT = 5.0  # seconds; a program that never ends shall not keep its build from ending
-# What writes through another comes before that; those of other classes, as of gzip, before all.
+_LONGEST_WAIT = 5.0  # seconds; a program that never ends must not block its build
+# A file that writes through another is closed first.  Files of other classes, such as those of
+# gzip, are closed before all of these.
 _LAYERS = (io.TextIOWrapper, io.BufferedRWPair, io.BufferedRandom, io.BufferedWriter)
 
 
 def finish_process(*own: int) -> None:
-    """Do at the end of this process what Python would do, but for freeing what is in it.
+    """Do the steps of Python's exit, without freeing the objects of this process.
 
-    The descriptors `own` are not the program's.  A thread of it that goes on for 5 s more is ended
-    with the process, and so is a file that takes as long.  What cannot be done is told on stderr.
+    The descriptors `own` are not the program's.  If the threads of the program take 5 s more, or
+    its files take 5 s to close, the process ends without them.  Failures are reported on stderr.
 
-    Example: `finish(0, 1, 2)`.
+    Example: `finish_process(0, 1, 2)`.
     """
     if _threads():
         with _limited("threads of the program did not end and were ended"):
@@ -46,14 +47,14 @@ def finish_process(*own: int) -> None:
 
 
 def _threads() -> list[str]:
-    """The names of the threads that Python waits for."""
+    """Return the names of the threads that Python waits for."""
     main = threading.main_thread()
     return [each.name for each in threading.enumerate() if each is not main and not each.daemon]
 
 
 @contextmanager
 def _limited(late: str) -> Iterator[None]:
-    """A context that ends the process if it takes too long; `late` is then said of it."""
+    """A context that ends the process with the message `late` if it takes too long."""
 
     def give_up() -> None:
         names = ", ".join(_threads())
@@ -68,24 +69,24 @@ def _limited(late: str) -> Iterator[None]:
 
 
 def _has_written(own: Collection[int]) -> bool:
-    """Whether the program may have a descriptor open that can be written to; most have none."""
+    """Return True if the program may have a writable descriptor open; most programs have none."""
     try:
         numbers = {int(name) for name in os.listdir("/dev/fd")}
-    except OSError:  # there are no more descriptors
+    except OSError:  # no descriptor is left
         return True
     for number in numbers.difference(own):
-        with suppress(OSError):  # that of the listing itself
+        with suppress(OSError):  # the descriptor of the listing itself
             if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE:
                 return True
     return False
 
 
 def _close_files() -> None:
-    """Close what the program has opened; the files of the command are not among these objects."""
+    """Close the files of the program; the files of the command are not among these objects."""
     found = [each for each in gc.get_objects() if issubclass(type(each), _io._IOBase)]
     others = [each for each in found if type(each).__module__ != "_io"]
     for file in others + [each for kind in _LAYERS for each in found if type(each) is kind]:
         try:
             file.close()
-        except Exception as error:  # also what a class of the program's own raises
+        except Exception as error:  # also one from a class of the program
             write(2, f"a file of the program could not be written: {error}\n".encode())

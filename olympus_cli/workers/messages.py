@@ -1,9 +1,9 @@
-"""Messages to and from a process in which a user's program runs: plain data in, the same data out.
+"""Messages to and from a process that runs a user's program; a message is plain data.
 
-A message is a row of datagrams, and a datagram arrives whole or not at all.  One without the token,
-which only the two ends know, is what a program wrote into a descriptor that is not its own: it is
-dropped.  Reading never waits, and unpickles data alone: None, bool, int, float, str, bytes, and
-lists, tuples and dicts of them.
+A message is a sequence of datagrams, and a datagram arrives whole or not at all.  Only the two ends
+know the token.  A datagram without it was written by a program into a descriptor that is not its
+own, and is dropped.  Only data is unpickled: None, bool, int, float, str, bytes, and lists, tuples
+and dicts of them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, NoReturn
 
 __all__ = ["Channel", "Data", "Receiver", "Sender", "datagrams", "loads"]
 
-#: What a message can be.
+#: The type of a message.
 Data = Any
 
 _CHUNK = 1 << 15
-_HEADER = struct.Struct("!II?")  # number of the message, number of the datagram, whether it is last
+_HEADER = struct.Struct("!II?")  # message number, datagram number, is the last datagram
 
 
 def datagrams(message: Data, token: bytes, number: int) -> Iterator[bytes]:
-    """The datagrams of message number `number`, which a `Receiver` with the same token takes."""
+    """Yield the datagrams of message `number`, for a `Receiver` with the same token."""
     payload = pickle.dumps(message)
     chunks = [payload[start : start + _CHUNK] for start in range(0, len(payload), _CHUNK)]
     for index, chunk in enumerate(chunks):
@@ -35,17 +35,18 @@ def datagrams(message: Data, token: bytes, number: int) -> Iterator[bytes]:
 
 
 class Sender:
-    """The end in the process that works; `token` is the first bytes of every datagram."""
+    """The sending end, in the worker; `token` is the first bytes of every datagram."""
 
     def __init__(self, end: socket.socket, token: bytes) -> None:
         self._end, self._token, self._number = end, token, 0
         self._owner = getpid()
 
     def send(self, message: Data) -> None:
-        """Send `message`; a child that the program forked, and that came back to us, ends here.
+        """Send `message`, or end the process if the message cannot be sent from it.
 
-        So does a process whose program has closed the descriptor: nobody would hear of it.  Nor
-        does anybody where the command has closed the other end, and is about to end this one.
+        A child that the program forked, and that returned to this code, ends here.  So does a
+        process whose program has closed the descriptor, and a process of which the command has
+        closed the other end: the command is about to end it.
         """
         if getpid() != self._owner:
             _exit(0)
@@ -62,7 +63,7 @@ class Sender:
 
 
 class Receiver:
-    """The other end, `socket`: it gives the messages that have come."""
+    """The receiving end, `socket`, and the messages that have arrived there."""
 
     def __init__(self, end: socket.socket, token: bytes) -> None:
         self.socket = end
@@ -71,12 +72,12 @@ class Receiver:
         self._chunks: list[bytes] = []
 
     def receive(self, at_most: int) -> list[Data]:
-        """The messages that are complete by now, of `at_most` so many datagrams."""
+        """Return the messages completed by at most `at_most` more datagrams, without waiting."""
         found: list[Data] = []
         for _ in range(at_most):
             try:
                 datagram = self.socket.recv(_CHUNK + 64, socket.MSG_DONTWAIT)
-            except OSError:  # there is no more
+            except OSError:  # no datagram is left
                 break
             self._take(datagram, found)
         return found
@@ -94,27 +95,28 @@ class Receiver:
             self._number, self._chunks = self._number + 1, []
 
     def wait(self) -> Data:
-        """The next message, as long as that takes."""
+        """Return the next message, and wait for it if necessary."""
         while not (found := self.receive(1)):
             select.select([self.socket], [], [])
         return found[0]
 
 
 class Channel:
-    """What work has of the process that started it: stages and answers go there, requests come.
+    """The connection from work to the process that started it.
 
-    `end` goes both ways: its other end may send requests while the work goes on.
+    The work sends stages and answers, and receives requests, all through `end`.  Requests may
+    arrive while the work runs.
     """
 
     def __init__(self, end: socket.socket, token: bytes) -> None:
         self._sender, self._requests = Sender(end, token), Receiver(end, token)
 
     def __call__(self, stage: str) -> None:
-        """Say which stage begins."""
+        """Report the stage that begins."""
         self._sender.send(("stage", stage))
 
     def request(self) -> Data:
-        """What the work is asked next; there may never be anything."""
+        """Return the next request, and wait for it; it may never come."""
         return self._requests.wait()
 
     def answer(self, content: Data) -> None:
@@ -122,7 +124,7 @@ class Channel:
         self._sender.send(("answer", content))
 
     def end(self, kind: str, content: Data) -> None:
-        """Say what became of the work: "done" with what it returned, or "failed"."""
+        """Report the end of the work: "done" with its result, or "failed"."""
         self._sender.send((kind, content))
 
 
@@ -132,5 +134,5 @@ class _DataAlone(pickle.Unpickler):
 
 
 def loads(payload: bytes) -> Data:
-    """The data in `payload`; nothing is imported for it, and nothing called."""
+    """Return the data in `payload`, without importing or calling anything."""
     return _DataAlone(io.BytesIO(payload)).load()

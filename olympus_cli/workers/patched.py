@@ -1,6 +1,6 @@
-"""What a program has changed of Python's and our own modules: a snapshot before, names after.
+"""The changes of a program to modules of Python and OLYMPUS, found with a snapshot before it.
 
-Such a change makes code fail that is right; that is not a defect of ours.
+Such a change makes correct code fail, which is not a defect of OLYMPUS.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from olympus_cli.faults.failure import Failure
 
 __all__ = ["Snapshot"]
 
-# What modules give to others; their variables change as they work.
+# The types of attributes to compare; variables of modules change in normal use.
 _GIVEN = (type, FunctionType, BuiltinFunctionType, MethodType)
-# It replaces functions of `typing` by its own, whoever imports it.
+# A module that replaces functions of `typing` by its own when it is imported.
 _HARMLESS = "typing_extensions"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The functions and classes of all loaded modules, and the places that modules come from."""
+    """The attributes of all loaded modules, and the import path."""
 
     modules: dict[str, dict[str, object]]
     path: list[str]
 
     @staticmethod
     def taken() -> Snapshot:
-        """The process as it is now."""
+        """Return a snapshot of the process."""
         loaded = {name: module for name, module in sys.modules.items() if name != "__main__"}
         return Snapshot(
             {name: dict(getattr(module, "__dict__", {})) for name, module in loaded.items()},
@@ -37,7 +37,7 @@ class Snapshot:
         )
 
     def changes(self) -> list[str]:
-        """What has been replaced or taken away since, by name."""
+        """Return the names of the functions and classes that were replaced or removed since."""
         found = []
         for name, before in self.modules.items():
             module = sys.modules.get(name)
@@ -57,13 +57,16 @@ class Snapshot:
         return found
 
     def blamed(self, failure: Failure) -> Failure:
-        """`failure`, or, if it would be a defect of ours, the change by the program behind it."""
+        """Return `failure`, or a TraceError in place of an InternalError if there are changes.
+
+        The message of the TraceError names the first change.
+        """
         if failure.kind != "InternalError":
             return failure
         changed = self.changes()
         if not changed:
             return failure
-        # those that everything uses say the most
+        # the most used names come first
         changed.sort(key=lambda name: not name.startswith(builtins.__name__ + "."))
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         return replace(

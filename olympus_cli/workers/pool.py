@@ -1,6 +1,6 @@
-"""Several pieces of work, a number of them at a time, each in a process of its own.
+"""Several pieces of work, a limited number at a time, each in a separate process.
 
-An abort, a kill or a passed time limit fails the work of one process, and nothing else.
+An abort, a kill or a passed time limit fails only the work of one process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """The end of the work of this name, after a number of seconds."""
+    """The end of the work called `name`, after `seconds`."""
 
     name: str
     ended: Ended
@@ -53,9 +53,9 @@ def run_all(
 ) -> Generator[Done, None, None]:
     """Do `works` in at most `jobs` processes; yield them in the order in which they end.
 
-    `does`, `quiet` and `time_limit` are as for `Isolated`.  Each request that work sends with
-    `Channel.answer` gets the result of `on_request`, which `Channel.request` returns.  However the
-    iteration ends, no process is left.
+    `does`, `quiet` and `time_limit` are as for `Isolated`.  For each request that work sends with
+    `Channel.answer`, its next `Channel.request` returns the result of `on_request`.  When the
+    iteration ends, for any reason, no process is left.
     """
     waiting = list(reversed(works))
     running: list[_Running] = []
@@ -65,9 +65,9 @@ def run_all(
             while waiting and len(running) < jobs:
                 work = waiting.pop()
                 try:
-                    with interrupts.held():  # until it is among those that are ended
+                    with interrupts.held():  # until it is in the list of processes to end
                         running.append(_Running(work, on_stage, how))
-                except OlympusError as error:  # the system has no more processes
+                except OlympusError as error:  # the system has no process left
                     yield Done(work.name, Ended(None, Failure.of(error), ""))
             if running:
                 wait([each.process for each in running])
@@ -83,7 +83,7 @@ def run_all(
 
 
 class _Running:
-    """One piece of work, and the process that does it."""
+    """A piece of work, and the process that runs it."""
 
     def __init__(self, work: Work, on_stage: OnStage, how: dict[str, Data]) -> None:
         self.name = work.name
@@ -92,7 +92,7 @@ class _Running:
         self.process = Isolated(work.function, *work.args, on_stage=stage, **how)
 
     def answer(self, on_request: OnRequest) -> None:
-        """Answer the requests that have come."""
+        """Answer the requests that have arrived."""
         while self.process.answers:
             self.process.ask(on_request(self.name, self.process.answers.pop(0)))
 

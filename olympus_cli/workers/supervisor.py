@@ -1,15 +1,15 @@
-"""The process between the command and the one that works: it ends what is left of the work.
+"""The supervisor: a process between the command and the worker that ends the worker's processes.
 
     command  <- leash ->  supervisor  --- forks --->  worker  ... and what the program starts
        ^------------------- results --------------------'
 
-The supervisor runs nothing of the user's.  It adopts what the worker leaves behind, a process with
-a session of its own too, and kills all of it when the worker has ended, or when the command lets go
-of the leash: on purpose, or because it is dead.  Then it reports on the leash how the worker ended,
-and ends itself.  Should it be killed, the kernel kills the worker.
+The supervisor runs no user code.  It adopts the processes that the worker leaves, including those
+with their own session.  It kills them all when the worker has ended, or when the command closes the
+leash, on purpose or because it has died.  Then it reports the worker's end on the leash, and ends.
+If the supervisor is killed, the kernel kills the worker.
 
-The worker has the streams 0, 1 and 2, and of other descriptors only the one for its messages and
-the one that a fatal signal writes the Python stack to.
+The worker has the streams 0, 1 and 2 and two other descriptors: one for its messages, and one to
+which a fatal signal writes the Python stack.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from os import _exit, write  # what the program does to the module `os` is not heard here
+from os import _exit, write  # changes of the program to the module `os` have no effect here
 from typing import NoReturn, TextIO, cast
 
 from olympus_cli.faults.failure import Failure
@@ -45,15 +45,15 @@ Say = Callable[[str], None]
 _ASKED_TO_END = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_LAST_BREATH = 5.0  # seconds in which the killed must be gone
-_HEAD, _TAIL = 1 << 14, 1 << 16  # bytes that are kept of what is printed
+_LAST_BREATH = 5.0  # seconds in which killed processes must have ended
+_HEAD, _TAIL = 1 << 14, 1 << 16  # bytes of the output that are saved
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do: `work` is called with a `Channel`, which is a `Say`, and with `args`.
+    """The work of a worker: `work` is called with a `Channel`, which is a `Say`, and with `args`.
 
-    A `quiet` one has no stdin and a session of its own, and what it prints is kept for the report.
+    A `quiet` job has no stdin and its own session, and its output is saved for the report.
     """
 
     work: Callable[..., Data]
@@ -63,7 +63,7 @@ class Job:
 
 
 def main(leash: int, results: int) -> NoReturn:
-    """Supervise the job that comes over the leash: the start of a fresh interpreter."""
+    """Supervise the job that arrives on the leash; the entry point of a fresh interpreter."""
     ours = socket.socket(fileno=leash)
     with ours.makefile("rb") as stream:
         job = pickle.load(stream)
@@ -73,17 +73,17 @@ def main(leash: int, results: int) -> NoReturn:
 def supervise(
     leash: socket.socket, results: socket.socket, job: Job, snapshot: Snapshot
 ) -> NoReturn:
-    """Fork a worker for `job` and wait for its end; the report goes to `leash`.
+    """Fork a worker for `job`, wait for its end, and write the report to `leash`.
 
-    `snapshot` is of the modules as the job finds them.  It was taken before the first fork: to copy
-    a reference writes to its object, and what a forked process writes to has to be copied.
+    `snapshot` has the modules before the job.  It was taken before the first fork: copying a
+    reference writes to its object, and the pages that a forked process writes to are copied.
     """
     try:
         try:
             report = _watch(leash, results, job, snapshot)
         except OSError as error:
             report = {"refused": os.strerror(error.errno or 0)}
-        with suppress(OSError):  # nobody listens any more
+        with suppress(OSError):  # the command has closed the leash
             leash.sendall(pickle.dumps(report))
     finally:
         _exit(0)
@@ -93,7 +93,7 @@ def _watch(
     leash: socket.socket, results: socket.socket, job: Job, snapshot: Snapshot
 ) -> dict[str, Data]:
     ignored: set[int] = {n for n in _ASKED_TO_END if signal.getsignal(n) == signal.SIG_IGN}
-    for number in _ASKED_TO_END:  # the command hears of them
+    for number in _ASKED_TO_END:  # the command handles them
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -113,14 +113,14 @@ def _watch(
     if exitcode is None:
         exitcode = ended
     os.set_blocking(output, False)
-    with suppress(BlockingIOError):  # one that could not be killed may hold it
+    with suppress(BlockingIOError):  # a process that was not killed may have it open
         while kept.take(os.read(output, 1 << 16)):
             pass
     return {"exitcode": exitcode, "output": kept.content(), "stack": _whole(stack)}
 
 
 def _whole(pipe: int) -> bytes:
-    """The bytes that are in a pipe, whose writers may live on."""
+    """Return the bytes in a pipe, whose writers may still run."""
     os.set_blocking(pipe, False)
     with suppress(BlockingIOError):
         return os.read(pipe, _TAIL)
@@ -130,7 +130,10 @@ def _whole(pipe: int) -> bytes:
 def _until_the_end(
     worker: int, leash: socket.socket, bell: int, output: int, kept: _Kept
 ) -> int | None:
-    """Wait until the worker has ended, or the command has let go; the exit code if it has one."""
+    """Wait until the worker has ended or the command has closed the leash.
+
+    Return the worker's exit code; None if the leash was closed first.
+    """
     waiting = select.poll()
     for descriptor in (leash.fileno(), bell, output):
         waiting.register(descriptor, select.POLLIN)
@@ -147,7 +150,7 @@ def _until_the_end(
 
 
 def _bell() -> int:
-    """A descriptor that can be read when a child has ended."""
+    """Return a descriptor that becomes readable when a child has ended."""
     bell, rings = os.pipe()
     os.set_blocking(rings, False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
@@ -156,7 +159,7 @@ def _bell() -> int:
 
 
 def _ended() -> dict[int, int] | None:
-    """The exit codes of the children that have ended since; None if there are no children."""
+    """Return the exit codes of children that have ended since; None if there are no children."""
     found: dict[int, int] = {}
     while True:
         try:
@@ -169,20 +172,23 @@ def _ended() -> dict[int, int] | None:
 
 
 def _end_all(worker: int) -> int | None:
-    """Kill the worker and all that it started, as far as that is allowed; its exit code if new."""
+    """Kill the worker and all processes that it started, as far as the system allows it.
+
+    Return the worker's exit code; None if it was already collected.
+    """
     exitcode = None
     deadline = time.monotonic() + _LAST_BREATH
     while (ended := _ended()) is not None and time.monotonic() < deadline:
         exitcode = ended.get(worker, exitcode)
         if not _kill_children(worker):
             break
-        time.sleep(0.002)  # what the killed leave become children of this process
+        time.sleep(0.002)  # the children of a killed process become children of this one
     return exitcode
 
 
 def _kill_children(worker: int) -> bool:
-    """Whether there was one that could be killed, or is still about to end."""
-    if sys.platform != "linux":  # where a process cannot adopt orphans, a quiet one has its group
+    """Kill the children; return True if any could be killed or is still ending."""
+    if sys.platform != "linux":  # no adoption of orphans: kill the group of a quiet worker
         with suppress(OSError):
             os.killpg(worker, signal.SIGKILL)
     killed = [_kill(child) for child in _children()]
@@ -192,13 +198,13 @@ def _kill_children(worker: int) -> bool:
 def _kill(process: int) -> bool:
     try:
         os.kill(process, signal.SIGKILL)
-    except OSError:  # it is gone, or another user's
+    except OSError:  # it has ended, or is another user's
         return False
     return True
 
 
 def _children() -> list[int]:
-    """The processes whose parent this one is."""
+    """Return the ids of the children of this process."""
     found = []
     own = str(os.getpid())
     with suppress(OSError):
@@ -211,13 +217,13 @@ def _children() -> list[int]:
 
 
 class _Kept:
-    """The beginning and the end of what a worker printed: that may have no end."""
+    """The beginning and the end of a worker's output, which may be unlimited."""
 
     def __init__(self) -> None:
         self._head, self._tail, self._dropped = b"", b"", 0
 
     def take(self, piece: bytes) -> bool:
-        """Keep a piece; whether there was any."""
+        """Add a piece of output; return True if it is not empty."""
         room = _HEAD - len(self._head)
         self._head += piece[:room]
         self._tail += piece[room:] if room > 0 else piece
@@ -227,7 +233,7 @@ class _Kept:
         return bool(piece)
 
     def content(self) -> bytes:
-        """All of it, or its two ends and how much there was between."""
+        """Return the whole output, or its two ends with the number of bytes omitted between."""
         gap = f"\n... {self._dropped} bytes ...\n".encode() if self._dropped else b""
         return self._head + gap + self._tail
 
@@ -240,31 +246,31 @@ def _work(
     snapshot: Snapshot,
     ignored: set[int],
 ) -> NoReturn:
-    """Be the worker: do the job, say what became of it, and end.
+    """Run the job as the worker, report its end, and exit.
 
     A fatal signal, such as a segmentation fault, writes the Python stack to `dumped`.
     """
     try:
         _begin(results, printed, dumped, job.quiet, ignored)
         channel = Channel(results, job.token)
-        atexit._clear()  # what the command registered
-        gc.freeze()  # nor is it collected here, with descriptors that are closed
+        atexit._clear()  # the functions that the command registered
+        gc.freeze()  # do not free the command's objects: their descriptors are closed
         try:
             message = ("done", job.work(channel, *job.args))
-        except BaseException as error:  # also what the program raises in place of an Exception
+        except BaseException as error:  # a program may raise any of these
             message = ("failed", vars(snapshot.blamed(Failure.of(error))))
         channel.end(*message)
         ending.finish_process(0, 1, 2, results.fileno(), dumped)
-    except BaseException as error:  # what the program did to Python may be behind it
+    except BaseException as error:  # the program may have changed Python
         write(2, f"olympus cannot go on in this process: {type(error).__name__}\n".encode())
     finally:
-        _exit(1)  # the message says what became of the work, if it has come
+        _exit(1)  # the message, if sent, reports the result of the work
 
 
 def _begin(
     results: socket.socket, printed: int, dumped: int, quiet: bool, ignored: set[int]
 ) -> None:
-    """Make this process as a program expects one to be that is started from a shell."""
+    """Set up this process as a program expects it when it is started from a shell."""
     supervisor = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != supervisor:
@@ -279,14 +285,14 @@ def _begin(
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(printed, 2)
-    os.dup2(2, 1)  # what a program prints is not data
+    os.dup2(2, 1)  # the prints of a program are not data
     _close_all_but(0, 1, 2, results.fileno(), dumped)
     faulthandler.enable(dumped, all_threads=False)
     sys.stdin = _text(0, "r")
     sys.stdout, sys.stderr = _text(1, "w"), _text(2, "w")
 
 
-_replaced: list[object] = []  # the command's streams, which would close descriptors as they go
+_replaced: list[object] = []  # the command's streams, which would close descriptors if freed
 
 
 def _text(descriptor: int, mode: str) -> TextIO:
@@ -300,18 +306,18 @@ def _text(descriptor: int, mode: str) -> TextIO:
 def _close_all_but(*kept: int) -> None:
     for name in os.listdir("/dev/fd"):
         if int(name) not in kept:
-            with suppress(OSError):  # that of the listing itself
+            with suppress(OSError):  # the descriptor of the listing itself
                 os.close(int(name))
 
 
 def fork_quietly() -> int:
-    """`os.fork` without the warning that NumPy's library has threads: it knows how to be forked."""
+    """Call `os.fork` without the warning about threads: those of NumPy's library support a fork."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return os.fork()
 
 
 def _prctl(option: int, value: int) -> None:
-    """Ask the kernel for what Linux alone has."""
+    """Set a process option of the Linux kernel; do nothing on other systems."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

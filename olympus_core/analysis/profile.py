@@ -26,7 +26,7 @@ class KernelProfile:
     `estimated` is the estimate for as many calls, None if the estimate does not have the kernel.
     `bound` is the estimate's. `line` is the user's line as "path/file.py:41"; a kernel that the
     compiler inserted has the line of the operation that needs it. `scope` is that of `name_scope`.
-    `backward` is True if the kernel is of the backward pass of a derivative.
+    `backward` is True if the kernel belongs to the backward pass of a derivative.
     """
 
     name: str

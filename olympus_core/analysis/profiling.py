@@ -71,8 +71,8 @@ def _profile_of(
     """Return the profile of a program on the CPU.
 
     `prepare` prepares one call and returns a function that makes the call and waits for its
-    results. `estimate` is of the same program. For a program of very many kernels fewer than `runs`
-    calls are measured, but at least one.
+    results. `estimate` belongs to the same program. For a program of very many kernels
+    fewer than `runs` calls are measured, but at least one.
 
     Raises:
       UsageError: another profile is being taken, the program runs elsewhere meanwhile, or has more

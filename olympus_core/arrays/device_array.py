@@ -80,7 +80,7 @@ class DeviceArray(Array):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True: the whole array is of this process."""
+        """True: this process has the whole array."""
         return True
 
     @property
@@ -259,7 +259,7 @@ def put_array(x: Any, aval: ShapedArray | None = None, device: Any = None) -> De
 def _elements(x: Any, aval: ShapedArray) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(x, dtype=aval.dtype)
-    except TypeError:  # it says what type of array it stands for, as a ShapeDtypeStruct does
+    except TypeError:  # it describes an array's type, as a ShapeDtypeStruct does
         raise DTypeError(
             f"computing needs the elements of an array {aval.long_name()}, and a "
             f"{type(x).__name__} has none: {x!r:.80}",

@@ -74,7 +74,7 @@ def read_members(path: Path) -> dict[str, bytes]:
 
     Raises:
       UsageError: the file is missing or cannot be read.
-      ArtifactError: the file is not a zip file, is damaged, or is of another writer: members are
+      ArtifactError: the file is not a zip file, is damaged, or has another writer: members are
         compressed, overlap, are larger than the file, or share a name.
     """
     with ExitStack() as stack:

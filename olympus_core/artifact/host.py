@@ -24,7 +24,7 @@ _X86 = re.compile(
     r"(?:3dnow|abm|adx|aes|amx|avx|bmi|clflush|clwb|cldemote|cmov|cx\d|f16c|fma|fxsr|gfni|lahf|"
     r"lzcnt|mmx|mov|pclmul|pni|popcnt|rd|sha|sse|ssse|tbm|vaes|vpclmul|xop|xsave).*"
 )
-#: Which packages compile for each backend: their versions must be the same.
+#: The packages that compile for each backend: their versions must be the same.
 COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
 
 

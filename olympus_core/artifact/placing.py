@@ -25,7 +25,7 @@ def chosen_devices(
     """Return a caller's devices, checked; `what` is the program's name in messages.
 
     Raises:
-      UsageError: they are not `count` different ones of the target, or the program is of one
+      UsageError: they are not `count` different ones of the target, or the program has one
         device.
     """
     if count == 1:

@@ -73,7 +73,7 @@ def save(
     Equal content gives equal bytes; the file is written atomically.
 
     Raises:
-      UsageError: the stages are of different functions or numbers of devices; two are for one
+      UsageError: the stages have different functions or numbers of devices; two are for one
         target; there is none; a dict among the arguments has a key that is neither text nor an
         integer, nor is an axis of a mesh; a compiler option is not allowed; a name has characters
         that cannot be shown; or the file cannot be written.

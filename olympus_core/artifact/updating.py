@@ -31,7 +31,7 @@ def update_sources(
 
     Raises:
       UsageError: a file cannot be read or written.
-      ArtifactError: the bundle is damaged, or a map is of another program.
+      ArtifactError: the bundle is damaged, or a map describes another program.
 
     Example:
       >>> update_sources("old.olympus", "new.olympus", {"cpu": sources}, {})

@@ -181,7 +181,7 @@ class _Recomputed(NamedTuple):
 
 
 def _recomputed_values(rewriting: Rewriting, repeat: Repeat, read: Ints) -> _Recomputed:
-    """Return the values that each occurrence recomputes, of those that it reads from outside.
+    """Return the values that each occurrence reads from outside and recomputes.
 
     Each recomputes the values that all recompute; any other value is an operand.
     """

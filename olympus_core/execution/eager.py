@@ -163,7 +163,7 @@ class EagerTrace:
         return results if primitive.multiple_results else results[0]
 
     def _on_devices(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Run the operation where its arguments lie."""
+        """Run the operation on the devices of its arguments."""
         arrays = [
             x if isinstance(x, DeviceArray) else self._put(primitive, params, x) for x in args
         ]

@@ -52,7 +52,7 @@ class Claim(NamedTuple):
 class Placement(NamedTuple):
     """The devices of a program in their order, or their number if none are named.
 
-    `shardings` are those that name the axes of results, the most specific first.
+    `shardings` name the axes of results, the most specific first.
     """
 
     devices: tuple[Any, ...] | None

@@ -283,7 +283,7 @@ class StagedFunction(Generic[_P, _R]):
         found = self._calls.get(key)
         if found is None:
             found = self._call_of(self.trace_program(arguments))
-            if not any(isinstance(c, Tracer) for c in found.consts):  # they are of one outer trace
+            if not any(isinstance(c, Tracer) for c in found.consts):  # they have one outer trace
                 self._calls[key] = found
         return found
 

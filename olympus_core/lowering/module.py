@@ -507,7 +507,7 @@ def lower_telling_forms(
     """Return the StableHLO module whose `main` is `program`, and whether it has a target `form`.
 
     It has the effects of the program only with a `watch`, and contains addresses of the process if
-    the watch returns bytes. Such a module is of a program that was lowered without one before.
+    the watch returns bytes. Such a module is the result of lowering without a watch.
 
     Raises LoweringError if the program cannot be expressed on the platform, and, without a `watch`,
     ShardingError if some devices may never reach a collective that others wait for.

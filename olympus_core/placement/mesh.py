@@ -254,7 +254,7 @@ class Mesh(AnyMesh):
 
     @property
     def local_devices(self) -> list[Any]:
-        """The devices: all are of this process."""
+        """The devices: all belong to this process."""
         return list(self.flat_devices)
 
     @property

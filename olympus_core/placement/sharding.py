@@ -163,7 +163,7 @@ class Sharding(abc.ABC):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """True: all devices are of this process."""
+        """True: all devices belong to this process."""
         return True
 
     @property
@@ -173,7 +173,7 @@ class Sharding(abc.ABC):
 
     @property
     def memory_kind(self) -> str:
-        """The kind of memory that arrays lie in: "device"."""
+        """The kind of memory that holds the arrays: "device"."""
         return "device"
 
     def check_shape(self, shape: Sequence[int], what: str = "an array") -> None:

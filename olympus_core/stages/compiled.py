@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Compiled", "SavedCompiled", "ShardedCompiled"]
 
 
-#: the Python scalars that are passed, without more ado, for a scalar of a dtype
+#: The Python type that is accepted without conversion for a scalar of each dtype.
 _SCALARS: dict[Any, type] = {
     np.dtype("bool"): bool,
     np.dtype("int32"): int,
@@ -51,11 +51,11 @@ _SCALARS: dict[Any, type] = {
 
 _NUMPY = (np.ndarray, np.generic)
 
-_MOST_NAMES = 6  # arguments that a message names
+_MOST_NAMES = 6  # the most arguments in a message
 
 
 class _Input:
-    """What an argument of a compiled program may be for its buffer to be at hand."""
+    """An argument of a compiled program, and the values of it that need no conversion."""
 
     __slots__ = ("aval", "donated", "dtype", "last", "scalars", "shape", "twin")
 
@@ -69,7 +69,10 @@ class _Input:
         self.last: tuple[Any, Any] = (None, None)
 
     def put(self, x: Any) -> xla.Buffer:
-        """The buffer of a scalar; kept, for the next call often passes the same object."""
+        """Return the buffer of a scalar, cached because the next call often passes the same object.
+
+        The buffer of a donated argument is not cached.
+        """
         buffer = xla.put(x) if isinstance(x, np.generic) else xla.put_scalar(x, self.aval)
         if not self.donated:
             self.last = x, buffer
@@ -81,7 +84,7 @@ def _is_just(x: Any, want: ShapedArray) -> bool:
 
 
 def _differing_leaves(wanted: tree.PyTreeDef, given: tree.PyTreeDef) -> str | None:
-    """The arguments that a call lacks and those that it has instead; None where none differs."""
+    """Return the missing and the unexpected arguments of a call; None if there are none."""
     before, after = (
         {tree.keystr(path[1:]): None for path, _ in tree.flatten_with_path(_numbered(each))[0]}
         for each in (wanted, given)
@@ -101,13 +104,13 @@ def _numbered(treedef: tree.PyTreeDef) -> Any:
 
 
 def _finish(buffers: Sequence[xla.Buffer]) -> None:
-    """Wait until buffers are computed."""
+    """Wait until the buffers are computed."""
     for each in buffers:
         xla.block_until_ready(each)
 
 
 class Compiled(Stage):
-    """A program compiled for a target: call it like the function, statics left out."""
+    """A program compiled for a target, called like the function without static arguments."""
 
     def __init__(
         self,
@@ -129,11 +132,11 @@ class Compiled(Stage):
         self._memory: Memory | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arguments of the types compiled for.
+        """Run the program on arguments of the compiled types.
 
-        Raises SignatureError (a TypeError) that lists the arguments of another type, NaNError where
-        `debug_nans` is on and a result has a NaN, and BackendError where the target's device is
-        not here.
+        Raises SignatureError (a TypeError) that lists the arguments of another type, NaNError if
+        `debug_nans` is on and a result has a NaN, and BackendError if this machine does not have
+        the target's device.
         """
         buffers: list[xla.Buffer] | None = None
         if self._flat_in and not kwargs and len(args) == self._count:
@@ -154,7 +157,7 @@ class Compiled(Stage):
     def _refused(
         self, error: OlympusError, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> OlympusError:
-        """Return the error of a run on these arguments, with the names of those it is about."""
+        """Return the error of a run on these arguments, with the names of the affected ones."""
         if not isinstance(error, UsageError):
             return error
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -167,7 +170,10 @@ class Compiled(Stage):
         return named_error(error, self.fun_name, leaves, self.arg_names, donated)
 
     def _buffers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[xla.Buffer]:
-        """The buffers of arguments, whatever they are, that are of the types compiled for."""
+        """Return the buffers of the arguments, converted to arrays if needed.
+
+        Raises SignatureError if an argument does not have the compiled type.
+        """
         leaves, in_tree = tree.flatten((args, kwargs))
         if in_tree != self.in_tree:
             self._refuse_tracers(leaves)
@@ -176,7 +182,7 @@ class Compiled(Stage):
         return self._check(leaves) if buffers is None else buffers
 
     def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
-        """The buffers of arrays and scalars of just the types compiled for."""
+        """Return the buffers of arguments that need no conversion; None if any other is given."""
         buffers = []
         for x, want in zip(args, self._inputs, strict=True):
             if x.__class__ is DeviceArray:
@@ -196,10 +202,10 @@ class Compiled(Stage):
         return buffers
 
     def _avals(self, leaves: Sequence[Any]) -> list[ShapedArray]:
-        """The types of arguments; raises SignatureError where they are not those compiled for."""
+        """Return the arguments' types; raise SignatureError if not the compiled ones."""
         try:
             avals = [
-                want if _is_just(x, want) else get_aval(x)  # which narrows 64 bits without x64
+                want if _is_just(x, want) else get_aval(x)  # narrows 64 bits without x64
                 for x, want in zip(leaves, self.signature.in_avals, strict=True)
             ]
         except DTypeError as e:
@@ -235,7 +241,7 @@ class Compiled(Stage):
             )
 
     def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """The leaves of arguments of another structure than the program was compiled for."""
+        """Raise SignatureError for arguments of another structure than the compiled one."""
         raise SignatureError(
             f"'{self.fun_name}' was compiled for arguments of another structure than it was "
             f"called with.\n  compiled for: {self.in_tree}"
@@ -256,13 +262,13 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """(args, kwargs) with the sharding of each array."""
+        """The sharding of each argument, in the structure (args, kwargs)."""
         one = self._one_device()
         return self.in_tree.unflatten([one] * self._count)
 
     @property
     def output_shardings(self) -> Any:
-        """The result with the sharding of each array."""
+        """The sharding of each array of the result, in the structure of the result."""
         return self.out_tree.unflatten([self._one_device()] * len(self.signature.out_avals))
 
     def _one_device(self) -> Sharding | None:
@@ -281,7 +287,7 @@ class Compiled(Stage):
         return 1
 
     def _repr_html_(self) -> str:
-        """The arrays, the memory, the cost and the optimized program, for a notebook."""
+        """Return HTML of the arrays, memory, cost and optimized program, for a notebook."""
         from olympus_core.base.notebook import stage_html, target_text  # few programs are shown
 
         facts = [("target", target_text(self.target)), ("devices", self.num_devices)]
@@ -289,15 +295,16 @@ class Compiled(Stage):
         return stage_html(self, facts, [("optimized HLO", self.as_text)], cost, self.memory)
 
     def as_text(self) -> str:
-        """The optimized HLO."""
+        """Return the optimized HLO."""
         return self.executable.hlo_text()
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
-        """What the program costs, as it was lowered: see `Lowered.cost`.
+        """Return the cost of the program as it was lowered: see `Lowered.cost`.
 
-        Of a program of several devices it is what all do together; `cost_per_device` has each's.
+        For a program of several devices it is the total of all devices; `cost_per_device` returns
+        the cost on each.
 
-        Raises UsageError for an executable that came without its program.
+        Raises UsageError if the executable was loaded without its program.
         """
         if self._lowered is None:
             raise UsageError(
@@ -308,41 +315,42 @@ class Compiled(Stage):
         return self._lowered.cost(trips)
 
     def cost_per_device(self, trips: Mapping[str, int] | None = None) -> DeviceCost:
-        """What each device does in a call, counted from the optimized program; `total` for all.
+        """Return the cost of a call on each device, counted from the optimized program.
 
-        `trips` is as for `estimate`.  `repeated` compares the work of all devices with that of the
-        program as written.
+        `trips` is as for `estimate`.  In the result, `total` is the cost on all devices, and
+        `repeated` is the ratio of their work to that of the program as written.
 
-        Raises UsageError for `trips` as `cost` does, and ArtifactError where the executable is not
+        Raises UsageError for `trips` as `cost` does, and ArtifactError if the executable is not
         one program.
 
         >>> each = compiled.cost_per_device()
         >>> each.devices, each.flops, each.total.flops, each.repeated
         (8, 65536, 524288, 1.0)
         """
-        from olympus_core.analysis.hlo.device_cost import device_cost  # few programs are asked
+        from olympus_core.analysis.hlo.device_cost import device_cost  # imported only if needed
 
         module, loops = self.executable.hlo_module(), self._loops(trips)
         written = None if self._lowered is None else self.cost(trips).flops
         return device_cost(module, self.num_devices, loops, written)
 
     def cost_analysis(self) -> dict[str, float] | None:
-        """XLA's estimate of the optimized program's cost; a loop's body is counted once."""
+        """Return XLA's estimate of the optimized program's cost; a loop's body is counted once."""
         return self.executable.cost_analysis()
 
     def memory(self) -> Memory:
-        """The memory that the program needs, when, and what takes it.
+        """Return the memory that the program needs over time, and the arrays that occupy it.
 
-        It is for a run on the device that the program was compiled for, which need not be here; of
-        a program of several it is that of each, and `total` that of all.
+        It is for a run on the device that the program was compiled for; this machine need not have
+        that device.  For a program of several devices it is the memory of each, and `total` is the
+        memory of all.
 
         Raises:
-          ArtifactError: when the executable's description of itself is damaged.
+          ArtifactError: if the executable's description of itself is damaged.
 
         >>> jit(f).lower(x).compile().memory().peak
         12288
         """
-        from olympus_core.analysis.memory.memory import memory_of  # few programs are asked
+        from olympus_core.analysis.memory.memory import memory_of  # imported only if needed
 
         if self._memory is None:
             names = self.signature.arg_names
@@ -351,7 +359,7 @@ class Compiled(Stage):
         return self._memory
 
     def memory_analysis(self) -> xla.MemoryAnalysis:
-        """XLA's own figures of the memory that the program needs; `memory` has more."""
+        """Return XLA's own figures of the memory that the program needs; `memory` has more."""
         return self.executable.memory()
 
     def estimate(
@@ -360,23 +368,24 @@ class Compiled(Stage):
         trips: Mapping[str, int] | None = None,
         network: float | None = None,
     ) -> Estimate:
-        """An estimate of the time of a call, kernel by kernel; nothing is run or measured.
+        """Return an estimate of the time of a call, kernel by kernel; nothing is run or measured.
 
-        `device` is the name of a device, which `olympus devices` lists, "cpu" for this machine's,
-        or a DeviceModel; the one that the program was compiled for unless given.  `trips` says
-        how often loops run whose number of iterations depends on data, as for `Lowered.cost`.
-        `network` is the bytes a second that each device can send to other hosts, where there are
-        several; 50e9 unless given.  The time of a program of several devices is that of each.
+        `device` is a name that `olympus devices` lists, "cpu" for this machine's processor, or a
+        DeviceModel; the default is the device that the program was compiled for.  `trips` gives
+        the number of iterations of loops for which it depends on data, as for `Lowered.cost`.
+        `network` is the bandwidth from each device to other hosts, in bytes per second, if there
+        are several hosts; the default is 50e9.  The time of a program of several devices is the
+        time on each.
 
-        Raises UsageError for a device that is not known, for `trips` as `cost` does, for another
-        `network`, and ArtifactError where the executable is not one program.
+        Raises UsageError for an unknown device, for `trips` as `cost` does and for an invalid
+        `network`, and ArtifactError if the executable is not one program.
 
         >>> compiled.estimate().seconds
         9.1e-06
         >>> compiled.estimate(trips={"solver.py:41": 30}).unknown
         ()
         """
-        from olympus_core.analysis.hlo.estimate import estimate  # few programs are asked
+        from olympus_core.analysis.hlo.estimate import estimate  # imported only if needed
 
         module, loops = self.executable.hlo_module(), self._loops(trips)
         with gc_pause.paused():
@@ -388,7 +397,7 @@ class Compiled(Stage):
         trips: Mapping[str, int] | None = None,
         network: float | None = None,
     ) -> tuple[Collective, ...]:
-        """What the devices of the program send each other, in the order that it runs in.
+        """Return the collectives between the program's devices, in the order in which they run.
 
         `olympus.analysis.by_axes` sums them by the axes of the mesh.
 
@@ -397,14 +406,14 @@ class Compiled(Stage):
         >>> [(each.kind, each.axes, each.bytes) for each in compiled.collectives()]
         [('all-reduce', ('model',), 1048576)]
         """
-        from olympus_core.analysis.hlo.collectives import collectives_of  # few programs are asked
+        from olympus_core.analysis.hlo.collectives import collectives_of  # imported only if needed
 
         module, loops, meshes = self.executable.hlo_module(), self._loops(trips), self._meshes()
         count = self.num_devices
         return collectives_of(module, self.target, count, meshes, device, loops, network)
 
     def _meshes(self) -> Sequence[AnyMesh]:
-        """The meshes whose axes name what the devices do together, the most telling first."""
+        """Return the meshes whose axes name the collectives, in order of preference."""
         return ()
 
     def _loops(self, trips: Mapping[str, int] | None) -> Callable[[], Mapping[str, int | None]]:
@@ -420,25 +429,26 @@ class Compiled(Stage):
     def profile(self, *args: Any, runs: int = 10, **kwargs: Any) -> Profile:
         """Call the program `runs` times with these arguments, and measure each of its kernels.
 
-        It is `olympus.analysis.profile`, which says more.
+        See `olympus.analysis.profile` for the details.
 
         Raises SignatureError for arguments of another type, UsageError while another profile is
-        taken, and BackendError for a program of another backend than the CPU.
+        running, and BackendError for a program of a backend other than the CPU.
 
         >>> jit(f).lower(x).compile().profile(x, runs=3).by("line")[0].seconds
         0.00012
         """
-        from olympus_core.analysis.profiling import profile  # few programs are asked
+        from olympus_core.analysis.profiling import profile  # imported only if needed
 
         return profile(self, args, kwargs, runs=runs)
 
     def prepared(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Callable[[], Callable[[], None]]:
-        """What prepares a call each time, and gives the call, which waits for its results.
+        """Return a function that prepares a call and returns it; the call waits for its results.
 
-        Arguments are on the device before it; of the donated ones each call gets copies.  Raises
-        SignatureError for arguments of another type than compiled for.
+        Arguments are on the device before the call.  Each call gets copies of the donated ones.
+
+        Raises SignatureError for arguments of a type other than the compiled one.
         """
         buffers, avals = self._buffers(args, kwargs), self.signature.in_avals
         donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
@@ -453,16 +463,16 @@ class Compiled(Stage):
         return prepare
 
     def serialize(self) -> bytes:
-        """The executable as bytes."""
+        """Return the executable as bytes."""
         return self.executable.serialize()
 
     def runtime_executable(self) -> xla.Executable | xla.CompileOnlyExecutable:
-        """The executable itself."""
+        """Return the executable."""
         return self.executable
 
 
 class ShardedCompiled(Compiled):
-    """A program compiled for devices that its shardings name."""
+    """A program compiled for the devices of its shardings."""
 
     def __init__(
         self,
@@ -478,10 +488,10 @@ class ShardedCompiled(Compiled):
         self._program = program
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run on arguments of the types compiled for; what may be moved is put where it belongs.
+        """Run the program on arguments of the compiled types; movable ones are placed as needed.
 
         Raises SignatureError (a TypeError) that lists the arguments of another type, and
-        ShardingError for one that has another sharding and may not be moved.
+        ShardingError for an argument that has another sharding and may not be moved.
         """
         arrays = self._arrays(args, kwargs)
         try:
@@ -514,7 +524,10 @@ class ShardedCompiled(Compiled):
     def prepared(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Callable[[], Callable[[], None]]:
-        """As `Compiled.prepared`; raises ShardingError too, for what may not be moved."""
+        """Return a function as `Compiled.prepared` does.
+
+        Also raises ShardingError for an argument that may not be moved.
+        """
         arrays = self._program.placed(self._arrays(args, kwargs))
         donated = {i: arrays[i].numpy() for i in self.signature.donated}
 
@@ -529,17 +542,17 @@ class ShardedCompiled(Compiled):
 
     @property
     def input_shardings(self) -> Any:
-        """(args, kwargs) with the sharding of each array."""
+        """The sharding of each argument, in the structure (args, kwargs)."""
         return self.in_tree.unflatten(self.signature.in_shardings)
 
     @property
     def output_shardings(self) -> Any:
-        """The result with the sharding of each array."""
+        """The sharding of each array of the result, in the structure of the result."""
         return self.out_tree.unflatten(self.signature.out_shardings)
 
 
 class SavedCompiled(Compiled):
-    """A program of an earlier compilation, to inspect: a call raises BackendError."""
+    """A program of an earlier compilation, for inspection; a call raises BackendError."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What every stage tells of its function: trees, types, names, donations and shardings."""
+"""The interface of a function in every stage: trees, types, names, donations and shardings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ArgInfo", "Interface", "Stage"]
 
 
 class ArgInfo:
-    """An argument of a stage: shape, dtype, and whether its buffer is donated."""
+    """An argument of a stage: its shape and dtype; `donated` is True if its buffer is donated."""
 
     __slots__ = ("donated", "dtype", "shape")
 
@@ -36,7 +36,7 @@ class ArgInfo:
 
 
 class Interface(NamedTuple):
-    """What the three stages of one function share: its name, trees, types and donations."""
+    """The data that the three stages of a function share: name, trees, types, donations."""
 
     name: str
     in_tree: tree.PyTreeDef
@@ -45,17 +45,17 @@ class Interface(NamedTuple):
     in_avals: tuple[ShapedArray, ...]
     out_avals: tuple[ShapedArray, ...]
     donated: frozenset[int] = frozenset()
-    #: what `jit` was told to compile with, sorted by name
+    #: The compiler options given to `jit`, sorted by name.
     compiler_options: tuple[tuple[str, str | int | bool | float], ...] = ()
-    #: where each array lies, for a program of several devices: None where that is left open
+    #: The sharding of each array in a program of several devices; None if unspecified.
     in_shardings: tuple[Sharding | None, ...] = ()
     out_shardings: tuple[Sharding | None, ...] = ()
-    #: those that the arguments themselves had, as arrays that were put by name or as their types
+    #: The arguments' own shardings, from arrays that were put by name or from their types.
     own_shardings: tuple[Sharding | None, ...] = ()
 
 
 class Stage:
-    """What every stage tells of the function's arguments and results."""
+    """The base of the stages: the function's arguments and results."""
 
     def __init__(self, signature: Interface) -> None:
         self.signature = signature
@@ -67,7 +67,7 @@ class Stage:
 
     @property
     def in_tree(self) -> tree.PyTreeDef:
-        """The structure of (args, kwargs), statics left out."""
+        """The structure of (args, kwargs), without static arguments."""
         return self.signature.in_tree
 
     @property
@@ -89,24 +89,24 @@ class Stage:
 
     @property
     def in_avals(self) -> Any:
-        """(args, kwargs) with the type of each array, a ShapedArray."""
+        """The ShapedArray of each argument, in the structure (args, kwargs)."""
         return self.in_tree.unflatten(self.signature.in_avals)
 
     @property
     def out_avals(self) -> Any:
-        """The result with the type of each array, a ShapedArray."""
+        """The ShapedArray of each array of the result, in the structure of the result."""
         return self.out_tree.unflatten(self.signature.out_avals)
 
     @property
     def args_info(self) -> Any:
-        """(args, kwargs) with an ArgInfo for each array."""
+        """The ArgInfo of each argument, in the structure (args, kwargs)."""
         s = self.signature
         infos = [ArgInfo(a.shape, a.dtype, i in s.donated) for i, a in enumerate(s.in_avals)]
         return s.in_tree.unflatten(infos)
 
     @property
     def out_info(self) -> Any:
-        """The result with a ShapeDtypeStruct for each array."""
+        """The ShapeDtypeStruct of each array of the result, in the structure of the result."""
         s = self.signature
         return s.out_tree.unflatten(
             [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in s.out_avals]
@@ -114,13 +114,13 @@ class Stage:
 
     @property
     def input_shardings(self) -> Any:
-        """(args, kwargs) with the sharding of each array; None where that is not said yet."""
+        """The sharding of each argument, in the structure (args, kwargs); None if unspecified."""
         s = self.signature
         return s.in_tree.unflatten(s.in_shardings or [None] * len(s.in_avals))
 
     @property
     def output_shardings(self) -> Any:
-        """The result with the sharding of each array; None where that is not said yet."""
+        """The sharding of each array of the result, in its structure; None if unspecified."""
         s = self.signature
         return s.out_tree.unflatten(s.out_shardings or [None] * len(s.out_avals))
 

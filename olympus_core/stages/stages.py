@@ -46,7 +46,7 @@ class Traced(Stage):
         return self.olympuspr
 
     def _repr_html_(self) -> str:
-        """The arrays and the program, for a notebook."""
+        """Return HTML of the arrays and the program, for a notebook."""
         from olympus_core.base.notebook import stage_html  # few programs are shown
 
         facts = [("equations", f"{len(self.olympuspr.eqns):,}")]
@@ -59,16 +59,18 @@ class Traced(Stage):
         lowering_platforms: str | Sequence[str] | None = None,
         repeats: Repeats = "auto",
     ) -> Lowered:
-        """Lower to StableHLO for a target: unless given that of its mesh's devices, or the CPU.
+        """Lower to StableHLO for a target.
 
-        `lowering_platforms` says it with names of platforms, of "cpu", "cuda" and "tpu"; the
-        program of several is one that is the same for all, and is compiled for the first.
+        The default target is the devices of the program's mesh, or the CPU if it has none.
 
-        With `repeats` "auto", a block that the program repeats becomes a function that the
-        compiler keeps as one, where the target is the CPU alone; "off" keeps none.
+        `lowering_platforms` names the platforms instead: "cpu", "cuda" or "tpu".  With several
+        platforms, the program must be the same on all of them, and is compiled for the first.
 
-        Raises LoweringError where the program has no form on the target, or differs between the
-        platforms, and UsageError for a platform that is not known or another `repeats`.
+        With `repeats` "auto", a repeated block of the program becomes a function that the compiler
+        does not inline, if the only target is the CPU.  With "off", no block does.
+
+        Raises LoweringError if the program has no form on the target, or differs between the
+        platforms, and UsageError for an unknown platform or another value of `repeats`.
 
         >>> jit(f).trace(1.0).lower(Target("gpu", "h200"))
         >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
@@ -93,21 +95,24 @@ class Traced(Stage):
         return made[0]
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
-        """What the program costs, lowered for the CPU: see `Lowered.cost`."""
+        """Return the cost of the program, lowered for the CPU: see `Lowered.cost`."""
         return Lowered(self, xla.Target("cpu"), "auto").cost(trips)
 
     def entry(self, name: str) -> EntryAttributes:
-        """What the entry function of a module called `name` says of arguments and results."""
+        """Return the attributes of the entry function of a module called `name`."""
         s = self.signature
         made = compilation.entry_attributes(name, self.olympuspr, s.donated, self.result_names)
         return made._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
 
     def with_out_shardings(self, out_shardings: Any) -> Traced:
-        """The program with the shardings of its results told, as by `jit(out_shardings=)`.
+        """Return the program with the given shardings of its results, as `jit(out_shardings=)`.
 
-        `out_shardings` is a tree prefix of the result, with None for the compiler's choice.  It is
-        for shardings that depend on what the result is, which `out_info` tells.  Raises
-        ShardingError for one that cannot cut its result, TransformError for another tree.
+        `out_shardings` is a tree prefix of the result, with None for the compiler's choice.  Use
+        it for shardings that depend on the structure or the types of the result, which are in
+        `out_info`.
+
+        Raises ShardingError for a sharding that cannot cut its result, and TransformError if
+        `out_shardings` is not a tree prefix of the result.
 
         >>> traced = jit(f).trace(x)
         >>> traced.with_out_shardings(tree.map(lambda _: replicated, traced.out_info))
@@ -121,9 +126,9 @@ class Traced(Stage):
         return Traced(s._replace(out_shardings=tuple(told)), self.olympuspr)
 
     def placement(self) -> Placement | None:
-        """The devices that the program asks for; None where it runs on any one.
+        """Return the devices that the program requires; None if it runs on any one device.
 
-        Raises ShardingError where its shardings ask for several sets of them.
+        Raises ShardingError if its shardings require different sets of devices.
         """
         s = self.signature
         return placement(
@@ -139,7 +144,7 @@ class Lowered(Stage):
     ) -> None:
         super().__init__(traced.signature)
         self.target = target
-        self.may_repeat = target.backend == "cpu" and not portable  # blocks are for CPUs alone
+        self.may_repeat = target.backend == "cpu" and not portable  # only CPUs have blocks
         self.repeats: Repeats = repeats if self.may_repeat else "off"
         self._traced = traced
         entry = traced.entry(f"jit_{traced.fun_name}")._replace(portable=portable)
@@ -154,7 +159,7 @@ class Lowered(Stage):
         self._bytecode: bytes | None = None
 
     def _repr_html_(self) -> str:
-        """The arrays, the cost and the program, for a notebook."""
+        """Return HTML of the arrays, the cost and the program, for a notebook."""
         from olympus_core.base.notebook import stage_html, target_text  # few programs are shown
 
         facts = [("target", target_text(self.target)), ("devices", self.num_devices)]
@@ -166,21 +171,21 @@ class Lowered(Stage):
         return 1 if self._where is None else self._where.num_devices
 
     def placement(self) -> Placement | None:
-        """The devices that the program asks for; None where it runs on any one."""
+        """Return the devices that the program requires; None if it runs on any one device."""
         return self._where
 
     @property
     def olympuspr(self) -> Olympuspr:
-        """The program that was lowered: its repeated blocks are nested programs."""
+        """The program that was lowered; its repeated blocks are nested programs."""
         return self._made.program
 
     @property
     def inspections(self) -> str | None:
-        """64 hexadecimal digits, others for other inspections; None where they change nothing.
+        """The fingerprint of the program with its inspections, as 64 hexadecimal digits.
 
-        An array that is inspected may lead the compiler to another executable where there are
-        several devices, though the StableHLO is the same.  The digits say what the program with
-        its inspections is, in any process; functions count by their names.
+        On several devices, an inspected array can change the executable although the StableHLO is
+        the same.  The fingerprint is the same in any process; functions count by their names.  It
+        is None if the program has no inspections or runs on one device.
 
         >>> jit(f).lower(x).inspections
         """
@@ -191,20 +196,21 @@ class Lowered(Stage):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks of the program that the compiler keeps, each as one function."""
+        """The blocks of the program that the compiler does not inline, each as one function."""
         return self._made.blocks
 
     @property
     def unused_donations(self) -> tuple[str, ...]:
-        """The names of the donated arguments whose memory no result takes."""
+        """The names of the donated arguments whose memory no result reuses."""
         s = self.signature
         taken = aliases(s.donated, s.in_avals, s.out_avals)
         return tuple(s.arg_names[i] for i in sorted(s.donated - taken.keys()))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
+        """Return the program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
 
-        With `debug_info`, StableHLO and HLO carry the user's source locations and name scopes.
+        With `debug_info`, StableHLO and HLO contain the user's source locations and name scopes.
+
         Raises UsageError for another dialect.
         """
         if dialect in (None, "stablehlo"):
@@ -216,9 +222,11 @@ class Lowered(Stage):
         raise UsageError(f"there is no dialect {dialect!r}; there are stablehlo, hlo and dot")
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The program as an object: of the MLIR bindings, or for "hlo" the runtime's.
+        """Return the program as an object of the MLIR bindings, or for "hlo" of the runtime.
 
-        The latter has `as_hlo_text`, `as_hlo_dot_graph` and `as_serialized_hlo_module_proto`.
+        The object of the runtime has the methods `as_hlo_text`, `as_hlo_dot_graph` and
+        `as_serialized_hlo_module_proto`.
+
         Raises UsageError for a dialect other than "stablehlo" and "hlo".
         """
         if dialect in (None, "stablehlo"):
@@ -228,33 +236,34 @@ class Lowered(Stage):
         raise UsageError(f"there is no compiler IR in dialect {dialect!r}")
 
     def bytecode(self) -> bytes:
-        """The program as a portable StableHLO artifact, readable by other versions of XLA."""
+        """Return the program as a portable StableHLO artifact, for any version of XLA."""
         if self._bytecode is None:
             self._bytecode = mlir.portable(self.module)
         return self._bytecode
 
     def cost(self, trips: Mapping[str, int] | None = None, *, stacks: bool = False) -> Cost:
-        """What the program costs, counted from its StableHLO: flops, bytes, by source line, ....
+        """Return the cost of the program, counted from its StableHLO.
 
-        Loops count as often as they run.  Where that depends on data, `trips` may say it, by the
-        end of the loop's `path:line`; else the figures are None, and `unknown` names the loop.
-        With `stacks`, the program is lowered once more, with the calls that lead to each operation,
-        for `Cost.by_stack`.
+        The cost has flops, bytes and other figures, in total and by source line.  The body of a
+        loop counts once for each iteration.  If the number of iterations depends on data, `trips`
+        can give it, with the end of the loop's `path:line` as the key.  Otherwise the figures are
+        None, and `unknown` names the loop.  With `stacks`, the program is lowered once more, with
+        the calls that lead to each operation, for `Cost.by_stack`.
 
         Raises UsageError for a key of `trips` that no loop's line ends with.
 
         >>> jit(f).lower(x).cost().flops
         >>> jit(solve).lower(x).cost(trips={"solver.py:41": 30}).by("line")
         """
-        from olympus_core.analysis.cost.cost import cost_of_module  # few programs are asked
+        from olympus_core.analysis.cost.cost import cost_of_module  # imported only if needed
 
         if self._cost is not None and not trips and not stacks:
             return self._cost
         module = self.module
-        if self._made.has_forms or stacks:  # forms are not what the program says
+        if self._made.has_forms or stacks:  # the forms for a target differ from the program
             portable = self._entry.portable or self._made.has_forms
             entry = self._entry._replace(portable=portable, callers=stacks)
-            # a block is one function for all places that it repeats
+            # a block is one function for all its occurrences
             repeats: Repeats = "off" if stacks else self.repeats
             module = compilation.lower(self._traced.olympuspr, entry, self.target, repeats).module
         found = cost_of_module(module, trips, stacks=stacks)
@@ -263,7 +272,7 @@ class Lowered(Stage):
         return found
 
     def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimate of the unoptimized program's cost: "flops", "bytes accessed", ...."""
+        """Return XLA's cost estimate of the unoptimized program: "flops", "bytes accessed", ...."""
         return xla.hlo_cost_analysis(self.module)
 
     def compile(
@@ -275,12 +284,12 @@ class Lowered(Stage):
     ) -> Compiled:
         """Compile for the target that the program was lowered for.
 
-        `compiler_options` go before those that `jit` was given, and these before the options of
-        the profile `optimize`, which `olympus.stages.optimize_options` tells.  `repeats` goes
-        before that which the program was lowered with.
+        `compiler_options` take precedence over the options given to `jit`.  Both take precedence
+        over the options of the profile `optimize`, which `olympus.stages.optimize_options`
+        returns.  `repeats` overrides the value that the program was lowered with.
 
-        Raises CompileError where the compiler fails, UsageError for an option that it does not
-        have, BackendError where the backend is not installed.
+        Raises CompileError if the compiler fails, UsageError for an unknown option, and
+        BackendError if the backend is not installed.
         """
         if (
             repeats is not None
@@ -307,11 +316,11 @@ class Lowered(Stage):
     def load(self, executable: bytes) -> Compiled:
         """Return the result of an earlier `compile` of this program, from its `serialize()`.
 
-        `executable` is native code: load only what was compiled from this very program, by this
+        `executable` is native code: load it only if it was compiled from this same program, by this
         version of jaxlib, on a machine like this one.
 
-        Raises ArtifactError where the bytes are damaged or do not fit, BackendError where the
-        target's devices are not here.
+        Raises ArtifactError if the bytes are damaged or do not fit, and BackendError if this
+        machine does not have the target's devices.
 
         >>> lowered.load(lowered.compile().serialize())(x, y)
         Array(10, dtype=int32, weak_type=True)
@@ -334,13 +343,13 @@ class Lowered(Stage):
         return ShardedCompiled(self.signature, program, self.target, self)
 
     def read_compiled(self, hlo: str, executable: bytes) -> Compiled:
-        """Return the result of an earlier `compile` of this program, to inspect and not to run.
+        """Return the result of an earlier `compile` of this program, for inspection only.
 
-        `hlo` is its `as_text()` and `executable` its `serialize()`; no device is needed.  Memory,
-        estimates and collectives are as of the compiled program; for a GPU the sizes that only its
-        runtime knows are None.
+        `hlo` is the result of its `as_text()`, and `executable` of its `serialize()`.  No device
+        is needed.  Memory, estimates and collectives are those of the compiled program.  For a GPU,
+        the sizes that only its runtime knows are None.
 
-        Raises ArtifactError where `hlo` is not an HLO module.
+        Raises ArtifactError if `hlo` is not an HLO module.
 
         >>> lowered.read_compiled(compiled.as_text(), compiled.serialize()).memory().peak
         12288

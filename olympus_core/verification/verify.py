@@ -57,7 +57,7 @@ class ResultCheck(NamedTuple):
 class Verification(NamedTuple):
     """The comparisons and findings of a verification.
 
-    `operations` are those that are wrong alone. `checked` operations were compared with the
+    `operations` are wrong on their own. `checked` operations were compared with the
     reference. The `unchecked` ones, by name, have no rule there. `notes` do not fail the
     verification.
     """

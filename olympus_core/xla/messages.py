@@ -97,7 +97,7 @@ def donated_twice(
 ) -> UsageError:
     """Return the error for an array that is donated and passed for another argument too.
 
-    `arguments` names the two, such as " of 'f', x and y", and `which` says which are donated.
+    `arguments` names the two, such as " of 'f', x and y", and `which` names the donated ones.
     """
     return UsageError(
         f"{_TWICE}{arguments}, and {which}",

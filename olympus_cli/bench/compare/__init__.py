@@ -1,1 +1,1 @@
-"""The comparison of measurements against a baseline."""
+"""Comparison of measurements with a baseline."""

@@ -1,4 +1,4 @@
-"""The other side of a bench, as `--baseline` names it: what is stored, or what runs beside ours.
+"""The other side of a bench, named by `--baseline`: stored rounds, or a program to run.
 
 NAME               baselines/NAME.json, which --save-baseline has written
 FILE.json          a baseline elsewhere
@@ -29,28 +29,28 @@ from olympus_cli.text.places import shown
 
 __all__ = ["Asked", "Other", "is_bundle", "other_sides", "project_root"]
 
-#: What a program is compared with: stored rounds, or a side that runs.
+#: The side that a program is compared with: stored rounds, or a side that runs.
 Other: TypeAlias = "tuple[Measured, ...] | Side"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A program to measure, as it was asked for and as the work that it is."""
+    """A program to measure: the user's request, and the work."""
 
     request: Request
     work: SamplerWork
 
 
 def is_bundle(text: str | None) -> bool:
-    """Whether a name, or what `--baseline` says, is a FILE.olympus."""
+    """Return True if a name, or the value of `--baseline`, is a FILE.olympus."""
     return text is not None and text.endswith(SUFFIX)
 
 
 def project_root(request: Request) -> Path:
-    """The folder of the project, in which baselines are kept; where there is none, this one.
+    """Return the project's folder, which contains the baselines; by default the current folder.
 
     Raises:
-        SpecError: its olympus.toml is wrong.
+        SpecError: the project's olympus.toml is wrong.
     """
     found = project_of(request.project, Path.cwd(), request.devices)
     return Path.cwd() if found is None else found.root
@@ -60,11 +60,11 @@ def project_root(request: Request) -> Path:
 def other_sides(
     text: str, programs: Sequence[Asked], allowed: BundleOptions
 ) -> Iterator[Sequence[Other]]:
-    """The other side of each of `programs`, there as long as the context lasts.
+    """Yield the other side of each of `programs`, valid within the context.
 
     Raises:
-        UsageError: there is no such baseline, file, revision or target in it, it is of another
-            machine or backend, or a bundle is the other side of several programs.
+        UsageError: the baseline, file, revision or target does not exist, is from another machine
+            or backend, or a bundle is the other side of several programs.
         ArtifactError: a baseline is damaged.
     """
     if text.startswith(PREFIX):
@@ -96,7 +96,7 @@ def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Sid
     if not os.path.isfile(path):
         raise UsageError(f"there is no bundle {shown(path)}")
     request = replace(ours.request, text=text, shapes=None, statics=(), stages={})
-    bundle_loader(request, allowed)  # which tells of the native code in it
+    bundle_loader(request, allowed)  # reports the native code in it
     work = BundleWork(path, bundle_backend(request), allowed)
     return Side(SamplerWork.of_bundle(text, work, ours.work.inputs, ours.work.effort))
 
@@ -119,12 +119,12 @@ def _revision(text: str, programs: Sequence[Asked]) -> Iterator[list[Other]]:
 
 
 def _at(found: Checkout, program: Asked, target: str | None) -> Side:
-    """The program as the revision has it."""
+    """Return the side of a program at the revision."""
     telling = partial(blaming_revision, found)
     text = target or program.request.text
     here = project_root(program.request)
     if ":" in text and program.request.project is None:
-        here = Path.cwd()  # an entry is looked for here, in a project's folder or not
+        here = Path.cwd()  # an entry is relative to the current folder, in a project or not
     with telling():
         project = str(found.counterpart(here))
         request = replace(program.request, text=text, project=project)

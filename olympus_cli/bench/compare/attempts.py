@@ -1,4 +1,4 @@
-"""Measuring one program for `olympus bench`: alone, in several processes, or with another side."""
+"""Measurements of one program by `olympus bench`: alone, in several processes, or in turns."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _IMPORTS = {"import", "import-program"}
 
 @dataclass(frozen=True)
 class Attempt:
-    """One target as the user calls it: what was measured of it, or why it could not be.
+    """One target, by the user's name for it: its measurement, or the failure.
 
-    `rounds` are those of several processes, which `measured` has the samples of, and `compared` is
-    what its baseline says of it.
+    `rounds` are the measurements of several processes; `measured` has the samples of all.
+    `compared` is the comparison with the baseline.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Attempt:
 
 
 class CutShort(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM, its cause, has come: `attempt` is what was found of the target by then."""
+    """Ctrl-C or SIGTERM, its cause; `attempt` is the result for the target so far."""
 
     def __init__(self, attempt: Attempt) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class CutShort(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Against:
-    """What a bench is compared with, and how: `baseline` and `save` as their options say.
+    """The options of a comparison: `baseline` and `save` are the values of these options.
 
-    `threshold` is put over what olympus.toml says; `rounds` is the number of processes of a side.
+    `threshold` overrides that of olympus.toml; `rounds` is the number of processes of a side.
     """
 
     baseline: str | None = None
@@ -67,34 +67,34 @@ class Against:
 
     @property
     def processes(self) -> int:
-        """How many processes measure a side: one, where nothing is compared or kept."""
+        """The number of processes of a side: 1 without a comparison or a saved baseline."""
         if self.rounds is not None:
             return self.rounds
         return ROUNDS if self.baseline or self.save else 1
 
 
 def bench_spec(work: SamplerWork, against: Against) -> BenchSpec:
-    """When the bench of a program fails: as its target says, and with the option's threshold."""
+    """Return the conditions on which a program's bench fails: the target's, with our threshold."""
     own = BenchSpec() if isinstance(work.program, BundleWork) else work.program.bench
     return own.under(BenchSpec(threshold=against.threshold))
 
 
 def total_gates(works: Sequence[SamplerWork], against: Against) -> int:
-    """How many metrics of all programs can fail a run."""
+    """Return the number of metrics of all programs that can fail a run."""
     return sum(gate_count(bench_spec(work, against)) for work in works)
 
 
 def attempted(
     work: SamplerWork, other: Other | None, against: Against, gates: int, on_stage: OnStage
 ) -> Attempt:
-    """Measure a program, in turns with `other` if that runs too; `gates` is of the whole run.
+    """Measure a program, in turns with `other` if that runs; `gates` counts the whole run's gates.
 
     Raises:
-        OlympusError: a stage of either side fails, or a process has died.
+        OlympusError: a stage of either side fails, or a process dies.
         UsageError: the other side was measured on another machine or backend, or has none of the
             metrics that olympus.toml names.
-        CutShort: Ctrl-C has come, and there are samples of the program: those of whole rounds
-            and of the one under way.
+        CutShort: Ctrl-C occurred, and the program has samples: those of complete rounds
+            and of the current one.
     """
     whole: Rounds = [], []
     try:
@@ -118,7 +118,7 @@ def _cut_short(
     whole: Rounds,
     error: KeyboardInterrupt,
 ) -> Attempt:
-    """What is known when Ctrl-C has come: of the program, and of whole rounds of both sides."""
+    """Return the results until Ctrl-C: of the program, and of whole rounds of both sides."""
     ours, theirs = whole
     under_way = [error.measured] if isinstance(error, Interrupted) else []
     found = merged([*ours, *under_way])
@@ -148,7 +148,7 @@ def _compared(
     on_stage: OnStage,
     whole: Rounds,
 ) -> Attempt:
-    """Measure a program and hold it against its other side; each round of either joins `whole`."""
+    """Measure a program and compare it with its other side; add each round to `whole`."""
     spec = bench_spec(work, against)
     if isinstance(other, Side):
         _check_gates(work, other.work, spec)
@@ -179,7 +179,7 @@ def _compared(
 
 
 def _check_gates(ours: SamplerWork, theirs: SamplerWork, spec: BenchSpec) -> None:
-    """Refuse to measure where no metric that olympus.toml names can be compared."""
+    """Raise UsageError if none of the metrics in olympus.toml can be compared."""
     kinds = {isinstance(each.program, BundleWork) for each in (ours, theirs)}
     if len(kinds) > 1 and spec.metrics and not set(spec.metrics) & set(INTERLEAVED):
         raise UsageError(
@@ -193,7 +193,7 @@ def _check_gates(ours: SamplerWork, theirs: SamplerWork, spec: BenchSpec) -> Non
 def _check_stored(
     work: SamplerWork, stored: Sequence[Measured], spec: BenchSpec, label: str
 ) -> None:
-    """Refuse to measure where a stored baseline has none of the metrics that can fail."""
+    """Raise UsageError if a stored baseline has none of the metrics that can fail."""
     gates = GATED if spec.metrics is None else spec.metrics
     if any(all(name in each.metrics for each in stored) for name in gates):
         return
@@ -205,7 +205,7 @@ def _check_stored(
 
 
 def _quick(side: Side, spec: BenchSpec) -> Side:
-    """The side without what takes long beside a round, unless it can fail."""
+    """Return the side without the slow import metrics, unless these can fail."""
     imports = bool(_IMPORTS & set(spec.metrics or ()))
     effort = replace(side.work.effort, imports=imports)
     return replace(side, work=replace(side.work, effort=effort))

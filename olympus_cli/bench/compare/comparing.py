@@ -1,9 +1,9 @@
-"""One target held against its other side, metric by metric, in as many rounds as that takes.
+"""The comparison of a target with its other side, metric by metric, in as many rounds as needed.
 
-Where the rounds that are asked for decide no gate, or a gate says "worse", as many are measured
-again.  It is worse if all rounds together say so, and the ratio of the last ones alone is beyond
-the threshold too: a burst of load that one side met by chance is not met twice.  Where a gate seems
-to be worse and none is known to be, as many are measured two times more at most.
+If the first rounds decide no gate, or a gate is "worse", the same number of rounds is measured
+again. A gate is worse if all rounds together are worse, and the ratio of the last ones alone is
+beyond the threshold too: a burst of load that affects one side by chance does not occur twice. If a
+gate seems to be worse and none is known to be, the measurement is repeated at most twice more.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ __all__ = [
     "merged",
 ]
 
-#: Both sides, a `Measured` for each process; ours come first.
+#: Both sides, a `Measured` for each process; ours is first.
 Rounds = tuple[list[Measured], list[Measured]]
 
-#: The metrics whose samples of the two sides are pairs, and that a bundle shares with a target.
+#: The metrics whose samples of the two sides are pairs, and that bundles and targets share.
 INTERLEAVED = ("steady-call", "steady-cpu")
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A metric of both sides, and what became of it.
+    """A metric of both sides, and its verdict.
 
-    `before` and `now` are the values, in `unit`, whose quotient now / before is the verdict's
-    ratio: see `levels`; one is None where its side did not measure the metric, which is a gate.
-    `verdict` is that of all rounds, and `again` that of the last measurement alone, where there was
-    more than one.
+    `before` and `now` are the values, in `unit`; their quotient now / before is the verdict's
+    ratio: see `levels`. Both are None for a gate without figures of both sides.
+    `verdict` uses all rounds; `again` uses the last measurement alone, and is None after one
+    measurement.
     """
 
     metric: str
@@ -69,17 +69,17 @@ class Judged:
 
     @property
     def seems_worse(self) -> bool:
-        """Whether the ratio is beyond the threshold, however wide its interval is."""
+        """True if the ratio is beyond the threshold, for any width of its interval."""
         ratio, threshold = self.verdict.ratio, self.verdict.threshold
         return ratio is not None and ratio > 1 + threshold
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A target and its other side, which is called `label`.
+    """The comparison of a target with its other side, `label`.
 
-    `paired` says that both ran in turns; `skew` is how their sessions differ where they did not.
-    `ours` and `theirs` are all rounds that were measured.
+    `paired` is True if both ran in turns; otherwise `skew` is the difference of their sessions.
+    `ours` and `theirs` are all measured rounds.
     """
 
     target: str
@@ -93,14 +93,14 @@ class Compared:
 
     @property
     def worse(self) -> tuple[Judged, ...]:
-        """What fails the gate.
+        """The metrics that fail the gate.
 
-        Time of processors alone is not worse where the call may have been spread over more of them.
+        Processor time alone is not worse if the call may have been spread over more processors.
         """
         return _worse(self.judged)
 
     def document(self) -> dict[str, Any]:
-        """JSON-like data with every number."""
+        """Return JSON-like data with every number."""
         worse = {each.metric for each in self.worse}
         return {
             "target": self.target,
@@ -131,10 +131,10 @@ def _worse(every: Sequence[Judged]) -> tuple[Judged, ...]:
 
 
 def _spread(call: Judged, cpu: Judged) -> bool:
-    """Whether a call whose processors take longer may be one that is spread over more of them.
+    """Return True if a call with more processor time may only be spread over more processors.
 
-    So it is where the call is known to last no longer, where it seems to be faster, and where its
-    time is known to have grown less than that of the processors.  A call that is worse is not.
+    This is so if the call is known to last no longer, if it seems to be faster, or if its time is
+    known to have grown less than the processor time. It is not so if the call is worse.
     """
     if call.verdict.word == "worse":
         return False
@@ -149,10 +149,11 @@ def _spread(call: Judged, cpu: Judged) -> bool:
 
 @dataclass(frozen=True)
 class _Rule:
-    """By what metrics are judged: those of `gates` can fail.
+    """The rule for verdicts on metrics: the metrics in `gates` can fail.
 
-    `confidence` is that of a gate's interval where the verdict is final.  `named` says that
-    olympus.toml names them: each has a verdict, measured or not.  `label` is the other side's name.
+    `confidence` is the confidence of a gate's interval for a final verdict. If `named` is True,
+    olympus.toml names the gates, and each has a verdict, measured or not. `label` is the other
+    side's name.
     """
 
     label: str
@@ -165,7 +166,7 @@ class _Rule:
 
     @staticmethod
     def of(label: str, spec: BenchSpec, gates: int, *, paired: bool) -> _Rule:
-        """The rule of a target in a run in which `gates` metrics can fail."""
+        """Return the rule of a target in a run in which `gates` metrics can fail."""
         measurements = MEASUREMENTS if paired else 2
         return _Rule(
             label,
@@ -179,7 +180,7 @@ class _Rule:
 
 
 def gate_count(spec: BenchSpec) -> int:
-    """How many metrics of a target can fail.
+    """Return the number of metrics of a target that can fail.
 
     >>> gate_count(BenchSpec(metrics=("compile",)))
     1
@@ -196,14 +197,14 @@ def compare(
     gates: int,
     rounds: int,
 ) -> Compared:
-    """Measure a target and judge it; `measure(n)` gives n new rounds, of theirs only if `paired`.
+    """Measure a target and judge it; `measure(n)` returns n new rounds, of theirs only if `paired`.
 
-    Where they are not, theirs are always the same.  `gates` is how many metrics can fail the whole
-    run, of all its targets, and `rounds` how many processes a side has at first.
+    If not `paired`, their rounds are always the same. `gates` is the number of metrics that can
+    fail the whole run, of all its targets; `rounds` is the initial number of processes of a side.
 
     Raises:
         UsageError: the sides were measured on different machines or backends.
-        OlympusError: what `measure` raises.
+        OlympusError: an error of `measure`.
     """
     rule = _Rule.of(label, spec, gates, paired=paired)
     ours, theirs = measure(rounds)
@@ -224,14 +225,14 @@ def compare(
 def cut_short(
     target: str, label: str, sides: Rounds, *, paired: bool, spec: BenchSpec
 ) -> Compared | None:
-    """What is known of a comparison that ended before its verdicts, from the rounds by then.
+    """Return an interrupted comparison, from the rounds so far.
 
-    Its gates, and whatever else both sides have, are inconclusive.  None where the sides turn out
-    to be of different machines or backends.
+    The verdicts on all gates and shared metrics are inconclusive. None is returned if the sides are
+    from different machines or backends.
     """
     rule = _Rule.of(label, spec, 1, paired=paired)
     ours, theirs = sides
-    if paired:  # the last round may be of one side
+    if paired:  # the last round may have one side only
         ours, theirs = ours[: len(theirs)], theirs[: len(ours)]
     reason = f"interrupted after {len(ours)} round{'' if len(ours) == 1 else 's'}"
     if not (ours and theirs):
@@ -267,9 +268,9 @@ def _skew(ours: Sequence[Measured], theirs: Sequence[Measured]) -> Skew:
 
 
 def _is_open(judged: Sequence[Judged], rule: _Rule) -> bool:
-    """Whether the first measurement asks for a second: a gate is worse, or none is decided.
+    """Return True if a second measurement is needed: a gate is worse, or none is decided.
 
-    More processes do not tell how sessions differ, which leaves a stored baseline undecided.
+    More processes do not show how sessions differ, so a stored baseline remains undecided.
     """
     words = [each.verdict.word for each in judged if each.gate and each.verdict.ratio is not None]
     undecided = bool(words) and all(word == "inconclusive" for word in words)
@@ -277,21 +278,21 @@ def _is_open(judged: Sequence[Judged], rule: _Rule) -> bool:
 
 
 def _is_doubtful(judged: Sequence[Judged], rule: _Rule) -> bool:
-    """Whether a gate seems to be worse and none is known to be, after two measurements or more."""
+    """Return True if a gate seems worse and none is known to be, after two measurements."""
     words = [each.verdict.word for each in judged if each.gate]
     seems = any(each.gate and each.seems_worse for each in judged)
     return seems and "inconclusive" in words and not _worse(judged)
 
 
 def _suspects(judged: Sequence[Judged]) -> set[str]:
-    """The gates that are worse, confirmed or not."""
+    """Return the gates that are worse, confirmed or not."""
     return {each.metric for each in judged if each.gate and each.verdict.word == "worse"}
 
 
 def _confirmed(
     suspects: Collection[str], last: Sequence[Judged], whole: Sequence[Judged]
 ) -> list[Judged]:
-    """The verdicts of all rounds, of which the last measurement confirms those of `suspects`."""
+    """Return the verdicts of all rounds; suspects remain worse if the last ones confirm it."""
     alone = {each.metric: each.verdict for each in last}
     found = []
     for each in whole:
@@ -305,8 +306,8 @@ def _confirmed(
 
 
 def _unconfirmed(whole: MetricVerdict, last: MetricVerdict) -> str:
-    """Why what was worse is not, from the verdict of all rounds and of the last ones."""
-    if last.is_beyond(whole):  # the last interval has more confidence than the first
+    """Return the reason why a gate that was worse is not, from the two verdicts."""
+    if last.is_beyond(whole):  # the last interval has a higher confidence than the first
         return whole.reason or "it was worse at first, and all rounds together leave it open"
     told = last.reason if last.ratio is None else f"its ratio is {last.ratio:.3f}"
     return f"it was worse, and the last measurement did not confirm it: {told}"
@@ -315,15 +316,15 @@ def _unconfirmed(whole: MetricVerdict, last: MetricVerdict) -> str:
 def _judged(
     ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule, *, final: bool = False
 ) -> list[Judged]:
-    """Every metric that all rounds of both sides have and that can be judged, and other gates.
+    """Return the verdicts on the metrics that all rounds of both sides have, and on other gates.
 
-    A gate that no side measured is left out, unless olympus.toml names it.
+    A gate that neither side measured is omitted, unless olympus.toml names it.
     """
-    if not final:  # what is worse here is measured again
+    if not final:  # a worse metric is measured again
         rule = replace(rule, confidence=CONFIDENCE)
     every = [each.metrics for each in (*ours, *theirs)]
     kinds = {"load" in metrics for metrics in every}
-    judged = JUDGED if len(kinds) == 1 else INTERLEAVED  # what loads a bundle compiles nothing
+    judged = JUDGED if len(kinds) == 1 else INTERLEAVED  # loading a bundle compiles nothing
     names = [name for name in judged if all(name in metrics for metrics in every)]
     skew = ALIKE if rule.paired else _skew(ours, theirs)
     found = [
@@ -341,7 +342,7 @@ def _judged(
 def _unmeasured(
     name: str, ours: Sequence[Measured], theirs: Sequence[Measured], rule: _Rule
 ) -> Judged:
-    """A gate that cannot be judged, with the reason."""
+    """Return the verdict on a gate that cannot be judged, with the reason."""
     sides = {"the program": ours, rule.label: theirs}
     lacking = [
         told for told, side in sides.items() if not all(name in each.metrics for each in side)
@@ -353,7 +354,7 @@ def _unmeasured(
 
 
 def _undecided(name: str, reason: str, rule: _Rule) -> Judged:
-    """A gate of which there are no figures."""
+    """Return the verdict on a gate without figures."""
     verdict = MetricVerdict("inconclusive", None, None, None, rule.threshold, CONFIDENCE, reason)
     return Judged(name, BENCH[name], None, None, verdict, gate=True)
 
@@ -361,7 +362,7 @@ def _undecided(name: str, reason: str, rule: _Rule) -> Judged:
 def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule, skew: Skew) -> Judged:
     if {each.unit for each in ours} != {each.unit for each in theirs}:
         raise ArtifactError(f"the baseline has {name} in {theirs[0].unit}, not in {ours[0].unit}")
-    if name not in INTERLEAVED:  # their samples are in no order that both sides share
+    if name not in INTERLEAVED:  # their samples are not paired
         ours, theirs = ([_whole(each) for each in side] for side in (ours, theirs))
     theirs = [replace(each, better=ours[0].better) for each in theirs]
     gate = name in rule.gates
@@ -378,7 +379,7 @@ def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule, skew:
 
 
 def _levels(ours: list[Metric], theirs: list[Metric], paired: bool) -> tuple[float, float]:
-    """The values to tell of both sides; the medians where there is no ratio of them."""
+    """Return the values to show of both sides: the medians if their ratio is undefined."""
     sides = [[each.samples for each in side] for side in (ours, theirs)]
     if all(sample > 0 for side in sides for samples in side for sample in samples):
         return levels(*sides, paired=paired)
@@ -391,12 +392,12 @@ def _median(metric: Metric) -> float:
 
 
 def _whole(metric: Metric) -> Metric:
-    """The metric with one sample, the median of a process."""
+    """Return the metric with one sample, the median of a process."""
     return replace(metric, samples=(_median(metric),))
 
 
 def merged(rounds: Sequence[Measured]) -> Measured:
-    """All rounds of a target as one: the samples of all, in the order they were taken."""
+    """Return all rounds of a target as one, with all samples in the order of measurement."""
     first = rounds[0]
     names = [name for name in first.metrics if all(name in each.metrics for each in rounds)]
     metrics = {
@@ -423,7 +424,7 @@ def merged(rounds: Sequence[Measured]) -> Measured:
 
 
 def _conditions(rounds: Sequence[Measured]) -> dict[str, float | str | None]:
-    """The conditions before the first round and after the last, and what others took in all."""
+    """Return the conditions before the first round and after the last; "others" is the mean."""
     last = rounds[-1].conditions
     after = {name: last[name] for name in last if name.endswith("_after")}
     others = {"others": Session.of(rounds).others} if "others" in last else {}
@@ -431,7 +432,7 @@ def _conditions(rounds: Sequence[Measured]) -> dict[str, float | str | None]:
 
 
 def _kind(note: str) -> str:
-    """What a note is about: its beginning, without the numbers, which differ from round to round.
+    """Return the kind of a note: its beginning, without the numbers, which differ between rounds.
 
     >>> _kind("the machine is busy: a load of 5 with 2 processors")
     'the machine is busy'

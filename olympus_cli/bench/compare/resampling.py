@@ -1,11 +1,11 @@
 """The interval of a ratio of two measurements, by resampling the processes that measured them.
 
-A process differs from the next one of the same program by more than its own samples tell: memory
-lies elsewhere, threads start on other processors.  And neighbours in time are alike, within a
-process.  So each process counts as one value, the median of its samples, and processes are drawn
-anew, not samples within them (Davison and Hinkley, Bootstrap Methods and their Application, 1997,
-3.8).  The percentiles of so few values make an interval too narrow, which is put right by Student's
-t (Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015).
+Processes of one program differ by more than their samples show: they have other memory addresses,
+and threads start on other processors. Samples that are neighbours in time are correlated. Therefore
+each process counts as one value, the median of its samples, and the bootstrap draws processes, not
+samples within them (Davison and Hinkley, Bootstrap Methods and their Application, 1997, 3.8). The
+percentiles of so few values give an interval that is too narrow, which Student's t corrects
+(Hesterberg, What Teachers Should Know About the Bootstrap, The American Statistician 69, 2015).
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Rounds = Sequence[Sequence[float]]
 _Array = NDArray[np.float64]
 
 _SEED = 20180701  # fixed: the same samples always have the same interval
-_MOST = 700.0  # a ratio's logarithm: its exponential is still a number
+_MOST = 700.0  # a limit of a ratio's logarithm: its exponential is finite
 _RESAMPLES = 10_000  # a tail of 1 in 1000 still has 10 of them
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A ratio, and between what it lies with the confidence asked for."""
+    """A ratio, and its interval from `low` to `high`."""
 
     ratio: float
     low: float
     high: float
 
     def widened(self, longer: float, shorter: float) -> Interval:
-        """With the ratios that it may be of, where `longer` to `shorter` times it was measured.
+        """Return the interval of a ratio whose true value is 1 / `longer` to 1 / `shorter` of it.
 
         >>> Interval(4.0, 2.0, 8.0).widened(2.0, 0.5)
         Interval(ratio=4.0, low=1.0, high=16.0)
@@ -52,16 +52,17 @@ class Interval:
 def ratio_interval(
     ours: Rounds, theirs: Rounds, *, paired: bool, tail: float, between: float = 0.0
 ) -> Interval:
-    """The ratio ours / theirs with its interval; `tail` is the probability beyond each end.
+    """Return the ratio ours / theirs with its interval; `tail` is the probability beyond each end.
 
-    Each side has the samples of two or more processes, all positive.  Where they are `paired`,
-    sample i of process r of one side ran next to sample i of process r of the other: the ratio is
-    the median of a process's ratios of pairs, averaged over the processes.  Otherwise it is that of
-    the medians of the processes, averaged on each side.  Averages are geometric.  With a `tail` of
-    0.025 the interval has 95 % confidence.
+    Each side has the samples of two or more processes, all positive. If they are `paired`, sample i
+    of process r of one side ran next to sample i of process r of the other: the ratio is the median
+    of a process's ratios of pairs, averaged over the processes. Otherwise it is the ratio of the
+    medians of the processes, averaged on each side. Averages are geometric. With a `tail` of 0.025
+    the interval has 95 % confidence.
 
-    `between` is the standard deviation of the ratio's logarithm that the processes do not tell, as
-    all of a side share it; it is normal, and independent of how they differ.
+    `between` is the standard deviation of the ratio's logarithm that all processes of a side share,
+    so that the samples do not show it. It is normal, and independent of the differences between
+    processes.
 
     Raises:
         ValueError: paired sides differ in processes or samples, or a side has fewer than two
@@ -83,7 +84,7 @@ def ratio_interval(
         center, drawn = center - other_center, drawn - other_drawn
     low, high = np.quantile(drawn, (tail, 1 - tail)) - center
     wider = _expansion(min(len(ours), len(theirs)), tail)
-    # the percentiles of few values can leave the estimate out
+    # the percentiles of few values may exclude the estimate
     shared = -NormalDist().inv_cdf(tail) * between
     below, above = (math.hypot(wider * each, shared) for each in (min(low, 0.0), max(high, 0.0)))
     ends = center - below, center + above
@@ -91,11 +92,12 @@ def ratio_interval(
 
 
 def levels(ours: Rounds, theirs: Rounds, *, paired: bool) -> tuple[float, float]:
-    """The values of both sides, in their unit, whose quotient is the ratio of `ratio_interval`.
+    """Return the values of both sides, in their unit; their quotient is `ratio_interval`'s ratio.
 
-    Stored, each is the geometric mean of its processes' medians.  Of pairs the ratio alone is an
-    estimate that no disturbance of both sides touches: half of its logarithm goes each way from
-    their common level, the geometric mean of the processes' medians of sqrt(a b).
+    For stored sides, each is the geometric mean of its processes' medians. For pairs, only the
+    ratio is unaffected by disturbances of both sides: half of its logarithm is added to their
+    common level, and half subtracted. This level is the geometric mean of the processes' medians of
+    sqrt(a b).
 
     Raises:
         ValueError: paired sides differ in processes or samples.
@@ -127,17 +129,17 @@ def _log(samples: Sequence[float]) -> _Array:
 
 
 def _resampled(rounds: Sequence[_Array], random: np.random.Generator) -> tuple[float, _Array]:
-    """The mean of the rounds' medians, and resamples of it."""
+    """Return the mean of the rounds' medians, and resamples of it."""
     medians = np.array([np.median(each) for each in rounds])
     chosen = random.integers(len(medians), size=(_RESAMPLES, len(medians)))
     return float(medians.mean()), medians[chosen].mean(axis=1)
 
 
 def _expansion(rounds: int, tail: float) -> float:
-    """How much wider the interval of so few rounds is than the bootstrap's percentiles.
+    """Return the factor that corrects the width of the bootstrap's interval for few rounds.
 
-    Resamples of n values vary by (n - 1) / n of what the values do, and their percentiles are those
-    of a normal distribution where Student's with n - 1 degrees of freedom holds.
+    Resamples of n values have (n - 1) / n of the variance of the values, and their percentiles are
+    those of a normal distribution instead of Student's t with n - 1 degrees of freedom.
     """
     normal = -NormalDist().inv_cdf(tail)
     return math.sqrt(rounds / (rounds - 1)) * student_quantile(tail, rounds - 1) / normal
@@ -145,7 +147,7 @@ def _expansion(rounds: int, tail: float) -> float:
 
 @cache
 def student_quantile(tail: float, degrees: int) -> float:
-    """The value that Student's t exceeds with probability `tail`, below one half.
+    """Return the value that Student's t exceeds with probability `tail`, below one half.
 
     >>> round(student_quantile(0.025, 4), 3)
     2.776
@@ -160,7 +162,7 @@ def student_quantile(tail: float, degrees: int) -> float:
 
 
 def _exceeds(value: float, degrees: int) -> float:
-    """P(t > value), by the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
+    """Return P(t > value), by the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     angle = math.atan(value / math.sqrt(degrees))
     cosine = math.cos(angle)
     odd = degrees % 2

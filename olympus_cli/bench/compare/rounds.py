@@ -1,7 +1,7 @@
-"""Measuring in rounds, each in processes of its own: one side, or two sides in turns.
+"""Measurements in rounds, each in separate processes: of one side, or of two sides in turns.
 
-Two sides take turns within a round, ours, theirs, theirs, ours, and so on: what else the machine
-does meets both, and a slow drift cancels.  The side that starts first changes from round to round.
+Two sides take turns within a round: ours, theirs, theirs, ours, and so on. Other load on the
+machine affects both, and a slow drift cancels. The first side changes from round to round.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ __all__ = ["LEAST_PAIRS", "Clock", "Side", "alone", "alternating", "turns"]
 Clock = Callable[[], float]
 Sample = Callable[[int], float]
 
-#: The least pairs of samples of a round, however long a call takes: two turns there and back.
+#: The least number of pairs of samples of a round, however long a call takes: two turns.
 LEAST_PAIRS = 4
 
-_SECONDS = 4e-3  # of a sample at least: the scheduler gives the processor away for about so long
-_PAIRS = 40  # samples of each side in a round, which is their median: more add little
+_SECONDS = 4e-3  # the minimum for a sample: about the scheduler's time slice
+_PAIRS = 40  # samples of each side in a round, whose median is used: more add little
 
 
 @dataclass(frozen=True)
 class Side:
-    """A program to measure, and what its errors are told with, such as the revision it is of."""
+    """A program to measure; `telling` is a context that adds to its errors, such as a revision."""
 
     work: SamplerWork
     telling: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
 
 
 def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
-    """Measure one side in so many processes, one after the other; they share its time limit.
+    """Measure one side in `rounds` processes, one after the other, which share its time limit.
 
-    Each round is given as soon as it is whole.
+    Each round is yielded when it is complete.
 
     Raises:
         OlympusError: a stage fails, or a process has died.
-        Interrupted: Ctrl-C has come, and there are samples of the round under way.
+        Interrupted: Ctrl-C occurred, and the current round has samples.
     """
     work = _share(side.work, rounds)
     for _ in range(rounds):
@@ -56,13 +56,13 @@ def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
 def alternating(
     ours: Side, theirs: Side, rounds: int, on_stage: OnStage
 ) -> Iterator[tuple[Measured, Measured]]:
-    """Measure two sides in turns, in so many pairs of processes; sample i of both is a pair.
+    """Measure two sides in turns, in `rounds` pairs of processes; sample i of both is a pair.
 
-    Each round is given as soon as it is whole.
+    Each round is yielded when it is complete.
 
     Raises:
-        OlympusError: a stage of either fails, or a process has died.
-        Interrupted: Ctrl-C has come, and there are samples of ours in the round under way.
+        OlympusError: a stage of either side fails, or a process has died.
+        Interrupted: Ctrl-C occurred, and our side has samples in the current round.
     """
     for number in range(rounds):
         yield _round(ours, theirs, rounds, number, on_stage)
@@ -71,7 +71,7 @@ def alternating(
 def _round(
     ours: Side, theirs: Side, rounds: int, number: int, on_stage: OnStage
 ) -> tuple[Measured, Measured]:
-    """One pair of processes, of which every other time theirs is the first."""
+    """Measure one pair of processes; the other side is first in every second round."""
     sides = (ours, theirs) if number % 2 == 0 else (theirs, ours)
     with ExitStack() as stack:
         opened: list[tuple[Side, Sampler]] = []
@@ -100,9 +100,9 @@ def _round(
 def turns(
     one: Sample, other: Sample, calls: int, seconds: float, clock: Clock = time.perf_counter
 ) -> Iterator[tuple[float, float]]:
-    """Samples of two sides by turns, as pairs, for about so many seconds; at least four pairs.
+    """Yield pairs of samples of two sides in turns, for about `seconds`; at least four pairs.
 
-    Each sample is of so many calls in a row.
+    Each sample is the time of `calls` calls in a row.
 
     >>> len(list(turns(lambda calls: 1.0, lambda calls: 1.0, 1, seconds=0)))
     4
@@ -128,13 +128,13 @@ def _sampling(side: Side, sampler: Sampler) -> Sample:
 
 
 def _finished(side: Side, sampler: Sampler, stopped: str = "samples") -> Measured:
-    """What was measured of a side, without what others took: its other side was one of them."""
+    """Return a side's measurement without the load of others, as that includes the other side."""
     with side.telling():
         found = sampler.finish(stopped)
     return replace(found, conditions={**found.conditions, "others": None})
 
 
 def _share(work: SamplerWork, rounds: int) -> SamplerWork:
-    """The work of one of so many rounds."""
+    """Return the work of one of `rounds` rounds."""
     effort = replace(work.effort, time_limit=work.effort.time_limit / rounds)
     return replace(work, effort=effort)

@@ -1,7 +1,7 @@
-"""How far what other programs took, and the clock, explain that the times of two sessions differ.
+"""Differences of times between two sessions that other programs and the clock explain.
 
-A stored baseline is of another session.  Times that are longer in the session with more load or
-with a lower clock say nothing of the program, as far as these can have made them longer.
+A stored baseline is from another session. Longer times in the session with more load or a lower
+clock are no evidence about the program, as far as load and clock can explain them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from olympus_cli.bench.model import Measured
 
 __all__ = ["ALIKE", "Session", "Skew"]
 
-_LEAST_LEFT = 0.01  # of the processors: what others leave is never nothing
-_SHARED = 0.5  # of a processor: what a thread loses at most to one other thread
-_THREADS = 2.0  # to share a core with a thread of others makes both take twice as long at most
-_MOST = 100.0  # a factor of one cause: more than any machine has
-_HIGHEST = 1e12  # hertz or processors: a file may say anything
-_SLIGHT = 1.005  # a factor that would be told as 1.00
+_LEAST_LEFT = 0.01  # the minimum share of the processors that is left by others
+_SHARED = 0.5  # the largest share of a processor that a thread loses to one other thread
+_THREADS = 2.0  # a core shared with another program's thread at most doubles the time of both
+_MOST = 100.0  # the largest factor of one cause
+_HIGHEST = 1e12  # hertz or processors: the maximum accepted from a file
+_SLIGHT = 1.005  # the smallest factor not shown as 1.00
 
 
 @dataclass(frozen=True)
 class Session:
-    """What programs had of the machine while they were measured; None is what is not known.
+    """The state of the machine during measurements; None if unknown.
 
-    `others` is the number of processors that others took, as a mean, of `threads` that the process
-    might run on; `limit` is the number of processors that its control group gave it.  `clock_hz`
-    is in hertz.
+    `others` is the mean number of processors that other programs took, out of `threads` that the
+    process might run on; `limit` is the number of processors that its control group allowed.
+    `clock_hz` is in hertz.
     """
 
     others: float | None = None
@@ -40,10 +40,10 @@ class Session:
 
     @staticmethod
     def of(rounds: Sequence[Measured]) -> Session:
-        """The session in which the rounds of a target were measured."""
+        """Return the session in which the rounds of a target were measured."""
 
         def figures(*names: str) -> list[float]:
-            """The first of the names that each round has, as far as a machine can have it."""
+            """Return the first known figure of `names` for each round, without impossible ones."""
             told = ([each.conditions.get(name) for name in names] for each in rounds)
             known = ([x for x in each if isinstance(x, int | float)] for each in told)
             return [float(each[0]) for each in known if each and 0 <= each[0] <= _HIGHEST]
@@ -51,7 +51,7 @@ class Session:
         others = figures("others")
         threads, limits, clocks = (
             [each for each in figures(*names) if each > 0]
-            # a processor that has just worked has its clock of work
+            # a processor that has just worked has the clock of the measurement
             for names in (("threads",), ("cpu_limit",), ("clock_hz_after", "clock_hz"))
         )
         return Session(
@@ -64,11 +64,11 @@ class Session:
 
 @dataclass(frozen=True)
 class Skew:
-    """By which factors the times of the session `now` may be longer than those of `before`.
+    """The factors by which the times of the session `now` may be longer than those of `before`.
 
-    The times of one program may be up to `longer` times as long now, and down to `shorter` times
-    as long; both are 1 where nothing is known.  Where `waits` is false, times are those of
-    processors, which waiting is not part of.
+    The times of one program may be up to `longer` times as long now, and down to `shorter` times as
+    long; both are 1 if nothing is known. If `waits` is False, times are processor times, which do
+    not include waiting.
 
     >>> Skew(Session(clock_hz=3e9), Session(clock_hz=2e9)).longer
     1.5
@@ -80,12 +80,12 @@ class Skew:
 
     @property
     def longer(self) -> float:
-        """The factor of what makes times longer now, 1 or more."""
+        """The product of the factors that make times longer now, 1 or more."""
         return math.prod(max(each, 1.0) for each in self._factors())
 
     @property
     def shorter(self) -> float:
-        """The factor of what makes times shorter now, 1 or less."""
+        """The product of the factors that make times shorter now, 1 or less."""
         return math.prod(min(each, 1.0) for each in self._factors())
 
     def _factors(self) -> tuple[float, ...]:
@@ -97,11 +97,11 @@ class Skew:
         return _bounded(_waiting(before, now)), clock, allowed
 
     def is_beyond(self, threshold: float) -> bool:
-        """Whether times may differ by more than a verdict's threshold."""
+        """Return True if times may differ by more than a verdict's threshold."""
         return max(self.longer, 1 / self.shorter) > max(1 + threshold, _SLIGHT)
 
     def reason(self) -> str:
-        """What was measured of the sessions, what that means for times, and what to do."""
+        """Return a sentence: the measured differences, their effect on times, and a remedy."""
         factors = {"now": self.longer, "of the baseline": 1 / self.shorter}
         effects = (
             f"times {whose} up to {factor:.2f} times as long"
@@ -132,12 +132,12 @@ class Skew:
         return told
 
     def to_data(self) -> dict[str, Any]:
-        """JSON-like data with every number."""
+        """Return JSON-like data with every number."""
         sides = {"before": asdict(self.before), "now": asdict(self.now)}
         return {**sides, "longer": self.longer, "shorter": self.shorter}
 
 
-#: Two sessions of which nothing is known.
+#: Two sessions without known differences.
 ALIKE = Skew(Session(), Session())
 
 
@@ -155,11 +155,11 @@ def _quotient(before: float | None, now: float | None) -> float:
 
 
 def _waiting(before: Session, now: Session) -> float:
-    """By what factor a program may wait longer now; below 1, by what it may wait less.
+    """Return the factor by which a program may wait longer now; below 1, by which it may wait less.
 
-    A thread may lose all that others take more, up to half of its processor, which it shares with
-    one of theirs then, and the other threads wait for it.  Where others take more than half of all
-    processors, what they leave is what the program has.
+    A thread may lose all additional processor time of others, up to half of its processor, which it
+    then shares with another program's thread; the program's other threads wait for it. If others
+    take more than half of all processors, the program has the rest.
     """
     if before.others is None or now.others is None:
         return 1.0
@@ -170,7 +170,7 @@ def _waiting(before: Session, now: Session) -> float:
 
 
 def _left(session: Session) -> float:
-    """The part of the processors that others leave."""
+    """Return the share of the processors that others leave."""
     if session.others is None or session.threads is None:
         return 1.0
     return max(1 - session.others / session.threads, _LEAST_LEFT)

@@ -1,7 +1,7 @@
-"""Whether a metric got better or worse, from the samples of two sides.
+"""The verdict on a metric, from the samples of two sides.
 
-The interval of the ratio is held against a threshold.  "worse" and "better" need all of it beyond
-the threshold, "no change" all of it within; what is left is "inconclusive".
+The interval of the ratio is compared with a threshold. It is "worse" or "better" if all of it is
+beyond the threshold, "no change" if all of it is within, and otherwise "inconclusive".
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ __all__ = [
 
 VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
 
-THRESHOLD = 0.05  # the least change of a ratio that is one
+THRESHOLD = 0.05  # the smallest change of a ratio that counts
 CONFIDENCE = 0.95
 ROUNDS = 5  # processes of each side
-MEASUREMENTS = 4  # at most, of `ROUNDS` processes each, where both sides run
-MIN_ROUNDS = 3  # fewer do not tell how processes differ
+MEASUREMENTS = 4  # at most, with `ROUNDS` processes each, if both sides run
+MIN_ROUNDS = 3  # fewer do not show how processes differ
 
 #: The standard deviation of the factor by which all times of a session are longer than those of
-#: another on the same machine: clock, temperature, where pages of memory lie, and what else runs.
-#: One session cannot tell it, so it is assumed.  It is that of machines that do nothing else.
+#: another session on the same machine: clock, temperature, memory addresses, and other load. It
+#: cannot be estimated from one session, so it is assumed, as that of otherwise idle machines.
 SESSION = 0.05
 
 
 @dataclass(frozen=True)
 class MetricVerdict:
-    """What became of a metric: `ratio` is ours / theirs, and lies between `low` and `high`.
+    """The verdict on a metric: `ratio` is ours / theirs, with an interval from `low` to `high`.
 
-    The three are None where too little was measured; `reason` says what was missing.
+    The three are None if too little was measured; `reason` names the missing part.
     """
 
     word: VerdictWord
@@ -59,7 +59,7 @@ class MetricVerdict:
     reason: str = ""
 
     def is_beyond(self, other: MetricVerdict) -> bool:
-        """Whether the ratio is beyond the threshold, on the side that `other`'s ratio is on."""
+        """Return True if the ratio is beyond the threshold, in the direction of `other`'s ratio."""
         if self.ratio is None or other.ratio is None:
             return False
         change = math.log(self.ratio)
@@ -75,16 +75,19 @@ def judge(
     confidence: float = CONFIDENCE,
     skew: Skew = ALIKE,
 ) -> MetricVerdict:
-    """The verdict on a metric of which each side has one measurement a process.
+    """Return the verdict on a metric; each side has one measurement per process.
 
-    `paired` says that sample i of process r of one side ran next to sample i of process r of the
-    other, so that what disturbs the machine disturbs both.  Sides that are not are of two sessions,
-    whose times differ by `SESSION` each beside what the processes tell, and by `skew`, of which
-    nobody knows how much a program feels: the interval reaches from none of it to all.
-    A `threshold` of 0.05 is a ratio of 1.05 one way and of 1 / 1.05 the other, so that the two
-    sides change places with the two words.
-    `confidence` is that of the interval: (1 - confidence) / 2 is the probability that it lies
-    beyond the ratio on one side.
+    `paired` means that sample i of process r of one side ran next to sample i of process r of the
+    other, so that a disturbance of the machine affects both. Unpaired sides are from two sessions.
+    Their times differ by `SESSION` each, in addition to the differences between processes, and by
+    `skew`. Its effect on a program is unknown: the interval covers everything from no effect to the
+    full effect.
+
+    A `threshold` of 0.05 is a ratio of 1.05 or of 1 / 1.05, so that exchanging the two sides
+    exchanges the words.
+
+    `confidence` is the confidence of the interval: (1 - confidence) / 2 is the probability that the
+    interval is beyond the ratio on one side.
 
     Raises:
         ValueError: the two sides' units differ, or paired sides differ in number.
@@ -100,7 +103,7 @@ def judge(
     tail = (1 - confidence) / 2
     sides = [each.samples for each in ours], [each.samples for each in theirs]
     ((unit, better),) = units
-    between = 0.0 if paired or unit == "B" else math.sqrt(2) * SESSION  # memory has no clock
+    between = 0.0 if paired or unit == "B" else math.sqrt(2) * SESSION  # no clock
     found = ratio_interval(*sides, paired=paired, tail=tail, between=between)
     if between:
         ends = skew.longer, skew.shorter
@@ -115,7 +118,7 @@ def judge(
 
 
 def _sessions(threshold: float, tail: float, between: float, skew: Skew) -> str:
-    """Why a stored baseline does not decide what the processes would."""
+    """Return the reason why a stored baseline does not decide a change that the processes show."""
     if skew.is_beyond(threshold):
         return skew.reason()
     wider = math.log(max(skew.longer, 1 / skew.shorter)) - NormalDist().inv_cdf(tail) * between
@@ -127,7 +130,7 @@ def _sessions(threshold: float, tail: float, between: float, skew: Skew) -> str:
 
 
 def _missing(ours: Sequence[Metric], theirs: Sequence[Metric]) -> str:
-    """Why the two sides cannot be compared, or nothing."""
+    """Return the reason why the two sides cannot be compared, or ""."""
     rounds = min(len(ours), len(theirs))
     if rounds < MIN_ROUNDS:
         return f"it was measured in {rounds} of at least {MIN_ROUNDS} processes"
@@ -150,11 +153,11 @@ def _word(found: Interval, threshold: float, *, higher_is_better: bool) -> Verdi
 
 
 def adjusted(confidence: float, gates: int, looks: int) -> float:
-    """The confidence of each interval that can fail a run, where `gates` of them can.
+    """Return the confidence of each interval that can fail a run with `gates` such metrics.
 
-    All together they raise a false alarm no more often than one alone may, (1 - confidence) / 2
-    (Bonferroni).  A gate can fail after each measurement but the first: it may be wrong in an equal
-    part of its share at each of these `looks`.
+    All together raise a false alarm no more often than one alone may, (1 - confidence) / 2
+    (Bonferroni). A gate can fail after each measurement but the first: each of these `looks` has an
+    equal part of the gate's error probability.
 
     >>> round(adjusted(0.95, 1, 3), 6), round(adjusted(0.95, 10, 3), 6)
     (0.983333, 0.998333)

@@ -1,10 +1,10 @@
-"""Calling a program again and again as a user's loop does, each call waited for.
+"""Repeated calls of a program, as in a user's loop; each call is waited for.
 
-The arguments are on the device, in two sets that take turns where there is memory for both.  A
-program that takes the memory of its arguments, a donation, needs others for the next call: its own
-results where they take the places of all donated arguments, as in `state = step(state)`, and copies
-elsewhere.  These are made while no time is counted, and so they are now and then of the first state
-too: values that grow or vanish from call to call would change the times.
+The arguments are on the device, in two sets that take turns if there is memory for both. A program
+that donates arguments needs new ones for the next call. These are its own results if they take the
+places of all donated arguments, as in `state = step(state)`, and copies otherwise. Copies are made
+outside of the measured time. Results are replaced by copies of the first state at intervals: values
+that grow or vanish from call to call would change the times.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from olympus_cli.program.runnable import Runnable
 
 __all__ = ["Calls", "Donation"]
 
-#: What becomes of donated arguments: there are none; results are fed back; copies are made.
+#: The source of donated arguments: none are donated, results are fed back, or copies are made.
 Donation = Literal["none", "fed back", "copied"]
 
 _SETS = 2
-_RENEWED = 64  # calls after which results are not fed back any more, but copies of the first state
-_SHARE = 4  # the second set may take one part in so many of the memory that is free
+_RENEWED = 64  # calls after which copies of the first state replace the results that are fed back
+_SHARE = 4  # the second set may take 1 / `_SHARE` of the free memory
 
 
 class Calls:
@@ -56,11 +56,11 @@ class Calls:
         self._turn = 0  # the set of the next call
         self._given: dict[int, Any] = {}
         self._fed = 0
-        self.processor_seconds = 0.0  # of all threads, in the calls that were timed last
+        self.processor_seconds = 0.0  # of all threads, in the last timed calls
 
     @property
     def donation(self) -> Donation:
-        """What becomes of donated arguments."""
+        """The source of donated arguments."""
         if not self._donated:
             return "none"
         return "copied" if self._results is None else "fed back"
@@ -76,7 +76,7 @@ class Calls:
         return sum(leaf.bytes for leaf in self._ready.arguments)
 
     def first(self) -> float:
-        """Seconds of the first call."""
+        """Return the seconds of the first call."""
         return self._each(1)
 
     def rotate(self, free: int | None) -> None:
@@ -89,7 +89,7 @@ class Calls:
             self._sets.append(self._put(self._hosts[-1]))
 
     def time(self, calls: int) -> float:
-        """Seconds of so many calls, one after the other."""
+        """Return the seconds of `calls` calls, one after the other."""
         with _no_collector():
             return self._each(calls) if self._donated else self._in_a_row(calls)
 
@@ -107,7 +107,7 @@ class Calls:
         return spent
 
     def _each(self, calls: int) -> float:
-        """The same where the arguments of each call are others: each is timed by itself."""
+        """Return the seconds of calls with new arguments each: every call is timed separately."""
         compiled, clock, spent = self._ready.compiled, self._clock, 0.0
         self.processor_seconds = 0.0
         for _ in range(calls):
@@ -123,7 +123,7 @@ class Calls:
         return spent
 
     def _feed(self, result: Any) -> None:
-        """Keep what the next call takes of the results, if it is time for it."""
+        """Save the results that the next call takes as arguments, if they are to be fed back."""
         self._fed += 1
         if self._results is None or self._fed % _RENEWED == 0:
             self._given = {}
@@ -132,16 +132,16 @@ class Calls:
             self._given = {i: leaves[place] for i, place in self._results.items()}
 
     def _copies(self, turn: int) -> dict[int, Any]:
-        """New memory with the values of the donated arguments."""
+        """Return new arrays with the values of the donated arguments."""
         hosts, places = self._hosts[turn], self._places
         made = {i: olympus.device_put(hosts[i], places[i]) for i in self._donated}
         olympus.block_until_ready(list(made.values()))
         return made
 
     def _put(self, arrays: Sequence[Any]) -> list[Any]:
-        """The arguments on the device, or as the program splits them among several.
+        """Return the arguments on the device, or sharded over several as the program needs.
 
-        A donated one is None, as each call needs a new one.
+        A donated argument is None, as each call needs a new one.
         """
         placed = [
             None if leaf.donated else olympus.device_put(array, place)
@@ -152,7 +152,7 @@ class Calls:
 
 
 def _feeding(ready: Runnable, donated: Sequence[int]) -> dict[int, int] | None:
-    """Which result takes the place of each donated argument; None where one has none."""
+    """Return the result that takes the place of each donated argument; None if one has none."""
     if not donated:
         return None
     aliases = ready.compiled.runtime_executable().hlo_module().input_output_alias
@@ -163,7 +163,7 @@ def _feeding(ready: Runnable, donated: Sequence[int]) -> dict[int, int] | None:
 
 
 def _fits(ready: Runnable, argument: int, result: int) -> bool:
-    """Whether a result lies where an argument must: its memory may have been split otherwise."""
+    """Return True if a result has the sharding of the argument that it replaces."""
     compiled, rank = ready.compiled, len(ready.arguments[argument].shape)
     if compiled.num_devices == 1:
         return True
@@ -174,7 +174,7 @@ def _fits(ready: Runnable, argument: int, result: int) -> bool:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Keep Python's garbage collector out of the times."""
+    """Disable Python's garbage collector during measurements."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""Where and under which load something was measured: the machine, its clock, what else runs there.
+"""The conditions of a measurement: the machine, its clock, and its load.
 
-What is asked of the kernel is of Linux; elsewhere, and where the system does not tell, it is None.
-`root` is the folder that /proc and /sys are in.
+Figures of the kernel are from Linux; on other systems, and if the system does not provide them,
+they are None. `root` is the folder with /proc and /sys.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from olympus.analysis import this_cpu
 
 __all__ = ["Conditions", "Others", "conditions", "free_memory", "host", "machine", "trouble"]
 
-#: What was found, by name: see `conditions`.
+#: The conditions by name: see `conditions`.
 Conditions = Mapping[str, float | str | None]
 
-_BUSY = 0.25  # of the processors that others take
-_WAITING = 10.0  # percent of the last ten seconds in which something waited for a processor
+_BUSY = 0.25  # of the processors, taken by others
+_WAITING = 10.0  # percent of the last ten seconds in which a process waited for a processor
 _SLOWED = 0.9  # of the clock at the beginning
 
 _ROOT = Path("/")
@@ -31,7 +31,7 @@ _HAS_AFFINITY = hasattr(os, "sched_getaffinity")
 
 
 def host() -> dict[str, str]:
-    """What is known of the machine before a device is asked for: all of `machine` but "device"."""
+    """Return the known facts of the machine before a device is used: `machine` without "device"."""
     cpu = this_cpu()
     return {
         "cpu": cpu.model,
@@ -41,21 +41,21 @@ def host() -> dict[str, str]:
 
 
 def machine(backend: olympus.Target) -> dict[str, str]:
-    """What figures can be compared with: those of another such machine cannot.
+    """Return the identity of the machine: figures of different machines cannot be compared.
 
-    The keys are "cpu", "threads" (that this process may use), "os" and "device".
+    The keys are "cpu", "threads" (available to this process), "os" and "device".
     """
     device = olympus.devices(backend.backend)[0]
     return {**host(), "device": backend.device or str(device.device_kind)}
 
 
 def conditions(root: Path = _ROOT) -> dict[str, float | str | None]:
-    """The load and the clock now.
+    """Return the current load and clock.
 
-    - "load": the processes that ran or wanted to, as a mean of the last minute;
-    - "waiting": percent of the last ten seconds in which something waited for a processor;
-    - "clock_hz": of the fastest processor now; "governor": what chooses it;
-    - "processors": of the machine; "threads": that this process may use; "cpu_limit": processors
+    - "load": the mean number of processes that ran or waited to run in the last minute;
+    - "waiting": percent of the last ten seconds in which a process waited for a processor;
+    - "clock_hz": of the fastest processor now; "governor": the policy that sets it;
+    - "processors": of the machine; "threads": available to this process; "cpu_limit": processors
       that its control group may use;
     - "memory_free" and "memory_limit", in bytes: of the machine, and of the control group.
     """
@@ -73,9 +73,9 @@ def conditions(root: Path = _ROOT) -> dict[str, float | str | None]:
 
 
 def trouble(before: Conditions, after: Conditions) -> list[str]:
-    """Sentences about what makes the times doubtful: the machine is busy, or its clock has fallen.
+    """Return sentences on conditions that make the times doubtful: a busy machine, a fallen clock.
 
-    `before` is from the time before anything was measured, for what is measured is a load too.
+    `before` is from the time before the measurement, which is a load too.
     """
     found = []
     load, waiting = before.get("load"), before.get("waiting")
@@ -100,10 +100,10 @@ def trouble(before: Conditions, after: Conditions) -> list[str]:
 
 
 class Others:
-    """What others take of the processors that this process may use, from now on.
+    """A meter of the processor time that others take, from now on.
 
-    Others are all processes but this one, and other virtual machines, as far as the system tells
-    what these take.
+    It counts the processors that this process may use. Others are all other processes, and other
+    virtual machines as far as the system reports them.
     """
 
     def __init__(self, root: Path = _ROOT, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -111,7 +111,7 @@ class Others:
         self._start = self._now()
 
     def mean(self) -> float | None:
-        """Processors that they took, as a mean since the start; None if the system does not tell.
+        """Return the mean number of processors that others took since the start; None if unknown.
 
         >>> Others(Path("/nowhere")).mean() is None
         True
@@ -126,7 +126,7 @@ class Others:
 
 
 def free_memory(root: Path = _ROOT) -> int | None:
-    """The bytes that this process may still take; None where the system does not tell."""
+    """Return the bytes of memory that are available to this process; None if unknown."""
     limit, used = _group_memory(root)
     left = None if limit is None else limit - (used or 0)
     known = [value for value in (_available(root), left) if value is not None]
@@ -141,7 +141,7 @@ def _text(path: Path) -> str | None:
 
 
 def _number(text: str | None) -> float | None:
-    """The number that a text is; None for none, and for those below 0, which mean no limit."""
+    """Return the number in a text; None if there is none, or one below 0, which means no limit."""
     with suppress(ValueError):
         value = float(text or "")
         return value if math.isfinite(value) and value >= 0 else None
@@ -154,7 +154,7 @@ def _first_number(path: Path) -> float | None:
 
 
 def _waiting(root: Path) -> float | None:
-    """The kernel's own figure: Documentation/accounting/psi.rst."""
+    """Return the kernel's pressure figure: see Documentation/accounting/psi.rst."""
     for word in (_text(root / "proc/pressure/cpu") or "").split():
         if word.startswith("avg10="):
             return _number(word.removeprefix("avg10="))
@@ -162,24 +162,25 @@ def _waiting(root: Path) -> float | None:
 
 
 def _busy_seconds(root: Path) -> float | None:
-    """Seconds that the processors which this process may use have worked since the system started.
+    """Return the busy seconds, since the system's start, of the processors this process may use.
 
     Documentation/filesystems/proc.rst, 1.7: user, nice, system, idle, iowait, irq, softirq, steal,
-    in ticks.  Steal is what other virtual machines took.
+    in ticks. Steal is the time that other virtual machines took.
     """
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)} if _HAS_AFFINITY else set()
     lines = [line.split() for line in (_text(root / "proc/stat") or "").splitlines()]
     told = [[_number(word) for word in each[1:9]] for each in lines if names.intersection(each[:1])]
     ticks = [[value for value in each if value is not None] for each in told]
     if len(ticks) < max(len(names), 1) or not all(len(each) == 8 and any(each) for each in ticks):
-        return None  # such as in a sandbox, where all are 0
+        return None  # for example in a sandbox, where all are 0
     return sum(sum(each) - each[3] - each[4] for each in ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def _clock(root: Path) -> float | None:
-    """Hertz: as the driver tells, or else as /proc/cpuinfo does.
+    """Return the clock in hertz, from the driver, or else from /proc/cpuinfo.
 
-    It is that of the fastest processor, which is one that works: those that do not are slowed down.
+    It is the clock of the fastest processor, which is a busy one: idle processors have a lower
+    clock.
     """
     folder = root / "sys/devices/system/cpu"
     told = [_number(_text(path)) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
@@ -200,7 +201,7 @@ def _available(root: Path) -> float | None:
 
 
 def _group(root: Path) -> Path:
-    """The folder of this process's control group, as version 2 has it."""
+    """Return the folder of this process's control group, in version 2."""
     for line in (_text(root / "proc/self/cgroup") or "").splitlines():
         if line.startswith("0::"):
             return root / "sys/fs/cgroup" / line[3:].lstrip("/")
@@ -217,9 +218,9 @@ def _cpu_limit(root: Path) -> float | None:
 
 
 def _group_memory(root: Path) -> tuple[float | None, float | None]:
-    """The limit of the control group and what it uses, in bytes; None where there is no limit."""
+    """Return the limit of the control group and its use, in bytes; None if there is no limit."""
     limit, used = (_number(_text(_group(root) / name)) for name in ("memory.max", "memory.current"))
-    if limit is None:  # version 1, whose files say 2^63 less a page where there is none
+    if limit is None:  # version 1: without a limit, its files contain 2^63 less a page
         folder = root / "sys/fs/cgroup/memory"
         limit = _number(_text(folder / "memory.limit_in_bytes"))
         used = _number(_text(folder / "memory.usage_in_bytes"))

@@ -1,4 +1,4 @@
-"""How long imports take: of `olympus`, and of a user's module after it, in a fresh interpreter."""
+"""The import times of `olympus`, and of a user's module after it, in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from olympus_cli.spec.model import TargetSpec
 __all__ = ["import_seconds"]
 
 _TIMES = 3
-_PATIENCE = 60.0  # seconds that one may take
+_PATIENCE = 60.0  # seconds, the limit of one import
 
-# What the module prints is not an answer; ours comes through a descriptor of its own.
+# The module's prints are not an answer: ours uses a separate descriptor.
 _CODE = """\
 import sys, time
 sys.path[:] = {path!r}
@@ -31,10 +31,10 @@ _answer({answers}, between)
 
 
 def import_seconds(spec: TargetSpec | None, time_limit: float) -> dict[str, tuple[float, ...]]:
-    """Seconds of "import", of `olympus`, and "import-program", of the module of a target.
+    """Return the seconds of "import", of `olympus`, and "import-program", of a target's module.
 
-    Each is taken once at least, and again if that ends within `time_limit` seconds.  Empty if the
-    module cannot be imported without a terminal, or in a minute.
+    Each is measured at least once, and again if that ends within `time_limit` seconds. The dict is
+    empty if the import fails without a terminal, or takes more than a minute.
     """
     found: list[tuple[float, float | None]] = []
     until = begin = time.perf_counter()
@@ -56,7 +56,7 @@ def import_seconds(spec: TargetSpec | None, time_limit: float) -> dict[str, tupl
 def _once(spec: TargetSpec | None) -> tuple[float, float | None] | None:
     read, write = os.pipe()
     code = _CODE.format(path=own_process.safe_path(sys.path), answers=write)
-    os.set_blocking(read, False)  # what the module leaves running may hold the other end
+    os.set_blocking(read, False)  # processes that the module started may keep the other end open
     with os.fdopen(read, "rb") as answers:
         try:
             process = subprocess.Popen(
@@ -86,7 +86,7 @@ def _once(spec: TargetSpec | None) -> tuple[float, float | None] | None:
 
 
 def _answer(answers: int, ours: float) -> None:
-    """In the fresh interpreter: import the module of the target on stdin, and answer."""
+    """Import the module of the target on stdin and answer, in the fresh interpreter."""
     from olympus_cli.frontends.importing import load_entry
     from olympus_cli.frontends.relocating import relocate
 

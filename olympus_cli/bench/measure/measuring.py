@@ -1,4 +1,4 @@
-"""Measuring one program in this process: ready, called, warm, sampled, and summed up."""
+"""The measurement of one program in this process: build, call, warm up, sample, summarize."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from olympus_cli.workers.call import Say
 
 __all__ = ["Measuring"]
 
-_WARM_SHARE = 0.3  # of the time limit, for the warm-up at most
-_DRIFT = 0.05  # a trend of the samples that a reader is told of
+_WARM_SHARE = 0.3  # of the time limit, the maximum for the warm-up
+_DRIFT = 0.05  # the smallest trend of the samples that is reported
 
-# The stages, in the order that they are told in.
+# The stages, in the order in which they are reported.
 _STAGES = ("import", "import-program", "load", "trace", "lower", "compile")
 
 
@@ -37,7 +37,7 @@ class Measuring:
 
     def __init__(self, work: SamplerWork, say: Say) -> None:
         self._work, self._say = work, say
-        self._before = conditions.conditions()  # what is measured here is a load too
+        self._before = conditions.conditions()  # before the measurement, which is a load too
         self._others = conditions.Others()
         self._subject = subject_of(work, say)
         self._samples: list[float] = []
@@ -50,7 +50,7 @@ class Measuring:
         self._calls = calls = Calls(ready, self._work.inputs, self._subject.backend)
         first = calls.first()
         self._peak = peak_memory()
-        self._subject.cost()  # where that is an error, no measuring is lost
+        self._subject.cost()  # an error here occurs before the measurement
         self._say("warm-up")
         calls.rotate(_free_memory(self._subject.backend))
         warm = warm_up(calls.time, _WARM_SHARE * self._work.effort.time_limit)
@@ -61,16 +61,16 @@ class Measuring:
         return self._prepared
 
     def sample(self, calls: int) -> float:
-        """Seconds of a call: the mean of so many in a row."""
+        """Return the seconds of a call: the mean of `calls` calls in a row."""
         if calls > 1:
-            self._calls.time(1)  # the processor did something else meanwhile
+            self._calls.time(1)  # refill the caches: the processor has run other code
         self._samples.append(self._calls.time(calls) / calls)
         self._processor.append(self._calls.processor_seconds / calls)
         self._batch = calls
         return self._samples[-1]
 
     def finish(self, stopped: str | None) -> Measured:
-        """All that was measured, with the stages that can be repeated; at least one sample."""
+        """Repeat the stages that can be repeated, and return the measurement."""
         after, others = conditions.conditions(), self._others.mean()
         effort = self._work.effort
         if stopped != "interrupted":
@@ -100,14 +100,14 @@ class Measuring:
         )
 
     def _metrics(self, facts: dict[str, Any]) -> dict[str, Metric]:
-        """All metrics, in the order that they are told in."""
+        """Return all metrics, in the order in which they are reported."""
         taken = self._subject.seconds
         found = {
             name: Metric("s", "lower", tuple(taken[name])) for name in _STAGES if name in taken
         }
         found["first-call"] = Metric("s", "lower", (self._prepared.first_call,))
         found["steady-call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)
-        if self._subject.backend.backend == "cpu":  # elsewhere, it is of waiting for the device
+        if self._subject.backend.backend == "cpu":  # elsewhere, it includes waiting for the device
             found["steady-cpu"] = Metric("s", "lower", tuple(self._processor), self._batch)
         found |= rate_metrics(steady, facts)
         if self._peak is not None:
@@ -115,7 +115,7 @@ class Measuring:
         return found
 
     def _how(self, stopped: str | None) -> dict[str, Any]:
-        """How the calls were measured."""
+        """Return the facts of the measurement of the calls."""
         prepared = self._prepared
         steady = {True: "yes", False: "no", None: "unknown"}[prepared.steady]
         return {
@@ -150,7 +150,7 @@ class Measuring:
 
 
 def _free_memory(backend: olympus.Target) -> int | None:
-    """The bytes that inputs may take, where they are put."""
+    """Return the bytes that inputs may take on their device."""
     if backend.backend == "cpu":
         return conditions.free_memory()
     return backend.model.memory if backend.model is not None else None

@@ -1,7 +1,7 @@
 """Rates of a program: calls, operations and bytes a second, and its time by the roofline.
 
-A rate is the count of the program, which docs/explanation/cost.md explains, divided by the seconds
-of a call.  The roofline's time is that of the counts at the peaks of the device.
+A rate is a count of the program (see docs/explanation/cost.md) divided by the seconds of a call.
+The roofline's time is the time for the counts at the peaks of the device.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ __all__ = ["program_facts", "rate_metrics", "roofline_share"]
 
 
 def program_facts(subject: Subject) -> dict[str, Any]:
-    """What a call costs, its time by the roofline and by the estimate, and of which peaks.
+    """Return the cost of a call, its time by the roofline and by the estimate, and the peaks' name.
 
-    The keys are "flops", "bytes" (that are read and written, by operation), "io_bytes" (arguments,
-    results and constants, once), "roofline_seconds", "roofline_bound" ("compute" or "memory"),
+    The keys are "flops", "bytes" (read and written, by operation), "io_bytes" (arguments, results
+    and constants, once), "roofline_seconds", "roofline_bound" ("compute" or "memory"),
     "estimate_seconds", "peaks": "calibrated", "usual" or the name of the device, and
-    "peaks_assumption": the sentence on the peaks of this CPU that an estimate has, with the time
-    and the load of the calibration.  What is not known is None.
+    "peaks_assumption": the sentence of an estimate on the peaks of this CPU, with the time and the
+    load of the calibration. Unknown values are None.
     """
     cost = subject.cost()
     peaks, name = _peaks(subject.backend)
     bound = roofline(cost, peaks) if peaks is not None else None
     try:
         estimate = subject.estimate()
-    except OlympusError:  # of a device that nothing is known of
+    except OlympusError:  # nothing is known about the device
         estimate = None
     return {
         "flops": cost.flops,
@@ -57,7 +57,7 @@ def _peaks(backend: olympus.Target) -> tuple[CpuPeaks | olympus.DeviceModel | No
 
 
 def rate_metrics(steady: Metric, facts: dict[str, Any]) -> dict[str, Metric]:
-    """The rates of the samples of a steady call: they say nothing that its time does not."""
+    """Return the rates of the samples of a steady call, which follow from its time."""
     rates = {
         "throughput": 1,
         "flop-rate": facts["flops"],
@@ -71,7 +71,7 @@ def rate_metrics(steady: Metric, facts: dict[str, Any]) -> dict[str, Metric]:
 
 
 def roofline_share(steady: Metric, facts: Mapping[str, Any]) -> float | None:
-    """The part of the roofline that a steady call reaches; None where that is not known.
+    """Return the part of the roofline that a steady call reaches; None if it is not known.
 
     >>> roofline_share(Metric("s", "lower", (0.5, 0.25)), {"roofline_seconds": 0.1875})
     0.5

@@ -1,4 +1,4 @@
-"""One program that is measured, in a process of its own that stays alive between requests.
+"""The measurement of one program in a separate process that remains alive between requests.
 
 Two of them can be interleaved in one run:
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM, its cause, has come after some samples: `measured` is what they say."""
+    """Ctrl-C or SIGTERM, its cause, after some samples; `measured` is the result so far."""
 
     def __init__(self, measured: Measured) -> None:
         super().__init__()
@@ -43,10 +43,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Sampler:
-    """The program of `work` in a process of its own; `close` ends that.
+    """The program of `work` in a process of its own, which `close` ends.
 
-    A crash of the program, and `work.effort.give_up`, end it too: what is asked next is an error
-    that says so, CompileError or, of a bundle, ArtifactError.
+    A crash of the program and `work.effort.give_up` end it too. The next request then raises an
+    error with the reason: CompileError or, for a bundle, ArtifactError.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -58,7 +58,7 @@ class Sampler:
             serve,
             work,
             does=work.does,
-            quiet=True,  # so that Ctrl-C ends the measuring and not the program
+            quiet=True,  # so that Ctrl-C ends the measurement and not the program
             death=work.death,
             time_limit=work.effort.give_up,
             on_stage=on_stage,
@@ -66,16 +66,16 @@ class Sampler:
         self._process = Conversation(process)
 
     def prepare(self) -> Prepared:
-        """Trace, lower and compile the program, or load it, call it, and call it until it is warm.
+        """Trace, lower and compile the program, or load it, and call it until it is warm.
 
         Raises:
-            OlympusError: what one of the stages raises, or that the process has died.
+            OlympusError: a stage fails, or the process has died.
         """
         prepared: Prepared = self._checked(self._process.ask(["prepare"]), Prepared)
         return prepared
 
     def sample(self, calls: int) -> float:
-        """Seconds of a call: the mean of `calls` calls in a row, each waited for.
+        """Return the seconds of a call: the mean of `calls` calls in a row, each waited for.
 
         Raises:
             OlympusError: the call fails, or the process has died.
@@ -84,10 +84,10 @@ class Sampler:
         return seconds
 
     def finish(self, stopped: str | None = None) -> Measured:
-        """All that was measured; the stages that can be repeated are.  The process ends.
+        """Repeat the stages that can be repeated, return the measurement, and end the process.
 
-        `stopped` says why no more samples were taken: "precision", "time limit", "samples"; after
-        "interrupted" nothing is repeated.
+        `stopped` is the reason why no more samples are taken: "precision", "time limit" or
+        "samples"; nothing is repeated after "interrupted".
 
         Raises:
             OlympusError: as by `sample`.
@@ -99,11 +99,11 @@ class Sampler:
             raise self._foreign(error) from error
 
     def close(self) -> None:
-        """End the process, if it has not ended, and all that the program started."""
+        """End the process, if it has not ended, and all processes that the program started."""
         self._process.close()
 
     def _checked(self, answer: object, kind: type) -> Any:
-        """An answer, which the program may have forged."""
+        """Return an answer after a check of its type, as the program may have forged it."""
         try:
             return typed(answer, kind, "the answer")
         except ValueError as error:
@@ -119,11 +119,11 @@ def measure_target(
     on_stage: OnStage = lambda _stage: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Measured:
-    """Measure one program, until its effort (that of `work` unless given) is spent.
+    """Measure one program, until its effort (that of `work` by default) is spent.
 
     Raises:
         OlympusError: a stage fails, or the process has died.
-        Interrupted: Ctrl-C has come, and there are samples.
+        Interrupted: Ctrl-C occurred, and the program has samples.
     """
     if effort is not None:
         work = replace(work, effort=effort)

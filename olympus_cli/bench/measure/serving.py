@@ -1,4 +1,4 @@
-"""The process in which a program is measured: it answers the requests of a `Sampler`.
+"""The process that measures a program, and answers the requests of a `Sampler`.
 
 A request is a list: ["prepare"], ["sample", CALLS], or ["finish", WHY], which is the last.
 """
@@ -16,7 +16,7 @@ __all__ = ["serve"]
 
 
 def serve(channel: Channel, work: SamplerWork) -> dict[str, Any]:
-    """Answer until the last request; what that is answered with is what it returns."""
+    """Answer requests until the last one, whose answer is returned."""
     channel("load")
     measuring = Measuring(work, channel)
     while True:

@@ -1,10 +1,10 @@
-"""Warm-up: when the times of a program have no trend any more, and how many calls make a sample.
+"""Warm-up: the calls until a program's times have no trend, and the calls of a sample.
 
 A program's first calls are slower: memory is new, caches and branch predictors are cold, threads
-start, the clock of the CPU rises.  Calls are timed in batches; the program is warm when the later
-half of them shows no trend, at three looks in a row.  The test is of ranks (Mann, "Nonparametric
-tests against trend", Econometrica 13, 1945; Kendall, "Rank correlation methods", 1975), so that
-neither spikes nor times of two kinds look like a trend, and a step, as of a clock, does.
+start, the clock of the CPU rises. Calls are timed in batches; the program is warm if the later half
+of them has no trend in three checks in a row. The test uses ranks (Mann, "Nonparametric tests
+against trend", Econometrica 13, 1945; Kendall, "Rank correlation methods", 1975), so that spikes
+and bimodal times are not a trend, and a step, for example of the clock, is one.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ __all__ = ["SAMPLE_SECONDS", "Clock", "WarmUp", "drift", "trend", "warm_up"]
 
 Clock = Callable[[], float]
 
-#: What a sample lasts at least, where a call is shorter: ten thousand times what the clock itself
-#: takes, and long beside the microseconds in which the processor is given to somebody else.
+#: The least duration of a sample, if a call is shorter: ten thousand times the duration of reading
+#: the clock, and long compared with the microseconds of a context switch.
 SAMPLE_SECONDS = 1e-3
-_WINDOW = 12  # batches: of fewer, the test cannot tell a trend from noise
-_LOOKS = 3  # in a row that find no trend, and batches from one to the next
+_WINDOW = 12  # batches: with fewer, the test cannot separate a trend from noise
+_LOOKS = 3  # checks in a row without a trend, and batches between checks
 _MOST = 40  # batches that are compared, each with each
-_SIGNIFICANT = 1.96  # standard deviations: 5 % of steady programs look as if they were not
-_SMALL = 0.01  # a trend that changes the times by less than this does no harm
-_GROWTH = 8  # how much larger the next batch is at most
+_SIGNIFICANT = 1.96  # standard deviations: 5 % of steady programs seem not to be steady
+_SMALL = 0.01  # a trend that changes the times by less than this is ignored
+_GROWTH = 8  # the largest growth of a batch
 
 
 @dataclass(frozen=True)
 class WarmUp:
-    """What the warm-up found: its `seconds` and `calls`, and the `batch` of calls for a sample.
+    """The result of a warm-up: its `seconds` and `calls`, and the `batch` of calls for a sample.
 
-    `steady` is whether it ended because there was no trend any more; None where the time was too
-    short to tell.  `call` is the seconds of a call in the last batch.
+    `steady` is True if the last check found no trend, and None if the time was too short for a
+    check. `call` is the seconds of a call in the last batch.
     """
 
     seconds: float
@@ -50,7 +50,7 @@ class WarmUp:
 def warm_up(
     timed: Callable[[int], float], time_limit: float, clock: Clock = time.perf_counter
 ) -> WarmUp:
-    """Call a program, `timed(calls)` giving the seconds of so many, until it is warm or time is up.
+    """Call a program until it is warm or time is up; `timed(calls)` returns the seconds of calls.
 
     At least one batch is timed, however long it lasts.
 
@@ -65,7 +65,7 @@ def warm_up(
         total = timed(batch)
         calls += batch
         batches.append(total / batch)
-        if total < SAMPLE_SECONDS:  # those before are of another kind
+        if total < SAMPLE_SECONDS:  # batches of another size are not comparable
             wanted = SAMPLE_SECONDS / max(total, 1e-9)
             batch, batches = math.ceil(batch * min(max(wanted, 1.1), _GROWTH)), []
         elif len(batches) >= _WINDOW and len(batches) % _LOOKS == 0:
@@ -78,7 +78,7 @@ def warm_up(
 
 
 def trend(values: Sequence[float]) -> float:
-    """By what part of their median the values change from first to last; 0 where that is noise.
+    """Return the change of the values from first to last, relative to their median; 0 for noise.
 
     >>> trend([1.0, 1.1, 0.9, 1.05] * 5)
     0.0
@@ -93,9 +93,9 @@ def trend(values: Sequence[float]) -> float:
     spread = count * (count - 1) * (2 * count + 5) - sum(n * (n - 1) * (2 * n + 5) for n in ties)
     if spread <= 0 or middle <= 0 or (abs(score) - 1) / math.sqrt(spread / 18) <= _SIGNIFICANT:
         return 0.0
-    # the slope of Theil and Sen: the median of those between any two values
+    # the slope of Theil and Sen: the median of the slopes between any two values
     slope = statistics.median((values[j] - values[i]) / (j - i) for i, j in pairs)
-    if slope == 0:  # most are equal, and those at the ends are not
+    if slope == 0:  # most are equal, except those at the ends
         slope = (statistics.mean(values[count // 2 :]) - statistics.mean(values[: count // 2])) / (
             count / 2
         )
@@ -104,12 +104,12 @@ def trend(values: Sequence[float]) -> float:
 
 
 def drift(samples: Sequence[float]) -> float:
-    """The trend of the samples themselves; 0 where there are too few to tell."""
+    """Return the trend of the samples; 0 if there are too few for the test."""
     return trend(samples) if len(samples) >= _WINDOW else 0.0
 
 
 def _thinned(values: Sequence[float]) -> Sequence[float]:
-    """The medians of so many neighbours that few enough are left."""
+    """Return the medians of groups of neighbours, at most `_MOST` of them."""
     step = math.ceil(len(values) / _MOST)
     if step == 1:
         return values

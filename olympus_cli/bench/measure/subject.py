@@ -1,6 +1,6 @@
-"""What is measured: a target that goes through its stages, or a bundle that is loaded.
+"""The subject of a measurement: a target that passes its stages, or a bundle that is loaded.
 
-Either can be made ready to be called, and its stages can be repeated with nothing cached.
+Both can be made ready for calls, and their stages can be repeated without caches.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from olympus_cli.workers.call import Say
 
 __all__ = ["BundleSubject", "Subject", "TargetSubject", "subject_of"]
 
-_MOST = 30  # times that a stage is repeated
+_MOST = 30  # the maximum number of repetitions of a stage
 _LOADS = 10
 
 
 @dataclass
 class Subject:
-    """A program to measure; `seconds` are those of its stages so far, in the order taken."""
+    """A program to measure; `seconds` are the times of its stages so far, in order."""
 
     say: Say
     backend: olympus.Target
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
     def open(self) -> Runnable:
-        """Make the program ready to be called, each stage timed once."""
+        """Make the program ready for calls; time each stage once."""
         raise NotImplementedError
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:
-        """Go through the stages again, until so many seconds are over; time `imports` too."""
+        """Repeat the stages for `time_limit` seconds; time `imports` too."""
         raise NotImplementedError
 
     def cost(self) -> Cost:
-        """What a call costs; it is counted once.
+        """Return the cost of a call; it is counted once.
 
         Raises:
-            UsageError: the target says how often a loop runs that the program does not have.
+            UsageError: the target has the trips of a loop that the program does not have.
         """
         raise NotImplementedError
 
     def estimate(self) -> Estimate | None:
-        """How long a call may take on the device; None where that cannot be told."""
+        """Return the estimated time of a call on the device; None if it cannot be estimated."""
         raise NotImplementedError
 
     def fingerprint(self) -> str:
-        """The structural fingerprint of the program as lowered."""
+        """Return the structural fingerprint of the program as lowered."""
         raise NotImplementedError
 
     def _last(self, stage: str) -> float:
@@ -71,7 +71,7 @@ class Subject:
 
 
 class TargetSubject(Subject):
-    """A target, on the first of its backends that is here."""
+    """A target, on the first of its backends that is available here."""
 
     def __init__(self, spec: TargetSpec, say: Say) -> None:
         label = label_to_run(spec)
@@ -89,11 +89,11 @@ class TargetSubject(Subject):
         return runnable(self._program)
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:
-        """Import, trace, lower and compile again, as often as the time is enough for.
+        """Import, trace, lower and compile again, as often as time allows.
 
-        Tracing and lowering have half of the time, so that a slow compiler leaves them more than
-        one sample; then what was lowered is compiled, as far as the rest goes.  Modules are
-        imported once at least.
+        Tracing and lowering have half of the time, so that they have more than one sample with a
+        slow compiler; the lowered programs are compiled in the remaining time. Modules are imported
+        at least once.
         """
         start = time.perf_counter()
         lowered: list[Program] = []
@@ -116,7 +116,7 @@ class TargetSubject(Subject):
             self.seconds[name] = list(seconds)
 
     def cost(self) -> Cost:
-        """Counted from the program as it was lowered."""
+        """Return the cost of the program as lowered."""
         return self._cost
 
     @cached_property
@@ -125,13 +125,13 @@ class TargetSubject(Subject):
         return found
 
     def estimate(self) -> Estimate | None:
-        """From the optimized program."""
+        """Return the estimate from the optimized program."""
         (unit,) = self._program.units
         found: Estimate = unit.compiled.estimate(trips=self._spec.trips or None)
         return found
 
     def fingerprint(self) -> str:
-        """Of the program as lowered."""
+        """Return the fingerprint of the program as lowered."""
         return fingerprint_of(graph_of(self._lowered_program.module))
 
     @property
@@ -140,7 +140,7 @@ class TargetSubject(Subject):
         return unit.lowered
 
     def _lowered(self, say: Say) -> Program:
-        """The program traced and lowered, with nothing cached."""
+        """Return the program, traced and lowered without caches."""
         olympus.clear_caches()
         program = Program(self._source, say)
         program.trace()
@@ -165,7 +165,7 @@ class BundleSubject(Subject):
     def open(self) -> Runnable:
         """Load the bundle."""
         expect_devices(artifact.load(self._work.path, native=False).num_devices)
-        olympus.devices(self.backend.backend)  # to start the runtime is not part of loading
+        olympus.devices(self.backend.backend)  # the start of the runtime is not part of loading
         self.say("load")
         self._ready = self._load()
         return self._ready
@@ -186,7 +186,7 @@ class BundleSubject(Subject):
             self.seconds[name] = list(seconds)
 
     def cost(self) -> Cost:
-        """Counted from the program in the bundle."""
+        """Return the cost of the program in the bundle."""
         return self._cost
 
     @cached_property
@@ -194,12 +194,12 @@ class BundleSubject(Subject):
         return cost_of_module(self._stablehlo())
 
     def estimate(self) -> Estimate | None:
-        """From the optimized program."""
+        """Return the estimate from the optimized program."""
         found: Estimate = self._ready.compiled.estimate()
         return found
 
     def fingerprint(self) -> str:
-        """Of the program in the bundle."""
+        """Return the fingerprint of the program in the bundle."""
         return fingerprint_of(graph_of(self._stablehlo()))
 
     def _load(self) -> Runnable:
@@ -216,7 +216,7 @@ class BundleSubject(Subject):
 
 
 def subject_of(work: SamplerWork, say: Say) -> Subject:
-    """The subject of a work.
+    """Return the subject of a work.
 
     Raises:
         BackendError: none of its backends can run a program here.

@@ -1,4 +1,4 @@
-"""What is to be measured, and how thoroughly: what a `Sampler` is given."""
+"""The work of a `Sampler`: a program to measure, and the effort."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _STAGES_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Effort:
-    """When to stop measuring calls: at a precision, or after so many seconds.
+    """The limits of sampling: a precision, or a number of seconds.
 
     `precision` is half the width of the median's interval relative to the median (0.02 is 2 %).
-    `time_limit` is in seconds: of the warm-up, the samples and the repeated stages, not of the
-    start of a process, its compilation and its first call.  `give_up` seconds after it has begun,
-    the process is ended, and the target has failed; None is never.  `imports` says whether imports
-    are timed too, each in an interpreter of its own.
+    `time_limit` is in seconds; it includes the warm-up, the samples and the repeated stages, but
+    not the start of a process, its compilation and its first call. `give_up` seconds after its
+    start, the process is ended, and the target has failed; None is never. If `imports` is True,
+    imports are timed too, each in a fresh interpreter.
     """
 
     precision: float = 0.02
@@ -57,9 +57,9 @@ class BundleWork:
 
 @dataclass(frozen=True)
 class SamplerWork:
-    """One program to measure: a target, or a bundle, with what it is called on.
+    """One program to measure, a target or a bundle, with its inputs.
 
-    `name` is what it is called in tables, and `entry` where it is from.
+    `name` is its name in tables, and `entry` its origin.
     """
 
     name: str
@@ -72,7 +72,7 @@ class SamplerWork:
     def of_target(
         spec: TargetSpec, inputs: InputOptions | None = None, effort: Effort | None = None
     ) -> SamplerWork:
-        """The work of a target, with what it says of its inputs."""
+        """Return the work of a target, with the target's own inputs."""
         given = (inputs or InputOptions()).of(spec)
         return SamplerWork(spec.name, spec.entry, spec, given, effort or Effort())
 
@@ -80,17 +80,17 @@ class SamplerWork:
     def of_bundle(
         text: str, bundle: BundleWork, inputs: InputOptions, effort: Effort
     ) -> SamplerWork:
-        """The work of the bundle that the user calls `text`."""
+        """Return the work of a bundle, which the user names `text`."""
         return SamplerWork(Path(text).stem, text, bundle, inputs, effort)
 
     @property
     def label(self) -> str:
-        """What a user calls it: the name of a target, the path of a bundle."""
+        """The user's name for it: the name of a target, the path of a bundle."""
         return self.entry if isinstance(self.program, BundleWork) else self.name
 
     @property
     def death(self) -> type[OlympusError]:
-        """What the end of the process that measures it means."""
+        """The class of the error if the measuring process dies."""
         return ArtifactError if isinstance(self.program, BundleWork) else CompileError
 
     @property
@@ -100,7 +100,7 @@ class SamplerWork:
 
     @property
     def backends(self) -> frozenset[str]:
-        """The backends that it may be measured on, as `Measured.backend` has them."""
+        """The backends that it may be measured on, as in `Measured.backend`."""
         if isinstance(self.program, BundleWork):
             return frozenset({backend_text(self.program.backend)})
         return frozenset(map(backend_text, self.program.backends))
@@ -114,7 +114,7 @@ class SamplerWork:
 
 
 def _scalar(value: object) -> float | str:
-    """A value of a matrix as JSON has it: not a number are bools, NaN and what no float holds."""
+    """Return a matrix value as JSON: bools, NaN and numbers that no float holds are texts."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
@@ -124,12 +124,12 @@ def _scalar(value: object) -> float | str:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program that is ready for samples: its first call is done, and it is warm.
+    """The result of preparing a program for samples: its first call, and its warm-up.
 
-    `first_call` and `warm_up` are seconds, `warm_up_calls` how many calls the warm-up took.
-    `steady` is whether the times had no trend any more; None where there were too few to tell.
-    `batch` is the number of calls that a sample should be the mean of, and `call` about the
-    seconds of one.
+    `first_call` and `warm_up` are seconds, `warm_up_calls` is the number of calls of the warm-up.
+    `steady` is True if the times had no trend at the end; None if there were too few to decide.
+    `batch` is the recommended number of calls of a sample, and `call` is about the seconds of one
+    call.
     """
 
     first_call: float

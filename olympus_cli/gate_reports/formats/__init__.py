@@ -1,1 +1,1 @@
-"""The forms in which a gate's report is written: one module a form, text from a `GateReport`."""
+"""The formats of a gate's report: one module for each, which renders a `GateReport` as text."""

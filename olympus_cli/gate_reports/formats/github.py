@@ -1,7 +1,8 @@
 """A gate's report as workflow commands of GitHub Actions: annotations at the user's lines.
 
-The form is `::error file=F,line=N,title=T::MESSAGE`; what is escaped, and how, is as in
-`packages/core/src/command.ts` of GitHub's toolkit.  Of each kind, GitHub shows ten a step.
+The form is `::error file=F,line=N,title=T::MESSAGE`. The escapes are those of
+`packages/core/src/command.ts` of GitHub's toolkit.  GitHub shows ten commands of each kind for a
+step.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _COMMANDS: Mapping[Word, str] = {
 
 
 def render_github(report: GateReport) -> str:
-    """A line for each case that did not pass, each warning and each note; "" for none.
+    """Return a line for each failed case, each warning and each note; "" for none.
 
-    A place outside of the workspace is left to the message.
+    A place outside of the workspace appears only in the message.
     """
     return "".join(f"{line}\n" for line in _lines(report))
 
@@ -51,7 +52,7 @@ def _command(kind: str, title: str, message: str, places: Iterable[str]) -> str:
 
 
 def _data(text: str) -> str:
-    """The text of a command: what ends a line is escaped, and other controls are shown."""
+    """Return the text of a command, with line ends escaped and other control characters shown."""
     shown = visible(text.replace("\r\n", "\n"))
     return shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 

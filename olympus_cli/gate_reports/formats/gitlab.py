@@ -1,7 +1,7 @@
-"""A gate's report as GitLab's code quality: a JSON list of what is wrong at lines of the program.
+"""A gate's report as GitLab's code quality: a JSON list of problems at lines of the program.
 
-The keys are those that GitLab's manual lists for a custom tool ("Code Quality report format").  An
-entry needs a line: what has none is told by the other forms alone.
+The keys are those in GitLab's manual for a custom tool ("Code Quality report format").  An entry
+needs a line; cases without a line are only in the other formats.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SEVERITIES: Mapping[Word, str] = {
 
 
 def render_gitlab(report: GateReport) -> str:
-    """The JSON text; a fingerprint stays the same while the file, the gate and its target do."""
+    """Return the JSON text; a fingerprint depends only on the file, the gate and its target."""
     entries = [
         entry
         for case in report.cases

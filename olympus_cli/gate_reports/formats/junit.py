@@ -1,7 +1,7 @@
-"""A gate's report as JUnit XML, which most CI systems read: a suite a target, a test case a case.
+"""A gate's report as JUnit XML, for most CI systems: a suite per target, a test case per case.
 
 The elements and attributes are those of the schema that Jenkins checks against, `junit-10.xsd` of
-its xunit plugin, so that nothing is in it that another reader does not know.
+its xunit plugin, so that other readers know all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from olympus_cli.text.visible import visible
 
 __all__ = ["render_junit"]
 
-#: The element that tells of a verdict, beside which a case has none.
+#: The element for a verdict; a case with another verdict has none.
 _ELEMENTS: dict[Word, str] = {
     "failed": "failure",
     "error": "error",
@@ -25,12 +25,12 @@ _ELEMENTS: dict[Word, str] = {
     "inconclusive": "skipped",
     "skipped": "skipped",
 }
-# What `visible` leaves and XML 1.0 (section 2.2, Char) does not have.
+# Characters that `visible` leaves and XML 1.0 (section 2.2, Char) does not have.
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")
 
 
 def render_junit(report: GateReport) -> str:
-    """The XML, in ASCII: other characters are written as references to them."""
+    """Return the XML, in ASCII: other characters are written as references to them."""
     cases: dict[str, list[Case]] = {}
     for case in report.cases:
         cases.setdefault(case.target, []).append(case)
@@ -71,5 +71,5 @@ def _add(suite: Element, case: Case) -> None:
 
 
 def _text(text: str) -> str:
-    """The text, with what XML cannot hold as escapes."""
+    """Return the text, with escapes for the characters that XML does not have."""
     return _NO_CHARACTER.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))

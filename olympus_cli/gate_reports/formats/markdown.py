@@ -1,4 +1,4 @@
-"""A gate's report as Markdown, as GitHub and GitLab show it: what is wrong, then tables."""
+"""A gate's report as Markdown for GitHub and GitLab: the problems, then tables."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from olympus_cli.text.visible import visible
 
 __all__ = ["render_markdown"]
 
-# The marks of GitHub Flavored Markdown, with those of mathematics on GitHub, and of HTML.
+# The marks of GitHub Flavored Markdown, including those of mathematics and HTML.
 _MARKS = re.compile(r"[\\`*_\[\]|~$#]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _CUT = "\n\nThe report is cut off here: it is too long.\n"
 
 
 def render_markdown(report: GateReport, most: int | None = None) -> str:
-    """The Markdown; where it would be longer than `most` bytes, it is cut at the end of a line.
+    """Return the Markdown; if it is longer than `most` bytes, it is cut at the end of a line.
 
-    What says how many cases passed, and which did not, comes before the tables.
+    The counts of the verdicts and the failed cases come before the tables.
     """
     text = "\n".join(_lines(report)) + "\n"
     content = text.encode()
@@ -56,7 +56,7 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 
 def _counted(word: Word, count: int) -> str:
-    """The word after a count: only "error" has a plural."""
+    """Return the word after a count: only "error" has a plural."""
     return "errors" if word == "error" and count != 1 else word
 
 
@@ -80,7 +80,7 @@ def _cells(row: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text in a line, with nothing in it that is Markdown or HTML."""
+    """Return the text in one line, with Markdown and HTML escaped."""
     shown = re.sub("[&<>]", lambda found: _HTML[found[0]], visible(text))
     return _MARKS.sub(r"\\\g<0>", shown).replace("\t", " ").replace("\n", "<br>")
 

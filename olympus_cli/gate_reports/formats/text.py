@@ -1,4 +1,4 @@
-"""A gate's report as plain text, for a file: what a terminal shows, and what is wrong."""
+"""A gate's report as plain text, for a file: the text of a terminal, and the problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["render_gate_text"]
 
 
 def render_gate_text(report: GateReport) -> str:
-    """The text: tables first, then the cases that did not pass, warnings and notes."""
+    """Return the text: tables first, then the cases that failed, warnings and notes."""
     return visible("\n".join(_parts(report)))
 
 

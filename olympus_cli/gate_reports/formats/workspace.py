@@ -1,4 +1,4 @@
-"""Places as a CI system names them: relative to the folder that it has checked out."""
+"""Places in the form of a CI system: relative to the folder of its checkout."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["first_in_workspace"]
 
 
 def first_in_workspace(places: Iterable[str]) -> tuple[str, int] | None:
-    """The path and the line of the first place in a file of the workspace; None for none.
+    """Return the path and the line of the first place in a file of the workspace, or None.
 
-    The workspace is the folder that `GITHUB_WORKSPACE` or `CI_PROJECT_DIR` names, or the root of
-    the repository, or the working directory where there is none.
+    The workspace is the folder in `GITHUB_WORKSPACE` or `CI_PROJECT_DIR`, or else the root of the
+    repository, or else the working directory.
     """
     workspace = _workspace()
     for place in places:

@@ -1,4 +1,4 @@
-"""Files of figures: which format one is in, told by what is in it, and writing one."""
+"""Files of figures: detection of their format by content, and export."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _MOST_BYTES = 64 * 2**20
 
 
 def format_of(path: Path, asked: Format | None) -> Format:
-    """The format to write a file in: the one that is asked for, or else that of its suffix.
+    """Return the format for writing a file: `asked`, or the format of the file's suffix.
 
     Raises:
-        UsageError: neither says it.
+        UsageError: neither determines a format.
     """
     if asked is not None:
         return asked
@@ -44,13 +44,13 @@ def format_of(path: Path, asked: Format | None) -> Format:
 
 
 def exported(points: Sequence[Point], form: Format) -> tuple[str, int]:
-    """The text of a file with the points, and how many of them it holds.
+    """Return the text of a file with the points, and the number of points in it.
 
-    A table holds all.  The other formats hold one run, and times alone: they get the latest of each
-    series, where its samples are known in short.
+    A table has all points. The other formats have one run, and times only: they have the latest
+    point of each series whose spread of samples is known.
 
     Raises:
-        UsageError: there is nothing that the format can hold.
+        UsageError: the format can represent none of the points.
     """
     if form == "csv":
         return write_table(points), len(points)
@@ -69,11 +69,11 @@ def exported(points: Sequence[Point], form: Format) -> tuple[str, int]:
 
 
 def read_figures(path: Path) -> list[Point]:
-    """The points in a file, whatever its name.
+    """Return the points in a file; the format does not depend on the file's name.
 
     Raises:
-        UsageError: it cannot be read.
-        ArtifactError: it is in none of the formats, or something in it is wrong.
+        UsageError: the file cannot be read.
+        ArtifactError: the file has none of the formats, or an error in its content.
     """
     content, changed = _content(path)
     try:
@@ -90,7 +90,7 @@ def read_figures(path: Path) -> list[Point]:
 
 
 def _content(path: Path) -> tuple[bytes, float]:
-    """The bytes of a file, and when it was changed."""
+    """Return the bytes of a file, and the time of its last change."""
     try:
         return read_regular(path, _MOST_BYTES), os.stat(path).st_mtime
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Times in the JSON of hyperfine: of version 1, which is also written, and of version 2.
+"""Times in the JSON of hyperfine: version 1, which is also written, and version 2.
 
 Version 1 has an array `results` with command, mean, stddev (null for one run), median, user,
-system, min, max, times and exit_codes, in seconds (benchmark_result.rs of hyperfine 1.20).  Version
-2 has `schema_version` 2, `metadata` with start_time, and measurements one by one, each with
-time_wall_clock.  What OLYMPUS writes has its own facts in `parameters`, so that nothing is lost on
-the way back; user and system times are null there, for they are not known.
+system, min, max, times and exit_codes, in seconds (benchmark_result.rs of hyperfine 1.20). Version
+2 has `schema_version` 2, `metadata` with start_time, and a list of measurements, each with
+time_wall_clock. OLYMPUS writes its own facts to `parameters`, so that reading the file loses
+nothing; user and system times are unknown, and null there.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _VERSION = 2
 
 
 def write_results(points: Sequence[Point]) -> dict[str, Any]:
-    """The document of version 1; the points are times, whose samples are known in short."""
+    """Return the document of version 1; the points are times with a known spread of samples."""
     return {"results": [_result(point) for point in points]}
 
 
 def _result(point: Point) -> dict[str, Any]:
     figure, spread = point.figure, spread_of(point.figure)
-    assert spread is not None  # others are left out
+    assert spread is not None  # `exported` omits others
     return {
         "command": f"{figure.target} {figure.backend} {figure.metric}",
         "mean": spread.mean,
@@ -48,12 +48,12 @@ def _result(point: Point) -> dict[str, Any]:
 
 
 def read_results(document: Mapping[str, Any], time: str, source: str) -> list[Point]:
-    """The points of a document: the median of each command, as the metric "time".
+    """Return the points of a document: the median of each command, as the metric "time".
 
-    Version 1 does not say when it was: `time` is that of the file, and `source` its digest.
+    Version 1 does not have the time of the run: `time` is the file's time, and `source` its digest.
 
     Raises:
-        ValueError: it is not such a document; the message says where.
+        ValueError: the document has another form; the message names the place.
     """
     results = document["results"]
     if not isinstance(results, list):
@@ -92,7 +92,7 @@ def _own(text: str, where: str) -> object:
 
 
 def _samples(result: Mapping[str, Any], where: str, is_second: bool) -> tuple[float, ...]:
-    """The times of the single runs in seconds; none where the file does not have them."""
+    """Return the times of the single runs in seconds; empty if the file does not have them."""
     if not is_second:
         found: tuple[float, ...] = typed(
             result.get("times") or [], tuple[float, ...], f"{where}.times"

@@ -1,8 +1,8 @@
-"""Times in the JSON of pytest-benchmark, which holds the figures of one run.
+"""Times in the JSON of pytest-benchmark, which has the figures of one run.
 
-The fields are those that version 5.3 writes (`--benchmark-json`).  What OLYMPUS writes has its own
-facts in `extra_info`, so that nothing is lost on the way back.  Fields that need all samples, such
-as the number of outliers, are null: the history keeps samples in short.
+The fields are those of version 5.3 (`--benchmark-json`). OLYMPUS writes its own facts to
+`extra_info`, so that reading the file loses nothing. Fields that need all samples, such as the
+number of outliers, are null: the history has only summaries of samples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NO_BRANCH = ("(unknown)", "")
 
 
 def write_benchmarks(points: Sequence[Point]) -> dict[str, Any]:
-    """The document; the points are times, whose samples are known in short."""
+    """Return the document; the points are times with a known spread of samples."""
     newest = max((point.run for point in points), key=lambda run: run.time)
     return {
         "machine_info": {
@@ -46,7 +46,7 @@ def write_benchmarks(points: Sequence[Point]) -> dict[str, Any]:
 
 def _benchmark(point: Point) -> dict[str, Any]:
     figure, spread = point.figure, spread_of(point.figure)
-    assert spread is not None  # others are left out
+    assert spread is not None  # `exported` omits others
     name = f"{figure.target}[{figure.backend}-{figure.metric}]"
     count = figure.count or 1
     return {
@@ -80,10 +80,10 @@ def _benchmark(point: Point) -> dict[str, Any]:
 
 
 def read_benchmarks(document: Mapping[str, Any]) -> list[Point]:
-    """The points of a document: the median of each benchmark, as the metric "time".
+    """Return the points of a document: the median of each benchmark, as the metric "time".
 
     Raises:
-        ValueError: it is not such a document; the message says where.
+        ValueError: the document has another form; the message names the place.
     """
     run = _run(document)
     benchmarks = document["benchmarks"]
@@ -114,7 +114,7 @@ def _run(document: Mapping[str, Any]) -> Run:
 
 
 def _host(machine: Mapping[str, Any]) -> str:
-    """The kind of machine: what its name is does not count, as in the history itself."""
+    """Return the digest of the kind of machine, without its name, as in the history itself."""
     cpu = machine.get("cpu")
     facts = {key: str(machine.get(key)) for key in ("system", "machine")}
     if isinstance(cpu, dict):

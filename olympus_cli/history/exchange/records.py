@@ -1,4 +1,4 @@
-"""Points of a history as data of a file that anyone may have written, and back, checked."""
+"""Conversion of points to the data of untrusted files and back, with checks."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["checked", "made", "point_data", "point_of", "read_time", "spread_of"
 
 
 def point_data(point: Point) -> dict[str, Any]:
-    """JSON-like data of a point, which `point_of` reads."""
+    """Return JSON-like data of a point, which `point_of` reads."""
     return asdict(point)
 
 
 def point_of(data: object, where: str) -> Point:
-    """The point that `point_data` gave `data` for.
+    """Return the point of `data`, which `point_data` returned.
 
     Raises:
-        ValueError: it did not; the message names the place.
+        ValueError: the data has another form; the message names the place.
     """
     return checked(typed(data, Point, where), where)
 
 
 def checked(point: Point, where: str) -> Point:
-    """The point, with times in the form of the history.
+    """Return the point, with times in the form of the history.
 
     Raises:
-        ValueError: a name is empty or too long, a unit is not known, or a time is none.
+        ValueError: a name is empty or too long, a unit is unknown, or a time is not valid.
     """
     figure, run = point.figure, point.run
     if figure.unit not in UNITS:
@@ -56,10 +56,10 @@ def checked(point: Point, where: str) -> Point:
 
 
 def read_time(text: object, where: str) -> str:
-    """A time in ISO 8601 as the history writes it; one without a zone is in UTC.
+    """Return a time in ISO 8601 as the history writes it; one without a zone is in UTC.
 
     Raises:
-        ValueError: it is not one.
+        ValueError: it is not such a time.
     """
     try:
         if not isinstance(text, str):
@@ -71,14 +71,14 @@ def read_time(text: object, where: str) -> str:
 
 
 def spread_of(figure: Figure) -> Spread | None:
-    """What is known of the samples of a figure: of a single sample, all."""
+    """Return the spread of the samples of a figure; a single sample has a spread of 0."""
     if figure.spread is None and figure.count == 1:
         return Spread(figure.value, 0.0, *[figure.value] * 4)
     return figure.spread
 
 
 def made(run: Run, facts: Mapping[str, Any], where: str) -> Point:
-    """A point of a run and the facts of a figure, checked as those of `point_of` are.
+    """Return a point of a run and the facts of a figure, with the checks of `point_of`.
 
     Raises:
         ValueError: a fact is wrong.

@@ -1,9 +1,9 @@
-"""A history as CSV: a row for each figure, with the facts of its run, losing nothing.
+"""A history as CSV: a row for each figure, with the facts of its run, without loss.
 
 A table of another origin needs only the columns of `NEEDED`.
 
-Spreadsheets take a text that begins with = + - @, a tab or a line break for a formula, and a branch
-may be called `=1+1`: such a text is written behind a ', which reading takes away again.
+Spreadsheets interpret a text that begins with = + - @, a tab or a line break as a formula, and a
+branch may have the name `=1+1`. Such a text is written with a ' before it, which reading removes.
 https://owasp.org/www-community/attacks/CSV_Injection
 """
 
@@ -29,17 +29,17 @@ _SPREAD = tuple(field.name for field in fields(Spread))
 COLUMNS = (*_RUN, *_FIGURE, *_SPREAD)
 NEEDED = ("time", "target", "metric", "unit", "value")
 _NUMBERS = frozenset(["value", "low", "high", *_SPREAD])
-_QUOTE = "'"  # which spreadsheets read as: what follows is a text
+_QUOTE = "'"  # spreadsheets read it as the mark of a text
 _QUOTED = ("=", "+", "-", "@", "\t", "\r", "\n", _QUOTE)
-#: How many of a unit are one of the history's.
+#: The number of a unit in one of the history's units.
 _PARTS = {"ms": (1e3, "s"), "us": (1e6, "s"), "ns": (1e9, "s")}
-_TEXTS = {"backend": "", "command": "import"}  # of a table that does not say them
+_TEXTS = {"backend": "", "command": "import"}  # defaults for a table without these columns
 
 
 def write_table(points: Iterable[Point]) -> str:
-    """The text of the file; numbers are written so that the same ones are read."""
+    """Return the text of the file; numbers are written so that reading gives equal numbers."""
     written = io.StringIO()
-    # of all cells: Python 3.11 leaves one with a carriage return bare, where lines end with \n
+    # quote all cells: Python 3.11 does not quote a carriage return if lines end with \n
     writer = csv.DictWriter(written, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writeheader()
     for point in points:
@@ -59,10 +59,10 @@ def _cell(value: object) -> str:
 
 
 def read_table(text: str) -> list[Point]:
-    """The points of a table.
+    """Return the points of a table.
 
     Raises:
-        ValueError: it is not such a table; the message says where.
+        ValueError: the table has another form; the message names the place.
     """
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:

@@ -1,4 +1,4 @@
-"""`report.html`: one file with all that a build knows of a target, which opens without a network.
+"""`report.html`: one file with all results of a build of a target, for use without a network.
 
-`page` says what is shown, `gather` collects it, `render` writes the file.
+`page` defines the contents, `gather` collects them, `render` writes the file.
 """

@@ -17,9 +17,9 @@ _DEEPEST = 40  # calls within calls that have frames of their own
 
 
 def call_graph(stacks: Sequence[StackReport]) -> Markup | None:
-    """The drawing: frames as wide as their flops, or bytes in a program without flops.
+    """Return the graph: the width of a frame is its flops, or bytes without any flops.
 
-    None where no stack has a frame.
+    None if no stack has a frame.
     """
     if not any(stack.frames for stack in stacks):
         return None
@@ -47,7 +47,7 @@ def _part(stack: StackReport, has_flops: bool) -> FlamePart:
 
 def _text_of(has_flops: bool) -> Callable[[Placed, bool], str]:
     def text(shown: Placed, is_whole: bool) -> str:
-        """The text of a frame where it is pointed at."""
+        """Return the text of a frame for the mouse pointer."""
         frame = shown.frame
         value = f"{count(round(frame.value))} flops" if has_flops else byte_size(round(frame.value))
         words = [frame.name, f"{value} ({percent(shown.width / 100)})"]

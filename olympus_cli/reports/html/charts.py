@@ -1,4 +1,4 @@
-"""The figures that the page draws: a roofline, and memory over the schedule.
+"""The data of the charts: a roofline, and memory over the schedule.
 
 They are plain data for the drawing library on the page, `assets/uplot.js`.
 """
@@ -20,7 +20,7 @@ _MOST_MOMENTS = 4000  # more than there are pixels; the greatest of neighbours i
 
 
 def roofline_chart(estimate: EstimateReport, roof: Roof) -> dict[str, Any] | None:
-    """Kernels by intensity and rate under the limits of a device; None if none has both.
+    """Return kernels by intensity and rate under the limits of a device; None without any.
 
     The rate of a kernel is its operations over its estimated time (Williams, Waterman and
     Patterson: Roofline, Communications of the ACM 52(4), 2009).
@@ -50,7 +50,7 @@ def _point(kernel: KernelReport, total: float) -> dict[str, Any]:
 
 
 def memory_chart(moments: Sequence[Moment], roof: Roof | None) -> dict[str, Any] | None:
-    """What is live at each position of the schedule; None where that is not known, or nothing."""
+    """Return the live bytes at each position of the schedule; None if unknown or all 0."""
     if len(moments) < 2 or not any(moment.bytes for moment in moments):
         return None
     width = -(-len(moments) // _MOST_MOMENTS)

@@ -42,7 +42,7 @@ def gather(
     directory: Path,
     measured: Mapping[str, MeasuredTime] = _NOTHING,
 ) -> Page:
-    """The page of a compiled program whose report and files are in `directory`.
+    """Return the page of a compiled program whose report and files are in `directory`.
 
     `measured` is what was measured for some of its backends, by their labels.
     """
@@ -86,7 +86,7 @@ def _stacks(program: Program, unit: Unit) -> tuple[StackReport, ...]:
 
 
 def _kernels(program: Program, report: BackendReport, unit: Unit) -> tuple[KernelReport, ...]:
-    """All kernels, for the sums of those that are alike; the report has the slowest alone."""
+    """Return all kernels, for the sums of equal ones; the report has only the slowest."""
     if report.estimate is None:
         return ()
     spec = program.spec
@@ -100,13 +100,13 @@ def _buffers(program: Program, unit: Unit) -> tuple[BufferReport, ...]:
 def _timeline(unit: Unit) -> tuple[Moment, ...]:
     try:
         timeline: tuple[Moment, ...] = unit.compiled.memory().timeline()
-    except BackendError:  # the executable does not tell the order of its instructions
+    except BackendError:  # the order of its instructions is unknown
         return ()
     return timeline
 
 
 def _dtypes(report: BackendReport) -> set[str]:
-    """The dtypes of the program's products and of its kernels."""
+    """Return the dtypes of the program's products and of its kernels."""
     products = report.cost.at_least.matmul_flops or {}
     kernels = report.estimate.kernels if report.estimate else ()
     return {*products, *(kernel.dtype for kernel in kernels if kernel.dtype)}
@@ -121,7 +121,7 @@ def _roof(unit: Unit, dtypes: set[str]) -> Roof | None:
 
 
 def roof_of_cpu(peaks: CpuPeaks, dtypes: Iterable[str]) -> Roof:
-    """The limits of this machine's CPU; its memory is not told, for others use it too."""
+    """Return the limits of this machine's CPU, without memory, which other programs use too."""
     rates = {"products in float32": peaks.product_float32, "elementwise": peaks.vector}
     if not {"float64", "complex128"}.isdisjoint(dtypes):
         rates["products in float64"] = peaks.product_float64
@@ -129,7 +129,7 @@ def roof_of_cpu(peaks: CpuPeaks, dtypes: Iterable[str]) -> Roof:
 
 
 def roof_of(model: DeviceModel, dtypes: Iterable[str]) -> Roof:
-    """The limits of a device for computing in some dtypes; float32 is always among them."""
+    """Return the limits of a device for computing in some dtypes; float32 is always among them."""
     return Roof(model.name, model.bandwidth, dict(_peaks(model, {*dtypes})), model.memory)
 
 
@@ -146,7 +146,7 @@ def _peaks(model: DeviceModel, dtypes: set[str]) -> Iterator[tuple[str, float]]:
 
 
 def _sources(report: Report, root: Path) -> Mapping[str, str]:
-    """The texts of the files that the lines of the report are in, those that can be read."""
+    """Return the texts of the readable files in the lines of the report."""
     found: dict[str, str] = {}
     for backend in report.backends:
         for path in [*shares_of_files(backend.cost)][:MOST_FILES]:
@@ -157,6 +157,6 @@ def _sources(report: Report, root: Path) -> Mapping[str, str]:
 
 
 def _read(path: Path) -> str:
-    """The text of a regular file; raises OSError for a large one."""
+    """Return the text of a regular file; raise OSError for a large one."""
     content = read_regular(path, _MOST_BYTES)
     return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

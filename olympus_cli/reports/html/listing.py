@@ -19,9 +19,9 @@ __all__ = ["Listing", "Mark", "hlo_listing", "olympuspr_listing", "stablehlo_lis
 
 
 class Mark(NamedTuple):
-    """Where a line comes from: a file and line, and its `scope/operation`; "" and 0 where unknown.
+    """The source of a line: a file and line, and its `scope/operation`; "" and 0 if unknown.
 
-    What a backward pass made has `, backward` after that.
+    An operation of a backward pass has `, backward` after that.
     """
 
     scope: str

@@ -1,4 +1,4 @@
-"""What `report.html` shows of one target: the object that the file is made from."""
+"""The contents of `report.html` for one target: the object that the file is rendered from."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["BackendPage", "MeasuredTime", "Page", "Roof"]
 
 @dataclass(frozen=True)
 class Roof:
-    """What a device can do: the lines of a roofline, and the memory that a program may take.
+    """The limits of a device: the lines of a roofline, and its memory.
 
     `bandwidth` is in bytes per second.  `peaks` are the greatest rates, in operations per second,
-    by what is computed, such as "bfloat16, tensor cores".
+    by kind of computation, such as "bfloat16, tensor cores".
     """
 
     device: str
@@ -35,7 +35,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class MeasuredTime:
-    """What was measured of calls: figures with their names, notes, and the drawing as HTML."""
+    """The measured times of calls: figures with their names, notes, and the drawing as HTML."""
 
     figures: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]

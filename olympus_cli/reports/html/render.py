@@ -43,12 +43,12 @@ _LEVEL = 6  # of zlib: 9 takes three times as long for a few percent
 
 
 def render_html(page: Page) -> str:
-    """The text of the file; the same page gives the same text.
+    """Return the text of the file; the same page gives the same text.
 
     Example:
       >>> Path("report.html").write_text(render_html(page), encoding="utf-8")
     """
-    licence = f"/*! uPlot:\n{asset('uplot.LICENSE')}\n*/"  # which asks to go with every copy
+    licence = f"/*! uPlot:\n{asset('uplot.LICENSE')}\n*/"  # required in every copy
     text = (
         _environment()
         .get_template("page.html")
@@ -64,14 +64,14 @@ def render_html(page: Page) -> str:
 
 
 def write_page(page: Page, folder: Path) -> Path:
-    """Write the file of a page into `folder`; its path."""
+    """Write the file of a page into `folder`; return its path."""
     path = folder / PAGE
     path.write_text(render_html(page), encoding="utf-8")
     return path
 
 
 def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
-    """What the template of a backend reads."""
+    """Return the variables of a backend's template."""
     report = backend.report
     estimate = report.estimate
     roofline = roofline_chart(estimate, backend.roof) if estimate and backend.roof else None
@@ -109,7 +109,7 @@ def _packed_listing(listing: Listing, page: Page) -> str:
 
 
 def _packed(data: Any) -> str:
-    """Data as JSON, compressed as zlib does, in base64."""
+    """Return data as JSON, compressed as zlib does, in base64."""
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
 
@@ -134,12 +134,12 @@ def _environment() -> Environment:
 
 
 def _sum_product(rows: Sequence[Any], figure: str, times: str) -> int:
-    """The sum of a figure of rows, each as often as it says."""
+    """Return the sum of a figure of rows, each multiplied by its field `times`."""
     return sum(getattr(row, figure) * getattr(row, times) for row in rows)
 
 
 def _share(part: float) -> str:
-    """A part of a whole in percent.
+    """Return a part of a whole in percent.
 
     >>> _share(0.123), _share(0.00001), _share(0.0)
     ('12.3%', '<0.1%', '0%')

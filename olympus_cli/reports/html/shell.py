@@ -34,7 +34,7 @@ class Shell:
 
 
 def asset(name: str) -> str:
-    """The text of a file of `assets`: of a style, for example."""
+    """Return the text of a file of `assets`: of a style, for example."""
     return (files(_PACKAGE) / "assets" / name).read_text(encoding="utf-8").strip()
 
 

@@ -61,7 +61,7 @@ class AnnotatedFile:
 
 
 def line_id(backend: str, file: int, line: int) -> str:
-    """The `id` of a line of source on the page, which programs link to."""
+    """Return the `id` of a line of source on the page, which programs link to."""
     return f"{backend}-s{file}-{line}"
 
 
@@ -96,7 +96,7 @@ def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[Annot
 
 
 def _place(row: RowReport) -> tuple[str | None, int]:
-    """The file and line of a row; None for the row of what has no line."""
+    """Return the file and line of a row; None for the row of what has no line."""
     path, _, line = row.key.rpartition(":")
     return (path, int(line)) if path and line.isdecimal() else (None, 0)
 
@@ -117,7 +117,7 @@ def _heat(row: RowReport | None, most: float) -> int:
 
 
 def _highlighted(text: str) -> list[Markup]:
-    """The lines of a Python source as HTML."""
+    """Return the lines of a Python source as HTML."""
     from pygments import highlight
     from pygments.formatters.html import HtmlFormatter
     from pygments.lexers.python import PythonLexer

@@ -106,7 +106,7 @@ class Cost:
     - `io_bytes`: arguments, results and constants, once.
     - `operations`: the number of executed operations.
     - `collective_bytes`: the bytes that the program's own collectives move in or out of the
-      devices, whichever is more; `Compiled.collectives` has those that the compiler adds.
+      devices, whichever is more; `Compiled.collectives` has the ones that the compiler adds.
 
     >>> jit(lambda x: x @ x).lower(ShapeDtypeStruct((64, 64), "float32")).cost().flops
     524288

@@ -290,7 +290,7 @@ def _fft(op: OperationView) -> Counts:
 
 # Custom calls, by the routine or the target
 
-#: how the names of the libraries go around a routine's, as in `lapack_sgetrf_ffi`
+#: the libraries' prefixes and suffixes of a routine's name, as in `lapack_sgetrf_ffi`
 _ROUTINE = re.compile(
     r"(?:lapack_[sdcz]|(?:cu|hip|roc)(?:solver|blas|sparse)_)([a-z]+[0-9]?)(?:_batched)?(?:_ffi)?$"
 )

@@ -1,7 +1,7 @@
 """The measured peaks of this machine's CPU, saved in the user's cache directory.
 
 `olympus_core/api/calibration.py` measures them. The file is `olympus/cpu-<digest>.json` in
-`XDG_CACHE_HOME`, or in `~/.cache` if that is not set. The digest is of the CPU's model and of the
+`XDG_CACHE_HOME`, or in `~/.cache` if that is not set. The digest covers the CPU's model and the
 number of threads that this process may use.
 """
 

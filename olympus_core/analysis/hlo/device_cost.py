@@ -17,7 +17,7 @@ class DeviceCost:
     """The cost of one device in a call of a compiled program, counted from its optimized HLO.
 
     Every device runs the same program on its own parts of the arrays, so the figures are those of
-    each device. The figures of `total`, which `is_total`, are of all `devices` together. Unlike a
+    each device. The figures of `total`, which `is_total`, cover all `devices` together. Unlike a
     `Cost`, they describe the compiler's result: it fuses operations, removes some, computes some
     twice, and partitions the work over the devices.
 

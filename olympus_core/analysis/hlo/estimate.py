@@ -42,10 +42,10 @@ Bound = Literal["compute", "memory", "network", "launch"]
 class KernelEstimate:
     """A kernel of a program, and the estimate of its time.
 
-    `flops` and `bytes` are of one call; unlike elsewhere, those of integer products are among the
-    flops.  `dtype` is that of the operands of its products, or else the widest that it computes in;
-    `seconds` are those of all its `calls`.  `operation` is what the program calls it, and `line`
-    is the user's, as "path/file.py:41", if that is known.
+    `flops` and `bytes` count one call; unlike elsewhere, integer products count as flops. `dtype`
+    is the dtype of the operands of its products, or else the widest that it computes in. `seconds`
+    is the time of all its `calls`. `operation` is the program's name for it, and `line` is the
+    user's line, such as "path/file.py:41", if it is known.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The positions of an instruction's result that alias another value, and those that are new.
+"""The positions of an instruction's result that alias another value, and the new ones.
 
 A position is an instruction and an index into the tuples of its result. The rules are those of
 XLA's `HloDataflowAnalysis` (xla/hlo/analysis/hlo_dataflow_analysis.cc), which determines the values

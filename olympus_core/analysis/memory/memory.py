@@ -355,7 +355,7 @@ class _Pieces:
         }
 
     def take(self, place: AllocationSlice) -> int:
-        """Take the pieces of a place, and return the bytes of those that were free."""
+        """Take the pieces of a place, and return the bytes of the free ones."""
         cuts, free = self._cuts[place.allocation], self._free[place.allocation]
         low, high = bisect_left(cuts, place.offset), bisect_left(cuts, place.offset + place.bytes)
         found = sum(free[low:high])

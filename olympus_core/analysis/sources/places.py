@@ -80,7 +80,7 @@ class Frame(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A file and a line in it, a name scope, and whether the operation is of a backward pass.
+    """A file, a line, a name scope, and a flag for operations of a backward pass.
 
     `line` is 0 and `file` is empty if they are not known. `scope` has neither the function's name
     nor the primitive's: `outer/inner`. `function` is the name of the Python function that contains

@@ -48,7 +48,7 @@ class Relocation:
         """Return the relocation from the places of `old` to `new`, two maps of one program.
 
         Raises:
-          ArtifactError: the maps are of different programs.
+          ArtifactError: the maps describe different programs.
 
         Example:
           >>> Relocation.between(old, new, "/home/me/project").lines
@@ -98,7 +98,7 @@ class Relocation:
             yield line
 
     def _located(self, path: str, line: int) -> Line:
-        """Return the current absolute path and line for those that the compiler got."""
+        """Return the current absolute path and line for a path and line of the compilation."""
         file = self._known(path)
         if file is None:
             return path, line

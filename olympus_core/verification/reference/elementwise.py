@@ -2,7 +2,7 @@
 
 The basic ones are rounded once, and allowed two ulps.  Other functions are allowed several ulps of
 the result, and what a change of the operands by as much makes of it, as their implementations
-reduce and round their arguments: XLA's accuracies are of that order (its documentation of
+reduce and round their arguments: XLA's accuracies are similar (its documentation of
 `ResultAccuracy`, and the tables of `exhaustive_unary_test` in XLA's tests).
 """
 

@@ -3,7 +3,7 @@
 The bytes are the length of a header, the header, and XLA's `ExecutableAndOptionsProto`
 (xla/pjrt/proto/compile_options.proto). It contains a `CompilationResultProto`
 (xla/service/cpu/executable.proto), with the program and the places of its values. The numbers of
-fields are those that jaxlib 0.10.2 and 0.12 write.
+fields are the ones that jaxlib 0.10.2 and 0.12 write.
 """
 
 from __future__ import annotations

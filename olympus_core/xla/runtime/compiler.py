@@ -28,7 +28,7 @@ __all__ = ["compile", "load_executable"]
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.
 _LAPACK = b"lapack_"
-# A module with calls that are kept has this, the name of the attribute that asks for it.
+# The name of the attribute of modules whose calls are not inlined.
 _INLINEABLE = b"inlineable"
 
 
@@ -110,7 +110,7 @@ def load_executable(
     target.
 
     Raises:
-      ArtifactError: the bytes are damaged, are of another version or machine, or are for another
+      ArtifactError: the bytes are damaged, have another version or machine, or are for another
         number of devices.
       BackendError: the target's device is not available.
     """

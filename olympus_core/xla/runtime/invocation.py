@@ -71,7 +71,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, Any]] = []
-        self._called: list[Callable[[Any], None]] = []  # the addresses are of these
+        self._called: list[Callable[[Any], None]] = []  # the owners of the addresses
 
     def config(self, key: Any) -> bytes:
         """Return the `backend_config` of an `InspectSharding` with the key `key`."""

@@ -61,7 +61,7 @@ def _read_extended(buf: Buffer) -> Array:
 
 
 class _Capsule:
-    """A DLPack capsule whose elements are declared unsigned, and the dtype that they are of."""
+    """A DLPack capsule whose elements are declared unsigned, and their actual dtype."""
 
     def __init__(self, capsule: Any) -> None:
         pointer = ctypes.pythonapi.PyCapsule_GetPointer

@@ -26,7 +26,7 @@ class Capability:
     threads_per_core: int
     shared_memory_per_core: int
     shared_memory_per_block: int
-    features: str = "NONE"  # "ACCELERATED_FEATURES" where some are of this very capability
+    features: str = "NONE"  # "ACCELERATED_FEATURES" if some exist for this capability alone
 
 
 @dataclass(frozen=True)

@@ -135,8 +135,8 @@ xla_gpu_triton_gemm_any
 xla_gpu_use_runtime_fusion
 """.split()  # noqa: SIM905  (a line for each)
 
-#: Every option that a program may ask for, and what its value must be; all supported versions of
-#: jaxlib have them.
+#: Every option that a program may set, and its valid values; all supported versions of jaxlib
+#: have them.
 ALLOWED: Mapping[str, Flag | Integer | Choice] = {
     **dict.fromkeys(_FLAGS, _FLAG),
     "xla_backend_optimization_level": Integer(0, 3),

@@ -148,12 +148,12 @@ def target(
 ) -> Target:
     """Return the `Target` of two names; for "gpu" the device is "h200" unless given.
 
-    `own` are devices of the user's by name, besides those that ship.  `topology`, such as "8" or
-    "2x8", says how many hosts there are and how many devices each has; the device may say it too.
+    `own` has the user's devices by name, in addition to the built-in ones. `topology`, such as "8"
+    or "2x8", is the number of hosts and of devices of each host; the device's name may have it too.
 
     Raises:
-      UsageError: when the backend or the device is not known, the hint has the nearest names;
-        when the topology is not one, is said twice, or is of a backend that takes none.
+      UsageError: the backend or the device is unknown (the hint has the nearest names); the
+        topology is not valid, is given twice, or the backend takes none.
 
     Example:
       >>> target("gpu", "a100-80")
