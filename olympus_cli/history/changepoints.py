@@ -123,7 +123,6 @@ def _stretches(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     fits = (last - first >= least) & (last - first <= count - least)
     fits &= ((first == 0) | (first >= least)) & ((rest == 0) | (rest >= least))
     fits &= (first > 0) | (rest > 0)
-    fits &= first + rest > 0
     return first[fits], last[fits]
 
 
