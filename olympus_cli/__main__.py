@@ -6,8 +6,6 @@ import sys
 
 from olympus_cli.process import own_process
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""

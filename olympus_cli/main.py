@@ -22,8 +22,6 @@ from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.process.interrupts import CommandEnd, command_end
 from olympus_cli.text.choices import GIVEN
 
-__all__ = ["COMMANDS", "cli", "main"]
-
 #: Each command's name and the first line of its help; the module `olympus_cli.commands.<name>` has
 #: it as `command`, whose docstring is the rest.
 COMMANDS = {

@@ -24,19 +24,6 @@ from olympus_cli.reports.strict import check_keys, read_json
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.places import shown, unwritable
 
-__all__ = [
-    "BASELINES",
-    "Baseline",
-    "baseline_path",
-    "check_comparable",
-    "check_host",
-    "check_saving",
-    "differences",
-    "read_baseline",
-    "stored_path",
-    "write_baseline",
-]
-
 BASELINES = "baselines"  # the folder's name, beside olympus.toml
 
 _VERSION = 2  # increased with each change that an old reader would misread

@@ -11,8 +11,6 @@ from olympus_cli.bench.compare.verdict import MEASUREMENTS
 from olympus_cli.bench.measure.work import SamplerWork
 from olympus_cli.text.units import counted
 
-__all__ = ["expected_time"]
-
 _STORED_MEASUREMENTS = 2  # at most, with a stored baseline
 
 

@@ -15,8 +15,6 @@ from olympus_cli.reports.strict import typed
 from olympus_cli.text.metrics import current_name
 from olympus_cli.text.units import byte_size, count, duration
 
-__all__ = ["TEXT", "Direction", "Measured", "Metric"]
-
 Direction = Literal["lower", "higher", "neither"]
 
 # The keys of a metric's object that follow from its samples.

@@ -18,19 +18,6 @@ from olympus_cli.gate_reports.failures import failure_data
 from olympus_cli.gate_reports.model import Case, GateReport, Remark, Table, Word, case_of_error
 from olympus_cli.text.units import byte_size, count, duration
 
-__all__ = [
-    "attempt_tables",
-    "bench_report",
-    "compared_cases",
-    "compared_notes",
-    "compared_table",
-    "fact_rows",
-    "measured_tables",
-    "overview_table",
-    "sweep_tables",
-    "worse_lines",
-]
-
 _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
 _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
 

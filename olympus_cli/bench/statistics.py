@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["CONFIDENCE", "Summary", "median_ranks", "summarize"]
-
 CONFIDENCE = 0.95
 
 

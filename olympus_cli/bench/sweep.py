@@ -19,17 +19,6 @@ from olympus_cli.charts.plot import Plot, Series
 from olympus_cli.spec.matrix import Values, suffix
 from olympus_cli.text.units import count, duration
 
-__all__ = [
-    "Exponent",
-    "Sweep",
-    "SweepLine",
-    "SweepPoint",
-    "axes_of",
-    "fitted_exponent",
-    "sweep_page",
-    "sweeps_of",
-]
-
 _FEWEST = 3  # the least sizes for an exponent: two points always fit a line
 
 

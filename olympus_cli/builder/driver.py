@@ -18,8 +18,6 @@ from olympus_cli.process import interrupts
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.pool import OnStage, default_jobs
 
-__all__ = ["Listener", "build"]
-
 
 @dataclass(frozen=True)
 class Listener:

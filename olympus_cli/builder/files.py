@@ -14,8 +14,6 @@ from types import TracebackType
 from olympus_cli.builder.manifest import output_file
 from olympus_cli.reports.model import OutputFile
 
-__all__ = ["Files"]
-
 _PIECE = 1 << 20  # characters
 
 

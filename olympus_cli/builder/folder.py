@@ -11,8 +11,6 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
 from olympus_cli.text.places import shown
 
-__all__ = ["outputs_folder"]
-
 
 def _entry_folder(
     spec: TargetSpec, project: str | Path | None, own: Devices | None, instead: str

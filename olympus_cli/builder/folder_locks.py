@@ -18,8 +18,6 @@ from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.workers.messages import Channel, Data
 
-__all__ = ["FolderLocks", "Lock", "asked_lock", "own_lock"]
-
 #: A context in which a target's folder may be replaced; the number is a time limit in seconds.
 #: Raises CompileError if another build holds the lock for longer, and UsageError if the folder
 #: cannot be locked.

@@ -25,18 +25,6 @@ from olympus_cli.program.stages import Program, Unit
 from olympus_cli.program.versions import installed_version
 from olympus_cli.spec.backends import backend_text
 
-__all__ = [
-    "DIGESTS",
-    "FIGURES",
-    "PROGRAM",
-    "STRUCTURE",
-    "content_key",
-    "content_keys",
-    "content_parts",
-    "device_figures",
-    "stored_types",
-]
-
 # Variables that change the compiler's result but are not in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
 _MOST_FLAGS = 2**20  # bytes of a file with flags

@@ -10,8 +10,6 @@ from olympus_cli.builder.outcome import Outcome
 from olympus_cli.terminal.tables import LEAST_NAME, are_short, shortened
 from olympus_cli.text.units import duration
 
-__all__ = ["build_text"]
-
 _NAME = 24  # columns of a target's name, or more if one is longer
 _INDENT = " " * 8  # of a second line, under the name
 _BESIDE = 17  # columns of the status and the time, beside the name

@@ -22,8 +22,6 @@ from olympus_cli.reports.strict import NewerSchema, is_inside, open_regular, rea
 from olympus_cli.reports.text import SUMMARY
 from olympus_cli.text.places import shown
 
-__all__ = ["MANIFEST", "Manifest", "intact", "output_file", "written_by_build"]
-
 MANIFEST = "olympus-build.json"
 
 _VERSION = 1  # raised with every change that an old reader would misread

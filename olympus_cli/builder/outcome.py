@@ -8,8 +8,6 @@ from typing import Literal
 from olympus_cli.faults.failure import Failure
 from olympus_cli.reports.model import Report
 
-__all__ = ["Outcome", "Status"]
-
 Status = Literal["built", "fresh", "stale", "failed"]
 
 

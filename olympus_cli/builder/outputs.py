@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from olympus.analysis import SourceMap
     from olympus_cli.reports.html.page import MeasuredTime
 
-__all__ = ["backend_warnings", "block_report", "compile_and_write", "finish", "write_lowered"]
-
 _TURN = 0.0005  # seconds; Python's 0.005 is a twentieth of a small program's compile time
 
 

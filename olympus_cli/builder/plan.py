@@ -18,8 +18,6 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["Options", "Task", "plan"]
-
 
 @dataclass(frozen=True)
 class Options:

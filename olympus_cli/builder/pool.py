@@ -17,8 +17,6 @@ from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.reports.model import Report
 from olympus_cli.workers.pool import Done, OnStage, Work, run_all
 
-__all__ = ["run_tasks"]
-
 
 def run_tasks(
     tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnStage

@@ -20,22 +20,6 @@ from olympus_cli.reports.changes import change_lines
 from olympus_cli.reports.model import Report
 from olympus_cli.text.units import array_type
 
-__all__ = [
-    "DigestChanged",
-    "InterfaceChanged",
-    "OperationChanged",
-    "PartChanged",
-    "ProgramChanged",
-    "Reason",
-    "StaticChanged",
-    "Unexplained",
-    "VersionChanged",
-    "are_of_operations",
-    "are_of_program",
-    "reasons_of",
-    "reasons_text",
-]
-
 _MOST = 3  # reasons that a text lists
 _MOST_BYTES = 1 << 24  # of a program that is compared: larger ones take too long
 

@@ -12,8 +12,6 @@ from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
 from olympus_cli.reports.json import PAGE, has_report, read_report
 from olympus_cli.reports.model import Report
 
-__all__ = ["Record", "read_record", "reason_to_build"]
-
 
 @dataclass(frozen=True)
 class Record:

@@ -30,8 +30,6 @@ from olympus_cli.workers.call import Say
 if TYPE_CHECKING:
     from olympus.analysis import Relocation, SourceMap
 
-__all__ = ["Moves", "moves_of", "refresh"]
-
 _SOURCES = "sources.json"
 _MOST_BYTES = 2**40  # of a file
 

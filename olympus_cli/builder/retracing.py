@@ -30,8 +30,6 @@ from olympus_cli.reports.changes import change_place, change_words
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import Isolated, Say, wait
 
-__all__ = ["Instability", "instability_of", "trace_in_worker", "unstable_warning"]
-
 _TRIES = 2  # hash seeds: a set of two strings has the same order with half of them
 _TIME_LIMIT = 60.0  # seconds: an import may wait for a resource that this process has
 

@@ -33,18 +33,6 @@ from olympus_cli.reports.model import Report
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import Say
 
-__all__ = [
-    "Build",
-    "Store",
-    "TargetFolder",
-    "clearing",
-    "give_executables",
-    "lowered_to_run",
-    "ready_to_run",
-    "up_to_date",
-]
-
-
 _MOST_BYTES = 2**40  # of an executable
 
 

@@ -17,8 +17,6 @@ from olympus_cli.gate_reports.failures import failure_data, raise_all, with_targ
 from olympus_cli.gate_reports.model import Case, GateReport, case_of_error, remark
 from olympus_cli.terminal import console
 
-__all__ = ["build_report", "raise_failures", "watching"]
-
 
 @contextmanager
 def watching(

@@ -13,8 +13,6 @@ from pathlib import Path
 from olympus.files import read_regular
 from olympus_cli.faults.blame import is_users
 
-__all__ = ["source_digest"]
-
 _MOST_BYTES = 2**24  # of a source file
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
 

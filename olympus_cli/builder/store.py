@@ -24,8 +24,6 @@ from olympus_cli.builder.manifest import Manifest, written_by_build
 from olympus_cli.reports.strict import NewerSchema
 from olympus_cli.spec.project import FILE
 
-__all__ = ["Place", "locate", "locked"]
-
 _NEW = ".olympus-new-"
 _OLD = ".olympus-old-"
 _BETWEEN_TRIES = 0.05  # seconds between two attempts of a waiting build to take the lock

@@ -24,8 +24,6 @@ from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
 from olympus_cli.workers.call import Say
 
-__all__ = ["Update", "bring_up_to_date", "is_outdated"]
-
 _MOVED = "its source lines were renewed"
 _SPLIT = "operations of one source line, or of one name scope, are at several now"
 _FIGURES = "its estimates were renewed: the figures of a device have changed"

@@ -13,8 +13,6 @@ from olympus_cli.program.stages import Program
 from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.workers.call import Say
 
-__all__ = ["build_in_worker"]
-
 # The last program, kept until the process ends, because that frees all memory in one step. XLA and
 # MLIR free a large program piece by piece, which takes as long as writing it.
 _LAST: list[Program] = []

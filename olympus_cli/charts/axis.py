@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Axis", "axis_of", "plain_number"]
-
 _STEPS = (1, 2, 5, 10)
 _SHORT = 3  # powers of ten
 _MARGIN = 0.05  # of the range, on both sides, so that no point is on the frame

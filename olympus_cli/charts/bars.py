@@ -9,8 +9,6 @@ from pathlib import Path
 from olympus.files import source_line
 from olympus_cli.terminal import console
 
-__all__ = ["bar", "percent", "source_text", "with_source"]
-
 _BAR = 12  # columns of a bar of 100 %
 _MOST_SOURCE = 44  # columns of a source line
 _LEAST_SOURCE = 16  # fewer are not useful

@@ -18,8 +18,6 @@ from markupsafe import escape
 from olympus_cli.charts.axis import Axis, axis_of, plain_number
 from olympus_cli.text.visible import one_line
 
-__all__ = ["Plot", "PlotMark", "Series"]
-
 Text = Callable[[float], str]
 
 

@@ -19,8 +19,6 @@ from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.text.units import byte_size, count
 
-__all__ = ["METRICS", "BudgetMetric", "Part", "Verdict", "figures_of", "judge_budget"]
-
 _MOST = 3  # source lines in a message on a broken budget
 
 Parts = Sequence[tuple[float, str]]

@@ -16,8 +16,6 @@ from olympus_cli.text.places import shown
 from olympus_cli.workers.call import Ended, call
 from olympus_cli.workers.pool import OnStage, Work, run_all
 
-__all__ = ["CheckEnd", "check_target", "check_targets"]
-
 
 @dataclass(frozen=True)
 class CheckEnd:

@@ -30,8 +30,6 @@ from olympus_cli.reports.strict import typed
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.messages import Channel
 
-__all__ = ["Checked", "check_in_worker", "memory_of", "unit_figures"]
-
 
 @dataclass(frozen=True)
 class Checked:

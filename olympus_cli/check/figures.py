@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from olympus.errors import BackendError
 from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
 
-__all__ = ["Figures"]
-
 
 @dataclass(frozen=True)
 class Figures:

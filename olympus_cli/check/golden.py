@@ -18,8 +18,6 @@ from olympus_cli.text.places import shown
 from olympus_cli.text.units import counted
 from olympus_cli.workers.call import Say
 
-__all__ = ["check_golden", "judge_golden", "unstable"]
-
 _MOST = 3  # lines of changes in a verdict
 _DIGITS = 12  # of a fingerprint
 

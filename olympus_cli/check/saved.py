@@ -18,16 +18,6 @@ from olympus_cli.reports.strict import read_json, typed
 from olympus_cli.terminal.output import check_writable
 from olympus_cli.text.places import shown
 
-__all__ = [
-    "GOLDENS",
-    "Saved",
-    "program_path",
-    "read_program",
-    "read_saved",
-    "write_program",
-    "write_saved",
-]
-
 GOLDENS = "goldens"  # the folder's name, beside olympus.toml
 
 _MOST_BYTES = 2**31  # of a program, the limit of the compilers' formats

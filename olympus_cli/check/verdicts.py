@@ -12,15 +12,6 @@ from olympus_cli.check.check import Checked
 from olympus_cli.gate_reports.model import Case, GateReport, Word, place_in, remark
 from olympus_cli.gate_reports.trials import Trials
 
-__all__ = [
-    "HAS_RULES",
-    "NO_DONATION",
-    "UNJUDGED",
-    "broken_message",
-    "checked_report",
-    "unjudged_note",
-]
-
 #: The rules of a judged target, and the reason if it has none.
 HAS_RULES = "has a budget or is golden"
 UNJUDGED = "it has no budget and is not golden"

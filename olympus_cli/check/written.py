@@ -10,8 +10,6 @@ from pathlib import Path
 from olympus.analysis import Graph
 from olympus.files import path_text
 
-__all__ = ["written_at"]
-
 _DIALECTS = ("", "stablehlo.", "chlo.", "func.")
 
 

@@ -46,8 +46,6 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
 from olympus_cli.text.places import shown
 
-__all__ = ["command"]
-
 _PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
 
 

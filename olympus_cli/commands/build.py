@@ -35,8 +35,6 @@ from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 
-__all__ = ["command"]
-
 
 @click.command("build", cls=Command)
 @click.argument("names", metavar="[TARGET]...", nargs=-1)

@@ -39,8 +39,6 @@ from olympus_cli.terminal import console
 from olympus_cli.text.places import shown
 from olympus_cli.workers.pool import default_jobs
 
-__all__ = ["command"]
-
 
 @click.command("check", cls=Command)
 @click.argument("names", metavar="[TARGET]...", nargs=-1)

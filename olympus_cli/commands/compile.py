@@ -26,8 +26,6 @@ from olympus_cli.reports.text import render_text
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 
-__all__ = ["command"]
-
 
 @click.command("compile", cls=Command)
 @entry_options

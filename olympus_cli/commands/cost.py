@@ -42,8 +42,6 @@ from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["command"]
-
 #: The kinds of rows in the table, and their names in `Cost.by`.
 KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
 _STACK = "stack"  # which `Cost.by_stack` is for

@@ -31,8 +31,6 @@ from olympus_cli.text.places import shown
 if TYPE_CHECKING:
     from olympus.analysis import CpuPeaks
 
-__all__ = ["command"]
-
 _RATES = ("product_float32", "product_float64", "vector", "transcendentals", "read", "copy")
 _MUCH_WORSE = 0.8  # of the rates that are kept
 

@@ -39,8 +39,6 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
 from olympus_cli.workers.call import call
 
-__all__ = ["command"]
-
 _DIFFERENT = 1
 
 

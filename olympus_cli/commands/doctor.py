@@ -19,8 +19,6 @@ from olympus_cli.spec.project import find_project, load_project
 from olympus_cli.terminal import console
 from olympus_cli.text.units import byte_size
 
-__all__ = ["Cache", "Health", "command", "examine"]
-
 _MOST = 8  # devices that the table names
 
 

@@ -41,8 +41,6 @@ from olympus_cli.terminal.output import write_file
 from olympus_cli.text.places import shown
 from olympus_cli.text.units import counted
 
-__all__ = ["command"]
-
 _LOOKED_AT = 20  # runs among which the one before, on the same machine, is looked for
 _WIDE = 100  # columns of a plot where the terminal has more
 _PAGE = ".html"

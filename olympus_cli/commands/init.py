@@ -14,9 +14,6 @@ from olympus_cli.options.shared import Command, common_options
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable
 
-__all__ = ["DEFAULT", "KEPT", "TEMPLATES", "command"]
-
-
 _INIT = '''\
 def init(sizes=(784, 256, 10), seed=0):
     """Weights and biases, one pair a layer; `olympus build` takes only their shapes."""

@@ -28,8 +28,6 @@ from olympus_cli.terminal.output import emit
 from olympus_cli.text.places import shown
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["command"]
-
 FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 
 

@@ -38,8 +38,6 @@ from olympus_cli.terminal.output import write_file
 from olympus_cli.text.places import resolved, shown
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["command"]
-
 #: The kinds of rows in the table, and their names in `Profile.by`.
 KINDS: dict[str, ProfileKind] = {
     "line": "line",

@@ -34,9 +34,6 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
 from olympus_cli.text.places import shown, unwritable
 
-__all__ = ["command"]
-
-
 #: The environment variables that name a screen or the user's browser.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 

@@ -36,8 +36,6 @@ from olympus_cli.terminal.output import emit, write_file
 from olympus_cli.text.places import shown
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["command"]
-
 Array = np.ndarray[Any, Any]
 
 _SUFFIX = ".npz"

@@ -35,8 +35,6 @@ from olympus_cli.terminal import console
 from olympus_cli.text.units import byte_size, duration
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["command"]
-
 #: The figure that orders the candidates, in words, by the name of the order.
 _MEASURES = {
     "memory": "the peak memory of a device",

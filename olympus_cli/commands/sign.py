@@ -17,8 +17,6 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
 from olympus_cli.text.places import shown
 
-__all__ = ["command"]
-
 
 @click.command("sign", cls=Command)
 @click.argument("file", metavar="[FILE.olympus]", required=False, type=FilePath())

@@ -18,8 +18,6 @@ from olympus_cli.terminal.output import emit
 from olympus_cli.text.places import shown
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["command"]
-
 
 @click.command("trace", cls=Command)
 @entry_options

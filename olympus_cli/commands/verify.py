@@ -35,8 +35,6 @@ from olympus_cli.verify.show import message, not_judged, not_judged_hint
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import OnStage, call
 
-__all__ = ["command"]
-
 
 @click.command("verify", cls=Command)
 @click.argument("names", metavar="[ENTRY|TARGET]...", nargs=-1)

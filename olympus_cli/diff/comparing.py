@@ -24,8 +24,6 @@ from olympus_cli.diff.figures import figure_changes
 from olympus_cli.diff.lines import line_changes
 from olympus_cli.workers.call import Say
 
-__all__ = ["check_side", "compared"]
-
 
 @dataclass(frozen=True)
 class _Program:

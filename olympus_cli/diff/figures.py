@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from olympus_cli.reports.text import axes_text
 from olympus_cli.text.units import byte_size, change, count, duration
 
-__all__ = ["figure_changes", "figure_text"]
-
 # The parts of `memory` that do not include the memory allocated by kernels.
 _WITHOUT_WORKSPACE = ("temporaries", "peak", "allocated")
 

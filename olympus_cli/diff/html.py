@@ -15,8 +15,6 @@ from olympus_cli.reports.groups import groups
 from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.reports.shardings import spoken_name, spoken_value
 
-__all__ = ["render_diff_page"]
-
 _MOST_LINES = 50  # source lines whose cost changed
 _MOST = 5000  # changes on the page; more make it slow to open
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["line_changes"]
-
 Row = Mapping[str, Any]
 Texts = Mapping[tuple[str, int], str]
 

@@ -28,8 +28,6 @@ from olympus_cli.spec.checkout import Checkout
 from olympus_cli.text.places import shown
 from olympus_cli.workers.call import Say
 
-__all__ = ["read_side"]
-
 _MOST_BYTES = 2**31  # the largest size in the compilers' formats
 
 

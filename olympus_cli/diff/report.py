@@ -11,8 +11,6 @@ from olympus_cli.gate_reports.model import Case, GateReport, place_in
 from olympus_cli.gate_reports.trials import Trials
 from olympus_cli.reports.changes import short_name
 
-__all__ = ["comparison_report", "revision_report"]
-
 Document = Mapping[str, Any]
 
 

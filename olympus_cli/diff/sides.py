@@ -25,18 +25,6 @@ from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
 from olympus_cli.text.places import shown
 
-__all__ = [
-    "STABLEHLO",
-    "BuildSide",
-    "BundleSide",
-    "FileSide",
-    "Side",
-    "TargetSide",
-    "both_sides",
-    "is_whole_revision",
-    "names_at",
-]
-
 STABLEHLO = "program.stablehlo.mlir"  # the program in a build's folder
 _SUFFIXES = (".mlir", ".mlirbc", ".bc", ".stablehlo")  # of files, even if they do not exist
 

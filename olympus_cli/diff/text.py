@@ -11,15 +11,6 @@ from olympus_cli.reports.changes import plain_types, short_name
 from olympus_cli.reports.shardings import spoken_name, spoken_value
 from olympus_cli.text.units import byte_size, count
 
-__all__ = [
-    "MOST",
-    "change_text",
-    "cost_cells",
-    "count_changes",
-    "grouped",
-    "render_comparison",
-]
-
 #: The maximum number of changes that are shown one by one.
 MOST = 100
 _MOST_LINES = 10  # source lines whose cost changed

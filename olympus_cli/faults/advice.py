@@ -21,8 +21,6 @@ import olympus
 from olympus.errors import size_remedy, torch_remedy, why_absent
 from olympus_cli.text.nearest import did_you_mean, likeness, nearest
 
-__all__ = ["advice", "described"]
-
 #: The namespaces that are searched for a name missing in another, the most common first.
 _NAMESPACES = (
     *("olympus", "olympus.numpy", "olympus.lax", "olympus.nn", "olympus.random"),

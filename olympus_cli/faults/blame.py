@@ -24,18 +24,6 @@ from olympus_cli.faults.advice import advice, described
 from olympus_cli.process import interrupts
 from olympus_cli.process.interrupts import Terminated
 
-__all__ = [
-    "as_told",
-    "blaming",
-    "defined_at",
-    "is_defect",
-    "is_interrupt",
-    "is_ours_on_purpose",
-    "is_users",
-    "place_of",
-    "users_traceback",
-]
-
 _HERE = Path(olympus.__file__).parent.parent
 _OURS = tuple(
     f"{folder / name}/"

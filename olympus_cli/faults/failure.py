@@ -10,9 +10,6 @@ from olympus_cli.faults.blame import as_told, place_of
 from olympus_cli.process.shortage import HINT, words
 from olympus_cli.text.places import quoted
 
-__all__ = ["Failure", "shortage"]
-
-
 _CLASSES = {
     name: kind
     for name, kind in vars(errors).items()

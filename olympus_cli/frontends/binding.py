@@ -16,8 +16,6 @@ from olympus_cli.spec.model import ArgSpec, TargetSpec
 from olympus_cli.spec.written import at_key, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = ["Binding", "Static", "bind"]
-
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _SHAPE = '"f32[8,128]"'  # an example
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)

@@ -31,8 +31,6 @@ from olympus_cli.spec.checkout import Checkout
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.places import quoted, resolved, shown
 
-__all__ = ["load_entry", "load_value", "visiting"]
-
 # The path before any project's folder is added; `python -m` adds one.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
 _TAKEN = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)

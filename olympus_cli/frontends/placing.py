@@ -14,8 +14,6 @@ from olympus_cli.spec.model import ShapeSpec, TargetSpec
 from olympus_cli.spec.written import at_key, with_line
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = ["check_placement", "placed", "results_placed"]
-
 
 def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:
     mesh = AbstractMesh(tuple(spec.mesh.values()), tuple(spec.mesh))

@@ -31,8 +31,6 @@ from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 from olympus_cli.spec.written import at_key, fitting_hints, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = ["Traceable", "load_target", "shapes_of", "values_of"]
-
 # Every module that runs a user's function here imports this one. Errors in the function are thereby
 # at a line of the user's code, never of ours.
 mark_caller(Path(__file__).parents[1])

@@ -28,8 +28,6 @@ from olympus_cli.text.places import shown
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = ["check_entry", "check_imports", "relocate", "relocated"]
-
 _OURS = frozenset({"olympus", "olympus_core", "olympus_cli", "__main__", "__mp_main__"})
 _SOURCES = "src"  # the usual folder of a project's packages
 _INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of an environment

@@ -26,8 +26,6 @@ from olympus_cli.spec.statics import StaticSource
 from olympus_cli.spec.written import at_key, form_of
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = ["static_text", "with_statics"]
-
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-fA-F]+[^<>]*>")
 _TOML = {str: "a string", bool: "a boolean", int: "a whole number", float: "a number"}
 #: An example of a TOML value for each class.

@@ -12,15 +12,6 @@ from olympus_cli.gate_reports.model import source_line
 from olympus_cli.process.interrupts import command_end
 from olympus_cli.terminal import console
 
-__all__ = [
-    "error_document",
-    "failure_data",
-    "interruption_data",
-    "interruption_message",
-    "raise_all",
-    "with_target",
-]
-
 
 def failure_data(failure: Failure) -> dict[str, Any]:
     """Return a failure as JSON-like data; a hint that the message contains is not repeated."""

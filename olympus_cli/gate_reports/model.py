@@ -13,19 +13,6 @@ from typing import Any, Literal
 
 from olympus.errors import GateError, OlympusError, TraceError
 
-__all__ = [
-    "WORDS",
-    "Case",
-    "GateReport",
-    "Remark",
-    "Table",
-    "Word",
-    "case_of_error",
-    "place_in",
-    "remark",
-    "split_place",
-]
-
 #: The verdict of a case. "failed" is a failed check; "error" is a target that could not be checked;
 #: "not judged" is a target without a rule to check.
 Word = Literal["passed", "failed", "error", "not judged", "inconclusive", "skipped"]

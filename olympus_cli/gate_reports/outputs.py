@@ -24,8 +24,6 @@ from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable, write_file
 from olympus_cli.text.places import shown
 
-__all__ = ["RENDERERS", "Outputs"]
-
 
 def _render_junit(report: GateReport) -> str:
     from olympus_cli.gate_reports.formats.junit import (

@@ -27,8 +27,6 @@ from olympus_cli.gate_reports.failures import (
 )
 from olympus_cli.gate_reports.model import Case, case_of_error
 
-__all__ = ["Trials"]
-
 
 class Trials:
     """The failures of targets: `cases` and `failed` have the targets that could not be checked.

@@ -23,8 +23,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ALPHA", "LEAST_EFFECT", "MOST_POINTS", "Changepoint", "changepoints", "every_change"]
-
 ALPHA = 0.01  # the share of series without a change that may seem to have one
 LEAST_EFFECT = 0.01  # of the level before: a smaller change is not reported
 MOST_POINTS = 400  # the latest of a longer series; the work is quadratic in their number

@@ -16,8 +16,6 @@ from olympus_cli.text.metrics import UNITS
 if TYPE_CHECKING:
     from olympus_cli.check.check import Checked
 
-__all__ = ["build_figures", "build_programs", "check_figures"]
-
 _PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
 
 _MOST_BYTES = 2**31  # of a program, the limit of the compilers' formats

@@ -19,8 +19,6 @@ from olympus_cli.text.metrics import metric_named
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.places import shown
 
-__all__ = ["chosen_points", "history_file", "history_of", "moment_of"]
-
 
 def history_file(project: Project) -> Path:
     """Return the file of a project's history.

@@ -9,8 +9,6 @@ from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.history.model import Figure, Spread
 
-__all__ = ["measured_figures"]
-
 
 def measured_figures(measured: Measured) -> Iterator[Figure]:
     """Yield a summary of each metric of a measurement."""

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
-__all__ = ["MOST_LETTERS", "UNITS", "Figure", "Point", "Run", "Spread", "StoredProgram", "utc_text"]
-
 #: The units of figures; a "count" has no unit.
 UNITS = ("s", "B", "FLOP", "count", "FLOP/s", "B/s", "1/s")
 

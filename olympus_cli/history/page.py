@@ -12,8 +12,6 @@ from olympus_cli.history.telling import RUNS, Reason, describe_change, line_svg,
 from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.text.units import quantity
 
-__all__ = ["render_history_page"]
-
 
 def render_history_page(history: History) -> str:
     """Return the text of the page, which loads no other files and is deterministic."""

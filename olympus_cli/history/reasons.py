@@ -15,8 +15,6 @@ from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["reasons_of_changes"]
-
 _MOST = 20  # the latest changes of a line, whose programs are compared
 
 Reason = dict[str, Any]

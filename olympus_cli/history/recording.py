@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from olympus_cli.history.repository import RepositoryState
     from olympus_cli.spec.model import Project
 
-__all__ = ["machine_digest", "prepare", "record_bench", "record_build", "record_check"]
-
 # Writing imports its modules when needed, so that a build with nothing to do does not wait for
 # them.
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from olympus_cli.history.model import utc_text
 from olympus_cli.revisions.git import run_git
 
-__all__ = ["RepositoryState", "commit_time", "repository_state"]
-
 _TIME_LIMIT = 5.0  # seconds: a build does not wait longer for information
 _NO_COMMIT = "(initial)"  # git's name for the commit of a repository without one
 _NO_BRANCH = "(detached)"

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from olympus_cli.text.metrics import OLD_NAMES
 
-__all__ = ["APPLICATION", "MIGRATIONS", "is_ours", "migrate"]
-
 #: SQLite's `application_id` of a history: "OLYH" in ASCII.
 APPLICATION = 0x4F4C5948
 

@@ -9,8 +9,6 @@ from typing import Any
 from olympus_cli.history.changepoints import Changepoint, changepoints, every_change
 from olympus_cli.history.model import Figure, Point, Run
 
-__all__ = ["History", "Line", "latest_figures", "lines_of"]
-
 _OF_BUILDS = "build-"  # the prefix of the figures of a build, not of its program
 
 

@@ -28,9 +28,6 @@ from olympus_cli.reports.strict import typed
 from olympus_cli.text.metrics import current_name
 from olympus_cli.text.places import shown
 
-__all__ = ["append", "program_digests", "read_points", "read_programs"]
-
-
 _PATIENCE = 10.0  # seconds to wait for another process that writes
 _MOST_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored
 _MOST_STORED = 4 * 2**20  # bytes of a compressed program, with its sources

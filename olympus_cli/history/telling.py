@@ -12,18 +12,6 @@ from olympus_cli.history.model import Point
 from olympus_cli.history.series import Line
 from olympus_cli.text.units import change, quantity
 
-__all__ = [
-    "LATEST",
-    "RUNS",
-    "Reason",
-    "describe_change",
-    "latest_rows",
-    "line_svg",
-    "line_text",
-    "run_rows",
-    "verdict",
-]
-
 LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit", "time")
 RUNS = ("commit", "time", "by", "figure", "interval", "samples", "change")
 

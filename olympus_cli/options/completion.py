@@ -29,8 +29,6 @@ from click.shell_completion import (
 from olympus_cli.spec import matrix
 from olympus_cli.spec.finding import FILE, find_project
 
-__all__ = ["FLAGS", "TARGETS", "answer", "target_items"]
-
 #: The commands whose arguments are targets; True if the name of a matrix means all its targets.
 TARGETS = {
     **dict.fromkeys(("build", "check", "verify", "bench", "history", "diff"), True),

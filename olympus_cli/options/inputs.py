@@ -22,8 +22,6 @@ from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
 from olympus_cli.spec.benching import parse_threshold
 
-__all__ = ["baseline_options", "bundle_options", "effort_options", "input_options"]
-
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _MOST_ROUNDS = 100  # processes of a side: more take longer than a narrower interval is worth

@@ -24,33 +24,6 @@ from olympus_cli.text.choices import FORMATS, OPTIMIZE, REPEATS
 if TYPE_CHECKING:
     import pathlib
 
-__all__ = [
-    "STDOUT",
-    "Command",
-    "FilePath",
-    "FolderPath",
-    "WritablePath",
-    "backend_options",
-    "common_options",
-    "device_config_option",
-    "entry_options",
-    "gate_options",
-    "given_stages",
-    "is_verbose",
-    "output_option",
-    "page_option",
-    "positive_number",
-    "program_options",
-    "project_option",
-    "repeats_option",
-    "request_options",
-    "stage_options",
-    "time_limit_option",
-    "trips_option",
-    "verbose_option",
-    "whole_number",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 # The help texts of the words in the metavars of arguments.

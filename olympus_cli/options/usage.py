@@ -14,8 +14,6 @@ from olympus.errors import UsageError
 from olympus_cli.text.choices import GIVEN
 from olympus_cli.text.nearest import nearest
 
-__all__ = ["usage_error"]
-
 
 def usage_error(error: click.ClickException) -> UsageError:
     """Return an error of click as a UsageError, in the style of the other messages.

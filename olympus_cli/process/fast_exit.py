@@ -10,8 +10,6 @@ import atexit
 import os
 import sys
 
-__all__ = ["leave"]
-
 _TOOLS = range(6)  # the tool ids of `sys.monitoring`, for debuggers, profilers and others
 
 

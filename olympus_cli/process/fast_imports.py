@@ -12,8 +12,6 @@ from contextlib import contextmanager
 
 from olympus_cli.process import own_process
 
-__all__ = ["unhindered"]
-
 
 @contextmanager
 def unhindered() -> Iterator[None]:

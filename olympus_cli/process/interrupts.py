@@ -18,22 +18,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple, NoReturn
 
-__all__ = [
-    "EXIT_CODE",
-    "MESSAGE",
-    "CommandEnd",
-    "Terminated",
-    "asked",
-    "command_end",
-    "ending_with",
-    "held",
-    "install",
-    "interrupts_raised",
-    "left_to_another_process",
-    "raise_soon",
-    "terminations_raised",
-]
-
 EXIT_CODE = 130  # 128 + SIGINT, as in shells
 MESSAGE = "interrupted"
 

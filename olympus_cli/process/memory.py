@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["available_memory", "peak_memory"]
-
 _KIB = 1024
 _NO_LIMIT = 1 << 60  # bytes; version 1 of control groups has a large number for no limit
 

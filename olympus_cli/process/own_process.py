@@ -7,8 +7,6 @@ working directory.  Therefore this module imports only `sys` and `os`, which are
 import os
 import sys
 
-__all__ = ["claim", "is_own", "safe_path"]
-
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _claimed = False
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import sys
 
-__all__ = ["EXIT_CODE", "HINT", "check_memory", "words"]
-
 EXIT_CODE = 4  # the same as for a compiler that runs out of memory
 HINT = "the limits of memory, files and processes are those that `ulimit -a` shows"
 

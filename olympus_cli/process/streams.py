@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-__all__ = ["DATA", "Unwritable", "complete", "data_alone", "talk"]
-
 _NAMES = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 

@@ -12,8 +12,6 @@ from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.html.page import MeasuredTime
 from olympus_cli.spec.backends import backend_text
 
-__all__ = ["measured"]
-
 
 def measured(program: Program, unit: Unit) -> MeasuredTime:
     """Measure the calls of a compiled program for the page; the program must be for the CPU.

@@ -17,8 +17,6 @@ from olympus_cli.reports.groups import groups, plain_name
 from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.text.units import duration
 
-__all__ = ["render_profile", "time_frames", "time_graph"]
-
 _MOST = 500  # rows of a table; more make the page slow to open
 _DEEPEST = 40  # nested scopes with separate frames
 

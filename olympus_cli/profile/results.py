@@ -12,8 +12,6 @@ from olympus_cli.reports.strict import typed
 if TYPE_CHECKING:
     from olympus.analysis import Profile, ProfileKind
 
-__all__ = ["ProfileReport", "ProfiledKernel", "ProfiledRow", "UnseenKernel", "profile_report"]
-
 
 @dataclass(frozen=True)
 class ProfiledKernel:

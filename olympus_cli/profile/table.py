@@ -12,8 +12,6 @@ from olympus_cli.reports.text import figure_row
 from olympus_cli.terminal import console
 from olympus_cli.text.units import duration
 
-__all__ = ["call_figures", "notes", "show_profile"]
-
 _WIDTH = 100  # columns of a note
 _MOST_UNSEEN = 5
 _DISTURBED = 2  # times the call without the profiler: then most of the time is overhead

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from olympus.analysis import Profile, Span
 
-__all__ = ["trace_bytes", "trace_events"]
-
 _PROCESS = 1
 _FIRST_THREAD = 1  # Perfetto treats thread 0 as the idle thread of a kernel
 _DIGITS = 3  # of a microsecond: the profiler counts nanoseconds

@@ -23,15 +23,6 @@ from olympus_cli.workers.call import Say
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap
 
-__all__ = [
-    "SUFFIX",
-    "BundleOptions",
-    "bundle_backend",
-    "bundle_loader",
-    "load_bundle",
-    "save_bundle",
-]
-
 SUFFIX = ".olympus"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import olympus
 
-__all__ = ["fits_between"]
-
 
 def fits_between(least: int | None, most: int | None, device: olympus.DeviceModel) -> bool | None:
     """Return True if a need between two bounds fits a device; None if that is not certain."""

@@ -28,17 +28,6 @@ from olympus_cli.text.nearest import renamed
 from olympus_cli.text.places import shown
 from olympus_cli.text.units import array_type
 
-__all__ = [
-    "array_names",
-    "cast_array",
-    "check_type",
-    "file_inputs",
-    "is_integer",
-    "listed",
-    "npz_bytes",
-    "portable",
-]
-
 Array = np.ndarray[Any, Any]
 
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree

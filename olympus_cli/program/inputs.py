@@ -40,14 +40,6 @@ from olympus_cli.text.nearest import did_you_mean, nearest
 from olympus_cli.text.places import shown
 from olympus_cli.text.units import array_type, byte_size
 
-__all__ = [
-    "DEFAULT_INT_RANGE",
-    "InputOptions",
-    "check_input_memory",
-    "parse_int_range",
-    "seeded_inputs",
-]
-
 Array = np.ndarray[Any, Any]
 
 DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices

@@ -12,8 +12,6 @@ import numpy as np
 import olympus
 from olympus import tree
 
-__all__ = ["RESULT", "Leaf", "argument_leaves", "result_leaves"]
-
 RESULT = "result"  # the name of a program's result
 
 

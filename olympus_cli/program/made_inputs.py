@@ -12,8 +12,6 @@ from olympus.tree_util import keystr
 from olympus_cli.frontends.python import load_target, values_of
 from olympus_cli.spec.model import FromEntry, TargetSpec
 
-__all__ = ["entry_arrays"]
-
 
 def entry_arrays(
     entry: str, values: Mapping[str, object], target: TargetSpec, key: str

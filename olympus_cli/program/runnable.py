@@ -22,8 +22,6 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["Runnable", "check_flags", "label_to_run", "runnable"]
-
 _WITHOUT_DEVICE = "--backend cpu runs it on the CPU; `olympus compile` needs no device"
 
 

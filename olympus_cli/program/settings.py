@@ -12,8 +12,6 @@ from pathlib import Path
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.toml import load
 
-__all__ = ["Settings", "read_settings"]
-
 _KEY_TEXTS = ("ssh-", "-----BEGIN")
 
 

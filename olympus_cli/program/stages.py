@@ -25,8 +25,6 @@ from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.spec.written import at_key
 from olympus_cli.workers.call import Say
 
-__all__ = ["Program", "Unit"]
-
 
 def _say_nothing(_stage: str) -> None:
     pass

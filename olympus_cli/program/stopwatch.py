@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Stopwatch"]
-
 
 class Stopwatch:
     """Seconds by name of the part.

@@ -24,8 +24,6 @@ from olympus_cli.text.nearest import renamed
 from olympus_cli.text.places import shown
 from olympus_cli.text.units import array_type
 
-__all__ = ["dotted", "is_safetensors", "safetensors_arrays", "tensor_names"]
-
 Array = np.ndarray[Any, Any]
 
 SUFFIX = ".safetensors"

@@ -9,9 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 import olympus
 
-__all__ = ["installed_version", "tool_versions"]
-
-
 _version = cache(version)  # reads files
 
 

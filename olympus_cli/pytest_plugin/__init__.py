@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from olympus_cli.pytest_plugin.programs import Programs
 
-__all__: list[str] = []
-
 _FILE = "olympus.toml"
 _MARKER = "olympus_budget"
 _PACKAGES = ("olympus", "olympus_core", "olympus_cli")

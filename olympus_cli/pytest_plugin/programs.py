@@ -17,8 +17,6 @@ from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.section import Section
 
-__all__ = ["Programs"]
-
 _NO_RULE = "{} limits nothing, so that no program is judged"
 _MARKER, _CHECK = "olympus_budget", "olympus.check"  # the sources of a budget's keywords
 _OF_TARGETS = "bundle-size"  # a metric that only a target's program has

@@ -21,8 +21,6 @@ from olympus_cli.verify.show import message
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import call
 
-__all__ = ["UNJUDGED", "ProjectFile", "target_not_judged", "unjudged_lines"]
-
 #: The targets of each olympus.toml that have neither a budget nor a golden program, by its path.
 UNJUDGED = pytest.StashKey[dict[str, list[str]]]()
 

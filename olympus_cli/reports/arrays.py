@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ArraySummary", "summarize_array"]
-
 
 @dataclass(frozen=True)
 class ArraySummary:

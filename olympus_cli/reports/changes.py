@@ -12,15 +12,6 @@ from olympus.analysis import Change, Detail
 from olympus.files import path_text
 from olympus_cli.reports.shardings import spoken_name, spoken_value
 
-__all__ = [
-    "change_lines",
-    "change_place",
-    "change_words",
-    "counted_changes",
-    "plain_types",
-    "short_name",
-]
-
 _DIALECTS = ("stablehlo.", "chlo.", "func.")
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(complex<f(?:32|64)>|\w+)>")
 _DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}

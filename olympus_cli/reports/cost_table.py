@@ -14,8 +14,6 @@ from olympus_cli.reports.text import collective_lines, estimate_notes, figure_li
 from olympus_cli.terminal import console
 from olympus_cli.text.units import byte_size, count, duration
 
-__all__ = ["Shown", "show_cost", "show_stacks"]
-
 
 @dataclass(frozen=True)
 class Shown:

@@ -9,8 +9,6 @@ from olympus import DeviceModel
 from olympus.analysis import Cpu, Kept
 from olympus_cli.spec.devices import Devices
 
-__all__ = ["COLUMNS", "cpu_data", "cpu_rows", "device_data", "device_row", "device_rows"]
-
 #: The columns of the list of devices; rates are in TFLOP/s.
 COLUMNS = ("device", "capability", "memory", "bandwidth", "float32", "tf32", "bf16", "float8")
 _UNKNOWN = "-"

@@ -22,31 +22,6 @@ if TYPE_CHECKING:
     from olympus.analysis import Collective, Cost, Estimate, Kind, Memory
     from olympus.stages import Compiled
 
-__all__ = [
-    "AxesReport",
-    "BufferReport",
-    "CollectiveReport",
-    "CompiledFigures",
-    "CostReport",
-    "Counts",
-    "DeviceCostReport",
-    "EstimateReport",
-    "KernelReport",
-    "LineReport",
-    "MemoryReport",
-    "RowReport",
-    "TotalReport",
-    "UnknownReport",
-    "buffer_reports",
-    "compiled_figures",
-    "cost_report",
-    "kernel_reports",
-    "relative_line",
-    "row_reports",
-    "uncounted",
-    "unfitting",
-]
-
 _MOST_BUFFERS = 20
 _MOST_KERNELS = 100
 _MOST_COLLECTIVES = 100

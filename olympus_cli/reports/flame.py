@@ -10,8 +10,6 @@ from markupsafe import Markup
 
 from olympus_cli.reports.templating import page_environment
 
-__all__ = ["FlamePart", "Frame", "Placed", "add_up", "drawn", "flame_graph"]
-
 _LEAST = 0.0005  # the part of the whole below which a frame is narrower than a pixel
 _ROW = 21  # pixels from one row of frames to the next
 

@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from olympus_cli.reports.figures import BufferReport, KernelReport
 
-__all__ = ["buffer_groups", "buffer_text", "groups", "kernel_groups", "plain_name"]
-
 _R = TypeVar("_R")
 _NUMBER = re.compile(r"\.\d+$")
 _NUMBERS = re.compile(r"\d+")

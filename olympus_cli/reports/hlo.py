@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["instruction_counts", "operation_counts"]
-
 # `%0 = stablehlo.add ...`, `%1:2 = "stablehlo.sort"(...`, `%2 = call @f(...`
 _OPERATION = re.compile(r'^\s*(?:%\S[^=]* = )?"?((?:stablehlo|chlo)\.\w+|(?:func\.)?call)\b', re.M)
 # `  ROOT %fusion.1 = f32[8]{0} fusion(...`; the type of a tuple has blanks.  A line break is found

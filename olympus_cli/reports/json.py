@@ -14,17 +14,6 @@ from olympus_cli.reports.model import SCHEMA_VERSION, Report
 from olympus_cli.reports.strict import read_json
 from olympus_cli.text.places import shown
 
-__all__ = [
-    "PAGE",
-    "REPORT",
-    "has_report",
-    "read_report",
-    "render_json",
-    "reports_below",
-    "schema",
-    "write_report",
-]
-
 REPORT = "report.json"  # its name in a target's folder
 PAGE = "report.html"  # the name of the page beside it
 

@@ -15,17 +15,6 @@ from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.figures import CompiledFigures, CostReport
 from olympus_cli.reports.strict import check_keys, is_inside, typed
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "BackendReport",
-    "BlockReport",
-    "OutputFile",
-    "Report",
-    "Seconds",
-    "XlaCost",
-    "XlaReport",
-]
-
 # The keys of XLA's `memory`, and their fields.
 _MEMORY = {
     "argument": "argument_size_in_bytes",  # the arguments

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import olympus
     from olympus_cli.frontends.python import Traceable
 
-__all__ = ["program_document"]
-
 
 def program_document(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any]:
     """Return the document's common part."""

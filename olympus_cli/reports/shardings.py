@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["spoken_name", "spoken_value"]
-
 #: the names of attributes about shardings, and their names for people
 _NAMES = {
     "sdy.sharding": "sharding",

@@ -12,8 +12,6 @@ from olympus_cli.reports.figures import RowReport, relative_line
 if TYPE_CHECKING:
     from olympus.analysis import Cost
 
-__all__ = ["CallNode", "FrameReport", "StackReport", "call_rows", "call_tree", "stack_reports"]
-
 
 @dataclass(frozen=True)
 class FrameReport:

@@ -23,16 +23,6 @@ from olympus import files
 from olympus.errors import ArtifactError
 from olympus_cli.text.places import shown
 
-__all__ = [
-    "NewerSchema",
-    "OlderSchema",
-    "check_keys",
-    "is_inside",
-    "open_regular",
-    "read_json",
-    "typed",
-]
-
 _MOST_BYTES = 64 * 2**20
 _LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
 

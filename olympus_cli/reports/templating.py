@@ -9,8 +9,6 @@ from markupsafe import Markup
 
 from olympus_cli.text.visible import visible
 
-__all__ = ["page_environment"]
-
 
 def page_environment(package: str) -> Environment:
     """Return the environment for the folder `templates` of a package.

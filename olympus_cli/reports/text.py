@@ -19,18 +19,6 @@ from olympus_cli.terminal import console
 from olympus_cli.text.choices import OPTIMIZE
 from olympus_cli.text.units import array_type, byte_size, count, duration
 
-__all__ = [
-    "SUMMARY",
-    "axes_text",
-    "between_text",
-    "collective_lines",
-    "estimate_notes",
-    "figure_lines",
-    "figure_row",
-    "render_text",
-    "write_summary",
-]
-
 SUMMARY = "summary.txt"  # its name in a target's folder
 
 _MOST_ARRAYS = 12  # of arguments or results listed one by one

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["remove_stale", "remove_worktree", "run_git", "temporary_folder"]
-
 
 def run_git(
     folder: Path,

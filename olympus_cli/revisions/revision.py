@@ -18,14 +18,6 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.revisions.git import remove_stale, remove_worktree, run_git, temporary_folder
 from olympus_cli.spec.checkout import Checkout
 
-__all__ = [
-    "PREFIX",
-    "Checkouts",
-    "blaming_revision",
-    "checkout",
-    "split_revision",
-]
-
 PREFIX = "git:"
 _SYMLINK = "120000"  # the mode of a symbolic link in git
 

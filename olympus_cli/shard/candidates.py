@@ -18,18 +18,6 @@ from olympus_cli.spec.mesh import OutSharding, ShardingSpec, sharding_text
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 from olympus_cli.spec.shapes import parse_arg
 
-__all__ = [
-    "Candidate",
-    "Path",
-    "argument_name",
-    "arrays",
-    "combined",
-    "placed_target",
-    "singles",
-    "toml_text",
-    "whole",
-]
-
 _ARRAYS = 4  # the number of largest arrays that are split
 _BESIDES = 8  # candidates that split the largest arrays of other arguments
 _TOGETHER = 3  # arrays for each axis in combined candidates

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from olympus_cli.shard.candidates import Path
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec
 
-__all__ = ["Given", "Plain", "replaced", "results_like"]
-
 #: A tree of dicts and lists with the texts of shapes as leaves; None for any other tree.
 Plain = str | dict[str, "Plain"] | list["Plain"] | None
 

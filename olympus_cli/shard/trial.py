@@ -20,8 +20,6 @@ from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["ORDERS", "Found", "default_order", "parameters", "try_out"]
-
 #: The fields that are compared first, second and third, by the name of an order.
 ORDERS = {
     "memory": ("peak", "collective_bytes", "seconds"),

@@ -14,15 +14,6 @@ from olympus.errors import UsageError
 from olympus_cli.spec.devices import Devices
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = [
-    "BACKENDS",
-    "backend_labels",
-    "backend_text",
-    "device_text",
-    "named_backend",
-    "parse_backend",
-]
-
 BACKENDS = ("cpu", "gpu", "tpu")
 
 

@@ -11,8 +11,6 @@ from olympus_cli.text.metrics import current_name, metric_named
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.units import percentage
 
-__all__ = ["GATED", "JUDGED", "THRESHOLD", "BenchSpec", "bench_of", "parse_threshold"]
-
 #: The metrics that can be gates.
 JUDGED = (
     "steady-call",

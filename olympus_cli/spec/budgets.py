@@ -10,8 +10,6 @@ from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DTYPES
 from olympus_cli.text.nearest import nearest, spelled
 
-__all__ = ["budget_of", "forbidden_name"]
-
 
 def budget_of(parent: Section, devices: Devices) -> Budget:
     """Return the budget in the table `budget` of `parent`; `devices` are the user's own.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from olympus.errors import UsageError
 
-__all__ = ["Checkout"]
-
 
 @dataclass(frozen=True)
 class Checkout:

@@ -9,8 +9,6 @@ from olympus import DeviceModel, device_models
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.toml import TomlFile, load
 
-__all__ = ["Devices", "devices_of", "read_devices"]
-
 #: Devices by name.
 Devices = Mapping[str, DeviceModel]
 

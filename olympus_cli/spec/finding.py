@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["FILE", "find_project", "is_named"]
-
 FILE = "olympus.toml"
 
 

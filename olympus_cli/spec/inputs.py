@@ -13,8 +13,6 @@ from typing import Any
 from olympus_cli.spec.section import Section
 from olympus_cli.text.units import percentage
 
-__all__ = ["FORMS", "InputSpec", "ToleranceSpec", "input_specs", "tolerance_spec"]
-
 FORMS = '{ range = [0, 1] }, { normal = [0, 0.1] }, { file = "x.npy" } or { from = "model:init" }'
 _KINDS = ("range", "normal", "file", "from")
 _ALLOWED = ("nan", "inf")

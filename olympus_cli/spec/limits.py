@@ -17,17 +17,6 @@ from olympus.errors import SpecError
 from olympus_cli.text.nearest import nearest
 from olympus_cli.text.units import byte_size, count, duration
 
-__all__ = [
-    "HOST_CALLBACK",
-    "LIMITED",
-    "QUANTITIES",
-    "Budget",
-    "Limit",
-    "Limited",
-    "Quantity",
-    "parse_limit",
-]
-
 _TOO_LARGE = "is {:.80}, which is too large: no limit would be left"
 _LARGEST_FACTOR = 1e6  # of the saved figure: a larger one is a mistake
 

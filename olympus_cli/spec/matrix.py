@@ -11,20 +11,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = [
-    "Values",
-    "combinations",
-    "depth",
-    "each_combination",
-    "fill",
-    "placeholders",
-    "references",
-    "repeated",
-    "sizes",
-    "suffix",
-    "text_of",
-]
-
 #: One combination: a value for each key of the matrix.
 Values = Mapping[str, object]
 

@@ -19,20 +19,6 @@ from olympus.sharding import MOST_DEVICES
 from olympus_cli.spec.section import Section
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = [
-    "MeshSpec",
-    "Misfit",
-    "OutSharding",
-    "ShardingSpec",
-    "check_backends",
-    "check_shape",
-    "mesh_of",
-    "misfit_of",
-    "out_sharding_of",
-    "sharding_of",
-    "sharding_text",
-]
-
 #: The size of each axis by name, in order.
 MeshSpec: TypeAlias = Mapping[str, int]
 #: The axes that each dimension is split along.

@@ -26,8 +26,6 @@ from olympus_cli.text.nearest import did_you_mean
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
 
-__all__ = ["ArgSpec", "FromEntry", "OutputFolder", "Project", "ShapeSpec", "TargetSpec"]
-
 
 @dataclass(frozen=True)
 class ShapeSpec:

@@ -20,8 +20,6 @@ from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
 from olympus_cli.text.places import resolved, shown
 
-__all__ = ["Request", "build_dir", "expanded", "open_project", "project_of"]
-
 _MOST = 6  # targets of a matrix in a hint
 
 

@@ -10,8 +10,6 @@ from typing import Any, NoReturn, Protocol
 
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = ["Section", "Source"]
-
 _CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"}
 
 

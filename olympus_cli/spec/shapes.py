@@ -20,8 +20,6 @@ from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
 from olympus_cli.spec.toml import parse_value
 from olympus_cli.text.nearest import did_you_mean, nearest
 
-__all__ = ["DEEPEST", "DTYPES", "parse_arg", "parse_shapes"]
-
 T = TypeVar("T")
 
 _LONG = (

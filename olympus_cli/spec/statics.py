@@ -16,8 +16,6 @@ from typing import Any, NoReturn
 from olympus.errors import SpecError
 from olympus_cli.spec.toml import OutOfBounds, load, parse_value
 
-__all__ = ["StaticSource", "parse_statics", "static_of"]
-
 _STATIC = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")
 # A string in quotes, or a word that is not a key.

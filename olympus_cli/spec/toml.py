@@ -21,8 +21,6 @@ from olympus.errors import SpecError
 from olympus.files import read_regular
 from olympus_cli.text.places import shown
 
-__all__ = ["OutOfBounds", "TomlFile", "load", "parse_value", "toml_key"]
-
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
 _BARE = re.compile(r"[\w-]+", re.ASCII)

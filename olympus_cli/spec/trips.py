@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from olympus.errors import UsageError
 from olympus_cli.spec.section import Section
 
-__all__ = ["parse_trips", "trips_of"]
-
 _LINE = re.compile(r".+:[0-9]+")
 _LINE_FORM = "a source line, such as solver.py:41"
 _MOST = 10**15  # trips: a larger number is a mistake

@@ -17,8 +17,6 @@ from olympus.errors import OlympusError, SpecError, UsageError
 from olympus_cli.spec.toml import TomlFile, load, toml_key
 from olympus_cli.text.places import shown
 
-__all__ = ["Written", "at_key", "fitting_hints", "form_of", "with_line"]
-
 _Error = TypeVar("_Error", bound=UsageError)
 
 #: The two forms of a static in the compiler's hints.

@@ -32,31 +32,6 @@ if TYPE_CHECKING:
 
     from olympus.errors import InternalError, OlympusError
 
-__all__ = [
-    "Bar",
-    "can_write",
-    "commands",
-    "data",
-    "defect",
-    "error",
-    "error_text",
-    "folded_title",
-    "json_text",
-    "note",
-    "plain_error",
-    "print_json",
-    "progress",
-    "prose",
-    "raw",
-    "report",
-    "say",
-    "stdout_width",
-    "table",
-    "table_lines",
-    "table_text",
-    "width",
-]
-
 _WIDE = 240  # columns of a table in a file or a pipe: nothing is folded
 _SHOW_CURSOR = b"\r\033[2K\033[?25h"  # clears the line of the bar too
 _NARROW = 40  # a narrower terminal folds the lines itself, and no column is lost

@@ -12,8 +12,6 @@ from olympus_cli.process import interrupts
 from olympus_cli.terminal import console
 from olympus_cli.text.places import shown
 
-__all__ = ["check_writable", "emit", "write_file"]
-
 
 def check_writable(path: Path) -> None:
     """Check before the work that a file can be written at `path`.

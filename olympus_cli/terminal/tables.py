@@ -15,8 +15,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LEAST_NAME", "Fitted", "are_short", "column_widths", "fitted", "shortened"]
-
 _GAP = 2  # columns between two cells
 #: The fewest characters of a shortened name.
 LEAST_NAME = 19

@@ -3,8 +3,6 @@
 They are the values of `olympus.stages` and of the reports, which a command's help does not load.
 """
 
-__all__ = ["FORMATS", "GIVEN", "OPTIMIZE", "REPEATS"]
-
 #: The optimization profiles of the compiler; the first is the default.
 OPTIMIZE = ("default", "fast-build")
 #: The modes of outlining repeated blocks; the first is the default.

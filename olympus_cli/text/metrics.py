@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 
 from olympus_cli.text.nearest import spelled
 
-__all__ = ["BENCH", "BUILD", "OLD_NAMES", "PROGRAM", "UNITS", "current_name", "metric_named"]
-
 #: The metrics of a program, which `build` and `check` determine, with their units.
 PROGRAM: Mapping[str, str] = {
     "flops": "FLOP",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["did_you_mean", "likeness", "nearest", "renamed", "spelled"]
-
 _MUCH = 0.15  # a name this much less similar than the most similar one is left out
 _NEAR = 3  # the most names in a hint
 _MOST = 12  # the most names listed if none is near

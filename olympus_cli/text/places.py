@@ -6,8 +6,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["quoted", "resolved", "shown", "shown_place", "unwritable"]
-
 
 def unwritable(folder: Path) -> str | None:
     """Return the reason why no file can be created in `folder`; None if one can.

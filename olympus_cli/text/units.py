@@ -6,17 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 
-__all__ = [
-    "array_type",
-    "byte_size",
-    "change",
-    "count",
-    "counted",
-    "duration",
-    "percentage",
-    "quantity",
-]
-
 _UNKNOWN = "unknown"
 _PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 _MANY_TIMES = 10  # from this ratio on, text has a factor instead of a percentage

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["no_commands", "one_line", "visible"]
-
 # The controls of ASCII and Latin-1, Unicode's two separators, and the marks, embeddings, overrides
 # and isolates of the Unicode Bidirectional Algorithm (UAX #9, section 2).  The last are the halves
 # of surrogate pairs, which a name may contain and no stream can write.

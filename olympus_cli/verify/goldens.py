@@ -18,8 +18,6 @@ from olympus_cli.program.leaves import Leaf
 from olympus_cli.terminal.output import check_writable
 from olympus_cli.text.places import shown
 
-__all__ = ["digest", "golden_file", "read_golden", "write_golden"]
-
 _MOST_BYTES = 2**40  # of a file with results
 _MOST_FACTS = 64 * 2**20  # of the digests beside it
 

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from olympus_cli.terminal import console
 from olympus_cli.workers.call import Say
 
-__all__ = ["Lines", "operation_counter"]
-
 _APART = 5.0  # seconds between lines in a log
 _OFTEN = 1.0  # seconds between messages of the process that verifies
 

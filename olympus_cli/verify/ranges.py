@@ -13,8 +13,6 @@ from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 
-__all__ = ["OtherInputs", "other_inputs"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -26,8 +26,6 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import Say, call
 
-__all__ = ["OWN", "Reference", "parse_reference", "results_of"]
-
 #: the references that the process of the program computes
 OWN = ("op-by-op", "float64", "golden")
 

@@ -17,8 +17,6 @@ from olympus_cli.verify.show import (
     unchecked,
 )
 
-__all__ = ["verified_report", "verified_table"]
-
 Document = Mapping[str, Any]
 _FIGURES = ("ulps", "error", "mismatches", "size", "got", "expected", "allowed")
 

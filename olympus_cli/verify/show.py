@@ -7,18 +7,6 @@ from typing import Any
 
 from olympus_cli.spec.toml import toml_key
 
-__all__ = [
-    "COLUMNS",
-    "finding_message",
-    "message",
-    "not_judged",
-    "not_judged_hint",
-    "other_inputs_notes",
-    "result_message",
-    "rows",
-    "unchecked",
-]
-
 COLUMNS = ("result", "against", "ulps", "error", "differ", "verdict")
 
 _KINDS = {

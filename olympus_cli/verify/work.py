@@ -34,8 +34,6 @@ from olympus_cli.verify.progress import operation_counter
 from olympus_cli.verify.ranges import OtherInputs, other_inputs
 from olympus_cli.workers.call import Say
 
-__all__ = ["verify_target"]
-
 Array = np.ndarray[Any, Any]
 Files = Sequence[tuple[str, bytes]]
 

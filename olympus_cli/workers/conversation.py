@@ -11,8 +11,6 @@ from olympus_cli.process import interrupts
 from olympus_cli.workers.call import Isolated, wait
 from olympus_cli.workers.messages import Data
 
-__all__ = ["Conversation"]
-
 
 class Conversation:
     """A process that runs `work(channel, *args)`, which reads its requests from the channel.

@@ -19,8 +19,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from os import _exit, write  # changes of the program to the module `os` have no effect here
 
-__all__ = ["finish_process"]
-
 _LONGEST_WAIT = 5.0  # seconds; a program that never ends must not block its build
 # A file that writes through another is closed first.  Files of other classes, such as those of
 # gzip, are closed before all of these.

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from os import _exit, getpid, write
 from typing import Any, NoReturn
 
-__all__ = ["Channel", "Data", "Receiver", "Sender", "datagrams", "loads"]
-
 #: The type of a message.
 Data = Any
 

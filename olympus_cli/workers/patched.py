@@ -12,8 +12,6 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 
 from olympus_cli.faults.failure import Failure
 
-__all__ = ["Snapshot"]
-
 # The types of attributes to compare; variables of modules change in normal use.
 _GIVEN = (type, FunctionType, BuiltinFunctionType, MethodType)
 # A module that replaces functions of `typing` by its own when it is imported.

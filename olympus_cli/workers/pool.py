@@ -17,8 +17,6 @@ from olympus_cli.process import interrupts
 from olympus_cli.workers.call import Ended, Isolated, wait
 from olympus_cli.workers.messages import Data
 
-__all__ = ["Done", "OnRequest", "OnStage", "Work", "default_jobs", "run_all"]
-
 OnStage = Callable[[str, str], None]  # the name of the work, its stage
 OnRequest = Callable[[str, Data], Data]  # the name of the work, its request; returns the answer
 

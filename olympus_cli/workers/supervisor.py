@@ -38,8 +38,6 @@ from olympus_cli.workers import ending
 from olympus_cli.workers.messages import Channel, Data
 from olympus_cli.workers.patched import Snapshot
 
-__all__ = ["Job", "Say", "fork_quietly", "main", "supervise"]
-
 Say = Callable[[str], None]
 
 _ASKED_TO_END = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)

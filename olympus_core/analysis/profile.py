@@ -10,8 +10,6 @@ from olympus_core.analysis.cost.cost import Direction
 from olympus_core.analysis.hlo.estimate import Bound, Estimate, KernelEstimate
 from olympus_core.base.errors import UsageError
 
-__all__ = ["BETWEEN", "CALL", "KernelProfile", "Profile", "ProfileKind", "ProfileRow", "Span"]
-
 ProfileKind = Literal["line", "scope", "operation", "kernel"]
 
 #: The names of the time before the first kernel and after the last, and of the time between.

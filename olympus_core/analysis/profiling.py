@@ -19,8 +19,6 @@ from olympus_core.xla.runtime.profiler import Event, Recording, record
 if TYPE_CHECKING:
     from olympus_core.stages.stages import Compiled
 
-__all__ = ["profile"]
-
 _MOST_CALLS = 200_000  # kernels in a call: the profiler stores about 3 kB for each
 _MOST_EVENTS = 500_000  # in all recordings: reading one takes about 15 us
 

@@ -21,8 +21,6 @@ from olympus_core.library import methods  # noqa: F401  (what the operators of a
 from olympus_core.library.device import block_until_ready, device_put
 from olympus_core.library.lax.elementwise import tanh
 
-__all__ = ["calibrate"]
-
 _ROUNDS = 3  # of all programs, seconds apart: a short load spoils one of them
 _SECONDS = 0.25  # that each program is called for in a round
 _CALLS = (5, 2000)  # the least and the most

@@ -10,8 +10,6 @@ from olympus_core.base.errors import ConfigError, OlympusWarning
 from olympus_core.primitives.precision import parsed_precision
 from olympus_core.xla.messages import nearest
 
-__all__ = ["Config", "config"]
-
 #: Options that programs set for JAX, without a meaning in OLYMPUS.
 _WITHOUT_MEANING = frozenset(
     [

@@ -18,8 +18,6 @@ from olympus_core.stages.stages import Interface, Lowered, Traced
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
 
-__all__ = ["Jit", "ShardedJit", "axes_of", "eval_shape", "jit", "make_olympuspr"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

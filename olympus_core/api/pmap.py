@@ -22,8 +22,6 @@ from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.stages.stages import Lowered, Traced
 from olympus_core.transforms.flat import check_arrays, check_callable, names_of
 
-__all__ = ["Pmap", "pmap"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

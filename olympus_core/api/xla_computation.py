@@ -22,8 +22,6 @@ from olympus_core.jit.calling import JitOptions
 from olympus_core.lowering import module as lowering
 from olympus_core.mlir import bindings as mlir
 
-__all__ = ["XlaComputation", "xla_computation"]
-
 #: XLA limits the number of a program's parameters on some platforms
 _MANY_ARGUMENTS = 100
 

@@ -19,9 +19,6 @@ from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.sharding import Index, Sharding, SingleDeviceSharding
 
-__all__ = ["DeviceArray", "Shard", "array_to_numpy", "put_array"]
-
-
 #: the dtypes that NumPy hands out by DLPack
 _EXCHANGED = "?bBhHiIlLqQefdFD"
 

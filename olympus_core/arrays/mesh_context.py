@@ -11,8 +11,6 @@ from olympus_core.ir import trace
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec
 
-__all__ = ["current_mesh", "get_mesh", "named", "set_mesh"]
-
 
 class set_mesh:
     """Set the mesh of PartitionSpecs without a mesh, from now on, or within a context.

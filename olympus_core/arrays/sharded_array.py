@@ -25,14 +25,6 @@ from olympus_core.base.errors import (
 from olympus_core.placement.mesh import as_tuple
 from olympus_core.placement.sharding import Index, NamedSharding, Sharding, SingleDeviceSharding
 
-__all__ = [
-    "ShardedArray",
-    "make_array_from_callback",
-    "make_array_from_single_device_arrays",
-    "on_device",
-    "put_on",
-]
-
 
 class ShardedArray(DeviceArray):
     """An array with an explicit sharding, or with a sharding from a program.

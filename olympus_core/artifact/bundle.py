@@ -33,8 +33,6 @@ from olympus_core.artifact.signing import (
 from olympus_core.base.errors import ArtifactError, CompileError
 from olympus_core.stages import stages
 
-__all__ = ["Bundle", "load", "sign"]
-
 _T = TypeVar("_T")
 #: The devices of a program of several, in their order.
 _Grid = tuple[xla.Device, ...] | None

@@ -17,8 +17,6 @@ from olympus_core.base import tree
 from olympus_core.base.errors import SignatureError
 from olympus_core.stages import stages
 
-__all__ = ["BundledProgram", "BundledShardedProgram"]
-
 
 class _ByForm(stages.Compiled):
     """A compiled program that matches arguments by the form of their tree, and by name."""

@@ -20,8 +20,6 @@ from olympus_core.artifact.files import write_whole
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.regular_files import open_regular
 
-__all__ = ["read_members", "write"]
-
 _MOST_BYTES = 2**40  # of a bundle
 _MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = 30  # bytes, before the name and the extra field

@@ -13,8 +13,6 @@ from pathlib import Path
 from olympus_core.base.errors import UsageError
 from olympus_core.base.regular_files import stream_number
 
-__all__ = ["write_whole"]
-
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write `content` (text as UTF-8) beside the file `path`, then replace `path` with it.

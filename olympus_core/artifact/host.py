@@ -14,8 +14,6 @@ from olympus_core.xla.runtime.gpu import WHEEL
 if TYPE_CHECKING:
     from olympus_core.artifact.manifest import StoredExecutable
 
-__all__ = ["COMPILERS", "Host", "cpu_features", "misfit"]
-
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
 # x86's list also has features of the kernel and the hypervisor; only these are instruction sets

@@ -11,8 +11,6 @@ import math
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
-__all__ = ["indented"]
-
 _WORDS = {None: "null", True: "true", False: "false"}
 
 

@@ -15,17 +15,6 @@ from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.treespec import Node
 
-__all__ = [
-    "MANIFEST",
-    "SCHEMA_VERSION",
-    "Argument",
-    "Manifest",
-    "Member",
-    "Result",
-    "Signature",
-    "StoredExecutable",
-]
-
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
 

@@ -18,8 +18,6 @@ from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import NamedSharding, Sharding
 
-__all__ = ["AnyExecutable", "check_executable", "check_program", "check_shardings"]
-
 _Arrays = Sequence[Argument | Result]
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
 

@@ -16,8 +16,6 @@ from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
 
-__all__ = ["aval_of", "chosen_devices", "first_devices", "placed"]
-
 
 def chosen_devices(
     what: str, count: int, target: xla.Target, devices: Sequence[xla.Device]

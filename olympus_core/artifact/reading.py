@@ -27,8 +27,6 @@ from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
 from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, UsageError
 
-__all__ = ["parse_manifest"]
-
 _T = TypeVar("_T")
 
 

@@ -24,8 +24,6 @@ from olympus_core.base.errors import ArtifactError, ShardingError
 from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Tiling
 
-__all__ = ["parse_placement", "parse_shardings"]
-
 _T = TypeVar("_T")
 #: Reads the sharding of an array of some rank.
 _Parse = Callable[[JsonValue, int], _T]

@@ -38,8 +38,6 @@ from olympus_core.base.errors import UsageError
 from olympus_core.placement.sharding import Sharding
 from olympus_core.stages import stages
 
-__all__ = ["OLYMPUSPR", "save", "sources_member"]
-
 OLYMPUSPR = "program.olympuspr"
 
 _T = TypeVar("_T")

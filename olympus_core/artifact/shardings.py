@@ -21,17 +21,6 @@ from olympus_core.placement.sharding import (
     Tiling,
 )
 
-__all__ = [
-    "MOST_AXES",
-    "StoredPlacement",
-    "StoredSharding",
-    "StoredShardings",
-    "meshes_of",
-    "put_on_devices",
-    "tiling",
-    "without_devices",
-]
-
 #: The largest number of axes of a mesh: well below NumPy's limit for an array.
 MOST_AXES = 16
 

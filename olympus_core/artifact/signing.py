@@ -19,16 +19,6 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-__all__ = [
-    "SIGNATURE",
-    "KeyPair",
-    "PublicKey",
-    "new_key",
-    "public_keys",
-    "signed",
-    "verify_signature",
-]
-
 SIGNATURE = "signature.ed25519"  # the member
 PublicKey: TypeAlias = "str | os.PathLike[str] | bytes"
 

@@ -18,8 +18,6 @@ from typing import Any
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
 
-__all__ = ["DEEPEST", "KINDS", "Key", "Node", "field_names"]
-
 Key = str | int
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}

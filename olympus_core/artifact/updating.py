@@ -15,8 +15,6 @@ from olympus_core.artifact.manifest import MANIFEST, Member
 from olympus_core.artifact.saving import sources_member
 from olympus_core.base.errors import ArtifactError
 
-__all__ = ["update_sources"]
-
 
 def update_sources(
     path: str | os.PathLike[str],

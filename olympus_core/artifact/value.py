@@ -11,8 +11,6 @@ from typing import Any, NoReturn, TypeVar
 from olympus_core.base import dtypes
 from olympus_core.base.errors import ArtifactError, DTypeError
 
-__all__ = ["JsonValue"]
-
 _T = TypeVar("_T")
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-__all__ = ["api", "why_absent"]
-
 _PENDING = "it is not there yet"
 _WHERE = "see docs/explanation/differences.md"
 

@@ -19,16 +19,6 @@ from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 if TYPE_CHECKING:
     from olympus_core.ir.typing import DTypeLike, ShapeLike
 
-__all__ = [
-    "ShapeDtypeStruct",
-    "ShapedArray",
-    "get_aval",
-    "register_aval",
-    "shape_of",
-    "shaped",
-    "value_text",
-]
-
 Shape = tuple[int, ...]
 
 

@@ -15,30 +15,6 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from olympus_core.base.errors import ArgumentError
 
-__all__ = [
-    "SWITCHES",
-    "Context",
-    "check_tracer_leaks",
-    "checked",
-    "checking_leaks",
-    "debug_infs",
-    "debug_nans",
-    "disable_jit",
-    "disable_x64",
-    "enable_checks",
-    "enable_x64",
-    "enter_mesh",
-    "include_full_tracebacks_in_locations",
-    "leave_mesh",
-    "log_compiles",
-    "numpy_dtype_promotion",
-    "numpy_rank_promotion",
-    "set_process",
-    "state",
-    "surroundings",
-    "switched",
-]
-
 _T = TypeVar("_T")
 
 

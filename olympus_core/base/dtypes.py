@@ -20,25 +20,6 @@ if TYPE_CHECKING:
     from olympus_core.ir.typing import ArrayLike, DTypeLike
     from olympus_core.library.random.keys import KeyDType
 
-__all__ = [
-    "DType",
-    "bfloat16",
-    "canonicalize",
-    "check_python_int",
-    "default_dtype",
-    "dtype",
-    "finfo",
-    "iinfo",
-    "is_python_scalar",
-    "is_sub_dtype",
-    "promote",
-    "scalar_dtype",
-    "short_name",
-    "to_complex",
-    "to_inexact",
-    "to_real",
-]
-
 DType = np.dtype[Any]
 
 bool_: Final[DType] = np.dtype(np.bool_)

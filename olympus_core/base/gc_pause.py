@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import gc
 
-__all__ = ["paused"]
-
 
 class paused:
     """A context without garbage collections; collection resumes after it if it was enabled."""

@@ -14,8 +14,6 @@ from typing import Any
 
 from olympus_core.base.absent_names import why_absent
 
-__all__ = ["on_demand"]
-
 
 def on_demand(
     package: str,

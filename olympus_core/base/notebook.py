@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from olympus_core.stages.interface import Stage
     from olympus_core.xla import Target
 
-__all__ = ["cost_html", "stage_html", "target_text"]
-
 _MOST_ARRAYS = 20
 _MOST_ROWS = 10
 _MOST_LINES = 200

@@ -15,17 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 
-__all__ = [
-    "check_output",
-    "is_device",
-    "open_regular",
-    "path_text",
-    "read_regular",
-    "source_line",
-    "stream_number",
-    "write_refusal",
-]
-
 _BLOCK = 2**16  # bytes
 _Path = str | os.PathLike[str]
 _ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")  # an escaped byte that is not UTF-8

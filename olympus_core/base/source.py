@@ -18,22 +18,6 @@ from olympus_core.base.context import state
 from olympus_core.base.errors import ArgumentError
 from olympus_core.base.regular_files import source_line
 
-__all__ = [
-    "Caller",
-    "Position",
-    "Source",
-    "call_rule",
-    "current_location",
-    "function_name",
-    "is_internal",
-    "look_like",
-    "mark_caller",
-    "name_scope",
-    "run_staged",
-    "user_frame",
-    "using_location",
-]
-
 _T = TypeVar("_T")
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _PACKAGES = tuple(os.path.join(_ROOT, name) + os.sep for name in ("olympus", "olympus_core"))

@@ -5,8 +5,6 @@ This module is imported only for an error.
 
 from __future__ import annotations
 
-__all__ = ["EXPRESSIONS", "torch_remedy"]
-
 _NO_DEVICE = "a traced array has no device: the target's backend decides where it runs"
 _NO_GRADIENT = "olympus.lax.stop_gradient(x) stops a gradient"
 _DIFFERENTIATE = "olympus.grad(loss) is a function that returns the gradient, for a function `loss`"

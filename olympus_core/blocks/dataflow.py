@@ -19,8 +19,6 @@ from olympus_core.base import dtypes
 from olympus_core.blocks.labels import Labels, is_cheap, is_fused, is_heavy, weight
 from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr
 
-__all__ = ["Flags", "Flow", "Ints"]
-
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 

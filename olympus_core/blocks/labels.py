@@ -15,9 +15,6 @@ from olympus_core.ir.dce_cse import content
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, kind_of, sub_programs
 from olympus_core.lowering.fingerprint import structural_value
 
-__all__ = ["Labels", "is_cheap", "is_fused", "is_heavy", "most_alike", "weight"]
-
-
 #: The primitives that cost less to recompute than to save: an operation or two for each element.
 _CHEAP = frozenset(
     """

@@ -18,8 +18,6 @@ import numpy as np
 from olympus_core.blocks.dataflow import Flow, Ints
 from olympus_core.blocks.repeats import Repeat
 
-__all__ = ["Stored", "choose"]
-
 _MOST_AGAIN = 8  # the longest chain of equations that recomputes one value
 
 #: a value of a block: the place of its equation in the occurrence, and which of its results

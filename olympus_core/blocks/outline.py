@@ -24,8 +24,6 @@ from olympus_core.blocks.rewriting import Rewriting, block_primitive
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, ProgramParams, sub_programs, with_programs
 
-__all__ = ["Block", "blocks", "outline"]
-
 
 class Block(NamedTuple):
     """A program that another program calls at several places, and the number of its calls."""

@@ -26,8 +26,6 @@ from olympus_core.blocks.labels import is_fused
 from olympus_core.blocks.repeats import Repeat, Thresholds
 from olympus_core.ir.olympuspr import Eqn, sub_programs
 
-__all__ = ["is_gain"]
-
 
 def is_gain(flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> bool:
     """Return True if the program compiles and runs in less time with its blocks.

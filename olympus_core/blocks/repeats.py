@@ -20,8 +20,6 @@ import numpy as np
 
 from olympus_core.blocks.dataflow import Flags, Flow, Ints
 
-__all__ = ["MEASURED", "Repeat", "Thresholds", "find"]
-
 
 class Thresholds(NamedTuple):
     """The requirements for a block; docs/explanation/repeats.md has the measurements.

@@ -17,8 +17,6 @@ from olympus_core.blocks.repeats import Repeat, Thresholds
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, ProgramParams, Var
 from olympus_core.ir.primitive import Primitive, op
 
-__all__ = ["Rewriting", "block_primitive"]
-
 
 class Rewriting:
     """One program, and the repeats that become blocks. Values are given by their numbers.

@@ -18,8 +18,6 @@ from olympus_core.primitives.elementwise.conversion import convert_element_type_
 from olympus_core.transforms import data
 from olympus_core.transforms.staging import hoist_consts, stage, stage_once
 
-__all__ = ["Body", "check_carry", "convert_outputs", "share_consts", "stage_body", "widen_carry"]
-
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 

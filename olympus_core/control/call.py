@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["BlockCall", "InlineCall", "ProgramCall", "block_p", "jit_p"]
-
 
 class ProgramCall(MultipleResults):
     """A call of `olympuspr`, lowered as a separate function that equal programs share.

@@ -27,8 +27,6 @@ from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import split_program, staged
 
-__all__ = ["CheckpointPolicies", "Policy", "checkpoint", "checkpoint_name"]
-
 Policy = Callable[..., bool]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

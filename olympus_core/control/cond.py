@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["Branches", "Cond", "cond_p"]
-
 Branches = tuple[Olympuspr, ...]
 
 

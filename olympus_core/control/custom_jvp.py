@@ -25,8 +25,6 @@ from olympus_core.transforms import data
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
 
-__all__ = ["custom_jvp"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Function = TypeVar("_Function", bound=Callable[..., Any])

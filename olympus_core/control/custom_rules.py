@@ -31,18 +31,6 @@ from olympus_core.transforms.linearize import LinearTrace
 from olympus_core.transforms.programs import batch_program
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
-__all__ = [
-    "CustomCall",
-    "CustomFunction",
-    "RuleCall",
-    "SymbolicZero",
-    "VmapAxes",
-    "check_types",
-    "mapped_in_front",
-    "part_static",
-    "positions",
-]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

@@ -32,8 +32,6 @@ from olympus_core.transforms.batching import batch_flat, batched_aval, place_axi
 from olympus_core.transforms.flat import instantiate
 from olympus_core.transforms.linearize import tangent_aval
 
-__all__ = ["CustomVJPPrimal", "custom_vjp"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

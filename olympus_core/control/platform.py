@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["platform_dependent_p"]
-
 
 class PlatformDependent(Cond):
     """A `cond` whose index is unused: `platforms` has, for each branch, its platforms.

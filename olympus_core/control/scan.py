@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["scan_p"]
-
 Params = dict[str, Any]
 _INDEX = shaped((), np.dtype("int32"))
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["global_aval", "local_aval", "manual_naming", "shard_map_p", "spec_axes"]
-
 Specs = tuple[PartitionSpec, ...]
 
 

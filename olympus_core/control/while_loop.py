@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["while_p"]
-
 
 class While(MultipleResults):
     """`while cond(*cond_consts, *carry): carry = body(*body_consts, *carry)`."""

@@ -13,8 +13,6 @@ from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base.errors import DeletedArrayError, UsageError
 
-__all__ = ["named_error"]
-
 _MOST_NAMES = 3  # that a message has
 
 

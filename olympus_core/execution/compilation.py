@@ -20,15 +20,6 @@ from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.placement.sharding import Sharding
 
-__all__ = [
-    "LoweredProgram",
-    "Repeats",
-    "checked_repeats",
-    "compile_lowered",
-    "entry_attributes",
-    "lower",
-]
-
 #: The modes of outlining repeated blocks: where it is a gain, or never.
 Repeats = Literal["auto", "off"]
 

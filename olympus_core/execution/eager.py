@@ -34,13 +34,6 @@ from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, tell_unusable
 from olympus_core.placement.sharding import Sharding
 
-__all__ = [
-    "EagerTrace",
-    "check_values",
-    "clear_cache",
-    "ensure_compile_time_eval",
-]
-
 _CPU = xla.Target("cpu")
 _Shardings = tuple[Sharding | None, ...]
 

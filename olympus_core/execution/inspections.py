@@ -33,8 +33,6 @@ from olympus_core.placement.sharding import (
 )
 from olympus_core.primitives.inspection import Inspection
 
-__all__ = ["Inspected"]
-
 _Inspections = Iterator[tuple[Inspection, ShapedArray, Sharding]]
 
 

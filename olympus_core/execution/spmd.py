@@ -24,23 +24,6 @@ from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.placement.mesh import AnyMesh, Mesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding, whole_on
 
-__all__ = [
-    "Claim",
-    "Placement",
-    "ShardedProgram",
-    "attached",
-    "committed_sharding",
-    "compile_sharded",
-    "devices_of",
-    "leaves_open",
-    "on_devices",
-    "partitioned",
-    "placement",
-    "shardings_in",
-    "target_for",
-    "with_shardings",
-]
-
 
 class Claim(NamedTuple):
     """A request for devices: its name in messages, and a sharding or a mesh."""

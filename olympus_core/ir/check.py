@@ -9,8 +9,6 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import InternalError
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_programs
 
-__all__ = ["check"]
-
 
 def check(program: Olympuspr) -> None:
     """Raise InternalError unless `program` is well formed and typed by its primitives."""

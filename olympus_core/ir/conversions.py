@@ -16,8 +16,6 @@ from typing import Any
 from olympus_core.base.absent_names import api
 from olympus_core.base.regular_files import source_line
 
-__all__ = ["MATH", "remedy", "size_remedy"]
-
 _TAKES = "which takes traced arrays"
 _RETURN = "return the array from the traced function, and convert the result"
 

@@ -22,8 +22,6 @@ from olympus_core.ir.olympuspr import (
     once_per_program,
 )
 
-__all__ = ["content", "live", "restrict", "simplify"]
-
 
 def live(program: Olympuspr) -> list[Eqn]:
     """Return the equations whose results are used, or that have an effect, in order.

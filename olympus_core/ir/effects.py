@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, once_per_program, sub_programs, with_programs
 
-__all__ = ["effects_in", "without_effects"]
-
 
 def without_effects(program: Olympuspr) -> Olympuspr:
     """Return the program without the equations that have an effect, also in nested programs.

@@ -18,26 +18,6 @@ from olympus_core.base.avals import ShapedArray
 from olympus_core.base.source import Source
 from olympus_core.ir.primitive import Kind, Primitive
 
-__all__ = [
-    "Atom",
-    "Eqn",
-    "ExactFloat",
-    "Literal",
-    "Olympuspr",
-    "ProgramParams",
-    "Var",
-    "exact",
-    "float_bits",
-    "kind_of",
-    "named_axes",
-    "once_per_program",
-    "places_of_inputs",
-    "sub_programs",
-    "unrecorded_axes_in",
-    "unrecorded_axes_in_program",
-    "with_programs",
-]
-
 _R = TypeVar("_R")
 
 

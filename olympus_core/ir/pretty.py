@@ -15,8 +15,6 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
 
-__all__ = ["pretty"]
-
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 

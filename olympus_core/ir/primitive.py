@@ -31,19 +31,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.placement.sharding import Sharding
 
-__all__ = [
-    "AtOnce",
-    "Batched",
-    "Kind",
-    "Linear",
-    "LinearPrimitive",
-    "MultipleResults",
-    "Primitive",
-    "SingleResult",
-    "TangentSplit",
-    "op",
-]
-
 Avals = tuple[ShapedArray, ...]
 
 

@@ -18,22 +18,6 @@ if TYPE_CHECKING:
     from olympus_core.ir.primitive import Primitive
     from olympus_core.placement.mesh import AnyMesh
 
-__all__ = [
-    "Axes",
-    "ManualAxis",
-    "Trace",
-    "at_base",
-    "axes",
-    "checked_axes",
-    "current_trace",
-    "install_base",
-    "is_eager",
-    "manual_axes",
-    "naming",
-    "record_varying_axes",
-    "using_trace",
-]
-
 #: the names and sizes of axes, outermost first
 Axes = tuple[tuple[Any, int], ...]
 

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from olympus_core.library.numpy.indexing.at import IndexUpdateHelper
     from olympus_core.xla import Device
 
-__all__ = ["Array", "Tracer"]
-
-
 # The number of elements of an array that iteration reads together: the time that XLA needs grows
 # faster than the number of a program's results.
 _BLOCK = 128

@@ -27,17 +27,6 @@ from olympus_core.ir.tracer import Array
 if TYPE_CHECKING:
     from olympus_core.library.random.keys import KeyArray
 
-__all__ = [
-    "ArrayLike",
-    "ArrayOrKeys",
-    "ArraySequence",
-    "ArraysOrKeys",
-    "DTypeLike",
-    "IndexLike",
-    "NestedArrayLike",
-    "ShapeLike",
-]
-
 
 @runtime_checkable
 class SupportsDType(Protocol):

@@ -28,15 +28,6 @@ from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.staging import freeze, hoist_consts, stage
 
-__all__ = [
-    "Arguments",
-    "JitOptions",
-    "Program",
-    "StagedFunction",
-    "clear_programs",
-]
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

@@ -17,8 +17,6 @@ from olympus_core.jit.calling import Arguments, JitOptions, StagedFunction
 from olympus_core.placement.sharding import PartitionSpec, Sharding
 from olympus_core.primitives.sharding import sharding_constraint_p
 
-__all__ = ["ShardedFunction", "Shardings", "Told", "argument_shardings"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 #: A sharding for each array, or None; empty if there are none.

@@ -12,17 +12,6 @@ from olympus_core.base.errors import ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "Axis",
-    "axis_tuple",
-    "canonical_axes",
-    "canonical_axis",
-    "keep_dims",
-    "list_axis",
-    "one_axis",
-]
-
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 Axis = int | Sequence[int] | None

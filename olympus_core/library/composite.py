@@ -15,8 +15,6 @@ from olympus_core.base.errors import NaNError
 from olympus_core.ir import trace
 from olympus_core.jit.calling import JitOptions, StagedFunction
 
-__all__ = ["composite"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -20,8 +20,6 @@ from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.sharding import Sharding
 from olympus_core.primitives.inspection import Inspection, inspect_sharding_p
 
-__all__ = ["inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
-
 #: the number of columns of text that are as wide as a line is high
 _ASPECT = 2.5
 #: the number of lines of a drawing at scale 1

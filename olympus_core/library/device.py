@@ -23,20 +23,6 @@ from olympus_core.placement.sharding import NamedSharding, Sharding
 from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.transforms import staging
 
-__all__ = [
-    "block_until_ready",
-    "clear_caches",
-    "default_backend",
-    "device_count",
-    "device_get",
-    "device_put",
-    "devices",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "print_environment_info",
-]
-
 _T = TypeVar("_T")
 
 

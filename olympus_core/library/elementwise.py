@@ -24,12 +24,6 @@ from olympus_core.library.operands import align, casts
 from olympus_core.library.promotion import check_arrays, promote_dtypes, promote_inexact
 from olympus_core.primitives.elementwise.base import Elementwise, kinds_text
 
-__all__ = [
-    "binary",
-    "inexact",
-    "unary",
-]
-
 Operation = Callable[..., Array]
 
 

@@ -17,8 +17,6 @@ from olympus_core.library.numpy.manipulation.joining import concatenate
 from olympus_core.library.numpy.manipulation.shapes import ravel, reshape
 from olympus_core.library.promotion import convert
 
-__all__ = ["ravel_pytree"]
-
 
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
     """Return the leaves of a tree of arrays joined to one vector, and the inverse function.

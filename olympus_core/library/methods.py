@@ -27,8 +27,6 @@ from olympus_core.library.numpy.products import matmul
 from olympus_core.library.numpy.reductions import cumulative, statistics, sums
 from olympus_core.library.numpy.sorting import searching, sorting
 
-__all__: list[str] = []
-
 #: the classes of operands; for another class Python tries the other operand's method
 _OPERANDS: Final = (Array, float, int, builtins.complex, np.ndarray, np.generic)
 

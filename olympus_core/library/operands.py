@@ -26,17 +26,6 @@ from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "align",
-    "casts",
-    "choose",
-    "mask",
-    "operand",
-    "promote_numeric",
-    "reject_out",
-    "scalar",
-]
-
 
 def operand(name: str, x: Any) -> tuple[Any, ShapedArray]:
     """Return an operand of function `name` and its aval; raise DTypeError if it is not an array."""

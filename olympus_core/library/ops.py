@@ -31,8 +31,6 @@ from olympus_core.primitives.reduction import (
     reduce_sum_p,
 )
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
-
 _Effect = Literal["add", "multiply", "max", "min"]
 #: for an update of an array: its reduction, which has the identity, and the function that joins
 #: the results of buckets

@@ -12,8 +12,6 @@ from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 
-__all__ = ["check_device", "like", "placed"]
-
 
 def check_device(device: Any) -> Sharding | None:
     """Return the argument `device`, a device or a sharding, as a sharding; None for None.

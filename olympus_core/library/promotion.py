@@ -24,21 +24,6 @@ from olympus_core.primitives.collective import varying
 from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "broadcast_shapes",
-    "broadcast_to",
-    "check_arrays",
-    "check_ranks",
-    "convert",
-    "convert_array",
-    "promote",
-    "promote_dtypes",
-    "promote_inexact",
-    "promote_shapes",
-    "varying_alike",
-    "wide_integer",
-]
-
 _T = TypeVar("_T")
 _SCALARS: dict[str, Any] = {"b": bool, "u": int, "i": int, "f": float, "c": complex}
 

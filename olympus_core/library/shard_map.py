@@ -26,8 +26,6 @@ from olympus_core.primitives.collective import varying
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 from olympus_core.transforms.staging import freeze, hoist_consts, stage, stage_once
 
-__all__ = ["older_shard_map", "shard_map"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _WHOLE = PartitionSpec()

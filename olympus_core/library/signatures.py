@@ -11,20 +11,6 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import Axis
 
-__all__ = [
-    "CumulativeFunction",
-    "CumulativeOfAxis",
-    "ExtremumFunction",
-    "Logical",
-    "Median",
-    "NanTotal",
-    "OfX",
-    "OfXY",
-    "Quantile",
-    "Total",
-    "Window",
-]
-
 
 class OfX(Protocol):
     """A function of one array."""

@@ -24,13 +24,6 @@ from olympus_core.primitives.elementwise.transcendental import exp_p, log_p
 from olympus_core.primitives.reduction import reduce_max_p, reduce_sum_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "log_softmax",
-    "logmeanexp",
-    "logsumexp",
-    "softmax",
-]
-
 _HALF = frozenset({np.dtype("float16"), dtypes.bfloat16})
 _F32 = np.dtype("float32")
 _INF = float("inf")

@@ -16,8 +16,6 @@ from olympus_core.library.promotion import broadcast_shapes, broadcast_to
 from olympus_core.primitives.linalg.algebra import eye, solve_by_lu
 from olympus_core.primitives.shape import reshape_p, transpose_p
 
-__all__ = ["inverse", "solve_by_cholesky", "solve_each"]
-
 
 def solve_by_cholesky(a: Any, b: Any) -> Any:
     """Solve a x = b for x, for Hermitian positive-definite matrices; reads the lower triangle."""

@@ -13,8 +13,6 @@ from olympus_core.base import tree
 from olympus_core.base.errors import DTypeError
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = ["key_classes", "structural"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: the class of typed keys, which registers itself here, as it depends on structural functions

@@ -19,8 +19,6 @@ from olympus_core.library.numpy.elementwise.complex import conj
 from olympus_core.transforms.autodiff import jvp, vjp
 from olympus_core.transforms.data import is_float0
 
-__all__ = ["check_grads", "check_jvp", "check_vjp"]
-
 #: the tolerance and the step, by the width of a real number in bytes
 _TOLERANCES = {1: 1.0, 2: 1e-1, 4: 2e-3, 8: 1e-5}
 _STEPS = {1: 1e-1, 2: 1e-1, 4: 1e-2, 8: 1e-4}

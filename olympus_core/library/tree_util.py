@@ -23,27 +23,6 @@ from olympus_core.base.tree import (
     structure,
 )
 
-__all__ = [
-    "all",
-    "all_leaves",
-    "broadcast",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_tree_node",
-    "leaves_with_path",
-    "map_with_path",
-    "reduce",
-    "reduce_associative",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "static",
-    "transpose",
-    "treedef_children",
-    "treedef_is_leaf",
-]
-
 _Class = TypeVar("_Class", bound=type)
 _MISSING: Any = object()
 

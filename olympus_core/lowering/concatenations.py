@@ -17,8 +17,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["write_parts"]
-
 _MOST_PARTS = 4  # each is code of its own, generated once; a block occurs four times or more
 
 #: XLA fuses no concatenation along the last axis of at least so many elements there: a loop that

@@ -20,8 +20,6 @@ from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.xla.hlo.meetings import Spread
 
-__all__ = ["Agreement", "Differing", "Parts", "Unequal"]
-
 #: the axes of a mesh along which a value may differ; outside of every `shard_map`, of `Unequal`
 Differing = frozenset[Any]
 _NOWHERE: Differing = frozenset()

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["EmittingTrace"]
-
 
 class EmittedArray(Tracer):
     """A value of the block that is being filled."""

@@ -20,8 +20,6 @@ from olympus_core.placement.sharding import Sharding
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["EntryAttributes", "aliases", "annotate", "tell_unusable"]
-
 
 class EntryAttributes(NamedTuple):
     """The attributes of the arguments and results of a module's entry function."""

@@ -19,8 +19,6 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
 from olympus_core.ir.olympuspr import Atom, Literal, Olympuspr, Var
 
-__all__ = ["fingerprint", "structural_value"]
-
 _known: weakref.WeakKeyDictionary[Olympuspr, str] = weakref.WeakKeyDictionary()
 
 #: Types whose `repr` is unambiguous. A subclass may write anything.

@@ -42,14 +42,6 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
     from olympus_core.primitives.inspection import Inspection
 
-__all__ = [
-    "LoweringContext",
-    "Manual",
-    "Watching",
-    "lower_module",
-    "lower_telling_forms",
-]
-
 
 class Manual(NamedTuple):
     """The axes `names` of a mesh, which a `shard_map` maps over."""

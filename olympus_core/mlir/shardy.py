@@ -21,8 +21,6 @@ from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Shardi
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["MeshTable", "axis_texts", "manual_computation", "manual_sharding"]
-
 #: the texts and sizes of the axes, and the order of the devices where it is not the program's
 _Key = tuple[tuple[tuple[str, int], ...], tuple[int, ...]]
 

@@ -21,16 +21,6 @@ from olympus_core.base.errors import ArgumentError, ShardingError
 if TYPE_CHECKING:
     from olympus_core.placement.sharding import PartitionSpec
 
-__all__ = [
-    "AbstractMesh",
-    "AnyMesh",
-    "AxisType",
-    "Mesh",
-    "are_names",
-    "as_tuple",
-    "checked_sizes",
-]
-
 
 class AxisType(enum.Enum):
     """The mechanism that partitions arrays along an axis of a mesh.

@@ -19,17 +19,6 @@ from olympus_core.base.avals import canonical_shape
 from olympus_core.base.errors import ArgumentError, ShardingError
 from olympus_core.placement.mesh import AnyMesh, Mesh, are_names
 
-__all__ = [
-    "NamedSharding",
-    "P",
-    "PartitionSpec",
-    "Sharding",
-    "SingleDeviceSharding",
-    "TiledSharding",
-    "Tiling",
-    "named_like",
-]
-
 Index = tuple[slice, ...]
 
 

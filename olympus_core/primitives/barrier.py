@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["optimization_barrier_p"]
-
 
 class OptimizationBarrier(MultipleResults):
     """Return the operands; all of them are computed before any of the results is used."""

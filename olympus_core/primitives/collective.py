@@ -39,22 +39,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "CollectivePrimitive",
-    "all_gather_p",
-    "all_to_all_p",
-    "axis_index_p",
-    "pmax_p",
-    "pmin_p",
-    "ppermute_p",
-    "psum_p",
-    "pvary_p",
-    "reduce_scatter_p",
-    "split_along",
-    "summed",
-    "varying",
-]
-
 _INT32 = np.dtype("int32")
 
 

@@ -13,8 +13,6 @@ from olympus_core.ir.primitive import SingleResult
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["ArrayConstant", "constant_p"]
-
 
 class ArrayConstant:
     """An array as a parameter: equal to another of the same type and elements."""

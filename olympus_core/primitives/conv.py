@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["ConvDimensionNumbers", "conv_general_dilated_p"]
-
 Params = dict[str, Any]
 
 #: least number of input features of a group at which XLA's fast kernels gain: 8 are five times as

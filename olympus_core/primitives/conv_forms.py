@@ -22,8 +22,6 @@ from olympus_core.primitives.elementwise.base import move_axis, reshape, spread,
 from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.window import dilated
 
-__all__ = ["fold", "form_for", "moved"]
-
 Params = dict[str, Any]
 Form = Callable[..., Any]
 

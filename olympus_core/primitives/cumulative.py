@@ -34,9 +34,6 @@ from olympus_core.primitives.window import emit_reduce_window
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["cumlogsumexp_p", "cummax_p", "cummin_p", "cumprod_p", "cumsum_p"]
-
-
 #: (tangent, result, operand, axis, reverse) -> tangent of the result
 Tangent = Callable[[Any, Any, Any, int, bool], Any]
 

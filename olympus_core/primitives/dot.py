@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["DotDimensions", "dot_general_p", "product_dtype"]
-
 #: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
 DotDimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 

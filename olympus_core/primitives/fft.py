@@ -28,8 +28,6 @@ from olympus_core.primitives.elementwise.base import (
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["FftType", "fft_p"]
-
 
 class FftType(enum.IntEnum):
     """The kind of transform: forward or inverse, of complex numbers or to and from real ones."""

@@ -24,19 +24,6 @@ from olympus_core.primitives.reduction import fill_region
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "GatherDimensionNumbers",
-    "GatherScatterMode",
-    "ScatterDimensionNumbers",
-    "check_indices",
-    "distinct",
-    "emit_bounds",
-    "gather_p",
-    "increasing",
-    "merge",
-    "require",
-]
-
 Axes = tuple[int, ...]
 
 

@@ -15,8 +15,6 @@ from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["Inspection", "inspect_sharding_p"]
-
 #: the name of the operation in XLA's partitioner
 _TARGET = "InspectSharding"
 

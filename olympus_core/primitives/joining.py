@@ -24,8 +24,6 @@ from olympus_core.primitives.slicing import emit_slice
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["concatenate_p", "split_p", "stack_p", "unstack_p"]
-
 
 def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
     along = {"dimension": mlir.i64_attr(dimension)}

@@ -10,8 +10,6 @@ import numpy as np
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
 
-__all__ = ["repeat", "repeat_while"]
-
 
 def repeat_while(
     condition: Callable[..., Any], body: Callable[..., Sequence[Any]], *carry: Any

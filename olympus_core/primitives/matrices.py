@@ -20,8 +20,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["Axes", "Factor", "as_matrices"]
-
 Axes = tuple[int, ...]
 
 

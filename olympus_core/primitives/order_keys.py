@@ -15,8 +15,6 @@ from olympus_core.base.avals import ShapedArray, get_aval, shape_of
 from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import elementwise_constant, to_dtype, zero_like
 
-__all__ = ["fits_order_key", "key_and_position", "packed_argmax", "packed_argmin", "position_of"]
-
 #: size below which one more pass over the elements takes longer than it saves
 _FEW = 1024
 _FLOATS = ("float16", "bfloat16", "float32")

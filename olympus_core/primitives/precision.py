@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from olympus_core.library.lax.dot import PrecisionLike
     from olympus_core.mlir.bindings import ir
 
-__all__ = [
-    "DotAlgorithm",
-    "DotAlgorithmPreset",
-    "Precision",
-    "canonical_precision",
-    "default_matmul_precision",
-    "default_precision",
-    "parsed_precision",
-    "precision_config",
-]
-
 
 class Precision(enum.Enum):
     """The precision of float32 products on a target: `DEFAULT` is the fastest, `HIGHEST` full."""

@@ -32,8 +32,6 @@ from olympus_core.primitives.elementwise.logic import (
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["random_bits_p", "random_fold_in_p", "random_seed_p", "random_split_p"]
-
 UINT32 = np.dtype("uint32")
 UINT64 = np.dtype("uint64")
 _WORD = shaped((), UINT32)

@@ -41,28 +41,6 @@ from olympus_core.primitives.order_keys import fits_order_key, packed_argmax, pa
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "Reduction",
-    "argmax_p",
-    "argmin_p",
-    "check_axes",
-    "check_combiner",
-    "fill_region",
-    "highest",
-    "lowest",
-    "reduce_and_p",
-    "reduce_max_p",
-    "reduce_min_p",
-    "reduce_or_p",
-    "reduce_p",
-    "reduce_prod_p",
-    "reduce_sum_p",
-    "reduce_xor_p",
-    "shifted",
-    "split_half",
-]
-
-
 #: least number of floats along an axis at which packed keys find a position faster on the CPU: a
 #: third of the time for 1024 by 1024, nine tenths for 4096 by 16; integers take as long either way
 _LONG = 32

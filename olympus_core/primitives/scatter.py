@@ -44,16 +44,6 @@ from olympus_core.primitives.reduction import fill_region
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "scatter_add_p",
-    "scatter_apply_p",
-    "scatter_max_p",
-    "scatter_min_p",
-    "scatter_mul_p",
-    "scatter_p",
-    "scatter_sub_p",
-]
-
 
 class Scatter(SingleResult):
     """The operand with windows combined with the updates, by one operation."""

@@ -21,17 +21,6 @@ from olympus_core.primitives.reduction import check_axes
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "broadcast_in_dim_p",
-    "copy_p",
-    "iota_p",
-    "reshape_p",
-    "rev_p",
-    "squeeze_p",
-    "tile_p",
-    "transpose_p",
-]
-
 
 class BroadcastInDim(LinearPrimitive, SingleResult):
     """The operand broadcast to `shape`: its axis i becomes axis `broadcast_dimensions[i]`."""

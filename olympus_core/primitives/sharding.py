@@ -20,8 +20,6 @@ from olympus_core.placement.sharding import (
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["refuse_manual", "sharding_constraint_p"]
-
 
 class ShardingConstraint(LinearPrimitive, SingleResult):
     """Its operand, with the sharding `sharding`."""

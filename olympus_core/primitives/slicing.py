@@ -32,14 +32,6 @@ from olympus_core.primitives.gather import (
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "dynamic_slice_p",
-    "dynamic_update_slice_p",
-    "emit_slice",
-    "pad_p",
-    "slice_p",
-]
-
 
 def emit_slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Shape) -> Any:
     """Emit a slice of type `out`, with a bound and a stride for each axis."""

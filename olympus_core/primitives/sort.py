@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["along", "sort_p", "top_k_p"]
-
 
 class Sort(MultipleResults):
     """The operands sorted along `dimension` by the first `num_keys` of them.

@@ -45,20 +45,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-__all__ = [
-    "Padding",
-    "dilated",
-    "emit_reduce_window",
-    "pairs_attr",
-    "reduce_window_max_p",
-    "reduce_window_min_p",
-    "reduce_window_p",
-    "reduce_window_sum_p",
-    "select_and_gather_add_p",
-    "window_shape",
-    "windows",
-]
-
 Padding = tuple[tuple[int, int], ...]
 
 

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from olympus_core.analysis.profile import Profile
     from olympus_core.stages.stages import Lowered
 
-__all__ = ["Compiled", "SavedCompiled", "ShardedCompiled"]
-
-
 #: The Python type that is accepted without conversion for a scalar of each dtype.
 _SCALARS: dict[Any, type] = {
     np.dtype("bool"): bool,

@@ -9,8 +9,6 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.dtypes import DType
 from olympus_core.placement.sharding import Sharding
 
-__all__ = ["ArgInfo", "Interface", "Stage"]
-
 
 class ArgInfo:
     """An argument of a stage: its shape and dtype; `donated` is True if its buffer is donated."""

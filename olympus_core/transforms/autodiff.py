@@ -34,8 +34,6 @@ from olympus_core.transforms.jvp import jvp_flat
 from olympus_core.transforms.linearize import LinearFunction, linearize_flat
 from olympus_core.transforms.staging import stage
 
-__all__ = ["grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Aux = TypeVar("_Aux")

@@ -22,8 +22,6 @@ from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.data import is_float0
 from olympus_core.transforms.leaks import check_leaks
 
-__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batched_aval", "place_axis"]
-
 
 def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
     """Return the type of one of the values along axis `dim`."""

@@ -18,8 +18,6 @@ from olympus_core.transforms.flat import check_arrays, names_of
 from olympus_core.transforms.jvp import JVPTracer
 from olympus_core.transforms.staging import hoist_consts, stage
 
-__all__ = ["closure_convert"]
-
 _R = TypeVar("_R")
 
 

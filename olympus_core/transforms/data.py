@@ -12,8 +12,6 @@ import numpy as np
 
 from olympus_core.base import dtypes, tree
 
-__all__ = ["flatten_data", "is_float0", "paths", "stack_float0", "unstack_float0"]
-
 
 class _Float0:
     """A placeholder of a float0 array in a structure."""

@@ -11,8 +11,6 @@ from typing import Any
 from olympus_core.base import source
 from olympus_core.ir.olympuspr import Literal, Olympuspr
 
-__all__ = ["evaluate"]
-
 
 def evaluate(program: Olympuspr, args: Sequence[Any]) -> list[Any]:
     """Apply a program to values, equation by equation, under the current trace."""

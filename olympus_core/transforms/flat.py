@@ -19,22 +19,6 @@ from olympus_core.ir.primitive import op
 from olympus_core.primitives.collective import varying
 from olympus_core.transforms.data import is_float0
 
-__all__ = [
-    "as_derivative",
-    "canonical_argnums",
-    "check_arrays",
-    "check_callable",
-    "check_positions",
-    "check_results",
-    "check_same",
-    "float0_zeros",
-    "instantiate",
-    "names_of",
-    "pick",
-    "refill",
-    "zeros_of",
-]
-
 
 def names_of(
     fun: Callable[..., Any], in_tree: tree.PyTreeDef, argnums: int | Sequence[int] | None = None

@@ -29,8 +29,6 @@ from olympus_core.transforms.flat import (
 )
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = ["hessian", "jacfwd", "jacrev"]
-
 _P = ParamSpec("_P")
 
 

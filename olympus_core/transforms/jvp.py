@@ -18,8 +18,6 @@ from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import varying
 from olympus_core.transforms.leaks import check_leaks
 
-__all__ = ["JVPTrace", "JVPTracer", "jvp_flat"]
-
 
 class JVPTracer(Tracer):
     """A value with a tangent."""

@@ -13,8 +13,6 @@ from olympus_core.base.errors import LeakedTracerError
 from olympus_core.ir.trace import Trace
 from olympus_core.ir.tracer import Tracer
 
-__all__ = ["check_leaks"]
-
 
 def check_leaks(ended: Trace, what: str) -> None:
     """Raise LeakedTracerError, if `check_tracer_leaks` is on, for a tracer of an ended trace."""

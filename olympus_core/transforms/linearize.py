@@ -28,16 +28,6 @@ from olympus_core.transforms.jvp import JVPTrace
 from olympus_core.transforms.leaks import check_leaks
 from olympus_core.transforms.staging import StagedTracer, StagingTrace, is_literal
 
-__all__ = [
-    "LinearFunction",
-    "LinearTrace",
-    "backward",
-    "cotangent_aval",
-    "linearize_flat",
-    "process_split",
-    "transpose_program",
-]
-
 
 class LinearTrace(StagingTrace):
     """Records the operations on tangents; passes all others to the parent trace."""

@@ -32,17 +32,6 @@ from olympus_core.transforms.linearize import (
 )
 from olympus_core.transforms.staging import StagedTracer, StagingTrace, hoist_consts, stage
 
-__all__ = [
-    "BatchedProgram",
-    "SplitProgram",
-    "batch_program",
-    "jvp_program",
-    "permute",
-    "split_program",
-    "staged",
-    "transposed_program",
-]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

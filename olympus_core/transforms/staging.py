@@ -36,17 +36,6 @@ from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import pvary_p
 from olympus_core.transforms.leaks import check_leaks
 
-__all__ = [
-    "StagedTracer",
-    "StagingTrace",
-    "clear_staged",
-    "freeze",
-    "hoist_consts",
-    "is_literal",
-    "stage",
-    "stage_once",
-]
-
 
 class StagedTracer(Tracer):
     """A value of the program that is being staged."""

@@ -14,8 +14,6 @@ from olympus_core.ir.primitive import Batched
 from olympus_core.transforms.batching import batch_flat, place_axis
 from olympus_core.transforms.flat import check_arrays, check_callable, check_results, names_of
 
-__all__ = ["vmap"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

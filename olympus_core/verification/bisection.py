@@ -27,8 +27,6 @@ from olympus_core.verification.onedevice import one_device_program
 from olympus_core.verification.sidebyside import SideBySide, alone
 from olympus_core.verification.values import Array, TrackedValue
 
-__all__ = ["Run", "first_wrong", "prefix"]
-
 #: compiles a program and runs it on arrays
 Run = Callable[[Olympuspr, Sequence[Array]], Sequence[Array]]
 

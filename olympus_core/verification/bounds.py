@@ -12,8 +12,6 @@ from olympus_core.verification.floats import Format, format_of, is_inexact
 from olympus_core.verification.reference import Call, Rule
 from olympus_core.verification.values import Array, TrackedValue, widened
 
-__all__ = ["disagreement", "noise_scale"]
-
 
 def disagreement(
     rule: Rule, call: Call, expected: Sequence[Array], place: int, got: Array

@@ -12,8 +12,6 @@ from olympus_core.verification.findings import Element, worst
 from olympus_core.verification.floats import format_of, is_inexact, shares_digits, ulps
 from olympus_core.verification.values import Array, TrackedValue, widened
 
-__all__ = ["Comparison", "Tolerance", "compare", "explained"]
-
 #: steps of its own dtype that a result may differ by, however exact the runs happen to be
 ULPS = 32.0
 #: The allowed multiple of the spread of the three runs.

@@ -7,8 +7,6 @@ from typing import Any
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.verification.findings import Finding
 
-__all__ = ["arguments_of"]
-
 
 def arguments_of(program: Olympuspr, found: Finding) -> tuple[int, ...]:
     """Return the positions of the arguments that the operands of a finding's operation depend on.

@@ -10,8 +10,6 @@ import numpy as np
 from olympus_core.ir.olympuspr import Eqn
 from olympus_core.verification.floats import Statistics, shares_digits, statistics, ulps
 
-__all__ = ["Element", "Finding", "Kind", "finding", "worst"]
-
 Array = np.ndarray[Any, Any]
 
 #: - "wrong": the result is not what the operation means, beyond what rounding explains

@@ -10,18 +10,6 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.dtypes import DType
 
-__all__ = [
-    "Format",
-    "Statistics",
-    "digits_lost",
-    "format_of",
-    "is_inexact",
-    "shares_digits",
-    "spacing",
-    "statistics",
-    "ulps",
-]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -16,8 +16,6 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.stages.stages import Lowered
 
-__all__ = ["interpret"]
-
 Array = np.ndarray[Any, Any]
 
 #: operations of StableHLO that the interpreter does not have

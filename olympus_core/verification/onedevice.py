@@ -21,8 +21,6 @@ from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import staged
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = ["one_device_program"]
-
 #: the names and sizes of the axes that are mapped over, in the order of the mesh
 _Axes = tuple[tuple[Any, int], ...]
 

@@ -27,8 +27,6 @@ from olympus_core.verification.sidebyside import SideBySide
 from olympus_core.verification.values import Array, TrackedValue, widened
 from olympus_core.verification.verify import ResultCheck
 
-__all__ = ["Draw", "RangeFault", "Ranges", "can_vary", "judge_ranges"]
-
 #: the largest size of inputs at which a fault fails; beyond it, it is a note
 ORDINARY = 1e4
 _SIZES = (100.0, ORDINARY)

@@ -34,8 +34,6 @@ from olympus_core.verification.reference import PROPERTIES, RULES, Call, Rule
 from olympus_core.verification.values import Array, TrackedValue, largest, mapped, value_of, widened
 from olympus_core.verification.widening import evaluate_wide, same_factors
 
-__all__ = ["Evaluator", "SideBySide", "alone"]
-
 #: A function that runs one operation in the program's dtypes: an equation, its operands, a device.
 Evaluator = Callable[[Eqn, Sequence[Any]], Sequence[Any]]
 

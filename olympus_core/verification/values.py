@@ -16,8 +16,6 @@ from olympus_core.base.dtypes import DType
 from olympus_core.verification.findings import Finding
 from olympus_core.verification.floats import format_of, is_inexact
 
-__all__ = ["Array", "TrackedValue", "largest", "mapped", "value_of", "widened"]
-
 Array = np.ndarray[Any, Any]
 
 

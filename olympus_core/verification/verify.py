@@ -27,8 +27,6 @@ from olympus_core.verification.floats import (
 from olympus_core.verification.sidebyside import Evaluator, SideBySide
 from olympus_core.verification.values import Array, TrackedValue, largest, widened
 
-__all__ = ["ResultCheck", "Verification", "runner", "verify"]
-
 #: the references that a program itself has
 OWN = ("op-by-op", "float64")
 #: A result below this, relative to 1, may be all rounding error, in units of its roundoff.

@@ -19,8 +19,6 @@ from olympus_core.base.context import switched
 from olympus_core.ir.olympuspr import Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Primitive
 
-__all__ = ["evaluate_wide", "same_factors", "wide_aval", "wide_program"]
-
 Array = np.ndarray[Any, Any]
 
 

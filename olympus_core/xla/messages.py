@@ -15,16 +15,6 @@ from olympus_core.base.errors import (
 )
 from olympus_core.xla.door import JAXLIB_VERSION
 
-__all__ = [
-    "artifact_error",
-    "clean",
-    "compile_error",
-    "donated_twice",
-    "execution_error",
-    "is_donated_twice",
-    "nearest",
-]
-
 _STATUS = re.compile(r"^(?:[A-Z][A-Z_]+: )+")
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
 _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.*) value")

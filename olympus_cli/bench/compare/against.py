@@ -27,8 +27,6 @@ from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.resolve import Request, project_of
 from olympus_cli.text.places import shown
 
-__all__ = ["Asked", "Other", "is_bundle", "other_sides", "project_root"]
-
 #: The side that a program is compared with: stored rounds, or a side that runs.
 Other: TypeAlias = "tuple[Measured, ...] | Side"
 

@@ -25,8 +25,6 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.spec.benching import GATED, BenchSpec
 from olympus_cli.workers.call import OnStage
 
-__all__ = ["Against", "Attempt", "CutShort", "attempted", "bench_spec", "total_gates"]
-
 _IMPORTS = {"import", "import-program"}
 
 

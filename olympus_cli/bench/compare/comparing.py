@@ -31,17 +31,6 @@ from olympus_cli.bench.model import Measured, Metric
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 from olympus_cli.text.metrics import BENCH
 
-__all__ = [
-    "INTERLEAVED",
-    "Compared",
-    "Judged",
-    "Rounds",
-    "compare",
-    "cut_short",
-    "gate_count",
-    "merged",
-]
-
 #: Both sides, a `Measured` for each process; ours is first.
 Rounds = tuple[list[Measured], list[Measured]]
 

@@ -19,8 +19,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Interval", "Rounds", "levels", "ratio_interval", "student_quantile"]
-
 #: The samples of each process.
 Rounds = Sequence[Sequence[float]]
 

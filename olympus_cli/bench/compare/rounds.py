@@ -17,8 +17,6 @@ from olympus_cli.bench.measure.work import SamplerWork
 from olympus_cli.bench.model import Measured
 from olympus_cli.workers.call import OnStage
 
-__all__ = ["LEAST_PAIRS", "Clock", "Side", "alone", "alternating", "turns"]
-
 Clock = Callable[[], float]
 Sample = Callable[[int], float]
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from olympus_cli.bench.model import Measured
 
-__all__ = ["ALIKE", "Session", "Skew"]
-
 _LEAST_LEFT = 0.01  # the minimum share of the processors that is left by others
 _SHARED = 0.5  # the largest share of a processor that a thread loses to one other thread
 _THREADS = 2.0  # a core shared with another program's thread at most doubles the time of both

@@ -16,19 +16,6 @@ from olympus_cli.bench.compare.resampling import Interval, ratio_interval
 from olympus_cli.bench.compare.sessions import ALIKE, Skew
 from olympus_cli.bench.model import Metric
 
-__all__ = [
-    "CONFIDENCE",
-    "MEASUREMENTS",
-    "MIN_ROUNDS",
-    "ROUNDS",
-    "SESSION",
-    "THRESHOLD",
-    "MetricVerdict",
-    "VerdictWord",
-    "adjusted",
-    "judge",
-]
-
 VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
 
 THRESHOLD = 0.05  # the smallest change of a ratio that counts

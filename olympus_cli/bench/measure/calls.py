@@ -23,8 +23,6 @@ from olympus_cli.bench.measure.steady import Clock
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable
 
-__all__ = ["Calls", "Donation"]
-
 #: The source of donated arguments: none are donated, results are fed back, or copies are made.
 Donation = Literal["none", "fed back", "copied"]
 

@@ -17,8 +17,6 @@ from pathlib import Path
 import olympus
 from olympus.analysis import this_cpu
 
-__all__ = ["Conditions", "Others", "conditions", "free_memory", "host", "machine", "trouble"]
-
 #: The conditions by name: see `conditions`.
 Conditions = Mapping[str, float | str | None]
 

@@ -12,8 +12,6 @@ import time
 from olympus_cli.process import own_process
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["import_seconds"]
-
 _TIMES = 3
 _PATIENCE = 60.0  # seconds, the limit of one import
 

@@ -19,8 +19,6 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.text.units import duration
 from olympus_cli.workers.call import Say
 
-__all__ = ["Measuring"]
-
 _WARM_SHARE = 0.3  # of the time limit, the maximum for the warm-up
 _DRIFT = 0.05  # the smallest trend of the samples that is reported
 

@@ -18,8 +18,6 @@ from olympus_cli.bench.measure.subject import Subject
 from olympus_cli.bench.model import Metric
 from olympus_cli.text.metrics import BENCH
 
-__all__ = ["program_facts", "rate_metrics", "roofline_share"]
-
 
 def program_facts(subject: Subject) -> dict[str, Any]:
     """Return the cost of a call, its time by the roofline and by the estimate, and the peaks' name.

@@ -12,8 +12,6 @@ from olympus_cli.bench.measure.measuring import Measuring
 from olympus_cli.bench.measure.work import SamplerWork
 from olympus_cli.workers.messages import Channel
 
-__all__ = ["serve"]
-
 
 def serve(channel: Channel, work: SamplerWork) -> dict[str, Any]:
     """Answer requests until the last one, whose answer is returned."""

@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["SAMPLE_SECONDS", "Clock", "WarmUp", "drift", "trend", "warm_up"]
-
 Clock = Callable[[], float]
 
 #: The least duration of a sample, if a call is shorter: ten thousand times the duration of reading

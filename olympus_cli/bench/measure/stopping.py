@@ -8,8 +8,6 @@ from typing import Literal
 
 from olympus_cli.bench.statistics import summarize
 
-__all__ = ["MAX_SAMPLES", "MIN_SAMPLES", "Reason", "Stopping", "repetitions"]
-
 MIN_SAMPLES = 12  # with fewer, the interval of the median is nearly the range of all samples
 MAX_SAMPLES = 1000
 

@@ -25,8 +25,6 @@ from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import Say
 
-__all__ = ["BundleSubject", "Subject", "TargetSubject", "subject_of"]
-
 _MOST = 30  # the maximum number of repetitions of a stage
 _LOADS = 10
 

@@ -14,8 +14,6 @@ from olympus_cli.program.inputs import InputOptions
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 
-__all__ = ["BundleWork", "Effort", "Prepared", "SamplerWork"]
-
 _STAGES_SHARE = 0.25
 
 

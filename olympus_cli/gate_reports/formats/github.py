@@ -13,8 +13,6 @@ from olympus_cli.gate_reports.formats.workspace import first_in_workspace
 from olympus_cli.gate_reports.model import WORDS, GateReport, Word
 from olympus_cli.text.visible import visible
 
-__all__ = ["render_github"]
-
 _COMMANDS: Mapping[Word, str] = {
     "error": "error",
     "failed": "error",

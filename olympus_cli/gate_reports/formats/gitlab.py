@@ -14,8 +14,6 @@ from olympus_cli.gate_reports.formats.workspace import first_in_workspace
 from olympus_cli.gate_reports.model import Case, GateReport, Word
 from olympus_cli.terminal import console
 
-__all__ = ["render_gitlab"]
-
 _SEVERITIES: Mapping[Word, str] = {
     "error": "critical",
     "failed": "major",

@@ -15,8 +15,6 @@ from olympus_cli.gate_reports.model import Case, GateReport, Word
 from olympus_cli.text.places import shown_place
 from olympus_cli.text.visible import visible
 
-__all__ = ["render_junit"]
-
 #: The element for a verdict; a case with another verdict has none.
 _ELEMENTS: dict[Word, str] = {
     "failed": "failure",

@@ -10,8 +10,6 @@ from olympus_cli.gate_reports.model import WORDS, Case, GateReport, Word
 from olympus_cli.text.places import shown_place
 from olympus_cli.text.visible import visible
 
-__all__ = ["render_markdown"]
-
 # The marks of GitHub Flavored Markdown, including those of mathematics and HTML.
 _MARKS = re.compile(r"[\\`*_\[\]|~$#]")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

@@ -9,8 +9,6 @@ from olympus_cli.terminal import console
 from olympus_cli.text.places import quoted, shown_place
 from olympus_cli.text.visible import visible
 
-__all__ = ["render_gate_text"]
-
 
 def render_gate_text(report: GateReport) -> str:
     """Return the text: tables first, then the cases that failed, warnings and notes."""

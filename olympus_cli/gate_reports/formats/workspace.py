@@ -9,8 +9,6 @@ from pathlib import Path
 
 from olympus_cli.gate_reports.model import split_place
 
-__all__ = ["first_in_workspace"]
-
 
 def first_in_workspace(places: Iterable[str]) -> tuple[str, int] | None:
     """Return the path and the line of the first place in a file of the workspace, or None.

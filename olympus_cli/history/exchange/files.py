@@ -19,8 +19,6 @@ from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
 from olympus_cli.history.model import Point, utc_text
 from olympus_cli.text.places import shown
 
-__all__ = ["FORMATS", "Format", "exported", "format_of", "read_figures"]
-
 Format = Literal["csv", "pytest-benchmark", "hyperfine"]
 FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark", "hyperfine")
 _MOST_BYTES = 64 * 2**20

@@ -20,8 +20,6 @@ from olympus_cli.history.exchange.records import made, point_data, point_of, rea
 from olympus_cli.history.model import Point, Run, Spread
 from olympus_cli.reports.strict import typed
 
-__all__ = ["read_results", "write_results"]
-
 _OWN = "olympus"  # the key in `parameters`
 _VERSION = 2
 

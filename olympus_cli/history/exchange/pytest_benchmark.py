@@ -15,8 +15,6 @@ from olympus_cli.history.model import Point, Run, Spread
 from olympus_cli.history.recording import machine_digest
 from olympus_cli.reports.strict import typed
 
-__all__ = ["read_benchmarks", "write_benchmarks"]
-
 _OWN = "olympus"  # the key in `extra_info`
 _NO_COMMIT = ("unversioned", "unknown", "")
 _NO_BRANCH = ("(unknown)", "")

@@ -10,8 +10,6 @@ from typing import Any
 from olympus_cli.history.model import MOST_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
 from olympus_cli.reports.strict import typed
 
-__all__ = ["checked", "made", "point_data", "point_of", "read_time", "spread_of"]
-
 
 def point_data(point: Point) -> dict[str, Any]:
     """Return JSON-like data of a point, which `point_of` reads."""

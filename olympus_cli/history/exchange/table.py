@@ -21,8 +21,6 @@ from olympus_cli.history.exchange.records import point_data, point_of
 from olympus_cli.history.model import Figure, Point, Run, Spread
 from olympus_cli.text.nearest import did_you_mean
 
-__all__ = ["NEEDED", "read_table", "write_table"]
-
 _RUN = tuple(field.name for field in fields(Run))
 _FIGURE = tuple(field.name for field in fields(Figure) if field.name != "spread")
 _SPREAD = tuple(field.name for field in fields(Spread))

@@ -11,8 +11,6 @@ from olympus_cli.reports.flame import FlamePart, Placed, add_up, flame_graph
 from olympus_cli.reports.stacks import StackReport
 from olympus_cli.text.units import byte_size, count
 
-__all__ = ["call_graph"]
-
 _DEEPEST = 40  # calls within calls that have frames of their own
 
 

@@ -14,8 +14,6 @@ from olympus_cli.reports.html.page import Roof
 if TYPE_CHECKING:
     from olympus.analysis import Moment
 
-__all__ = ["memory_chart", "roofline_chart"]
-
 _MOST_MOMENTS = 4000  # more than there are pixels; the greatest of neighbours is kept
 
 

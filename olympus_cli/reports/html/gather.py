@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from olympus import DeviceModel
     from olympus.analysis import CpuPeaks, Moment
 
-__all__ = ["gather", "roof_of", "roof_of_cpu"]
-
 _NOTHING: Mapping[str, MeasuredTime] = MappingProxyType({})
 _MOST_BUFFERS = 1000  # that are added up; the rest are small
 _MOST_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program

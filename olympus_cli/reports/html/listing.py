@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 import olympus
 
-__all__ = ["Listing", "Mark", "hlo_listing", "olympuspr_listing", "stablehlo_listing"]
-
 
 class Mark(NamedTuple):
     """The source of a line: a file and line, and its `scope/operation`; "" and 0 if unknown.

@@ -16,8 +16,6 @@ from olympus_cli.reports.stacks import StackReport
 if TYPE_CHECKING:
     from olympus.analysis import Moment
 
-__all__ = ["BackendPage", "MeasuredTime", "Page", "Roof"]
-
 
 @dataclass(frozen=True)
 class Roof:

@@ -31,8 +31,6 @@ from olympus_cli.reports.text import axes_text
 from olympus_cli.text.units import array_type, byte_size, count, duration
 from olympus_cli.text.visible import visible
 
-__all__ = ["render_html", "write_page"]
-
 _PACKAGE = "olympus_cli.reports.html"
 _STYLES = ("uplot.css", "report.css", "code.css")
 _SCRIPTS = (

@@ -18,8 +18,6 @@ from markupsafe import Markup
 
 from olympus_cli.reports.templating import page_environment
 
-__all__ = ["Shell", "asset", "shell", "shell_environment"]
-
 _PACKAGE = "olympus_cli.reports.html"
 _SCRIPTS = ("page.js", "tables.js", "shell.js")
 

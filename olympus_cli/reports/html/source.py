@@ -11,16 +11,6 @@ from markupsafe import Markup
 from olympus_cli.reports.figures import CostReport, RowReport
 from olympus_cli.text.visible import visible
 
-__all__ = [
-    "MOST_FILES",
-    "AnnotatedFile",
-    "AnnotatedLine",
-    "Fold",
-    "annotated_files",
-    "line_id",
-    "shares_of_files",
-]
-
 MOST_FILES = 20  # that are shown, the dearest
 
 _AROUND = 2  # lines of context before and after one that costs something

@@ -15,8 +15,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Given", "Knowledge", "Memo", "Scope", "Value", "reduction"]
-
 T = TypeVar("T")
 
 #: elements of one value: NumPy's array, of shape () where all elements of a tensor are equal

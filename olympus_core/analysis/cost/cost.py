@@ -20,8 +20,6 @@ from olympus_core.base.errors import ArtifactError, UsageError
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["Cost", "CostRow", "CostStack", "Direction", "Kind", "Unknown", "cost_of_module"]
-
 _G = TypeVar("_G")
 Kind = Literal["line", "scope", "operation", "dtype"]
 Direction = Literal["forward", "backward", "both"]

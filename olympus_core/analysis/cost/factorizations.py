@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from olympus_core.analysis.cost import formulas
 from olympus_core.analysis.cost.view import Counts, OperationView, Tensor
 
-__all__ = ["ROUTINES", "Rule"]
-
 Rule = Callable[[OperationView], Counts | None]
 
 

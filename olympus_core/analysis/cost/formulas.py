@@ -18,23 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = [
-    "cholesky",
-    "eig_cost",
-    "eigh_cost",
-    "fft",
-    "hessenberg",
-    "householder_product_cost",
-    "householder_times",
-    "lu_cost",
-    "qr_cost",
-    "schur",
-    "svd_cost",
-    "triangular_solve",
-    "tridiagonal",
-    "tridiagonal_solve",
-]
-
 
 def cholesky(n: int) -> int:
     """Return n^3 / 3, for a symmetric positive definite matrix (LAWN 41, POTRF).

@@ -16,8 +16,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["Costed", "Reader", "tensor_of"]
-
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(.+?)(?:, [#{].*)?>$")
 _ELEMENT = re.compile(r"(bf|f|ui|si|i)(\d+)(\w*)$")
 _FAMILY = {"bf": "bfloat", "f": "float", "ui": "uint", "si": "int", "i": "int"}

@@ -16,8 +16,6 @@ from olympus_core.analysis.cost.constants import Given, Scope, Value, reduction
 from olympus_core.analysis.cost.stablehlo import tensor_of
 from olympus_core.mlir import bindings as mlir
 
-__all__ = ["Loop", "body_scope", "step_scope", "steps", "trip_count"]
-
 _LONGEST = 2_000  # values that are computed to see a loop end
 _DATA = "how often it runs depends on data"
 _STEPS = "how often it runs changes with the steps of a loop around it"

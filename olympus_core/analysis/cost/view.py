@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-__all__ = ["NOTHING", "Counts", "OperationView", "Tensor", "WindowAxis", "bits"]
-
 
 class Tensor(NamedTuple):
     """The type of an operand or result: a dtype by NumPy's long name, and the sizes.

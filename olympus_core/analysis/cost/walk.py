@@ -19,8 +19,6 @@ from olympus_core.base.errors import ArtifactError, UsageError
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["FIGURES", "Gap", "Key", "Tally", "Walked", "walk_module"]
-
 #: the figures of a row, in their order
 FIGURES = ("flops", "transcendentals", "bytes", "collective_bytes", "matmul_flops", "operations")
 _VARIANTS = 300  # values of arguments that one function is walked for

@@ -11,8 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 
-__all__ = ["common", "rising"]
-
 #: The largest number of pairs; for more, the n-th of equal keys is paired with the n-th only.
 _MOST_PAIRS = 500_000
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 from olympus_core.analysis.sources.places import Place
 
-__all__ = ["Change", "Detail", "Difference", "Kind", "Role", "Spot", "changed_attributes"]
-
 Kind = Literal["added", "removed", "changed", "retyped"]
 #: The subject of a change.
 Role = Literal["argument", "result", "operation", "program"]

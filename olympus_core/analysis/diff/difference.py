@@ -34,8 +34,6 @@ from olympus_core.analysis.sources.places import Place
 from olympus_core.base import gc_pause
 from olympus_core.base.errors import ArtifactError
 
-__all__ = ["compare"]
-
 _REGIONS = {"stablehlo.while": ("condition", "body"), "stablehlo.if": ("true", "false")}
 _FARTHEST = 1000  # added or removed operations that are followed to find an explanation
 

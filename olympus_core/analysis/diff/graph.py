@@ -24,17 +24,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = [
-    "Function",
-    "Graph",
-    "GraphBlock",
-    "GraphConstant",
-    "GraphOperation",
-    "GraphValue",
-    "graph_of",
-    "read_module",
-]
-
 #: The deepest nesting of regions that is read; programs have a handful of levels.
 _DEEPEST = 100
 _MESH = "sdy.mesh"  # the declaration of a mesh, which shardings name

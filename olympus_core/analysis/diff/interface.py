@@ -11,8 +11,6 @@ from olympus_core.analysis.diff.matching import pair_up
 from olympus_core.analysis.diff.structure import NAMES
 from olympus_core.analysis.sources.places import Place
 
-__all__ = ["End", "attribute_keys", "end_changes", "end_pairs", "ends_of"]
-
 _DONATION = ("tf.aliasing_output", "jax.buffer_donor")
 
 

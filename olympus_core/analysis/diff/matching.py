@@ -33,8 +33,6 @@ from olympus_core.analysis.diff.structure import (
     from_below,
 )
 
-__all__ = ["Matching", "match_blocks", "pair_up"]
-
 Key = Callable[[GraphOperation], Hashable]
 _Index = dict[Hashable, list[GraphOperation]]
 _MOST_USES = 1000  # the largest number of uses of one value that are searched for a replacement

@@ -25,8 +25,6 @@ from olympus_core.analysis.diff.graph import (
 )
 from olympus_core.base.errors import ArtifactError
 
-__all__ = ["Signatures", "digest", "from_above", "from_below", "structural_fingerprint"]
-
 #: Attributes that name arguments and results; they do not affect the program.
 NAMES = frozenset(["olympus.result_info", "jax.result_info", "jax.arg_info"])
 

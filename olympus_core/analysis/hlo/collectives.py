@@ -16,8 +16,6 @@ from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.targets.device_models import DeviceModel
 from olympus_core.xla.targets.targets import Target
 
-__all__ = ["AxisTraffic", "Collective", "by_axes", "collectives_of"]
-
 
 @dataclass(frozen=True)
 class Collective:

@@ -23,20 +23,6 @@ from typing import NamedTuple
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
 
-__all__ = [
-    "GENERIC",
-    "Calibrated",
-    "Cpu",
-    "CpuPeaks",
-    "Kept",
-    "cache_file",
-    "keep_peaks",
-    "kept_peaks",
-    "known_peaks",
-    "peaks_assumption",
-    "this_cpu",
-]
-
 _MOST_BYTES = 2**20  # of a file
 _VERSION = 2  # increased with each change of the file; a file of version 1 has all but its origin
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")

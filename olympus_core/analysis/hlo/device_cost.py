@@ -9,8 +9,6 @@ from types import MappingProxyType
 from olympus_core.analysis.hlo.kernels import Kernel, Kernels, LoopCounts
 from olympus_core.xla.hlo.hlo_module import HloModule
 
-__all__ = ["DeviceCost", "device_cost"]
-
 
 @dataclass(frozen=True)
 class DeviceCost:

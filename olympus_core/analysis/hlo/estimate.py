@@ -17,19 +17,6 @@ from olympus_core.xla.targets.targets import Target, device_model
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
 
-__all__ = [
-    "Bound",
-    "Estimate",
-    "Fit",
-    "KernelEstimate",
-    "Roofline",
-    "estimate",
-    "fits",
-    "machine_of",
-    "roofline",
-    "timed",
-]
-
 # bytes: the C library reuses freed memory for smaller blocks and maps new memory for larger ones
 _LARGE = 2**17
 

@@ -12,8 +12,6 @@ from olympus_core.analysis.cost.view import Counts
 from olympus_core.analysis.hlo.hlo_view import Costs, sum_of
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
 
-__all__ = ["Fused", "fused", "plain"]
-
 #: The operations whose result is a part of their first operand, or another form of it.
 _VIEWS = frozenset(["bitcast", "reshape", "get-tuple-element"])
 #: The operations that compute nothing.

@@ -17,8 +17,6 @@ from olympus_core.analysis.cost.operations import (
 )
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
 
-__all__ = ["LIBRARY", "Costs", "operation"]
-
 #: The prefixes of custom call targets that are a library's products and convolutions.
 LIBRARY = ("__cublas$", "__cudnn$", "__onednn$")
 #: The convolutions of derivatives are described by the forward convolution. The result of each is

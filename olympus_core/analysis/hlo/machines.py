@@ -13,8 +13,6 @@ from olympus_core.analysis.hlo.kernels import Kernel, SortedRows, Transfer
 from olympus_core.xla.targets.device_models import DeviceModel
 from olympus_core.xla.targets.targets import Topology
 
-__all__ = ["CpuMachine", "GpuMachine", "Limits", "Machine"]
-
 
 class Limits(NamedTuple):
     """The lower bounds of the seconds of a kernel's call, for four reasons."""

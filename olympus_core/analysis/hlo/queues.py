@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from olympus_core.xla.hlo.hlo_module import Computation, Instruction
 
-__all__ = ["FREE", "queued_kernels"]
-
 #: The operations that take no time: names of values, and work done when the program is loaded.
 FREE = frozenset(
     [

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 
 from olympus_core.xla.hlo.hlo_module import Computation, Instruction, Shape
 
-__all__ = ["Index", "forwarded", "in_place", "indices", "is_use"]
-
 Index = tuple[int, ...]
 
 #: The operations that return their operand.

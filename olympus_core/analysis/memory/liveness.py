@@ -16,8 +16,6 @@ from olympus_core.analysis.memory.aliasing import Index, forwarded, in_place, in
 from olympus_core.analysis.memory.schedule import ComputationCall, flat_schedule
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
 
-__all__ = ["LiveRange", "Liveness"]
-
 _POINTER = 8  # bytes of an element of a tuple's table
 
 

@@ -27,8 +27,6 @@ from olympus_core.xla.hlo.hlo_module import Instruction
 from olympus_core.xla.proto.buffer_assignment import AllocationSlice, BufferAssignment
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 
-__all__ = ["Kind", "LiveBuffer", "Memory", "MemoryTotal", "Moment", "memory_of"]
-
 _Bytes = npt.NDArray[np.int64]
 Kind = Literal["argument", "result", "temporary", "constant"]
 

@@ -13,8 +13,6 @@ from olympus_core.analysis.memory.aliasing import Index
 from olympus_core.analysis.memory.liveness import Liveness, LiveRange
 from olympus_core.xla.hlo.hlo_module import Computation, Instruction
 
-__all__ = ["reuse_operands"]
-
 # fmt: off
 _ELEMENTWISE = frozenset({
     "abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "bitcast-convert",

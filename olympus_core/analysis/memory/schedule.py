@@ -15,8 +15,6 @@ from olympus_core.base.errors import InternalError
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.proto.wire import damaged
 
-__all__ = ["ComputationCall", "Role", "ScheduledInstruction", "flat_schedule"]
-
 Role = Literal["entry", "call", "async", "condition", "body", "branch"]
 _LONGEST = 5_000_000  # steps; functions that call functions twice, many deep, would not end
 

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Sequence
 
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
 
-__all__ = ["Workspaces"]
-
 #: Operations of a fused computation that need no memory of their own.
 _NO_MEMORY = frozenset(["parameter", "constant", "bitcast", "reshape", "broadcast"])
 #: Operations that run the computations they call as parts of the program.

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 
-__all__ = ["Lines"]
-
 _Known = dict[int, str]  # lines by instruction
 _Links = Mapping[int, Sequence[int]]
 

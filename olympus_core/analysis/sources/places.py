@@ -11,8 +11,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["NOWHERE", "Frame", "LocationName", "Place", "Places", "nested_operations", "read_name"]
-
 _JITTED = re.compile(r"p?jit\([^()]*\)")
 _WRAPPERS = re.compile(r"\b(?:transpose|jvp|vmap|checkpoint|rematted_computation|remat)\(")
 

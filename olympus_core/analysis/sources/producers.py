@@ -8,8 +8,6 @@ from typing import NamedTuple
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 
-__all__ = ["LineBytes", "bytes_by_line"]
-
 #: The operations that pass on their operand's elements in another form.
 _SAME = frozenset(["bitcast", "copy", "reshape", "transpose"])
 

@@ -17,8 +17,6 @@ from olympus_core.analysis.sources.sources import SourceMap
 from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.proto import serialized
 
-__all__ = ["Relocation"]
-
 Line = tuple[str, int]  # a file, relative to the project's folder if it is inside it, and a line
 
 _FILE = re.compile(r'^(\d+) "(.*)"$')

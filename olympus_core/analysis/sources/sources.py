@@ -22,8 +22,6 @@ from olympus_core.base.regular_files import path_text, source_line
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["SourceMap"]
-
 _VERSION = 1  # increased with each change that an old reader would misread
 _KEYS = frozenset(["schema_version", "program", "files", "scopes", "places", "operations", "texts"])
 

@@ -22,8 +22,6 @@ from olympus_core.library.promotion import convert
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.logic import or_p
 
-__all__ = ["associative_scan"]
-
 _T = TypeVar("_T")
 _Elements = list[Any]
 

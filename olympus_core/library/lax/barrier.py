@@ -8,8 +8,6 @@ from olympus_core.base import tree
 from olympus_core.library.promotion import check_arrays
 from olympus_core.primitives.barrier import optimization_barrier_p
 
-__all__ = ["optimization_barrier"]
-
 _T = TypeVar("_T")
 
 

@@ -44,19 +44,6 @@ from olympus_core.primitives.collective import (
     reduce_scatter_p,
 )
 
-__all__ = [
-    "all_gather",
-    "all_to_all",
-    "pmax",
-    "pmean",
-    "pmin",
-    "ppermute",
-    "pshuffle",
-    "psum",
-    "psum_scatter",
-    "pswapaxes",
-]
-
 Groups = Sequence[Sequence[int]] | None
 _T = TypeVar("_T")
 

@@ -37,8 +37,6 @@ from olympus_core.primitives.elementwise.selection import clamp_p
 from olympus_core.transforms import data
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = ["cond", "fori_loop", "map", "scan", "stage_branches", "switch", "while_loop"]
-
 _T = TypeVar("_T")
 _Carry = TypeVar("_Carry")
 _Y = TypeVar("_Y")

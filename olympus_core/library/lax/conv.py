@@ -24,20 +24,6 @@ from olympus_core.primitives.precision import Precision, canonical_precision
 from olympus_core.primitives.shape import iota_p, reshape_p, rev_p, transpose_p
 from olympus_core.primitives.window import Padding, dilated, windows
 
-__all__ = [
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv",
-    "conv_dimension_numbers",
-    "conv_general_dilated",
-    "conv_general_dilated_patches",
-    "conv_general_permutations",
-    "conv_general_shape_tuple",
-    "conv_shape_tuple",
-    "conv_transpose",
-    "conv_transpose_shape_tuple",
-    "conv_with_general_padding",
-]
-
 ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
 
 

@@ -17,9 +17,6 @@ from olympus_core.primitives.cumulative import (
     cumsum_p,
 )
 
-__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
-
-
 if TYPE_CHECKING:
 
     class _AlongAxis(Protocol):

@@ -7,8 +7,6 @@ from typing import TypeVar
 from olympus_core.base import tree
 from olympus_core.ir.primitive import op
 
-__all__ = ["stop_gradient"]
-
 _T = TypeVar("_T")
 
 

@@ -27,22 +27,6 @@ from olympus_core.primitives.linalg.qr import householder_product_p, qr_p
 from olympus_core.primitives.linalg.svd import svd_p
 from olympus_core.primitives.linalg.triangular import triangular_solve_p
 
-__all__ = [
-    "EigImplementation",
-    "EighImplementation",
-    "SvdAlgorithm",
-    "cholesky",
-    "eig",
-    "eigh",
-    "householder_product",
-    "lu",
-    "lu_pivots_to_permutation",
-    "qr",
-    "svd",
-    "symmetric_product",
-    "triangular_solve",
-]
-
 
 class EigImplementation(enum.Enum):
     """The algorithm of `eig`; the CPU supports LAPACK."""

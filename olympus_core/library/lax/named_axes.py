@@ -22,17 +22,6 @@ from olympus_core.ir.tracer import Array
 from olympus_core.placement.mesh import are_names
 from olympus_core.primitives.collective import axis_index_p, varying
 
-__all__ = [
-    "AxisName",
-    "axis_index",
-    "axis_size",
-    "axis_sizes",
-    "check_alike",
-    "made_varying",
-    "pcast",
-    "pvary",
-]
-
 #: one mapped axis, or several that act as one
 AxisName = Hashable | Sequence[Hashable]
 _T = TypeVar("_T")

@@ -11,8 +11,6 @@ from olympus_core.base.errors import ArgumentError
 from olympus_core.control.platform import platform_dependent_p
 from olympus_core.library.lax.control import stage_branches
 
-__all__ = ["platform_dependent"]
-
 _T = TypeVar("_T")
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 

@@ -33,20 +33,6 @@ from olympus_core.primitives.reduction import (
 )
 from olympus_core.transforms.staging import stage, stage_once
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "reduce",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_xor",
-]
-
-
 if TYPE_CHECKING:
 
     class _OverAxes(Protocol):

@@ -18,25 +18,6 @@ from olympus_core.library.axes import canonical_axes, canonical_axis
 from olympus_core.library.structural import structural
 from olympus_core.primitives import shape as p
 
-__all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_shapes",
-    "broadcast_to_rank",
-    "broadcasted_iota",
-    "collapse",
-    "empty",
-    "expand_dims",
-    "full",
-    "full_like",
-    "iota",
-    "reshape",
-    "rev",
-    "squeeze",
-    "tile",
-    "transpose",
-]
-
 
 @structural()
 def broadcast(operand: ArrayOrKeys, sizes: Sequence[int], *, out_sharding: None = None) -> Array:

@@ -18,8 +18,6 @@ from olympus_core.placement.sharding import (
 )
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
 
-__all__ = ["with_sharding_constraint"]
-
 _T = TypeVar("_T")
 
 

@@ -26,23 +26,6 @@ from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p
 from olympus_core.primitives.elementwise.logic import lt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 
-__all__ = [
-    "concatenate",
-    "dynamic_index_in_dim",
-    "dynamic_slice",
-    "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim",
-    "dynamic_update_slice",
-    "dynamic_update_slice_in_dim",
-    "index_in_dim",
-    "pad",
-    "slice",
-    "slice_in_dim",
-    "split",
-    "stack",
-    "unstack",
-]
-
 
 @structural()
 def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:

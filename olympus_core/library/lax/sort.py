@@ -17,8 +17,6 @@ from olympus_core.primitives.shape import iota_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
 from olympus_core.primitives.sort import sort_p, top_k_p
 
-__all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
-
 _INT32 = np.dtype("int32")
 
 

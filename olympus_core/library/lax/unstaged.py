@@ -17,8 +17,6 @@ from olympus_core.library.promotion import promote_dtypes
 from olympus_core.primitives.joining import stack_p
 from olympus_core.transforms.data import is_float0
 
-__all__ = ["branch", "fold", "repeat", "wanted"]
-
 _T = TypeVar("_T")
 
 

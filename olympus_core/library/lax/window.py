@@ -25,12 +25,6 @@ from olympus_core.primitives.window import (
     window_shape,
 )
 
-__all__ = [
-    "padtype_to_pads",
-    "reduce_window",
-    "reduce_window_shape_tuple",
-]
-
 _WINDOWED: dict[Reduction, Primitive] = {
     reduce_sum_p: reduce_window_sum_p,
     reduce_max_p: reduce_window_max_p,

@@ -26,8 +26,6 @@ from olympus_core.library.operands import choose, scalar
 from olympus_core.library.promotion import convert
 from olympus_core.library.softmax import logsumexp, softmax
 
-__all__ = ["dot_product_attention"]
-
 INT32, FLOAT32 = np.dtype("int32"), np.dtype("float32")
 Window = tuple[int, int] | None
 

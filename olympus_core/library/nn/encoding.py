@@ -23,8 +23,6 @@ from olympus_core.primitives.elementwise.conversion import convert_element_type_
 from olympus_core.primitives.elementwise.logic import eq_p
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = ["one_hot", "standardize"]
-
 
 def _has_classes(dtype: dtypes.DType, count: int) -> bool:
     """Return True if a dtype is float, or can represent `count` class numbers."""

@@ -25,27 +25,6 @@ from olympus_core.library.random import normal as _normal
 from olympus_core.library.random import uniform as _uniform
 from olympus_core.library.random.keys import KeyLike, one_key
 
-__all__ = [
-    "Initializer",
-    "constant",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "truncated_normal",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-]
-
 Axes = int | Sequence[int]
 # The standard deviations of normal variables truncated at 2: real, and of complex magnitude.
 _REAL_CUT, _COMPLEX_CUT = 0.87962566103423978, 0.95311164380491208

@@ -18,14 +18,6 @@ from olympus_core.library.numpy.dtypes.queries import isdtype
 from olympus_core.library.placement import check_device, placed
 from olympus_core.xla import Device
 
-__all__ = [
-    "Info",
-    "__array_api_version__",
-    "__array_namespace_info__",
-    "array_namespace",
-    "to_device",
-]
-
 __array_api_version__: Final = "2025.12"
 
 #: a later version includes all functions of an earlier one

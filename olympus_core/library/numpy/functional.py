@@ -27,14 +27,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "fromfunction",
-    "piecewise",
-    "vectorize",
-]
-
 
 def piecewise(
     x: ArrayLike,

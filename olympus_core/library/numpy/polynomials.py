@@ -32,19 +32,6 @@ from olympus_core.library.promotion import (
     promote_inexact,
 )
 
-__all__ = [
-    "poly",
-    "polyadd",
-    "polyder",
-    "polydiv",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "polyval",
-    "roots",
-]
-
 
 def _coefficients(name: str, p: Any) -> Any:
     """Return the operand of function `name`, which must have an axis of coefficients."""

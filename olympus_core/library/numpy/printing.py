@@ -7,14 +7,6 @@ import numpy as np
 from olympus_core.ir.tracer import Array
 from olympus_core.library.operands import operand
 
-__all__ = [
-    "array_repr",
-    "array_str",
-    "get_printoptions",
-    "printoptions",
-    "set_printoptions",
-]
-
 #: the options of NumPy, which apply to arrays of both libraries
 get_printoptions = np.get_printoptions
 printoptions = np.printoptions

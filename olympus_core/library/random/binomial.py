@@ -32,8 +32,6 @@ from olympus_core.library.random.uniform import (
 )
 from olympus_core.primitives.random import random_split_p
 
-__all__ = ["binomial", "multinomial"]
-
 # log(k!) less its Stirling approximation, for k from 0 to 9
 _STIRLING_TAIL = (
     0.0810614667953272,

@@ -25,20 +25,6 @@ from olympus_core.library.random.normal import normal_floats
 from olympus_core.library.random.uniform import constant, subkeys, uniform_floats, unit_floats
 from olympus_core.primitives.joining import unstack_p
 
-__all__ = [
-    "cauchy",
-    "exponential",
-    "exponential_floats",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "pareto",
-    "rayleigh",
-    "triangular",
-    "wald",
-    "weibull_min",
-]
-
 
 def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Array:
     """Compute `exponential` as -log(1 - u), as u can be 0 and cannot be 1."""

@@ -31,8 +31,6 @@ from olympus_core.library.random.uniform import (
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.reduction import argmax_p
 
-__all__ = ["bernoulli", "categorical", "geometric", "rademacher"]
-
 
 def bernoulli_bools(key: Any, p: Any, shape: Shape, dtype: DType, mode: str = "low") -> Array:
     """Return True where uniform floats of `dtype`, of two words in `mode` "high", are below p."""

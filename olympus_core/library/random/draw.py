@@ -21,8 +21,6 @@ from olympus_core.library.promotion import broadcast_to, convert
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import float_dtype, result_shape
 
-__all__ = ["draw"]
-
 
 @composite(static_argnames=("formula", "shape", "dtype"))
 def _draw(

@@ -40,18 +40,6 @@ from olympus_core.library.softmax import softmax
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_split_p
 
-__all__ = [
-    "ball",
-    "beta",
-    "chisquare",
-    "dirichlet",
-    "f",
-    "gamma",
-    "generalized_normal",
-    "loggamma",
-    "t",
-]
-
 
 class _Candidate(NamedTuple):
     """A squared normal variable, its cube term, a uniform variable, and the key of each element."""

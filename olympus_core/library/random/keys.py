@@ -36,22 +36,6 @@ from olympus_core.primitives.random import random_fold_in_p, random_seed_p, rand
 if TYPE_CHECKING:
     from olympus_core.xla import Device
 
-__all__ = [
-    "KeyArray",
-    "KeyDType",
-    "KeyLike",
-    "PRNGKey",
-    "clone",
-    "fold_in",
-    "key",
-    "key_data",
-    "key_dtype",
-    "key_impl",
-    "one_key",
-    "split",
-    "wrap_key_data",
-]
-
 UINT32 = np.dtype("uint32")
 _ONE_KEY = shaped((2,), UINT32)
 _IMPL = "threefry2x32"

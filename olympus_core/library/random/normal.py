@@ -26,15 +26,6 @@ from olympus_core.library.random.uniform import (
 )
 from olympus_core.primitives.reduction import reduce_sum_p
 
-__all__ = [
-    "double_sided_maxwell",
-    "lognormal",
-    "maxwell",
-    "normal",
-    "normal_floats",
-    "truncated_normal",
-]
-
 _ONE = np.float32(1.0)
 
 

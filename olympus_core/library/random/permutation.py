@@ -31,8 +31,6 @@ from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import randint, subkeys, unit_floats
 from olympus_core.primitives.random import random_bits_p
 
-__all__ = ["choice", "permutation"]
-
 
 def _count(x: Any) -> int:
     """Return the size of a population that is given as an int."""

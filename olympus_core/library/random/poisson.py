@@ -21,8 +21,6 @@ from olympus_core.library.random.discrete import integer_dtype
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import result_shape, subkeys, unit_floats
 
-__all__ = ["poisson"]
-
 FLOAT32 = np.dtype("float32")
 
 

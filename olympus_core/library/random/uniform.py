@@ -35,20 +35,6 @@ from olympus_core.primitives.elementwise.selection import clamp_p, select_n_p
 from olympus_core.primitives.joining import unstack_p
 from olympus_core.primitives.random import random_bits_p, random_split_p
 
-__all__ = [
-    "bits",
-    "constant",
-    "fit_shape",
-    "float_dtype",
-    "randint",
-    "random_signs",
-    "result_shape",
-    "subkeys",
-    "uniform",
-    "uniform_floats",
-    "unit_floats",
-]
-
 _KINDS = {"f": "a float", "fc": "a float or complex", "u": "an unsigned integer"}
 
 

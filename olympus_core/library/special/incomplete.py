@@ -30,13 +30,6 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.primitives.elementwise.transcendental import lgamma_p
 from olympus_core.transforms.autodiff import jvp
 
-__all__ = [
-    "beta_below",
-    "gamma_density",
-    "gamma_parts",
-    "gamma_slope",
-]
-
 Fall = Callable[[Any], Any]
 
 _COUNTS = {"float32": 72, "float64": 136}

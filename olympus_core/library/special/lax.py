@@ -19,16 +19,6 @@ from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check
 from olympus_core.library.special import incomplete
 from olympus_core.primitives.elementwise.base import check_kinds, check_one_dtype
 
-__all__ = [
-    "bessel_i0e",
-    "bessel_i1e",
-    "betainc",
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "random_gamma_grad",
-]
-
 
 def _in_floats(name: str, formula: Callable[..., Any], *operands: Any) -> Array:
     """Apply the formula to operands of one shape, in float32 if their dtype is narrower."""

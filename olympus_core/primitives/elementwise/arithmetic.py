@@ -30,28 +30,6 @@ from olympus_core.primitives.elementwise.special_values import Mended, infinite_
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "abs_p",
-    "add_p",
-    "cbrt_p",
-    "ceil_p",
-    "div_p",
-    "floor_p",
-    "integer_pow_p",
-    "max_p",
-    "min_p",
-    "mul_p",
-    "neg_p",
-    "nextafter_p",
-    "pow_p",
-    "rem_p",
-    "round_p",
-    "rsqrt_p",
-    "sign_p",
-    "sqrt_p",
-    "sub_p",
-]
-
 
 class Sign(Elementwise):
     """-1, 0 or 1 by sign; StableHLO has no sign of unsigned integers."""

@@ -24,32 +24,6 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "BOOL",
-    "Cotangent",
-    "Elementwise",
-    "Tangent",
-    "align",
-    "at_front",
-    "check_kinds",
-    "check_one_dtype",
-    "elementwise_constant",
-    "gather_in",
-    "join_shapes",
-    "kinds_text",
-    "move_axis",
-    "one_minus",
-    "one_plus",
-    "reshape",
-    "shift_all",
-    "spread",
-    "square",
-    "times",
-    "to_dtype",
-    "zero_like",
-    "zeros_like",
-]
-
 BOOL = np.dtype("bool")
 _KINDS = {"b": "bool", "u": "unsigned integer", "i": "integer", "f": "float", "c": "complex"}
 

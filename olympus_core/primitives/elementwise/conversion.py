@@ -22,17 +22,6 @@ from olympus_core.primitives.elementwise.logic import ne_p
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "bit_width",
-    "bitcast_convert_type_p",
-    "complex_p",
-    "conj_p",
-    "convert_element_type_p",
-    "imag_p",
-    "real_p",
-    "reduce_precision_p",
-]
-
 
 class Convert(SingleResult):
     """The conversion to `new_dtype`; a complex value loses its imaginary part, a bool is 0 or 1."""

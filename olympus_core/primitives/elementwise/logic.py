@@ -12,27 +12,6 @@ from olympus_core.primitives.elementwise.base import (
     Elementwise,
 )
 
-__all__ = [
-    "and_p",
-    "clz_p",
-    "emit_compare",
-    "emit_extremum",
-    "eq_p",
-    "ge_p",
-    "gt_p",
-    "is_finite_p",
-    "le_p",
-    "lt_p",
-    "ne_p",
-    "not_p",
-    "or_p",
-    "population_count_p",
-    "shift_left_p",
-    "shift_right_arithmetic_p",
-    "shift_right_logical_p",
-    "xor_p",
-]
-
 
 class Compare(Elementwise):
     """A comparison with a bool result; `direction` is the attribute of StableHLO."""

@@ -26,11 +26,6 @@ from olympus_core.primitives.elementwise.logic import lt_p
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "clamp_p",
-    "select_n_p",
-]
-
 
 class SelectN(SingleResult):
     """`cases[which]` element by element; `which` is bool for two cases, or int32."""

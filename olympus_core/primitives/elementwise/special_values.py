@@ -20,8 +20,6 @@ from olympus_core.primitives.elementwise.logic import Compare, emit_compare, eq_
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["Mended", "infinite_beside_nan"]
-
 
 class _Reals:
     """Operations on the parts of complex values, which have one real aval; each emits MLIR."""

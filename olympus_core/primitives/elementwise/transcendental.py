@@ -22,35 +22,6 @@ from olympus_core.primitives.elementwise.special_values import Mended
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = [
-    "acos_p",
-    "acosh_p",
-    "asin_p",
-    "asinh_p",
-    "atan2_p",
-    "atan_p",
-    "atanh_p",
-    "cos_p",
-    "cosh_p",
-    "digamma_p",
-    "erf_inv_p",
-    "erf_p",
-    "erfc_p",
-    "exp2_p",
-    "exp_p",
-    "expm1_p",
-    "lgamma_p",
-    "log1p_p",
-    "log_p",
-    "logistic_p",
-    "polygamma_p",
-    "sin_p",
-    "sinh_p",
-    "tan_p",
-    "tanh_p",
-    "zeta_p",
-]
-
 
 class Exp2(Elementwise):
     """2 ** x, as exp(x * log 2); a complex x is scaled by parts, as 0 * inf is nan."""

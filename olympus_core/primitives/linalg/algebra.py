@@ -23,30 +23,6 @@ from olympus_core.primitives.elementwise.base import (
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 from olympus_core.primitives.precision import Precision
 
-__all__ = [
-    "adjoint",
-    "block",
-    "conj",
-    "converted_like",
-    "diagonal",
-    "dot",
-    "eye",
-    "half_triangle",
-    "hermitian_of",
-    "inverse_differences",
-    "inverse_order",
-    "join",
-    "real",
-    "solve",
-    "solve_by_lu",
-    "solve_factored",
-    "swap",
-    "take_columns",
-    "take_rows",
-    "triangle",
-    "vectors",
-]
-
 _INT32 = np.dtype("int32")
 _HIGHEST = (Precision.HIGHEST, Precision.HIGHEST)
 

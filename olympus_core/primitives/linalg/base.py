@@ -23,24 +23,6 @@ from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ge_p, 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-__all__ = [
-    "INT32",
-    "LAPACK_DTYPES",
-    "MatrixPrimitive",
-    "char",
-    "check_square",
-    "emit_all_or_nan",
-    "emit_eye",
-    "emit_or_nan",
-    "emit_swap",
-    "emit_triangle",
-    "emit_zeros",
-    "lapack",
-    "status",
-    "succeeded",
-    "swapped",
-]
-
 INT32 = np.dtype("int32")
 #: the dtypes that LAPACK computes in, and the letter of its routines for each
 LAPACK_DTYPES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}

@@ -36,8 +36,6 @@ from olympus_core.primitives.linalg.portable.arrays import over, where
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["cholesky_p"]
-
 
 class Cholesky(MatrixPrimitive, SingleResult):
     """The lower triangular L with L L^H = a; only a's lower triangle is read.

@@ -35,8 +35,6 @@ from olympus_core.primitives.linalg.portable import eig as portable
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["eig_p"]
-
 
 class Eig(MatrixPrimitive, MultipleResults):
     """The eigenvalues w, unordered, and the requested vectors as columns: first l with

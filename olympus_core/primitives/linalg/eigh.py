@@ -31,8 +31,6 @@ from olympus_core.primitives.linalg.portable import eigh as portable
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["eigh_p"]
-
 
 class Eigh(MatrixPrimitive, MultipleResults):
     """The eigenvectors, as columns, and the ascending eigenvalues, from the `lower` triangle.

@@ -15,8 +15,6 @@ from olympus_core.primitives.linalg.triangular import triangular_solve_p, with_m
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["factored_solve_p"]
-
 
 class TriangularStep(NamedTuple):
     """The solution with one of the triangles in the matrix of factors."""

@@ -23,8 +23,6 @@ from olympus_core.primitives.linalg.portable.lu import lu
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["lu_p"]
-
 
 class LU(MatrixPrimitive, MultipleResults):
     """L and U with L U = a[permutation], as one matrix; the pivots; and the permutation.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["emit_permutation", "lu_pivots_to_permutation_p"]
-
 
 class PivotsToPermutation(MatrixPrimitive, SingleResult):
     """The order of `permutation_size` rows after swapping row i with row pivots[i], in turn."""

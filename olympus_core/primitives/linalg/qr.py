@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
 
-__all__ = ["geqrf_p", "householder_product_p", "qr_p"]
-
 
 class Geqrf(MatrixPrimitive, MultipleResults):
     """R in the upper triangle; below it, and in the second result, the reflectors of Q."""

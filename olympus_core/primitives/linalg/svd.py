@@ -34,8 +34,6 @@ from olympus_core.primitives.linalg.portable import svd as portable
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["svd_p"]
-
 
 class SVD(MatrixPrimitive, MultipleResults):
     """The singular values s in descending order, U and V^H, with a = U diag(s) V^H.

@@ -30,8 +30,6 @@ from olympus_core.primitives.linalg.base import (
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
 
-__all__ = ["triangular_solve_p", "with_more_columns"]
-
 
 class TriangularSolve(MatrixPrimitive, SingleResult):
     """x with op(a) x = b, or x op(a) = b unless `left_side`, for triangular a.

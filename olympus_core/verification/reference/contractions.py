@@ -20,8 +20,6 @@ from olympus_core.verification.floats import is_inexact
 from olympus_core.verification.reference.rule import Array, Call, Rule
 from olympus_core.verification.reference.shapes import pad
 
-__all__ = ["CONTRACTIONS", "coarse"]
-
 _COMPLEX = 4  # real products in one of complex numbers
 _COARSE = 2.0**-8  # roundoff of bfloat16, the narrowest dtype that an algorithm may request
 

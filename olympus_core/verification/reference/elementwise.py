@@ -18,8 +18,6 @@ from olympus_core.base import dtypes
 from olympus_core.verification.floats import format_of, is_inexact
 from olympus_core.verification.reference.rule import Array, Call, Rule, moves
 
-__all__ = ["ELEMENTWISE"]
-
 _BASIC = 2.0
 _FUNCTION = 32.0  # ulps, of float32 and float64
 _NARROW = 4.0  # ulps, of narrower floats: they are computed in float32, and rounded

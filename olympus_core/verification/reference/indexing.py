@@ -11,8 +11,6 @@ from olympus_core.base import dtypes
 from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.verification.reference.rule import Array, Call, Rule, moves
 
-__all__ = ["INDEXING"]
-
 _CLIPS = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from olympus_core.verification.reference.rule import Array, Call, Rule
 
-__all__ = ["MATRICES", "reflected"]
-
 
 def _hermitian(call: Call) -> Array:
     """Return the Hermitian matrices that the lower triangles define."""

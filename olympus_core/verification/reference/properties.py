@@ -16,8 +16,6 @@ from olympus_core.verification.floats import format_of
 from olympus_core.verification.reference.matrices import reflected
 from olympus_core.verification.reference.rule import Array, Call
 
-__all__ = ["PROPERTIES", "Property"]
-
 _THRESHOLD = 30.0  # of LAPACK's tests
 _GAIN = 0.95  # of LAPACK's balancing: the least reduction by a step
 _SWEEPS = 100  # a few are enough

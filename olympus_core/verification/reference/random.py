@@ -12,8 +12,6 @@ import numpy as np
 
 from olympus_core.verification.reference.rule import Array, Call, Rule
 
-__all__ = ["RANDOM"]
-
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = np.uint32(0x1BD11BDA)
 _INJECTED = 4  # rounds between two additions of the key

@@ -19,8 +19,6 @@ from olympus_core.verification.floats import is_inexact
 from olympus_core.verification.reference.rule import Array, Call, Rule
 from olympus_core.verification.reference.shapes import pad
 
-__all__ = ["REDUCTIONS"]
-
 
 def _count(call: Call) -> float:
     shape = call.avals_in[0].shape

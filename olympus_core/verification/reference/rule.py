@@ -9,8 +9,6 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray
 
-__all__ = ["Array", "Call", "Rule", "moves"]
-
 Array = np.ndarray[Any, Any]
 
 

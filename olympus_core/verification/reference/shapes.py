@@ -10,8 +10,6 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.verification.reference.rule import Array, Call, Rule, moves
 
-__all__ = ["SHAPES", "pad"]
-
 
 def _broadcast(call: Call) -> Array:
     (x,), shape = call.operands, call.params["shape"]

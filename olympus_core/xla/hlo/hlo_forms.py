@@ -17,8 +17,6 @@ from olympus_core.xla.hlo.hlo_module import Instruction
 from olympus_core.xla.hlo.hlo_rows import Header, places_of
 from olympus_core.xla.proto.columns import Ints
 
-__all__ = ["CALLS", "Alike", "compare_computations"]
-
 #: The number of computations that an operation calls, for operations on which others rely.
 CALLS = {"fusion": 1, "while": 2, "call": 1}
 

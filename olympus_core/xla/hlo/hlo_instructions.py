@@ -24,8 +24,6 @@ from olympus_core.xla.hlo.hlo_rows import read_rows
 from olympus_core.xla.hlo.replica_groups import groups_of, pairs_of
 from olympus_core.xla.proto.wire import Message, damaged, text, varint
 
-__all__ = ["Instructions", "Tables"]
-
 #: PrimitiveType of xla_data.proto: NumPy's (or ml_dtypes') long name, and the bits of an element
 _TYPES: dict[int, tuple[str, int]] = {
     1: ("bool", 8),

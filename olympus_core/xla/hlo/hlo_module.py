@@ -12,18 +12,6 @@ from typing import Any, NamedTuple
 
 from olympus_core.xla.hlo.replica_groups import Groups
 
-__all__ = [
-    "Alias",
-    "Computation",
-    "ConvolutionDimensions",
-    "DotDimensions",
-    "HloModule",
-    "Instruction",
-    "OutputAlias",
-    "Shape",
-    "WindowDimension",
-]
-
 
 class Shape(NamedTuple):
     """The type of a value: an array, or a tuple of types.

@@ -15,8 +15,6 @@ from olympus_core.xla.hlo.hlo_module import Alias, Computation, HloModule, Instr
 from olympus_core.xla.hlo.hlo_rows import split_computations
 from olympus_core.xla.proto.wire import Message, damaged
 
-__all__ = ["read_hlo_module"]
-
 
 def read_hlo_module(data: bytes | memoryview) -> HloModule:
     """Read a program from the bytes of an `HloModuleProto`, the serialized form of a module.

@@ -16,8 +16,6 @@ from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.proto.columns import Column, Columns, Ints, packed
 from olympus_core.xla.proto.wire import BYTES, VARINT, Message, cut, text, varint
 
-__all__ = ["Header", "Rows", "places_of", "read_rows", "split_computations"]
-
 _Bools = npt.NDArray[np.bool_]
 
 _NAME, _INSTRUCTION = 1, 2  # of a computation, and the tags of both:

@@ -18,8 +18,6 @@ from olympus_core.base.source import Position
 from olympus_core.xla.hlo.hlo_module import HloModule, Instruction
 from olympus_core.xla.hlo.replica_groups import COLLECTIVES, Groups
 
-__all__ = ["DIFFERS", "Spread", "check_meetings", "differs_text"]
-
 #: The frontend attribute of an operation whose predicate may differ; XLA preserves it.
 DIFFERS = "olympus_differs"
 _AXIS = re.compile(r"(\S*)=([1-9]\d{0,8}):([1-9]\d{0,8})")

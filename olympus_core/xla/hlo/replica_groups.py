@@ -14,8 +14,6 @@ import numpy as np
 
 from olympus_core.xla.proto.wire import Message, damaged
 
-__all__ = ["COLLECTIVES", "Groups", "groups_of", "pairs_of"]
-
 #: the operations by which devices send each other something
 COLLECTIVES = frozenset(
     [

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from olympus_core.xla.proto.columns import Columns, packed
 from olympus_core.xla.proto.wire import BYTES, VARINT, Message, damaged
 
-__all__ = ["Allocation", "AllocationSlice", "BufferAssignment", "MemoryAnalysis", "read_assignment"]
-
 #: the fields of a `BufferAllocationProto` that `Allocation` has, in its order
 _ALLOCATION = (1, 2, 5, 12, 7, 3)
 _ASSIGNED = 9

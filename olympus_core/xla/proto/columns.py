@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from olympus_core.xla.proto.wire import BYTES, FIXED32, FIXED64, LONGEST, VARINT, damaged
 
-__all__ = ["Column", "Columns", "Ints", "packed"]
-
 Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 _Bytes = npt.NDArray[np.uint8]

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.proto.wire import Message, edited, integer_field, varint
 
-__all__ = ["Description", "described", "relocated", "serialized_for"]
-
 _EXECUTABLE, _OPTIONS, _BUILD_OPTIONS, _REPLICAS, _PARTITIONS = 1, 2, 3, 4, 5
 _MODULE_AND_CONFIG, _ASSIGNMENT, _MODULE = 1, 2, 1
 # Of an HloModuleProto its StackFrameIndex, and of that the names of files and the places in them.

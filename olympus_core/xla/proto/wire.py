@@ -10,22 +10,6 @@ from collections.abc import Callable, Iterator, Set
 
 from olympus_core.base.errors import ArtifactError
 
-__all__ = [
-    "BYTES",
-    "FIXED32",
-    "FIXED64",
-    "LONGEST",
-    "VARINT",
-    "Message",
-    "cut",
-    "damaged",
-    "edited",
-    "field",
-    "integer_field",
-    "text",
-    "varint",
-]
-
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # the wire types
 LONGEST = 10  # bytes of a varint of 64 bits
 

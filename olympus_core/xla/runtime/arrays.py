@@ -17,20 +17,6 @@ from olympus_core.xla.runtime.cpu import default_device
 from olympus_core.xla.runtime.devices import absent_target
 from olympus_core.xla.runtime.readback import read_buffer
 
-__all__ = [
-    "block_until_ready",
-    "delete",
-    "device_of",
-    "from_dlpack",
-    "host_value",
-    "is_deleted",
-    "put",
-    "put_scalar",
-    "result_handler",
-    "to_dlpack",
-    "to_numpy",
-]
-
 _REPLICATED = _hlo.HloSharding.replicate()
 # The runtime copies during the call, so that the caller may change its array right after it.
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL

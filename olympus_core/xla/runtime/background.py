@@ -18,8 +18,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
-__all__ = ["run_to_the_end"]
-
 T = TypeVar("T")
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it

@@ -22,8 +22,6 @@ from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
 
-__all__ = ["compile", "load_executable"]
-
 # XLA splits a program's code among threads in an order that varies; unsplit, the bytes do not.
 _CPU_OPTIONS: Options = {"xla_cpu_parallel_codegen_split_count": 1}
 # Every LAPACK routine's name starts with this, in a module's and in an executable's bytes.

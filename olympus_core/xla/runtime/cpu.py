@@ -11,14 +11,6 @@ from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.xla.door import Device, _jax
 from olympus_core.xla.targets.targets import MOST_DEVICES
 
-__all__ = [
-    "cpu_client",
-    "default_device",
-    "ensure_lapack",
-    "expect_devices",
-    "more_devices",
-]
-
 _lock = threading.Lock()
 _cpu: Any = None
 _expected = 0  # number of CPU devices; 0 if it is not set

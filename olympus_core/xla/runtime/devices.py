@@ -11,8 +11,6 @@ from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.gpu import compile_only_devices, gpu_client, target_of
 from olympus_core.xla.targets.targets import Target, Topology, target
 
-__all__ = ["NO_TPU", "absent_target", "devices", "topology_devices"]
-
 NO_TPU = "this version of OLYMPUS compiles for cpu and gpu"
 
 

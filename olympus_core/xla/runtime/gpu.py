@@ -17,16 +17,6 @@ from olympus_core.xla.door import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.messages import clean
 from olympus_core.xla.targets.targets import Target, Topology, device_config
 
-__all__ = [
-    "INSTALL",
-    "WHEEL",
-    "compile_only_devices",
-    "gpu_client",
-    "plugin_path",
-    "plugin_version",
-    "target_of",
-]
-
 WHEEL = "jax-cuda13-pjrt"
 INSTALL = f'pip install "{WHEEL}=={JAXLIB_VERSION}"'
 _PLATFORM = "cuda"

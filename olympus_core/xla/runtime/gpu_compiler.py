@@ -13,8 +13,6 @@ from olympus_core.xla.runtime.gpu import compile_only_devices, target_of
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
 from olympus_core.xla.targets.targets import Target, Topology, device_config
 
-__all__ = ["compile_for"]
-
 
 def compile_for(
     program: bytes,

@@ -13,16 +13,6 @@ from olympus_core.xla.door import JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import compile_error
 from olympus_core.xla.runtime.cpu import cpu_client
 
-__all__ = [
-    "computation",
-    "hlo_cost_analysis",
-    "hlo_dot",
-    "hlo_proto",
-    "hlo_text",
-    "module_bytes",
-    "numbers",
-]
-
 
 def module_bytes(module: Any) -> bytes:
     """Return the MLIR bytecode of a module; bytes are returned unchanged."""

@@ -11,8 +11,6 @@ from olympus_core.xla.door import JAXLIB_VERSION
 from olympus_core.xla.runtime.compiler import compile
 from olympus_core.xla.targets.targets import Target
 
-__all__ = ["KEPT", "keeps_calls", "probed"]
-
 #: The attribute of a call that is not inlined, as its name and the text of its value.
 KEPT = ("mhlo.frontend_attributes", '{inlineable = "false"}')
 

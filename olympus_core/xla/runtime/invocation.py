@@ -15,8 +15,6 @@ from olympus_core.xla.proto.wire import field
 from olympus_core.xla.runtime.background import run_to_the_end
 from olympus_core.xla.targets.options import Options
 
-__all__ = ["Watch", "compile_options", "compiled", "copying_late"]
-
 # CompileOptionsProto.executable_build_options.debug_options.xla_backend_extra_options is a map.
 _COPY_LATE = field(3, field(3, field(500, field(1, b"xla_cpu_flatten_after_fusion"))))
 

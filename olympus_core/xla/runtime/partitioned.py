@@ -30,17 +30,6 @@ from olympus_core.xla.runtime.arrays import _Aval, put, result_handler
 from olympus_core.xla.runtime.cpu import more_devices
 from olympus_core.xla.runtime.devices import devices as devices_of
 
-__all__ = [
-    "assembled",
-    "handler",
-    "make_mesh",
-    "parts",
-    "put_parts",
-    "run_partitioned",
-    "sharding_like",
-    "tiling_of",
-]
-
 
 class _Parts(_jax.GSPMDSharding):  # type: ignore[misc]
     """A sharding in the runtime's form; jaxlib below 0.12 reads these two from it."""

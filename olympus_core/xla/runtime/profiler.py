@@ -15,8 +15,6 @@ from olympus_core.base.errors import BackendError, UsageError
 from olympus_core.xla import door  # noqa: F401  (the runtime's log is silent before it is loaded)
 from olympus_core.xla.messages import clean
 
-__all__ = ["Event", "Recording", "read_recording", "record"]
-
 _ALL = 2  # the level of the host's events at which the CPU runtime reports every kernel
 _CALL = "olympus call"  # the event that a recorded call is
 _one = threading.Lock()

@@ -18,8 +18,6 @@ import numpy as np
 
 from olympus_core.xla.door import Buffer, _jax
 
-__all__ = ["read_buffer"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # DLPack's dtype codes, from the enumeration DLDataTypeCode of dlpack.h.

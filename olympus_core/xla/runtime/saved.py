@@ -13,8 +13,6 @@ from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable
 from olympus_core.xla.targets.targets import Target
 
-__all__ = ["SavedExecutable", "saved_executable"]
-
 
 class _Text:
     """The parts of a runtime's executable that a saved program has."""

@@ -14,8 +14,6 @@ from olympus_core.xla.runtime.devices import NO_TPU
 from olympus_core.xla.runtime.gpu import INSTALL, WHEEL, plugin_path, plugin_version
 from olympus_core.xla.targets.targets import known_devices
 
-__all__ = ["BackendStatus", "backends", "versions"]
-
 
 class BackendStatus(NamedTuple):
     """One backend: `available` to compile for; `install` is the line that would make it so."""

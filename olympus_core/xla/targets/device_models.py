@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from olympus_core.xla.targets.device_tables import Fail
 
-__all__ = ["RATE_DTYPES", "Capability", "DeviceModel", "Rates", "device_models", "shipped_devices"]
-
 
 @dataclass(frozen=True)
 class Capability:

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, NoReturn
 from olympus_core.base.errors import SpecError
 from olympus_core.xla.messages import nearest
 
-__all__ = ["GROUPS", "Fail", "is_name", "plain_fail", "resolved", "sources_of"]
-
 #: Raises the error of a mistake: the path of the key, the message, and a hint.
 Fail = Callable[[tuple[str, ...], str, str | None], NoReturn]
 

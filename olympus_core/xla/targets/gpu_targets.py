@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from olympus_core.xla.targets.device_models import DeviceModel
 
-__all__ = ["DEFAULT_GPU", "config_text"]
-
 DEFAULT_GPU = "h200"
 
 # Limits without a key in a device's table are those of every compute capability since 7.5.

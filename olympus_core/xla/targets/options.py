@@ -18,15 +18,6 @@ from olympus_core.base.errors import UsageError
 from olympus_core.xla.messages import nearest
 from olympus_core.xla.targets.targets import Target
 
-__all__ = [
-    "ALLOWED",
-    "Optimize",
-    "Options",
-    "checked_options",
-    "named_options",
-    "optimize_options",
-]
-
 Options = Mapping[str, str | int | bool | float]
 
 #: The goal of the compiler's work: a fast program, or a short compilation.

@@ -14,20 +14,6 @@ from olympus_core.xla.messages import nearest
 from olympus_core.xla.targets.device_models import DeviceModel, shipped_devices
 from olympus_core.xla.targets.gpu_targets import DEFAULT_GPU, config_text
 
-__all__ = [
-    "MOST_DEVICES",
-    "Target",
-    "Topology",
-    "device_config",
-    "device_model",
-    "is_gpu_name",
-    "known_devices",
-    "parse_topology",
-    "platform_of",
-    "target",
-    "target_on",
-]
-
 #: The largest number of devices of a topology: for more, the compiler takes minutes.
 MOST_DEVICES = 1024
 

@@ -24,17 +24,6 @@ from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
 from olympus_core.xla import Device
 
-__all__ = [
-    "array",
-    "asarray",
-    "astype",
-    "copy",
-    "from_dlpack",
-    "frombuffer",
-    "fromiter",
-    "requested_dtype",
-]
-
 _PYTHON_TYPES: Final = frozenset({bool, int, float, complex})
 
 

@@ -19,17 +19,6 @@ from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.xla import Device
 
-__all__ = [
-    "empty",
-    "empty_like",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
-]
-
 
 def _filled(shape: Shape, value: Any, device: Device | None = None) -> Array:
     check_device(device)

@@ -19,18 +19,6 @@ from olympus_core.library.numpy.manipulation.shapes import expand_dims, ravel
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "along",
-    "c_",
-    "index_exp",
-    "indices",
-    "meshgrid",
-    "mgrid",
-    "ogrid",
-    "r_",
-    "s_",
-]
-
 
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"

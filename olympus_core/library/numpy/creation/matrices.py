@@ -31,21 +31,6 @@ from olympus_core.primitives.elementwise.logic import and_p, eq_p, ge_p
 from olympus_core.primitives.shape import broadcast_in_dim_p, iota_p
 from olympus_core.xla import Device
 
-__all__ = [
-    "check_sizes",
-    "diag",
-    "diagflat",
-    "diagonal",
-    "eye",
-    "fill_diagonal",
-    "identity",
-    "trace",
-    "tri",
-    "tril",
-    "triu",
-    "vander",
-]
-
 _INT32 = np.dtype("int32")
 
 

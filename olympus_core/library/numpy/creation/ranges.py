@@ -33,14 +33,6 @@ from olympus_core.primitives.elementwise.transcendental import log_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.xla import Device
 
-__all__ = [
-    "arange",
-    "geomspace",
-    "linspace",
-    "logspace",
-    "progression",
-]
-
 
 def arange(
     start: ArrayLike,

@@ -21,28 +21,6 @@ from olympus_core.library.axes import canonical_axes
 if TYPE_CHECKING:
     import ml_dtypes
 
-__all__ = [
-    "can_cast",
-    "dtype",
-    "e",
-    "euler_gamma",
-    "finfo",
-    "iinfo",
-    "inf",
-    "isdtype",
-    "isscalar",
-    "iterable",
-    "nan",
-    "ndarray",
-    "ndim",
-    "newaxis",
-    "pi",
-    "promote_types",
-    "result_type",
-    "shape",
-    "size",
-]
-
 ndarray = Array
 
 

@@ -46,35 +46,6 @@ from olympus_core.primitives.elementwise.arithmetic import (
 )
 from olympus_core.primitives.elementwise.logic import and_p, or_p
 
-__all__ = [
-    "abs",
-    "absolute",
-    "add",
-    "clip",
-    "divide",
-    "divmod",
-    "fabs",
-    "float_power",
-    "floor_divide",
-    "fmax",
-    "fmin",
-    "fmod",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "negative",
-    "positive",
-    "pow",
-    "power",
-    "reciprocal",
-    "remainder",
-    "sign",
-    "square",
-    "subtract",
-    "true_divide",
-]
-
 _numbers: Final = "uifc"
 
 

@@ -25,15 +25,6 @@ from olympus_core.library.promotion import promote_inexact
 from olympus_core.primitives.elementwise.arithmetic import rsqrt_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import exp_p
 
-__all__ = [
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "scaled_i0",
-    "scaled_i1",
-]
-
 _BORDER = 8.0  # up to here the expansion is in x, above it in 1 / x
 _TERMS = 28
 

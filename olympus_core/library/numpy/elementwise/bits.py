@@ -33,22 +33,6 @@ from olympus_core.primitives.elementwise.logic import (
     xor_p,
 )
 
-__all__ = [
-    "bitwise_and",
-    "bitwise_count",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "invert",
-    "left_shift",
-    "packbits",
-    "right_shift",
-    "unpackbits",
-]
-
 bitwise_and = binary("bitwise_and", "x and y, bit by bit.", {"bui": and_p.bind})
 bitwise_or = binary("bitwise_or", "x or y, bit by bit.", {"bui": or_p.bind})
 bitwise_xor = binary("bitwise_xor", "x exclusive-or y, bit by bit.", {"bui": xor_p.bind})

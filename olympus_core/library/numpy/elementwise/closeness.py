@@ -26,13 +26,6 @@ from olympus_core.library.operands import align
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, promote_dtypes
 from olympus_core.library.structural import structural
 
-__all__ = [
-    "allclose",
-    "array_equal",
-    "array_equiv",
-    "isclose",
-]
-
 
 @composite(static_argnames=("equal_nan",))
 def isclose(

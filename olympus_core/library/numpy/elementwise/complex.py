@@ -19,18 +19,6 @@ from olympus_core.library.promotion import check_arrays, convert, promote_inexac
 from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
 from olympus_core.primitives.elementwise.transcendental import atan2_p
 
-__all__ = [
-    "angle",
-    "conj",
-    "conjugate",
-    "imag",
-    "iscomplex",
-    "iscomplexobj",
-    "isreal",
-    "isrealobj",
-    "real",
-]
-
 real = unary("real", "The real part.", {"c": real_p.bind, "buif": asarray})
 imag = unary("imag", "The imaginary part.", {"c": imag_p.bind, "buif": zeros_like})
 conjugate = unary("conjugate", "The complex conjugate.", {"c": conj_p.bind, "buif": asarray})

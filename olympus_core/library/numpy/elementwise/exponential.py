@@ -41,21 +41,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     log_p,
 )
 
-__all__ = [
-    "cbrt",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logaddexp2",
-    "sqrt",
-]
-
-
 exp = inexact("exp", "e ** x.", exp_p)
 exp2 = inexact("exp2", "2 ** x.", exp2_p)
 expm1 = inexact("expm1", "e ** x - 1, exact near 0.", expm1_p)

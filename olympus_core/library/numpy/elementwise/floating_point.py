@@ -27,17 +27,6 @@ from olympus_core.primitives.elementwise.arithmetic import mul_p, nextafter_p, s
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p, complex_p
 from olympus_core.primitives.elementwise.logic import is_finite_p, not_p, or_p
 
-__all__ = [
-    "copysign",
-    "frexp",
-    "heaviside",
-    "ldexp",
-    "nan_to_num",
-    "nextafter",
-    "signbit",
-    "spacing",
-]
-
 
 def _bits(x: Any) -> Any:
     """Return the bits of a float as a signed integer of its width."""

@@ -28,24 +28,6 @@ from olympus_core.primitives.elementwise.logic import (
     xor_p,
 )
 
-__all__ = [
-    "equal",
-    "greater",
-    "greater_equal",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "not_equal",
-]
-
 _any = "buifc"
 
 equal = binary("equal", "Whether x == y.", {_any: eq_p.bind})

@@ -22,11 +22,6 @@ from olympus_core.library.operands import choose, promote_numeric
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, varying_alike
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
 
-__all__ = [
-    "gcd",
-    "lcm",
-]
-
 
 def _integers(name: str, x1: Any, x2: Any) -> Sequence[Any]:
     check_arrays(name, x1, x2)

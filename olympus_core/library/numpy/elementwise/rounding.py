@@ -20,16 +20,6 @@ from olympus_core.library.promotion import check_arrays, convert, promote_inexac
 from olympus_core.primitives.elementwise.arithmetic import ceil_p, floor_p, round_p
 from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, real_p
 
-__all__ = [
-    "around",
-    "ceil",
-    "floor",
-    "modf",
-    "rint",
-    "round",
-    "trunc",
-]
-
 _to_even = partial(round_p.bind, rounding_method=1)
 
 floor = unary("floor", "The next integer down.", {"f": floor_p.bind, "bui": asarray})

@@ -43,36 +43,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     tanh_p,
 )
 
-__all__ = [
-    "acos",
-    "acosh",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "degrees",
-    "hypot",
-    "rad2deg",
-    "radians",
-    "sin",
-    "sinc",
-    "sinh",
-    "tan",
-    "tanh",
-]
-
-
 sin = inexact("sin", "The sine of an angle.", sin_p)
 cos = inexact("cos", "The cosine of an angle.", cos_p)
 tan = inexact("tan", "The tangent of an angle.", tan_p)

@@ -20,13 +20,6 @@ from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
 from olympus_core.xla import Device
 
-__all__ = [
-    "fftfreq",
-    "fftshift",
-    "ifftshift",
-    "rfftfreq",
-]
-
 
 def _frequencies(
     name: str, n: int, first: int, last: int, d: Any, dtype: Any, device: Any

@@ -26,23 +26,6 @@ from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 
-__all__ = [
-    "fft",
-    "fft2",
-    "fftn",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftn",
-]
-
 _FORWARD = (FftType.FFT, FftType.RFFT)
 _AT_ONCE = 3  # the number of axes that XLA transforms in one operation
 

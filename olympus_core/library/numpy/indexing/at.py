@@ -45,11 +45,6 @@ from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.primitives.slicing import dynamic_slice_p, dynamic_update_slice_p, slice_p
 
-__all__ = [
-    "IndexUpdateHelper",
-    "IndexUpdateRef",
-]
-
 _INT32 = np.dtype("int32")
 
 

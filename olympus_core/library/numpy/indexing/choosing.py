@@ -30,13 +30,6 @@ from olympus_core.library.promotion import convert, promote_dtypes
 from olympus_core.library.structural import structural
 from olympus_core.primitives.elementwise.selection import select_n_p
 
-__all__ = [
-    "choose",
-    "place",
-    "put",
-    "select",
-]
-
 
 @structural(1, 2)
 def select(

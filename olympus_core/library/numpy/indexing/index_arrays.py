@@ -21,19 +21,6 @@ from olympus_core.library.numpy.creation.matrices import check_sizes
 from olympus_core.library.operands import choose, operand
 from olympus_core.primitives.shape import iota_p
 
-__all__ = [
-    "diag_indices",
-    "diag_indices_from",
-    "ix_",
-    "mask_indices",
-    "ravel_multi_index",
-    "tril_indices",
-    "tril_indices_from",
-    "triu_indices",
-    "triu_indices_from",
-    "unravel_index",
-]
-
 
 def ix_(*args: NestedArrayLike) -> tuple[Array, ...]:
     """Return index arrays that select the grid of vectors; a bool vector selects its True indices.

@@ -33,16 +33,6 @@ from olympus_core.library.promotion import broadcast_shapes
 from olympus_core.primitives.elementwise.arithmetic import add_p, mul_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, ScatterDimensionNumbers
 
-__all__ = [
-    "Index",
-    "Plan",
-    "StaticSlice",
-    "as_array",
-    "coordinates",
-    "make_plan",
-    "parse",
-]
-
 
 class StaticSlice(NamedTuple):
     """A slice of known length: elements `start`, `start + step`, ..., `size` of them."""

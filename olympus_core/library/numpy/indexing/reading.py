@@ -33,11 +33,6 @@ from olympus_core.primitives.gather import GatherScatterMode
 from olympus_core.primitives.shape import rev_p, squeeze_p
 from olympus_core.primitives.slicing import dynamic_slice_p, slice_p
 
-__all__ = [
-    "getitem",
-    "read",
-]
-
 _INT32 = np.dtype("int32")
 _CLIPPED = (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 

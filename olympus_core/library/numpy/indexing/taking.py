@@ -27,14 +27,6 @@ from olympus_core.library.promotion import broadcast_shapes, broadcast_to, check
 from olympus_core.library.structural import structural
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
 
-__all__ = [
-    "compress",
-    "extract",
-    "put_along_axis",
-    "take",
-    "take_along_axis",
-]
-
 
 def _check_positions(name: str, a: Any, indices: Any) -> None:
     check_arrays(name, a, indices)

@@ -22,18 +22,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.primitives.linalg.algebra import adjoint, swap
 
-__all__ = [
-    "cholesky",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inexact",
-    "qr",
-    "svd",
-    "svdvals",
-]
-
 
 class QRResult(NamedTuple):
     """The result of `qr`: Q R is the matrix."""

@@ -37,11 +37,6 @@ from olympus_core.primitives.linalg.algebra import (
     take_rows,
 )
 
-__all__ = [
-    "det",
-    "slogdet",
-]
-
 
 class SlogdetResult(NamedTuple):
     """The result of `slogdet`: sign * exp(logabsdet) is the determinant."""

@@ -38,17 +38,6 @@ from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.library.solving import inverse, solve_each
 from olympus_core.primitives.linalg.algebra import adjoint, conj, dot, solve_by_lu
 
-__all__ = [
-    "cond",
-    "inv",
-    "lstsq",
-    "matrix_rank",
-    "pinv",
-    "solve",
-    "tensorinv",
-    "tensorsolve",
-]
-
 
 @composite()
 def solve(a: ArrayLike, b: ArrayLike) -> Array:

@@ -25,12 +25,6 @@ from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
 
-__all__ = [
-    "matrix_norm",
-    "norm",
-    "vector_norm",
-]
-
 Axes = tuple[int, ...]
 
 

@@ -21,16 +21,6 @@ from olympus_core.library.numpy.products import matmul
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import check_arrays
 
-__all__ = [
-    "cross",
-    "diagonal",
-    "matrix_power",
-    "multi_dot",
-    "outer",
-    "tensordot",
-    "trace",
-]
-
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of each element of the vector `x1` and each of the vector `x2`."""

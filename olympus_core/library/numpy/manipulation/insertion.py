@@ -26,11 +26,6 @@ from olympus_core.library.promotion import broadcast_shapes, convert
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import iota_p
 
-__all__ = [
-    "delete",
-    "insert",
-]
-
 _INT32 = np.dtype("int32")
 
 

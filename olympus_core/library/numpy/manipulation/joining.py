@@ -29,18 +29,6 @@ from olympus_core.library.promotion import check_arrays, convert, promote_dtypes
 from olympus_core.library.structural import structural
 from olympus_core.primitives.joining import concatenate_p, stack_p
 
-__all__ = [
-    "append",
-    "block",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "dstack",
-    "hstack",
-    "stack",
-    "vstack",
-]
-
 
 def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
     """Return the arrays of a sequence, or the rows of one array, in one dtype."""

@@ -39,11 +39,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 from olympus_core.transforms.vmapping import vmap
 
-__all__ = [
-    "pad",
-    "trim_zeros",
-]
-
 Pair = tuple[Any, Any]
 
 #: the widths of padding: a number, a pair (before, after), one or a pair for each axis, or a dict

@@ -20,14 +20,6 @@ from olympus_core.library.numpy.manipulation.transposing import swapaxes
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
 
-__all__ = [
-    "flip",
-    "fliplr",
-    "flipud",
-    "roll",
-    "rot90",
-]
-
 
 @structural()
 def flip(m: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:

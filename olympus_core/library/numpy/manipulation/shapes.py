@@ -19,19 +19,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, reshape_p
 
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_shapes",
-    "broadcast_to",
-    "expand_dims",
-    "ravel",
-    "reshape",
-    "squeeze",
-]
-
 broadcast_shapes = lax.broadcast_shapes
 
 

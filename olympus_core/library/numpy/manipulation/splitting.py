@@ -16,15 +16,6 @@ from olympus_core.library.lax import slicing as lax
 from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
 
-__all__ = [
-    "array_split",
-    "dsplit",
-    "hsplit",
-    "split",
-    "unstack",
-    "vsplit",
-]
-
 
 @structural()
 def unstack(x: ArrayOrKeys, /, *, axis: int = 0) -> tuple[Array, ...]:

@@ -27,12 +27,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 
-__all__ = [
-    "repeat",
-    "resize",
-    "tile",
-]
-
 _INT32 = np.dtype("int32")
 
 

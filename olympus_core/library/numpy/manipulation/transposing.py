@@ -13,15 +13,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import transpose_p
 
-__all__ = [
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "rollaxis",
-    "swapaxes",
-    "transpose",
-]
-
 
 @structural()
 def transpose(a: ArrayOrKeys, axes: Sequence[int] | None = None) -> Array:

@@ -21,13 +21,6 @@ from olympus_core.primitives.elementwise.conversion import (
     complex_p,
 )
 
-__all__ = [
-    "flatten",
-    "reshape_method",
-    "transpose_method",
-    "view",
-]
-
 
 def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """Return the array's bytes as another dtype; another width changes the last axis's length.

@@ -31,14 +31,6 @@ from olympus_core.primitives.reduction import reduce_or_p, reduce_sum_p
 from olympus_core.primitives.shape import copy_p, reshape_p, squeeze_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
 
-__all__ = [
-    "einsum",
-    "einsum_path",
-    "matvec",
-    "vecdot",
-    "vecmat",
-]
-
 Shape = tuple[int, ...]
 
 #: the axes of an operand or of the result, as numbers; equal ones are one label

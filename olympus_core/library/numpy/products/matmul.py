@@ -27,17 +27,6 @@ from olympus_core.primitives.precision import canonical_precision
 from olympus_core.primitives.shape import reshape_p, squeeze_p, transpose_p
 from olympus_core.primitives.slicing import slice_p
 
-__all__ = [
-    "cross",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "outer",
-    "tensordot",
-    "vdot",
-]
-
 
 def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any, ShapedArray, ShapedArray]:
     """Return two operands in one dtype, and their avals."""

@@ -26,11 +26,6 @@ from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.primitives.elementwise.conversion import complex_p
 
-__all__ = [
-    "corrcoef",
-    "cov",
-]
-
 
 @composite(static_argnames=("rowvar", "bias", "ddof", "dtype"))
 def cov(

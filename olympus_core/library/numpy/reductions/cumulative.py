@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from olympus_core.library.signatures import CumulativeFunction as CumulativeFunction
     from olympus_core.library.signatures import CumulativeOfAxis
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "nancumprod",
-    "nancumsum",
-]
-
 
 class _Rule(NamedTuple):
     """A cumulative function: its primitive, and the value before the first element."""

@@ -29,16 +29,6 @@ from olympus_core.library.numpy.sorting.searching import searchsorted
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, promote_inexact
 
-__all__ = [
-    "bincount",
-    "digitize",
-    "histogram",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-]
-
-
 #: the least and the greatest value that is counted
 Range: TypeAlias = "tuple[ArrayLike, ArrayLike] | Sequence[float] | Array | np.ndarray[Any, Any]"
 

@@ -24,16 +24,6 @@ from olympus_core.primitives.reduction import Reduction, reduce_and_p, reduce_ma
 if TYPE_CHECKING:
     from olympus_core.library.signatures import ExtremumFunction, NanTotal, Total
 
-__all__ = [
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Array])
 _STATIC = ("axis", "dtype", "ddof", "keepdims")
 

@@ -32,15 +32,6 @@ from olympus_core.primitives.sort import sort_p
 if TYPE_CHECKING:
     from olympus_core.library.signatures import Median, Quantile
 
-__all__ = [
-    "median",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
-    "percentile",
-    "quantile",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Array])
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 

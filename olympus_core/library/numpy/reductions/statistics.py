@@ -30,15 +30,6 @@ from olympus_core.primitives.elementwise.logic import gt_p
 from olympus_core.primitives.elementwise.selection import select_n_p
 from olympus_core.primitives.shape import reshape_p
 
-__all__ = [
-    "average",
-    "mean",
-    "ptp",
-    "std",
-    "var",
-    "variance",
-]
-
 _F32 = np.dtype("float32")
 
 

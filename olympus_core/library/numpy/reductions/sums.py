@@ -34,20 +34,6 @@ from olympus_core.primitives.reduction import (
 if TYPE_CHECKING:
     from olympus_core.library.signatures import ExtremumFunction, Logical, Total
 
-__all__ = [
-    "SUM",
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "count_nonzero",
-    "max",
-    "min",
-    "prod",
-    "reduce_axes",
-    "sum",
-]
-
 _F = TypeVar("_F", bound=Callable[..., Array])
 
 #: dtypes that are summed in float32

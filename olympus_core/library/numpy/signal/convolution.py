@@ -17,11 +17,6 @@ from olympus_core.library.numpy.manipulation.shapes import expand_dims, squeeze
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import promote_inexact
 
-__all__ = [
-    "convolve",
-    "correlate",
-]
-
 
 def _vectors(name: str, a: Any, v: Any, mode: str) -> tuple[Any, Any]:
     a, v = promote_inexact(operand(name, a)[0], operand(name, v)[0])

@@ -22,13 +22,6 @@ from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import operand
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 
-__all__ = [
-    "diff",
-    "ediff1d",
-    "gradient",
-    "trapezoid",
-]
-
 
 @composite(static_argnames=("n", "axis"))
 def diff(

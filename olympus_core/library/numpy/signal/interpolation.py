@@ -26,11 +26,6 @@ from olympus_core.library.numpy.sorting.sorting import argsort
 from olympus_core.library.operands import choose, operand
 from olympus_core.library.promotion import check_arrays, promote_inexact
 
-__all__ = [
-    "interp",
-    "unwrap",
-]
-
 
 def interp(
     x: ArrayLike,

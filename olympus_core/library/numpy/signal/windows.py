@@ -21,14 +21,6 @@ from olympus_core.primitives.shape import iota_p
 if TYPE_CHECKING:
     from olympus_core.library.signatures import Window
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "hamming",
-    "hanning",
-    "kaiser",
-]
-
 
 def _points(name: str, length: int) -> Any:
     count = operator.index(length)

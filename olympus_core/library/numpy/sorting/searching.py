@@ -43,18 +43,6 @@ from olympus_core.primitives.reduction import (
 )
 from olympus_core.primitives.shape import iota_p, reshape_p
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "argwhere",
-    "flatnonzero",
-    "nanargmax",
-    "nanargmin",
-    "nonzero",
-    "searchsorted",
-    "where",
-]
-
 
 @overload
 def where(

@@ -40,19 +40,6 @@ from olympus_core.primitives.elementwise.logic import ne_p
 from olympus_core.primitives.shape import iota_p
 from olympus_core.primitives.sort import sort_p
 
-__all__ = [
-    "intersect1d",
-    "isin",
-    "setdiff1d",
-    "setxor1d",
-    "union1d",
-    "unique",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-]
-
 
 @overload
 def unique(

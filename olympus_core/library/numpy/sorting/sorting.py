@@ -19,15 +19,6 @@ from olympus_core.library.promotion import convert
 from olympus_core.primitives.shape import iota_p, rev_p
 from olympus_core.primitives.sort import sort_p
 
-__all__ = [
-    "argpartition",
-    "argsort",
-    "lexsort",
-    "partition",
-    "sort",
-    "sort_complex",
-]
-
 _STATIC = ("axis", "kind", "order", "stable", "descending", "dtype")
 _INT32 = np.dtype("int32")
 

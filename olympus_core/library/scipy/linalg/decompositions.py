@@ -31,17 +31,6 @@ from olympus_core.primitives.linalg.algebra import (
     triangle,
 )
 
-__all__ = [
-    "cho_factor",
-    "cholesky",
-    "eigh",
-    "lu",
-    "lu_factor",
-    "polar",
-    "qr",
-    "svd",
-]
-
 
 @composite(static_argnames=("lower", "overwrite_a", "check_finite"))
 def cholesky(

@@ -21,15 +21,6 @@ from olympus_core.library.solving import solve_by_cholesky, solve_each
 from olympus_core.primitives.linalg.algebra import adjoint, inverse_order, take_rows
 from olympus_core.primitives.linalg.algebra import solve as solve_triangle
 
-__all__ = [
-    "cho_solve",
-    "det",
-    "inv",
-    "lu_solve",
-    "solve",
-    "solve_triangular",
-]
-
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the determinants of square matrices; see `numpy.linalg.det`."""

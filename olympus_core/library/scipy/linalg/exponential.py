@@ -33,11 +33,6 @@ from olympus_core.library.promotion import convert, promote_inexact
 from olympus_core.primitives.linalg.algebra import dot, eye, solve, solve_by_lu
 from olympus_core.transforms.autodiff import jvp
 
-__all__ = [
-    "expm",
-    "expm_frechet",
-]
-
 #: the degree of the approximant, and the greatest 1-norm for which it is exact to rounding
 _DEGREES = {"float32": (7, 3.925724783138660), "float64": (13, 5.371920351148152)}
 

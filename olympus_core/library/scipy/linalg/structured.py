@@ -35,22 +35,6 @@ from olympus_core.library.promotion import (
 from olympus_core.primitives.elementwise.base import zero_like
 from olympus_core.primitives.linalg.algebra import conj
 
-__all__ = [
-    "block_diag",
-    "circulant",
-    "companion",
-    "convolution_matrix",
-    "dft",
-    "fiedler",
-    "hadamard",
-    "hankel",
-    "helmert",
-    "hilbert",
-    "leslie",
-    "pascal",
-    "toeplitz",
-]
-
 
 def _vector(name: str, x: Any) -> Any:
     """Return an array of one axis or more; a number is a vector of length 1."""

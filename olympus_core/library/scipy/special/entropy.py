@@ -24,16 +24,6 @@ from olympus_core.library.numpy.elementwise.logic import isnan
 from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import broadcast_to, promote_inexact
 
-__all__ = [
-    "entr",
-    "kl_div",
-    "log_softmax",
-    "rel_entr",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-]
-
 
 def _times_log(logarithm: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Any:
     """Return x log(y), with derivative log(y) in x also at 0; `inner` is the argument of log."""

@@ -39,36 +39,6 @@ from olympus_core.primitives.elementwise.transcendental import (
     zeta_p,
 )
 
-__all__ = [
-    "beta",
-    "betaln",
-    "boxcox",
-    "boxcox1p",
-    "comb",
-    "digamma",
-    "erf",
-    "erfc",
-    "erfinv",
-    "expit",
-    "factorial",
-    "gamma",
-    "gammaln",
-    "gammasgn",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "log_ndtr",
-    "loggamma",
-    "logit",
-    "multigammaln",
-    "ndtr",
-    "poch",
-    "polygamma",
-    "zeta",
-]
-
-
 _gammaln = inexact("gammaln", "log |gamma(x)|.", lgamma_p, "f")
 _digamma = inexact("digamma", "The derivative of `gammaln`.", digamma_p, "f")
 _erf = inexact("erf", "The error function.", erf_p, "f")

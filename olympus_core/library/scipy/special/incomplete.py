@@ -7,12 +7,6 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.promotion import check_arrays, promote_inexact
 from olympus_core.library.special import lax
 
-__all__ = [
-    "betainc",
-    "gammainc",
-    "gammaincc",
-]
-
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized lower incomplete gamma function, `lax.igamma`; integers become floats.

@@ -26,18 +26,6 @@ from olympus_core.library.numpy.sorting.searching import where
 from olympus_core.library.promotion import check_arrays, convert, promote_inexact
 from olympus_core.library.scipy.special.gamma import log_ndtr, ndtr
 
-__all__ = [
-    "cdf",
-    "isf",
-    "logcdf",
-    "logpdf",
-    "logsf",
-    "ndtri",
-    "pdf",
-    "ppf",
-    "sf",
-]
-
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 

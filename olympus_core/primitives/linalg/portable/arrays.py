@@ -16,32 +16,6 @@ from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import elementwise_constant, spread, zero_like
 from olympus_core.primitives.linalg.algebra import converted_like
 
-__all__ = [
-    "INT32",
-    "ascending",
-    "at",
-    "epsilon",
-    "exchange",
-    "greatest",
-    "in_panels",
-    "negligible",
-    "over",
-    "padded",
-    "panels",
-    "places",
-    "put",
-    "put_window",
-    "scaled",
-    "squares",
-    "take",
-    "total",
-    "trimmed",
-    "unpermuted",
-    "where",
-    "window",
-    "zeros",
-]
-
 INT32 = np.dtype("int32")
 
 

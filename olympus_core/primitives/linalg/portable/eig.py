@@ -38,8 +38,6 @@ from olympus_core.primitives.linalg.portable.arrays import (
 from olympus_core.primitives.linalg.portable.qr import reflector
 from olympus_core.primitives.looping import repeat, repeat_while
 
-__all__ = ["eig"]
-
 #: the iterations for each row, and the period of the iterations with an exceptional shift
 MAX_ITERATIONS, EXCEPTIONAL = 30, 10
 

@@ -42,8 +42,6 @@ from olympus_core.primitives.linalg.portable.jacobi import (
     turn,
 )
 
-__all__ = ["eigh"]
-
 
 def eigh(a: Any, *, lower: bool) -> tuple[Any, Any]:
     """Return the eigenvectors and the ascending eigenvalues, as `eigh_p` returns them.

@@ -30,8 +30,6 @@ from olympus_core.primitives.linalg.algebra import (
 from olympus_core.primitives.linalg.portable.arrays import over, padded, where
 from olympus_core.primitives.looping import repeat, repeat_while
 
-__all__ = ["Rotation", "advance", "even", "halves", "orthonormal", "rotation", "sweeps", "turn"]
-
 #: far more sweeps than the about 10 that a matrix was seen to need; NaN ends the sweeps
 MAX_SWEEPS = 40
 

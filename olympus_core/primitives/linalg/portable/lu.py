@@ -29,8 +29,6 @@ from olympus_core.primitives.linalg.portable.arrays import (
 )
 from olympus_core.primitives.looping import repeat
 
-__all__ = ["lu"]
-
 
 def lu(a: Any) -> tuple[Any, Any, Any]:
     """Return L and U in one matrix, the pivots, and the row permutation, as `lu_p` returns them.

@@ -42,8 +42,6 @@ from olympus_core.primitives.linalg.portable.arrays import (
 )
 from olympus_core.primitives.looping import repeat
 
-__all__ = ["geqrf", "householder_product", "pivoted_geqrf", "qr", "reflector"]
-
 
 def qr(a: Any, *, full: bool, pivoting: bool) -> tuple[Any, ...]:
     """Return Q, R and, with `pivoting`, the permutation of the columns, as `qr_p` returns them."""

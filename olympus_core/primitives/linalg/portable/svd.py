@@ -51,8 +51,6 @@ from olympus_core.primitives.linalg.portable.qr import (
     pivoted_geqrf,
 )
 
-__all__ = ["svd"]
-
 
 def svd(a: Any, *, full: bool, compute_uv: bool) -> tuple[Any, ...]:
     """Return the descending singular values, U and V^H, as `svd_p` returns them.
