@@ -103,7 +103,7 @@ class Commands(click.Group):
         try:
             return super().main(*args, **{**extra, "standalone_mode": False}) or 0
         except click.exceptions.NoArgsIsHelpError as error:
-            with streams.talk():
+            with streams.message_stream():
                 error.show()
             return error.exit_code
         except click.ClickException as error:
@@ -152,7 +152,7 @@ def _report(error: BaseException, words: list[str], verbose: bool) -> int:
 
 def _ended(end: CommandEnd, words: list[str]) -> int:
     """Print that the user or the system has ended the command; the exit code."""
-    with streams.talk():
+    with streams.message_stream():
         click.echo(end.message, err=True)
     _document(*end, words)
     return end.exit_code

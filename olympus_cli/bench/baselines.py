@@ -22,7 +22,7 @@ from olympus_cli.bench.measure.conditions import host
 from olympus_cli.bench.model import Measured
 from olympus_cli.reports.strict import check_keys, read_json
 from olympus_cli.text.nearest import did_you_mean
-from olympus_cli.text.places import shown, unwritable
+from olympus_cli.text.places import display_path, unwritable
 
 BASELINES = "baselines"  # the folder's name, beside olympus.toml
 
@@ -85,8 +85,8 @@ def stored_path(root: Path, text: str) -> Path:
     names = sorted(each.stem for each in (root / BASELINES).glob(f"*{_SUFFIX}"))
     hint = did_you_mean(path.stem, names, "there are")
     if path.stem in names:
-        hint = f"--baseline {path.stem} is {shown(root / BASELINES / path.name)}"
-    raise UsageError(f"there is no baseline {shown(path)}", hint=hint or _SAVING)
+        hint = f"--baseline {path.stem} is {display_path(root / BASELINES / path.name)}"
+    raise UsageError(f"there is no baseline {display_path(path)}", hint=hint or _SAVING)
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -99,15 +99,15 @@ def read_baseline(path: Path) -> Baseline:
     if not os.path.exists(path):
         there = sorted(each.stem for each in path.parent.glob(f"*{_SUFFIX}"))
         raise UsageError(
-            f"there is no baseline {shown(path)}",
+            f"there is no baseline {display_path(path)}",
             hint=did_you_mean(path.stem, there, "there are") or _SAVING,
         )
     data = read_json(path, _VERSION, _EARLIER)
     try:
         check_keys(data, ("targets",), "")
-        return Baseline(shown(path), _rounds(data["targets"]))
+        return Baseline(display_path(path), _rounds(data["targets"]))
     except ValueError as error:
-        raise ArtifactError(f"{shown(path)} does not hold a baseline: {error}") from error
+        raise ArtifactError(f"{display_path(path)} does not hold a baseline: {error}") from error
 
 
 def _rounds(data: object) -> dict[str, tuple[Measured, ...]]:
@@ -140,9 +140,11 @@ def check_saving(path: Path) -> None:
     """
     folder = path.parent if os.path.lexists(path.parent) else path.parent.parent
     if not os.path.lexists(folder):
-        raise UsageError(f"{shown(path)} cannot be written: {shown(folder)} does not exist")
+        raise UsageError(
+            f"{display_path(path)} cannot be written: {display_path(folder)} does not exist"
+        )
     if why := unwritable(folder):
-        raise UsageError(f"{shown(path)} cannot be written: {why}")
+        raise UsageError(f"{display_path(path)} cannot be written: {why}")
     if os.path.exists(path):
         read_baseline(path)
 
@@ -173,7 +175,7 @@ def _locked(folder: Path) -> Iterator[None]:
         folder.mkdir(exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise UsageError(f"{shown(folder)} cannot be used: {error.strerror}") from error
+        raise UsageError(f"{display_path(folder)} cannot be used: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

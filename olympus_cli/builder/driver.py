@@ -16,7 +16,7 @@ from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.pool import OnStage, default_jobs
+from olympus_cli.workers.pool import OnTargetStage, default_jobs
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Listener:
     """The callbacks of a build; by default they do nothing."""
 
     on_wait: Callable[[Path], None] = lambda _root: None
-    on_stage: OnStage = lambda _target, _stage: None
+    on_stage: OnTargetStage = lambda _target, _stage: None
     on_outcome: Callable[[Outcome], None] = lambda _outcome: None
 
 

@@ -9,7 +9,7 @@ from olympus_cli.reports.json import read_report
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 
 def _entry_folder(
@@ -27,7 +27,7 @@ def _entry_folder(
     folder = (found.build_dir if found else spec.root / "build") / spec.name
     if found and spec.name in found.targets:
         raise UsageError(
-            f"{shown(folder)} is for the outputs of target {spec.name!r}",
+            f"{display_path(folder)} is for the outputs of target {spec.name!r}",
             hint=f"{spec.name!r} without a file is the target; {instead}",
         )
     try:
@@ -36,7 +36,7 @@ def _entry_folder(
         other = spec.entry
     if other != spec.entry:
         raise UsageError(
-            f"{shown(folder)} has the outputs of {other}",
+            f"{display_path(folder)} has the outputs of {other}",
             hint=instead,
         )
     return folder

@@ -24,11 +24,11 @@ from olympus_cli.workers.messages import Channel, Data
 Lock = Callable[[Path, float | None], AbstractContextManager[None]]
 
 
-def own_lock(say: Callable[[str], None]) -> Lock:
-    """Return a lock that this process takes by itself; `say` gets the stage while it waits."""
+def own_lock(on_stage: Callable[[str], None]) -> Lock:
+    """Return a lock that this process takes by itself; `on_stage` gets the stage while it waits."""
 
     def lock(folder: Path, time_limit: float | None) -> AbstractContextManager[None]:
-        on_wait = lambda _root: say("wait for another build")  # noqa: E731
+        on_wait = lambda _root: on_stage("wait for another build")  # noqa: E731
         return locked(folder.parent, on_wait, time_limit=time_limit)
 
     return lock

@@ -20,7 +20,7 @@ from olympus_cli.reports.json import PAGE, REPORT, read_report
 from olympus_cli.reports.model import OutputFile
 from olympus_cli.reports.strict import NewerSchema, is_inside, open_regular, read_json, typed
 from olympus_cli.reports.text import SUMMARY
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 MANIFEST = "olympus-build.json"
 
@@ -59,11 +59,11 @@ class Manifest:
             found = {"parts": {}, "sources": "", **read_json(path, _VERSION)}
             manifest: Manifest = typed(found, Manifest)
         except ValueError as error:
-            raise ArtifactError(f"{shown(path)} is damaged: {error}") from error
+            raise ArtifactError(f"{display_path(path)} is damaged: {error}") from error
         for file in manifest.files:
             if not is_inside(file.path):
                 raise ArtifactError(
-                    f"{shown(path)} is damaged: {file.path!r} is not inside the folder"
+                    f"{display_path(path)} is damaged: {file.path!r} is not inside the folder"
                 )
         return manifest
 

@@ -53,7 +53,7 @@ from olympus_cli.reports.model import (
 )
 from olympus_cli.reports.text import write_summary
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap
@@ -67,7 +67,7 @@ def compile_and_write(
     keys: Mapping[str, str],
     directory: Path,
     project: str,
-    say: Say,
+    on_stage: OnStage,
     page: bool = False,
     profile: bool = False,
 ) -> Report:
@@ -81,7 +81,7 @@ def compile_and_write(
     Raises OSError if a file cannot be written, and the errors of `Program.compile`.
     """
     with Files(directory) as files:
-        lowered = _compile(program, files, say)
+        lowered = _compile(program, files, on_stage)
         with program.clock.part("serialize"):
             executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
         with program.clock.part("inspect"):
@@ -94,7 +94,7 @@ def compile_and_write(
             files.add(bundle.name)
             outputs = files.listed()
         report = _report(program, lowered, backends, outputs)
-    return finish(program, report, directory, project, say, page=page, profile=profile)
+    return finish(program, report, directory, project, on_stage, page=page, profile=profile)
 
 
 def finish(
@@ -102,7 +102,7 @@ def finish(
     report: Report,
     directory: Path,
     project: str,
-    say: Say,
+    on_stage: OnStage,
     *,
     page: bool,
     profile: bool,
@@ -112,8 +112,8 @@ def finish(
     The arguments are those of `compile_and_write`. The returned report includes all files.
     """
     if page:
-        measured = _measured(program, say) if profile else {}
-        say("draw")
+        measured = _measured(program, on_stage) if profile else {}
+        on_stage("draw")
         report = _with(report, directory, _write_page(program, report, directory, measured))
     return _reported(program, report, directory, project)
 
@@ -128,7 +128,7 @@ class _Lowered(NamedTuple):
     versions: Mapping[str, str]
 
 
-def _compile(program: Program, files: Files, say: Say) -> _Lowered:
+def _compile(program: Program, files: Files, on_stage: OnStage) -> _Lowered:
     """Compile a program, and inspect its lowered form while the compiler runs."""
     begun = Event()
     with _taking_turns(), ThreadPoolExecutor(1, "olympus-build") as beside:
@@ -137,7 +137,7 @@ def _compile(program: Program, files: Files, say: Say) -> _Lowered:
             program.compile(begun.set)
         finally:
             begun.set()
-        say("write")
+        on_stage("write")
         with program.clock.part("write"):
             return looking.result()
 
@@ -263,11 +263,11 @@ def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
     yield from dict.fromkeys(told)
 
 
-def _measured(program: Program, say: Say) -> dict[str, MeasuredTime]:
+def _measured(program: Program, on_stage: OnStage) -> dict[str, MeasuredTime]:
     """Return the measurements of the programs for the CPU, by label, with seeded inputs."""
     from olympus_cli.profile.measuring import measured
 
-    say("measure")
+    on_stage("measure")
     return {unit.label: measured(program, unit) for unit in program.units if unit.kind == "cpu"}
 
 

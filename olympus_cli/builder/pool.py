@@ -15,11 +15,11 @@ from olympus_cli.builder.worker import build_in_worker
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.reports.model import Report
-from olympus_cli.workers.pool import Done, OnStage, Work, run_all
+from olympus_cli.workers.pool import Done, OnTargetStage, Work, run_all
 
 
 def run_tasks(
-    tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnStage
+    tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnTargetStage
 ) -> Generator[Outcome, None, None]:
     """Run `tasks` in at most `jobs` processes; `time_limit` is in seconds for each task.
 

@@ -25,7 +25,7 @@ from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.figures import compiled_figures, cost_report
 from olympus_cli.reports.model import BackendReport, Report
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:
     from olympus.analysis import Relocation, SourceMap
@@ -84,7 +84,7 @@ def refresh(
     before: Path,
     directory: Path,
     project: str,
-    say: Say,
+    on_stage: OnStage,
     page: bool = False,
     profile: bool = False,
 ) -> Report:
@@ -97,11 +97,13 @@ def refresh(
         ArtifactError: a file of the earlier build is damaged.
         OSError: a file cannot be read or written.
     """
-    say("refresh")
+    on_stage("refresh")
     try:
         report = _report(program, record, moves, before, directory, runs=profile)
         wants_page = page or record.has_page
-        return finish(program, report, directory, project, say, page=wants_page, profile=profile)
+        return finish(
+            program, report, directory, project, on_stage, page=wants_page, profile=profile
+        )
     finally:
         for unit in program.units:  # the loaded programs cannot run
             unit.compiled = None

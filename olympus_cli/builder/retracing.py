@@ -28,7 +28,7 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.changes import change_place, change_words
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Isolated, Say, wait
+from olympus_cli.workers.call import Isolated, OnStage, wait
 
 _TRIES = 2  # hash seeds: a set of two strings has the same order with half of them
 _TIME_LIMIT = 60.0  # seconds: an import may wait for a resource that this process has
@@ -113,10 +113,10 @@ def instability_of(program: Program, label: str, *, elsewhere: bool) -> Instabil
     return None
 
 
-def trace_in_worker(say: Say, spec: TargetSpec, label: str, digest: str) -> str | None:
+def trace_in_worker(on_stage: OnStage, spec: TargetSpec, label: str, digest: str) -> str | None:
     """Return a backend's program as text with source lines; None if its digest is `digest`."""
-    say("import")
-    program = Program(load_target(spec), say)
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace()
     program.lower([label])
     (unit,) = program.units

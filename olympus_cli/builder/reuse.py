@@ -31,7 +31,7 @@ from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.json import REPORT
 from olympus_cli.reports.model import Report
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 _MOST_BYTES = 2**40  # of an executable
 
@@ -52,7 +52,7 @@ class Build:
 class Store(Protocol):
     """A place with builds by content key: the folder of a target, or a shared one."""
 
-    def up_to_date(self, program: Program, say: Say) -> Build | None:
+    def up_to_date(self, program: Program, on_stage: OnStage) -> Build | None:
         """Return the build of a lowered program, compiled if need be; None if it has no place."""
 
 
@@ -65,7 +65,7 @@ class TargetFolder:
     def __init__(self, lock: Lock | None = None) -> None:
         self._lock = lock
 
-    def up_to_date(self, program: Program, say: Say) -> Build | None:
+    def up_to_date(self, program: Program, on_stage: OnStage) -> Build | None:
         """Return the build of a lowered program in its target's folder, up to date.
 
         None for a program that is not a target's, whose folder cannot be written or has up-to-date
@@ -85,9 +85,11 @@ class TargetFolder:
             task = Task(program.spec, place, labels)
             found = _usable(program, place.final)
             if found is None:
-                found = _built(program, task, say, self._lock or own_lock(say))
+                found = _built(program, task, on_stage, self._lock or own_lock(on_stage))
             elif not found.is_current:
-                found = _refreshed(program, task, say, self._lock or own_lock(say)) or found
+                found = (
+                    _refreshed(program, task, on_stage, self._lock or own_lock(on_stage)) or found
+                )
         return found
 
 
@@ -109,7 +111,7 @@ def _usable(program: Program, folder: Path) -> Build | None:
 _NEEDED = ("executable.bin", "optimized.hlo.txt")
 
 
-def _built(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
+def _built(program: Program, task: Task, on_stage: OnStage, lock: Lock) -> Build | None:
     """Return the build in the folder after compiling it; None if other builds would be lost.
 
     Raises:
@@ -120,10 +122,10 @@ def _built(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
         found = _usable(program, folder)  # another build may have made it in the meantime
         if found is not None or not _may_write(program, read_record(folder)):
             return found
-        return _brought_up_to_date(program, task, say)
+        return _brought_up_to_date(program, task, on_stage)
 
 
-def _refreshed(program: Program, task: Task, say: Say, lock: Lock) -> Build | None:
+def _refreshed(program: Program, task: Task, on_stage: OnStage, lock: Lock) -> Build | None:
     """Return the build in the folder with the present lines; None if another build is running."""
     folder = task.place.final
     try:
@@ -131,13 +133,13 @@ def _refreshed(program: Program, task: Task, say: Say, lock: Lock) -> Build | No
             record = read_record(folder)
             if record is None or record.damaged or record.trouble:  # it would be compiled
                 return None
-            return _brought_up_to_date(program, task, say)
+            return _brought_up_to_date(program, task, on_stage)
     except (CompileError, UsageError):  # it is locked, or cannot be written
         return None
 
 
-def _brought_up_to_date(program: Program, task: Task, say: Say) -> Build | None:
-    found = bring_up_to_date(program, task, say)
+def _brought_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Build | None:
+    found = bring_up_to_date(program, task, on_stage)
     if found.staged:
         task.place.commit()
     return None if found.report is None else Build(task.place.final, found.report)
@@ -158,7 +160,7 @@ def _may_write(program: Program, record: Record | None) -> bool:
 _TARGET_FOLDER = TargetFolder()
 
 
-def up_to_date(program: Program, say: Say, store: Store = _TARGET_FOLDER) -> Build | None:
+def up_to_date(program: Program, on_stage: OnStage, store: Store = _TARGET_FOLDER) -> Build | None:
     """Return the up-to-date build of a lowered program, compiled and stored if necessary.
 
     None for a program that `store` does not keep up to date. Units whose compiler is not installed
@@ -168,47 +170,47 @@ def up_to_date(program: Program, say: Say, store: Store = _TARGET_FOLDER) -> Bui
         OlympusError: the errors of `Program.compile`.
     """
     program.leave_out_absent()
-    found = store.up_to_date(program, say)
+    found = store.up_to_date(program, on_stage)
     return found if found is not None and found.is_current else None
 
 
-def give_executables(program: Program, say: Say, store: Store = _TARGET_FOLDER) -> None:
+def give_executables(program: Program, on_stage: OnStage, store: Store = _TARGET_FOLDER) -> None:
     """Give each unit of a lowered program its executable, from its up-to-date build if it has one.
 
     Raises:
         OlympusError: the errors of `Program.compile`.
     """
-    found = store.up_to_date(program, say)
+    found = store.up_to_date(program, on_stage)
     waiting = [unit for unit in program.units if unit.compiled is None]
     if not waiting:  # they were compiled just now
         return
-    if found is None or not _load(found, program, waiting, say):
+    if found is None or not _load(found, program, waiting, on_stage):
         program.compile()
 
 
-def ready_to_run(spec: TargetSpec, say: Say = lambda _stage: None) -> Runnable:
+def ready_to_run(spec: TargetSpec, on_stage: OnStage = lambda _stage: None) -> Runnable:
     """Return the program of a target, with its executable for an available backend.
 
-    `say` gets the stages.
+    `on_stage` gets the stages.
 
     Raises:
         BackendError: no device of its backends is available; nothing is imported then.
         MemoryError: its arguments need more memory than is available; nothing is compiled then.
         OlympusError: the errors of the stages.
     """
-    program = lowered_to_run(spec, say)
-    give_executables(program, say)
+    program = lowered_to_run(spec, on_stage)
+    give_executables(program, on_stage)
     return runnable(program)
 
 
-def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
+def lowered_to_run(spec: TargetSpec, on_stage: OnStage) -> Program:
     """Return the program of a target, lowered for its first available backend.
 
     Raises the errors of `ready_to_run`.
     """
     label = label_to_run(spec)
-    say("import")
-    program = Program(load_target(spec), say)
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace()
     if spec.labels[label].backend == "cpu":
         check_input_memory(program.arguments)
@@ -216,12 +218,12 @@ def lowered_to_run(spec: TargetSpec, say: Say) -> Program:
     return program
 
 
-def _load(build: Build, program: Program, units: Sequence[Unit], say: Say) -> bool:
+def _load(build: Build, program: Program, units: Sequence[Unit], on_stage: OnStage) -> bool:
     """Load the executables of a build; return False if it was replaced or cannot be read."""
     try:
         moves = moves_of(program, build.folder)
         for unit in units:
-            say(f"load for {unit.label}")
+            on_stage(f"load for {unit.label}")
             content = _executable(build, unit.label)
             if unit.kind == "cpu":  # the folder may have been built elsewhere, or before a comment
                 content = moves.relocations[unit.label].in_executable(content)

@@ -36,11 +36,11 @@ def watching(
     def on_outcome(outcome: Outcome) -> None:
         bar.advance()
         if outcome.log:
-            console.say(f"{outcome.target} printed:\n{outcome.log.rstrip()}")
+            console.message(f"{outcome.target} printed:\n{outcome.log.rstrip()}")
 
     with console.progress("starting", targets) as bar:
         yield Listener(
-            on_wait=lambda root: console.say(f"waiting for another build in {root} to end"),
+            on_wait=lambda root: console.message(f"waiting for another build in {root} to end"),
             on_stage=on_stage,
             on_outcome=on_outcome,
         )

@@ -22,7 +22,7 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.model import Report
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 _MOVED = "its source lines were renewed"
 _SPLIT = "operations of one source line, or of one name scope, are at several now"
@@ -46,7 +46,7 @@ class Update:
     staged: bool
 
 
-def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
+def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Update:
     """Compare a program, lowered for the labels of `task`, with its outputs, and update these.
 
     Backends whose compiler is not installed are left out of `program`.
@@ -72,10 +72,10 @@ def bring_up_to_date(program: Program, task: Task, say: Say) -> Update:
     if reason is not None:
         if task.frozen:
             return Update("stale", reason, None, failure, staged=False)
-        report = _built(program, keys, task, say)
+        report = _built(program, keys, task, on_stage)
         return Update("built", reason, report, failure, staged=True)
     assert record is not None
-    return replace(_refreshed(program, record, task, say), failure=failure)
+    return replace(_refreshed(program, record, task, on_stage), failure=failure)
 
 
 def _explained(program: Program, record: Record | None, task: Task, label: str) -> str:
@@ -125,7 +125,7 @@ def _has_figures(program: Program, directory: Path) -> bool:
     )
 
 
-def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update:
+def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) -> Update:
     """Refresh outputs with the program's key: renew lines, add a requested page."""
     fresh = Update("fresh", None, record.report, None, staged=False)
     lacks_page = task.page and not record.has_page
@@ -143,7 +143,7 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
             if reason in _QUIET:  # a folder that is in use or read-only is not changed
                 return fresh
             raise
-        how = directory, project, say, task.page, task.profile
+        how = directory, project, on_stage, task.page, task.profile
         if (task.page or record.has_page) and not whole.has_stacks:
             whole = whole.lowered_for(record.keys, stacks=True)
         try:
@@ -155,7 +155,7 @@ def _refreshed(program: Program, record: Record, task: Task, say: Say) -> Update
         except ArtifactError:  # the compiler's files have an unknown form
             pass
     keys = content_keys(program)
-    return Update("built", reason, _built(program, keys, task, say), None, staged=True)
+    return Update("built", reason, _built(program, keys, task, on_stage), None, staged=True)
 
 
 def _reason_to_refresh(
@@ -215,11 +215,13 @@ def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure
     return replace(failure, message=f"not built for {', '.join(sorted(labels))}: {absent}")
 
 
-def _built(program: Program, keys: Mapping[str, str], task: Task, say: Say) -> Report:
+def _built(program: Program, keys: Mapping[str, str], task: Task, on_stage: OnStage) -> Report:
     program.check_trips()
     directory, project = task.place.stage(), task.place.path_to(task.spec.root)
     try:
-        return compile_and_write(program, keys, directory, project, say, task.page, task.profile)
+        return compile_and_write(
+            program, keys, directory, project, on_stage, task.page, task.profile
+        )
     except OSError as error:
         raise _unwritable(error) from error
 

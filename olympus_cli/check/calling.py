@@ -12,9 +12,9 @@ from olympus_cli.check.check import Checked, check_in_worker
 from olympus_cli.check.golden import check_golden
 from olympus_cli.check.saved import program_path, read_program
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.workers.call import Ended, call
-from olympus_cli.workers.pool import OnStage, Work, run_all
+from olympus_cli.workers.pool import OnTargetStage, Work, run_all
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,11 @@ class CheckEnd:
 
 
 def check_targets(
-    specs: Sequence[TargetSpec], update: bool, jobs: int, locks: FolderLocks, on_stage: OnStage
+    specs: Sequence[TargetSpec],
+    update: bool,
+    jobs: int,
+    locks: FolderLocks,
+    on_stage: OnTargetStage,
 ) -> Generator[CheckEnd, None, None]:
     """Check targets in at most `jobs` processes; yield the checks in the order in which they end.
 
@@ -116,7 +120,7 @@ def _check_goldens(spec: TargetSpec) -> None:
         saved = read_program(spec.root, spec.name, label)
         if saved is None:
             continue
-        does = f"reads the golden program {shown(path)}"
+        does = f"reads the golden program {display_path(path)}"
         try:
             call(check_golden, saved, does=does, quiet=True, death=ArtifactError)
         except ArtifactError as error:

@@ -65,7 +65,7 @@ class Checked:
 
 
 def check_in_worker(
-    say: Channel, spec: TargetSpec, update: bool, has_locks: bool
+    on_stage: Channel, spec: TargetSpec, update: bool, has_locks: bool
 ) -> dict[str, Any]:
     """Check a target on each of its backends; return a `Checked` as plain data.
 
@@ -77,8 +77,8 @@ def check_in_worker(
         OlympusError: an error of a stage of the program.
     """
     saved = {} if update else read_saved(spec.root, spec.name).figures
-    say("import")
-    program = Program(load_target(spec), say)
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace()
     program.lower()
     program.check_trips()
@@ -86,14 +86,14 @@ def check_in_worker(
     absent = None
     if spec.budget.compiles:
         absent = program.leave_out_absent()
-        lock = asked_lock(say) if has_locks else None
-        build = up_to_date(program, say, TargetFolder(lock))
+        lock = asked_lock(on_stage) if has_locks else None
+        build = up_to_date(program, on_stage, TargetFolder(lock))
         if build is None:
             program.compile()
             sizes = _sizes(program)
         else:
             report, sizes = build.report, _built_sizes(build.report, spec.name)
-    say("count")
+    on_stage("count")
     memory = memory_of(spec.budget.fits)
     verdicts: list[Verdict] = []
     found: dict[str, dict[str, float]] = {}

@@ -14,9 +14,9 @@ from olympus_cli.builder.retracing import Instability
 from olympus_cli.check.budget import Part, Verdict
 from olympus_cli.check.saved import program_path
 from olympus_cli.reports.changes import counted_changes
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.text.units import counted
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 _MOST = 3  # lines of changes in a verdict
 _DIGITS = 12  # of a fingerprint
@@ -32,7 +32,7 @@ def judge_golden(
     Raises:
         ArtifactError: the text is not a program.
     """
-    graph, path = graph_of(module), shown(program_path(root, target, backend))
+    graph, path = graph_of(module), display_path(program_path(root, target, backend))
     if saved is None:
         why = "no golden program is saved: olympus check --update saves it"
         return Verdict(target, backend, "golden", "not saved", "the saved program", why)
@@ -47,7 +47,7 @@ def judge_golden(
     before, after = (each[:_DIGITS] for each in found.fingerprints)
     if not found:
         return Verdict(target, backend, "golden", after, before)
-    project = [] if Path.cwd().is_relative_to(root) else ["--project", shown(root)]
+    project = [] if Path.cwd().is_relative_to(root) else ["--project", display_path(root)]
     device = backend.replace("-", ":", 1)
     show = shlex.join(["olympus", "diff", path, target, "--backend", device, *project])
     save = shlex.join(["olympus", "check", "--update", target, *project])
@@ -60,13 +60,13 @@ def judge_golden(
     return Verdict(target, backend, "golden", after, before, why, parts)
 
 
-def check_golden(say: Say, saved: bytes) -> None:
+def check_golden(on_stage: OnStage, saved: bytes) -> None:
     """Read a saved golden program, as `judge_golden` does.
 
     Raises:
         ArtifactError: the text is not a program.
     """
-    say("read")
+    on_stage("read")
     graph_of(read_module(saved, "the golden program"))
 
 

@@ -16,7 +16,7 @@ from olympus.errors import ArtifactError, UsageError
 from olympus.files import read_regular
 from olympus_cli.reports.strict import read_json, typed
 from olympus_cli.terminal.output import check_writable
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 GOLDENS = "goldens"  # the folder's name, beside olympus.toml
 
@@ -49,8 +49,10 @@ def read_program(root: Path, target: str, label: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        message = f"{shown(path)} cannot be read: {error.strerror}"
-        hint = f"olympus check {target} --update saves it again, or git restore {shown(path)}"
+        message = f"{display_path(path)} cannot be read: {error.strerror}"
+        hint = (
+            f"olympus check {target} --update saves it again, or git restore {display_path(path)}"
+        )
         raise ArtifactError(message, hint=hint) from error
 
 
@@ -70,7 +72,7 @@ def _write(path: Path, text: str) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{shown(folder)} cannot be made: {error.strerror}") from error
+        raise UsageError(f"{display_path(folder)} cannot be made: {error.strerror}") from error
     check_writable(path)
     write_whole(path, text)
 
@@ -86,7 +88,9 @@ def read_saved(root: Path, target: str) -> Saved:
         ArtifactError: the file cannot be read, or is not one of saved figures.
     """
     path = _path(root, target)
-    remedy = f"olympus check {target} --update saves them again, or git restore {shown(path)}"
+    remedy = (
+        f"olympus check {target} --update saves them again, or git restore {display_path(path)}"
+    )
     if not os.path.lexists(path):
         return Saved(target, {})
     try:
@@ -95,10 +99,10 @@ def read_saved(root: Path, target: str) -> Saved:
         error.hint = error.hint or remedy
         raise
     except ValueError as error:
-        message = f"{shown(path)} does not hold saved figures: {error}"
+        message = f"{display_path(path)} does not hold saved figures: {error}"
         raise ArtifactError(message, hint=remedy) from error
     if found.target != target:
-        message = f"{shown(path)} has the figures of target {found.target!r}"
+        message = f"{display_path(path)} has the figures of target {found.target!r}"
         raise ArtifactError(message, hint=remedy)
     return found
 

@@ -44,7 +44,7 @@ from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.resolve import Request, expanded, project_of
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 _PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
 
@@ -111,7 +111,7 @@ def command(
             _others(against, programs, allowed) as others,
         ):
             works = [program.work for program in programs]
-            console.say(f"note: {expected_time(works, others, against)}")
+            console.message(f"note: {expected_time(works, others, against)}")
             _measure(programs, others, against, attempts, outputs)
     finally:  # what comes after a target does not take its times
         try:  # what the user waits for comes first: another Ctrl-C ends the process
@@ -159,12 +159,12 @@ def _keep(path: Path, attempts: Sequence[Attempt]) -> None:
     for each in attempts:
         if each.failure is not None or (each.compared is not None and each.compared.worse):
             why = "failed" if each.compared is None else f"is worse than {each.compared.label}"
-            console.say(f"warning: {each.name} {why} and is not saved in {shown(path)}")
+            console.message(f"warning: {each.name} {why} and is not saved in {display_path(path)}")
         elif each.rounds:
             targets[each.rounds[0].target] = each.rounds
     if targets:
         write_baseline(path, targets)
-        console.say(f"wrote {shown(path)}")
+        console.message(f"wrote {display_path(path)}")
 
 
 def _end(attempts: Sequence[Attempt]) -> None:
@@ -238,4 +238,6 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
     if plot is not None and sweeps:
         write_file(plot, sweep_page(sweeps))
     elif plot is not None:
-        console.say(f"warning: {shown(plot)} is not written: no target was measured in two sizes")
+        console.message(
+            f"warning: {display_path(plot)} is not written: no target was measured in two sizes"
+        )

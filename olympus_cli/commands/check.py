@@ -36,7 +36,7 @@ from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import place_of_target
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.workers.pool import default_jobs
 
 
@@ -107,7 +107,7 @@ def _ended_checks(
     ends: dict[str, CheckEnd] = {}
 
     def on_wait(folder: Path) -> None:
-        console.say(f"waiting for another build in {folder} to end")
+        console.message(f"waiting for another build in {folder} to end")
 
     try:
         with (
@@ -152,7 +152,7 @@ def _record(
             trials.interrupted(spec.name, interruption)
             continue
         if end.log:
-            console.say(f"{spec.name} printed:\n{end.log.rstrip()}")
+            console.message(f"{spec.name} printed:\n{end.log.rstrip()}")
         with trials.of(spec.name, end.seconds), clearing(spec):
             checked = end.result()
             found.append(checked)
@@ -189,4 +189,4 @@ def _save(spec: TargetSpec, checked: Checked) -> None:
     if spec.budget:
         paths.append(write_saved(spec.root, Saved(spec.name, checked.figures)))
     for path in paths:
-        console.say(f"wrote {shown(path)}")
+        console.message(f"wrote {display_path(path)}")

@@ -40,7 +40,7 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
-from olympus_cli.workers.call import Say, call
+from olympus_cli.workers.call import OnStage, call
 
 #: The kinds of rows in the table, and their names in `Cost.by`.
 KINDS: dict[str, Kind] = {"line": "line", "scope": "scope", "op": "operation", "dtype": "dtype"}
@@ -89,7 +89,7 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     with clearing(spec):
         document = call(_costed, spec, KINDS.get(by, _STACK), compiles, does="counts")
     for warning in document["warnings"]:
-        console.say(f"warning: {warning}")
+        console.message(f"warning: {warning}")
     if as_json:
         console.print_json(document)
         return
@@ -111,15 +111,15 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
         show_cost(shown, document["by"], found, spec.root, rows)
 
 
-def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
+def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
     """Return the cost of one call of a target's program, on its first backend."""
-    say("import")
-    program = Program(load_target(spec), say)
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace(stacks=kind == _STACK)
     label, backend = next(iter(spec.labels.items()))
     program.lower([label])
     (unit,) = program.units
-    say("count")
+    on_stage("count")
     cost = program.cost(unit)
     rows: Sequence[RowReport]
     if kind == _STACK:
@@ -143,15 +143,15 @@ def _costed(say: Say, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, 
     }
     warnings = list(uncounted(told))
     if compiles:
-        figures = _compiled_figures(program, say)
+        figures = _compiled_figures(program, on_stage)
         document["compiled"] = asdict(figures)
         warnings += unfitting(figures)
     return {**document, "warnings": [*program.warnings, *warnings]}
 
 
-def _compiled_figures(program: Program, say: Say) -> CompiledFigures:
+def _compiled_figures(program: Program, on_stage: OnStage) -> CompiledFigures:
     """The figures of a lowered program as compiled, from its target's build if it has one."""
-    build, (unit,) = up_to_date(program, say), program.units
+    build, (unit,) = up_to_date(program, on_stage), program.units
     if build is not None:
         return next(b.figures for b in build.report.backends if b.label == unit.label)
     program.compile()

@@ -26,7 +26,7 @@ from olympus_cli.reports.devices import (
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.resolve import project_of
 from olympus_cli.terminal import console
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 if TYPE_CHECKING:
     from olympus.analysis import CpuPeaks
@@ -126,9 +126,9 @@ def _cpu(as_json: bool) -> None:
         return
     console.table(("figure", "value"), cpu_rows(cpu, kept))
     if kept.trouble:
-        console.say(f"warning: {kept.trouble}")
+        console.message(f"warning: {kept.trouble}")
     if kept.peaks is None:
-        console.say("nothing is measured: olympus devices --calibrate does")
+        console.message("nothing is measured: olympus devices --calibrate does")
 
 
 def _calibrate(force: bool, as_json: bool) -> None:
@@ -138,13 +138,13 @@ def _calibrate(force: bool, as_json: bool) -> None:
 
     earlier = analysis.kept_peaks()
     if earlier.trouble:
-        console.say(f"warning: {earlier.trouble}; it is replaced")
+        console.message(f"warning: {earlier.trouble}; it is replaced")
     before, now = conditions.conditions(), analysis.Calibrated.now()
     with console.progress("measuring this machine's CPU") as bar:
         peaks = analysis.calibrate(lambda what: bar.describe(f"measuring: {what}"))
     busy = conditions.trouble(before, conditions.conditions())
     for sentence in busy:
-        console.say(f"warning: {sentence}")
+        console.message(f"warning: {sentence}")
     found = analysis.Kept(peaks, None, now)
     is_replaced = force or not busy or not _is_much_worse(peaks, earlier.peaks)
     if is_replaced:
@@ -153,17 +153,17 @@ def _calibrate(force: bool, as_json: bool) -> None:
         kept_in = analysis.cache_file()
         assert kept_in is not None  # the earlier calibration was read from it
         found, path = earlier, kept_in
-        console.say(
+        console.message(
             f"warning: the earlier calibration is kept, which is better: {earlier.origin}; "
             "--force replaces it"
         )
     cpu = analysis.this_cpu()
     if as_json:
-        document = {**cpu_data(cpu, found), "file": shown(path), "is_replaced": is_replaced}
+        document = {**cpu_data(cpu, found), "file": display_path(path), "is_replaced": is_replaced}
         console.print_json({**document, "warnings": busy})
     else:
         console.table(("figure", "value"), cpu_rows(cpu, found))
-        console.data(f"kept in {shown(path)}")
+        console.data(f"kept in {display_path(path)}")
 
 
 def _is_much_worse(new: CpuPeaks, kept: CpuPeaks | None) -> bool:

@@ -105,7 +105,7 @@ def _compared(
             _check_files(sides, read)
             raise
     for note in document["notes"]:
-        console.say(f"note: {note}")
+        console.message(f"note: {note}")
     return document, _root(sides[1])
 
 

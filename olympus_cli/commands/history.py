@@ -38,7 +38,7 @@ from olympus_cli.options.shared import (
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.text.units import counted
 
 _LOOKED_AT = 20  # runs among which the one before, on the same machine, is looked for
@@ -178,7 +178,8 @@ def _check_options(
         raise UsageError("--plot draws what is shown, and --export and --import show nothing")
     if picture.suffix not in _PLOTS:
         raise UsageError(
-            f"{shown(picture)} does not say a format", hint=f"--plot writes {' and '.join(_PLOTS)}"
+            f"{display_path(picture)} does not say a format",
+            hint=f"--plot writes {' and '.join(_PLOTS)}",
         )
     if not metrics and picture.suffix != _PAGE:
         raise UsageError(
@@ -208,7 +209,7 @@ def _imported(path: Path, source: Path) -> GateReport:
         "new_runs": runs,
         "new_figures": figures,
     }
-    told = f"{shown(source)}: {counted(len(points), 'figure')}, {figures} new"
+    told = f"{display_path(source)}: {counted(len(points), 'figure')}, {figures} new"
     return GateReport("history", (), (), document, (told,))
 
 

@@ -261,10 +261,10 @@ def command(folder: str, template: str, force: bool, as_json: bool) -> None:
         console.print_json({"written": [str(path) for path in paths.values()], "kept": kept})
         return
     there = "" if folder == "." else f" --project {folder}"
-    console.say(f"wrote {_listed([str(path) for path in paths.values()])}")
+    console.message(f"wrote {_listed([str(path) for path in paths.values()])}")
     if kept:
-        console.say(f"kept {_listed(kept)}")
-    console.say(f"next: olympus build{there}")
+        console.message(f"kept {_listed(kept)}")
+    console.message(f"next: olympus build{there}")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -25,8 +25,8 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import shown
-from olympus_cli.workers.call import Say, call
+from olympus_cli.text.places import display_path
+from olympus_cli.workers.call import OnStage, call
 
 FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 
@@ -64,7 +64,7 @@ def command(
         emit(content, output)
     if as_json:
         if output is not None:
-            document["output"] = shown(output)
+            document["output"] = display_path(output)
         elif isinstance(content, bytes):
             document["base64"] = base64.b64encode(content).decode()
         else:
@@ -73,16 +73,16 @@ def command(
 
 
 def _lowered(
-    say: Say, spec: TargetSpec, form: str, debug_info: bool
+    on_stage: OnStage, spec: TargetSpec, form: str, debug_info: bool
 ) -> tuple[str | bytes, dict[str, Any]]:
     """Return a target's program in the requested form, and its document."""
-    say("import")
-    program = Program(load_target(spec), say)
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace()
     label, backend = next(iter(spec.labels.items()))
     program.lower([label])
     for warning in program.warnings:
-        console.say(f"warning: {warning}")
+        console.message(f"warning: {warning}")
     content = _in_form(program.units[0].lowered, form, debug_info)
     told = program_document(program.source, program.traced)
     return content, {**told, "backend": backend_text(backend), "format": form}

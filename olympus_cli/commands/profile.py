@@ -35,8 +35,8 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
-from olympus_cli.text.places import resolved, shown
-from olympus_cli.workers.call import Say, call
+from olympus_cli.text.places import display_path, resolved
+from olympus_cli.workers.call import OnStage, call
 
 #: The kinds of rows in the table, and their names in `Profile.by`.
 KINDS: dict[str, ProfileKind] = {
@@ -124,7 +124,7 @@ def command(
     if trace is not None:
         write_file(trace, timeline)
     if as_json:
-        files = {"page": page and shown(page), "trace": trace and shown(trace)}
+        files = {"page": page and display_path(page), "trace": trace and display_path(trace)}
         console.print_json({**report.to_data(), **files})
     else:
         show_profile(report, work.root, rows)
@@ -156,10 +156,10 @@ def _check_files(page: Path | None, trace: Path | None) -> None:
         return
     if not trace.name.endswith(_TRACES):
         raise UsageError(
-            f"--trace {shown(trace)}: a timeline is written to a .json or a .json.gz file"
+            f"--trace {display_path(trace)}: a timeline is written to a .json or a .json.gz file"
         )
     if page is not None and resolved(page) == resolved(trace):
-        raise UsageError(f"--html and --trace would both be written to {shown(page)}")
+        raise UsageError(f"--html and --trace would both be written to {display_path(page)}")
 
 
 class _Work(NamedTuple):
@@ -168,14 +168,14 @@ class _Work(NamedTuple):
     `named` has the target, the entry and the backend. Lines are relative to `root`.
     """
 
-    load: Callable[[Say], Runnable]
+    load: Callable[[OnStage], Runnable]
     inputs: InputOptions
     named: tuple[str, str, str]
     root: Path
 
 
 def _work(
-    request: Request, inputs: InputOptions, bundle: Callable[[Say], Runnable] | None
+    request: Request, inputs: InputOptions, bundle: Callable[[OnStage], Runnable] | None
 ) -> _Work:
     if bundle is not None:
         named = Path(request.text).stem, request.text, "cpu"
@@ -194,12 +194,12 @@ def _work(
 
 
 def _profiled(
-    say: Say, work: _Work, kind: ProfileKind, runs: int, packed: bool | None
+    on_stage: OnStage, work: _Work, kind: ProfileKind, runs: int, packed: bool | None
 ) -> tuple[dict[str, Any], bytes]:
     """The profile of a program as data, and the content of a trace file, `packed` or not."""
-    program = work.load(say)
+    program = work.load(on_stage)
     args, kwargs = program.bind(work.inputs.arrays(program.arguments))
-    say("measure")
+    on_stage("measure")
     profile = olympus.analysis.profile(program.compiled, args, kwargs, runs=runs)
     report = profile_report(profile, kind, work.root, work.named)
     if packed is None:

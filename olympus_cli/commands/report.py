@@ -32,7 +32,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import shown, unwritable
+from olympus_cli.text.places import display_path, unwritable
 
 #: The environment variables that name a screen or the user's browser.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -92,9 +92,9 @@ def command(
     if as_json:
         console.print_json({"target": spec.name, "page": str(page)})
     elif output is None:
-        console.data(shown(page))
+        console.data(display_path(page))
     if opens and not _opened(page):
-        console.say(f"no browser was found; the page is {page}")
+        console.message(f"no browser was found; the page is {page}")
 
 
 def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bool) -> None:
@@ -102,7 +102,7 @@ def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bo
     with interrupts.interrupts_raised(), watching(1) as listener:
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     for warning in outcomes[0].report.warnings if outcomes[0].report else ():
-        console.say(f"warning: {warning}")
+        console.message(f"warning: {warning}")
     raise_failures(outcomes, is_verbose())
 
 

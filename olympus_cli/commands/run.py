@@ -33,8 +33,8 @@ from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.toml import toml_key
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit, write_file
-from olympus_cli.text.places import shown
-from olympus_cli.workers.call import Say, call
+from olympus_cli.text.places import display_path
+from olympus_cli.workers.call import OnStage, call
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +91,7 @@ def command(
     if output is not None:
         write_file(output, content)
     if as_json:
-        file = output and shown(output)
+        file = output and display_path(output)
         console.print_json({"outputs": summaries, "file": file})
     else:
         console.table(_COLUMNS, [ArraySummary(**each).row() for each in summaries])
@@ -102,20 +102,20 @@ def _check_form(output: Path | Literal["-"] | None) -> None:
     if output is None or output == "-" or output.suffix == _SUFFIX or is_device(output):
         return
     raise UsageError(
-        f"the results are written as {_SUFFIX}, and {shown(output)} does not end so",
-        hint=f"--output {shlex.quote(shown(output.with_suffix(_SUFFIX)))}",
+        f"the results are written as {_SUFFIX}, and {display_path(output)} does not end so",
+        hint=f"--output {shlex.quote(display_path(output.with_suffix(_SUFFIX)))}",
     )
 
 
 def _run(
-    say: Say, load: Callable[[Say], Runnable], inputs: InputOptions, keep: bool
+    on_stage: OnStage, load: Callable[[OnStage], Runnable], inputs: InputOptions, keep: bool
 ) -> tuple[list[dict[str, Any]], bytes]:
     """Summaries of what a program gives, and, to `keep` it, the content of a .npz file."""
-    program = load(say)
+    program = load(on_stage)
     for warning in program.warnings:
-        console.say(f"warning: {warning}")
+        console.message(f"warning: {warning}")
     arrays = inputs.arrays(program.arguments)
-    say("run")
+    on_stage("run")
     results = program(arrays)
     named = [(leaf.name, array) for leaf, array in zip(program.results, results, strict=True)]
     summaries = [asdict(summarize_array(name, array)) for name, array in named]
@@ -135,7 +135,7 @@ def _note_nan(
     undeclared = inputs.undeclared(program.arguments)
     drawn = [leaf.name for leaf, each in zip(program.arguments, undeclared, strict=True) if each]
     if nan and drawn:
-        console.say(
+        console.message(
             f"note: {listed(nan)}: every element is NaN, on drawn values of {listed(drawn)}; give "
             f"--inputs FILE, or describe them in [target.NAME.inputs] of olympus.toml, such as "
             f"{toml_key(drawn[0])} = {{ range = [0.1, 1] }}"
@@ -147,7 +147,7 @@ def _written(named: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
     found = [(name, portable(array)) for name, array in named]
     for (name, array), (_, wide) in zip(named, found, strict=True):
         if wide.dtype != array.dtype:
-            console.say(
+            console.message(
                 f"note: {name} is {array.dtype.name}, which .npz files do not have, and is written "
                 f"as {wide.dtype.name}"
             )

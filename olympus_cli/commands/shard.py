@@ -33,7 +33,7 @@ from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.shapes import parse_arg
 from olympus_cli.terminal import console
 from olympus_cli.text.units import byte_size, duration
-from olympus_cli.workers.call import Say, call
+from olympus_cli.workers.call import OnStage, call
 
 #: The figure that orders the candidates, in words, by the name of the order.
 _MEASURES = {
@@ -182,14 +182,14 @@ def _specs(text: object, arg: ArgSpec) -> ArgSpec:
     return parse_arg(text) if isinstance(text, str) else arg
 
 
-def _expanded(say: Say, spec: TargetSpec) -> tuple[list[Any], list[str], Any]:
+def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str], Any]:
     """The shapes of a target's arguments, the names of these, and the shapes of its result.
 
     Shapes are text in the place of each array; None for what is no tree of dicts and lists.
     """
-    say("import")
+    on_stage("import")
     program = load_target(replace(spec, mesh={}, out_sharding=None))
-    say("trace")
+    on_stage("trace")
     result = program.trace().out_info
 
     def plain(arg: Any) -> Any:

@@ -15,7 +15,7 @@ from olympus.errors import UsageError
 from olympus_cli.options.shared import Command, FilePath, common_options, output_option
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 
 @click.command("sign", cls=Command)
@@ -65,7 +65,7 @@ def command(
     if as_json:
         console.print_json({"written": [str(path) for path in written]})
     else:
-        console.say(f"wrote {' and '.join(map(shown, written))}")
+        console.message(f"wrote {' and '.join(map(display_path, written))}")
 
 
 def _make_key(prefix: Path) -> list[Path]:
@@ -73,13 +73,13 @@ def _make_key(prefix: Path) -> list[Path]:
     private, public = (prefix.with_name(prefix.name + end) for end in (".key", ".pub"))
     for path in (private, public):
         if os.path.lexists(path):
-            raise UsageError(f"{shown(path)} exists already, and a key is never overwritten")
+            raise UsageError(f"{display_path(path)} exists already, and a key is never overwritten")
     pair = artifact.new_key()
     try:
         descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as file:
             file.write(pair.private)
     except OSError as error:
-        raise UsageError(f"{shown(private)} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{display_path(private)} cannot be written: {error.strerror}") from error
     write_whole(public, pair.public)
     return [private, public]

@@ -15,8 +15,8 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import shown
-from olympus_cli.workers.call import Say, call
+from olympus_cli.text.places import display_path
+from olympus_cli.workers.call import OnStage, call
 
 
 @click.command("trace", cls=Command)
@@ -37,15 +37,15 @@ def command(request: Request, output: Path | None, as_json: bool) -> None:
         document["olympuspr"] = olympuspr
     else:
         emit(olympuspr, output)
-        document["output"] = shown(output)
+        document["output"] = display_path(output)
     console.print_json(document)
 
 
-def _traced(say: Say, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
+def _traced(on_stage: OnStage, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     """Return the Olympuspr of a target, and the document of its program."""
-    say("import")
-    program = Program(load_target(spec), say)
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace()
     for warning in program.warnings:
-        console.say(f"warning: {warning}")
+        console.message(f"warning: {warning}")
     return str(program.traced.olympuspr), program_document(program.source, program.traced)

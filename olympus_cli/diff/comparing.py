@@ -22,7 +22,7 @@ from olympus.analysis import (
 )
 from olympus_cli.diff.figures import figure_changes
 from olympus_cli.diff.lines import line_changes
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class _Program:
         }
 
 
-def compared(say: Say, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def compared(on_stage: OnStage, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Compare two results of `read_side`, and return the document.
 
     Raises:
         ArtifactError: a program is not StableHLO.
     """
-    say("compare")
+    on_stage("compare")
     programs = _program(one), _program(other)
     names = one["arguments"], other["arguments"]
     found = compare(programs[0].graph, programs[1].graph, names)
@@ -84,13 +84,13 @@ def compared(say: Say, one: dict[str, Any], other: dict[str, Any]) -> dict[str, 
     }
 
 
-def check_side(say: Say, side: dict[str, Any]) -> None:
+def check_side(on_stage: OnStage, side: dict[str, Any]) -> None:
     """Read the program of one side and compute its cost, as `compared` does.
 
     Raises:
         ArtifactError: the program is not StableHLO.
     """
-    say("read")
+    on_stage("read")
     cost_of_module(_program(side).module)
 
 

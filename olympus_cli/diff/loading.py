@@ -25,13 +25,13 @@ from olympus_cli.reports.model import Report
 from olympus_cli.reports.strict import OlderSchema
 from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.spec.checkout import Checkout
-from olympus_cli.text.places import shown
-from olympus_cli.workers.call import Say
+from olympus_cli.text.places import display_path
+from olympus_cli.workers.call import OnStage
 
 _MOST_BYTES = 2**31  # the largest size in the compilers' formats
 
 
-def read_side(say: Say, side: Side) -> dict[str, Any]:
+def read_side(on_stage: OnStage, side: Side) -> dict[str, Any]:
     """Return a side as plain data.
 
     `program` and `sources` are bytes, `arguments` are names, and `options` and `versions` are texts
@@ -46,7 +46,7 @@ def read_side(say: Say, side: Side) -> dict[str, Any]:
     """
     match side:
         case TargetSide():
-            found = _of_target(say, side)
+            found = _of_target(on_stage, side)
         case BuildSide():
             found = _of_build(side)
         case BundleSide():
@@ -66,10 +66,10 @@ def read_side(say: Say, side: Side) -> dict[str, Any]:
     return {**usual, "label": side.label, **found}
 
 
-def _of_target(say: Say, side: TargetSide) -> dict[str, Any]:
-    say("import")
+def _of_target(on_stage: OnStage, side: TargetSide) -> dict[str, Any]:
+    on_stage("import")
     source = load_target(side.spec)
-    program = Program(source, say)
+    program = Program(source, on_stage)
     program.trace()
     program.lower([next(iter(side.spec.labels))])
     source.check_imports()
@@ -127,12 +127,14 @@ def _of_build(side: BuildSide) -> dict[str, Any]:
         for file in Manifest.read(side.folder).files:
             path = side.folder / file.path
             if path in (program, sources) and not intact(side.folder, file):
-                raise ArtifactError(f"{shown(path)} is missing or has been changed since the build")
+                raise ArtifactError(
+                    f"{display_path(path)} is missing or has been changed since the build"
+                )
     found: dict[str, Any] = {
         "kind": "build",
         "program": _content(program),
         "sources": _content(sources) if sources.is_file() else None,
-        "file": shown(program),
+        "file": display_path(program),
         "notes": notes,
     }
     if report is not None:
@@ -203,4 +205,4 @@ def _content(path: Path) -> bytes:
     try:
         return read_regular(path, _MOST_BYTES)
     except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{display_path(path)} cannot be read: {error.strerror}") from error

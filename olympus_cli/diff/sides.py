@@ -23,7 +23,7 @@ from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 STABLEHLO = "program.stablehlo.mlir"  # the program in a build's folder
 _SUFFIXES = (".mlir", ".mlirbc", ".bc", ".stablehlo")  # of files, even if they do not exist
@@ -140,10 +140,10 @@ def _last_build(now: TargetSide, request: Request) -> BuildSide:
     folder = build_dir(request.project, now.spec.root) / now.spec.name
     if not os.path.isfile(folder / STABLEHLO):
         raise UsageError(
-            f"{now.label} has not been built: there is no {shown(folder / STABLEHLO)}",
+            f"{now.label} has not been built: there is no {display_path(folder / STABLEHLO)}",
             hint=f"olympus build {now.label} builds it; olympus diff takes two programs too",
         )
-    return BuildSide(shown(folder), folder, request.backend)
+    return BuildSide(display_path(folder), folder, request.backend)
 
 
 def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) -> Side:

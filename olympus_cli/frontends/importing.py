@@ -29,7 +29,7 @@ from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose
 from olympus_cli.frontends.relocating import relocate, relocated
 from olympus_cli.spec.checkout import Checkout
 from olympus_cli.text.nearest import did_you_mean
-from olympus_cli.text.places import quoted, resolved, shown
+from olympus_cli.text.places import display_path, quoted, resolved
 
 # The path before any project's folder is added; `python -m` adds one.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
@@ -180,7 +180,7 @@ def _attribute(owner: Any, name: str, module: ModuleType, noun: str) -> Any:
         return getattr(owner, name)
     except AttributeError:
         file = getattr(module, "__file__", None)
-        where = module.__name__ + (f" ({shown(Path(file))})" if file else "")
+        where = module.__name__ + (f" ({display_path(Path(file))})" if file else "")
         if owner is not module:
             where = f"{getattr(owner, '__qualname__', type(owner).__name__)} of {where}"
         names = _functions(owner) if noun == "function" else _public(owner)
@@ -215,7 +215,7 @@ def _from_name(
     if name in _OURS and own.is_file() and _origin(_spec(name)) != str(own):
         raise EntryError(
             f"{name!r} is the name of a module of Python or of a package that OLYMPUS needs: "
-            f"{shown(own)} does not take its place",
+            f"{display_path(own)} does not take its place",
             hint=f"name the file: {own.name}:function",
         )
     return _guarded(name, lambda: importlib.import_module(name), root)
@@ -232,7 +232,7 @@ def _from_file(
     if checkout is not None:
         path = checkout.moved(path) or path
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise EntryError(f"{shown(path)} cannot be imported: it is not a regular file")
+        raise EntryError(f"{display_path(path)} cannot be imported: it is not a regular file")
     if not os.path.isfile(path):  # also False for a name that is too long
         near = (
             [str(p.relative_to(root)) for p in root.glob("*.py") if p.is_file()]
@@ -242,7 +242,7 @@ def _from_file(
         if os.path.isfile(f"{path}.py"):
             near = [f"{place}.py"]
         raise EntryError(
-            f"there is no file {shown(path)}", hint=did_you_mean(place, near, f"{root} has")
+            f"there is no file {display_path(path)}", hint=did_you_mean(place, near, f"{root} has")
         )
     taken = _is_taken(path.stem, path.parent)
     _importable(path.parent, python_path, first=not taken)
@@ -385,7 +385,7 @@ def _elsewhere(name: str, root: Path) -> str | None:
             if (folder / "__init__.py").exists():
                 return f"did you mean {folder.name}.{name}?"
             key = f'python-path = ["{folder.name}"]'
-            return f"it is in {shown(folder)}: put {key} into [project] of olympus.toml"
+            return f"it is in {display_path(folder)}: put {key} into [project] of olympus.toml"
     return None
 
 

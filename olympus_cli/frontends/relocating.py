@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from olympus.errors import UsageError
 from olympus_cli.revisions.git import run_git
 from olympus_cli.spec.checkout import Checkout
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -128,7 +128,8 @@ def check_imports(checkout: Checkout) -> None:
         for place in places:
             if _is_outside(checkout, place):
                 raise UsageError(
-                    f"module {name!r} of the project is imported from {shown(Path(place))} in the "
+                    f"module {name!r} of the project is imported from "
+                    f"{display_path(Path(place))} in the "
                     "working tree, not from the files of the revision",
                     hint="import it by its name, from a folder that is in the repository: "
                     "python-path in [project] of olympus.toml adds one",
@@ -168,7 +169,7 @@ def check_entry(checkout: Checkout, entry: str, root: Path) -> None:
             raise UsageError(
                 f"module {name!r} of the project is imported from {places[0]}, not from the "
                 "files of the revision",
-                hint=f"PYTHONPATH={shown(here)} imports it from the repository",
+                hint=f"PYTHONPATH={display_path(here)} imports it from the repository",
             )
 
 

@@ -22,7 +22,7 @@ from olympus_cli.gate_reports.formats.text import render_gate_text
 from olympus_cli.gate_reports.model import GateReport, Table, case_of_error
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable, write_file
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 
 def _render_junit(report: GateReport) -> str:
@@ -88,9 +88,9 @@ class Outputs(AbstractContextManager["Outputs"]):
         """
         self._is_written = True
         for warning in report.warnings:
-            console.say(f"warning: {warning.text}")
+            console.message(f"warning: {warning.text}")
         for note in report.notes:
-            console.say(f"note: {note}")
+            console.message(f"note: {note}")
         if any(form == "github" for form, _ in self._asked):
             _append_summary(report)
         # stdout comes last: if its reader closes the pipe, the files are already written
@@ -157,7 +157,7 @@ def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
     real = [os.path.realpath(path) for path in paths]
     for path in paths:
         if real.count(os.path.realpath(path)) > 1:
-            raise UsageError(f"two forms would be written to {shown(path)}")
+            raise UsageError(f"two forms would be written to {display_path(path)}")
 
 
 def _append_summary(report: GateReport) -> None:
@@ -178,4 +178,4 @@ def _append_summary(report: GateReport) -> None:
                 raise OSError(0, "it is not a regular file")
             file.write(render_markdown(report, _MOST_SUMMARY - status.st_size).encode())
     except OSError as error:
-        console.say(f"warning: GITHUB_STEP_SUMMARY cannot be written: {error.strerror}")
+        console.message(f"warning: GITHUB_STEP_SUMMARY cannot be written: {error.strerror}")

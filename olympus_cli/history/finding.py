@@ -17,7 +17,7 @@ from olympus_cli.history.store import read_points
 from olympus_cli.spec.model import Project
 from olympus_cli.text.metrics import metric_named
 from olympus_cli.text.nearest import did_you_mean
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 
 def history_file(project: Project) -> Path:
@@ -28,7 +28,7 @@ def history_file(project: Project) -> Path:
     """
     if project.history is None:
         raise UsageError(
-            f"{shown(project.root / 'olympus.toml')} says that no history is kept",
+            f"{display_path(project.root / 'olympus.toml')} says that no history is kept",
             hint="[project] history = true keeps one in the build folder",
         )
     return project.history
@@ -72,7 +72,7 @@ def chosen_points(
     """
     if not os.path.exists(path):
         raise UsageError(
-            f"there is no history yet: {shown(path)} is not there",
+            f"there is no history yet: {display_path(path)} is not there",
             hint="olympus build, check and bench write it",
         )
     if metrics:

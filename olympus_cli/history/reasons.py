@@ -13,7 +13,7 @@ from olympus_cli.diff.comparing import compared
 from olympus_cli.history.model import Point
 from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
-from olympus_cli.workers.call import Say, call
+from olympus_cli.workers.call import OnStage, call
 
 _MOST = 20  # the latest changes of a line, whose programs are compared
 
@@ -95,7 +95,7 @@ def _wanted(path: Path, point: Point) -> dict[str, Any]:
 
 
 def compare_all(
-    say: Say,
+    on_stage: OnStage,
     programs: Mapping[str, Sequence[Any]],
     wanted: Sequence[Sequence[Mapping[str, Any]]],
 ) -> list[dict[str, Any] | None]:
@@ -125,7 +125,7 @@ def compare_all(
         if before is None or after is None:
             return None
         try:
-            return compared(say, before, after)
+            return compared(on_stage, before, after)
         except ArtifactError:  # this version of the compiler does not read its dialects
             return None
 

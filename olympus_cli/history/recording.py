@@ -154,7 +154,7 @@ def _record(
         append(project.history, [(run, figures)] if figures else [], programs)
     except OlympusError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        console.say(f"warning: the figures are not in the history: {error}{hint}")
+        console.message(f"warning: the figures are not in the history: {error}{hint}")
 
 
 def _machine() -> dict[str, str]:

@@ -26,7 +26,7 @@ from olympus_cli.history.model import MOST_LETTERS, Figure, Point, Run, Spread, 
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
 from olympus_cli.reports.strict import typed
 from olympus_cli.text.metrics import current_name
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 _PATIENCE = 10.0  # seconds to wait for another process that writes
 _MOST_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored
@@ -70,7 +70,7 @@ def append(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{shown(path.parent)} cannot be made: {error.strerror}") from error
+        raise UsageError(f"{display_path(path.parent)} cannot be made: {error.strerror}") from error
     with _opened(path, write=True) as connection:
         connection.execute("BEGIN IMMEDIATE")
         _check(connection, path, empty_is_good=True)
@@ -185,12 +185,12 @@ def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         if not write:
-            raise UsageError(f"there is no {shown(path)}") from None
+            raise UsageError(f"there is no {display_path(path)}") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{shown(path)} cannot be read: {error}") from error
+        raise UsageError(f"{display_path(path)} cannot be read: {error}") from error
     else:
         if not stat.S_ISREG(mode):
-            raise UsageError(f"{shown(path)} cannot be read: it is not a file")
+            raise UsageError(f"{display_path(path)} cannot be read: it is not a file")
     try:
         with closing(_connected(path, write=write)) as connection:
             yield connection
@@ -204,10 +204,12 @@ def _told(error: sqlite3.Error, path: Path, *, write: bool) -> OlympusError:
     kind = None if code is None else code & 0xFF  # the rest of an extended code is a detail
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return UsageError(
-            f"{shown(path)} has been in use by another process for {_PATIENCE:g} seconds"
+            f"{display_path(path)} has been in use by another process for {_PATIENCE:g} seconds"
         )
     if kind in _OF_THE_PLACE:
-        return UsageError(f"{shown(path)} cannot be {'written' if write else 'read'}: {error}")
+        return UsageError(
+            f"{display_path(path)} cannot be {'written' if write else 'read'}: {error}"
+        )
     return _damaged(path, error)
 
 
@@ -239,16 +241,19 @@ def _check(connection: sqlite3.Connection, path: Path, *, empty_is_good: bool) -
         return
     if application != APPLICATION:
         raise ArtifactError(
-            f"{shown(path)} is not a history of olympus",
+            f"{display_path(path)} is not a history of olympus",
             hint='[project] history = "PATH" in olympus.toml names another file',
         )
     if version > len(MIGRATIONS):
         raise ArtifactError(
-            f"{shown(path)} is a history of a newer olympus: it has version {version}, and this "
+            f"{display_path(path)} is a history of a newer olympus: it has version "
+            f"{version}, and this "
             f"one reads up to {len(MIGRATIONS)}"
         )
     if not is_ours(connection, version):
-        raise ArtifactError(f"{shown(path)} does not have the tables of a history of olympus")
+        raise ArtifactError(
+            f"{display_path(path)} does not have the tables of a history of olympus"
+        )
 
 
 def _check_lengths(connection: sqlite3.Connection, path: Path) -> None:
@@ -268,7 +273,7 @@ def _check_lengths(connection: sqlite3.Connection, path: Path) -> None:
 
 def _damaged(path: Path, why: object) -> ArtifactError:
     return ArtifactError(
-        f"the history {shown(path)} is damaged: {why}",
+        f"the history {display_path(path)} is damaged: {why}",
         hint="move it away, and the next build begins a new one",
     )
 

@@ -65,7 +65,7 @@ def data_alone() -> Iterator[None]:
 
 
 @contextmanager
-def talk() -> Iterator[None]:
+def message_stream() -> Iterator[None]:
     """A context for writing to stderr; a failure is ignored, because the exit code remains."""
     try:
         yield

@@ -18,7 +18,7 @@ from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap
@@ -73,7 +73,7 @@ _ALL_ALLOWED = BundleOptions()
 
 def bundle_loader(
     request: Request, options: BundleOptions = _ALL_ALLOWED
-) -> Callable[[Say], Runnable] | None:
+) -> Callable[[OnStage], Runnable] | None:
     """Return a function that loads the requested bundle; None if the request is not for a bundle.
 
     A note warns the user that it contains native code, unless that is trusted or does not run.
@@ -106,9 +106,9 @@ def load_bundle(
     path: Path,
     backend: olympus.Target,
     options: BundleOptions,
-    say: Say = lambda _stage: None,
+    on_stage: OnStage = lambda _stage: None,
 ) -> Runnable:
-    """Return the program in `path` for a backend; `say` gets the stage.
+    """Return the program in `path` for a backend; `on_stage` gets the stage.
 
     Without `native` its executable is not read. It must be signed with a key of `trust`, or, if
     that is empty, with one of the user's settings, if they have any.
@@ -121,7 +121,7 @@ def load_bundle(
     """
     if not options.native and not options.recompile:
         raise UsageError("--no-native needs a compilation, which --no-recompile forbids")
-    say("load")
+    on_stage("load")
     keys = options.trust or read_settings().trust
     bundle = olympus.artifact.load(path, native=options.native, trust=keys or None)
     expect_devices(bundle.num_devices)

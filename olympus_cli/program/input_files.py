@@ -25,7 +25,7 @@ from olympus_cli.program.tensor_files import (
 )
 from olympus_cli.terminal import console
 from olympus_cli.text.nearest import renamed
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.text.units import array_type
 
 Array = np.ndarray[Any, Any]
@@ -74,12 +74,14 @@ def file_inputs(
         with open_regular(path, _MOST_BYTES) as file:
             return _loaded(file, leaves, path, program or leaves)
     except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
+        raise UsageError(
+            f"{display_path(path)} cannot be read: {error.strerror or error}"
+        ) from error
     except UsageError:
         raise
     except Exception as error:  # NumPy, zipfile and zlib have a class for each defect
         raise UsageError(
-            f"{shown(path)} cannot be read as a .npy or .npz file: {_reason(error)}",
+            f"{display_path(path)} cannot be read as a .npy or .npz file: {_reason(error)}",
             hint="numpy.save and numpy.savez write such files",
         ) from error
 
@@ -96,7 +98,7 @@ def _loaded(
     if len(leaves) == 1:
         return [_array(file, leaves[0], path)]
     raise UsageError(
-        f"{shown(path)} holds one array, but the program takes {len(leaves)}",
+        f"{display_path(path)} holds one array, but the program takes {len(leaves)}",
         hint=f"save an .npz file with {listed([leaf.name for leaf in leaves])}",
     )
 
@@ -129,7 +131,7 @@ def _archive(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
         directory.most = None
         if (number := len(archive.filelist)) > _MOST_MEMBERS:
             raise UsageError(
-                f"{shown(path)} has {number} arrays, and at most {_MOST_MEMBERS} are read",
+                f"{display_path(path)} has {number} arrays, and at most {_MOST_MEMBERS} are read",
                 hint="save only the arguments of the program: numpy.savez(file, x=x, y=y)",
             )
         yield archive
@@ -176,9 +178,9 @@ def _match_members(
         hint = f"{near} {hint}" if near else hint
     if missing:
         stray = f", and has {listed(extra)}, which the program does not take" if extra else ""
-        raise UsageError(f"{shown(path)} lacks {listed(missing)}{stray}", hint=hint)
+        raise UsageError(f"{display_path(path)} lacks {listed(missing)}{stray}", hint=hint)
     if extra:
-        what = f"{shown(path)} has {listed(extra)}"
+        what = f"{display_path(path)} has {listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 
@@ -299,7 +301,7 @@ def check_type(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: P
 def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> UsageError:
     return UsageError(
         f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
-        f"but {shown(path)} has {array_type(str(dtype.newbyteorder('=')), shape)} for it"
+        f"but {display_path(path)} has {array_type(str(dtype.newbyteorder('=')), shape)} for it"
     )
 
 
@@ -329,7 +331,9 @@ def cast_array(array: Array, leaf: Leaf, path: Path) -> Array:
     if not np.all(kept):
         problem = _another(array.dtype, array.shape, leaf, path)
         raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype}")
-    console.say(f"note: {leaf.name} of {shown(path)} is {array.dtype}, and is cast to {leaf.dtype}")
+    console.message(
+        f"note: {leaf.name} of {display_path(path)} is {array.dtype}, and is cast to {leaf.dtype}"
+    )
     return cast
 
 

@@ -37,7 +37,7 @@ from olympus_cli.spec.toml import toml_key
 from olympus_cli.spec.written import at_key, with_line
 from olympus_cli.terminal import console
 from olympus_cli.text.nearest import did_you_mean, nearest
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.text.units import array_type, byte_size
 
 Array = np.ndarray[Any, Any]
@@ -82,8 +82,8 @@ class InputOptions:
             return list(found)
         names = listed([leaf.name for leaf in absent])
         come = "comes" if len(absent) == 1 else "come"
-        console.say(
-            f"note: {names}, not in {shown(self.file)}, {come} from the inputs of the target"
+        console.message(
+            f"note: {names}, not in {display_path(self.file)}, {come} from the inputs of the target"
         )
         made = iter(seeded_inputs(leaves, *how, wanted=absent))
         return [next(made if leaf in absent else found) for leaf in leaves]
@@ -102,7 +102,7 @@ class InputOptions:
         missing = [leaf.name for leaf in absent if leaf.name not in declared]
         if missing and names <= {leaf.name for leaf in leaves}:
             raise UsageError(
-                f"{shown(file)} lacks {listed(missing)}",
+                f"{display_path(file)} lacks {listed(missing)}",
                 hint=f"add {listed(missing)} to the file, or declare such inputs of the target in "
                 f"olympus.toml: inputs.{toml_key(missing[0])} = {{ range = [0, 1] }}",
             )
@@ -185,9 +185,9 @@ def _match(source: Path, names: Sequence[str], arrays: Mapping[str, Array]) -> N
     """Raise UsageError unless a source has exactly the arrays of these names."""
     hint = f"the program takes {listed(names) or 'no arrays'}"
     if missing := [name for name in names if name not in arrays]:
-        raise UsageError(f"{shown(source)} lacks {listed(missing)}", hint=hint)
+        raise UsageError(f"{display_path(source)} lacks {listed(missing)}", hint=hint)
     if extra := [name for name in arrays if name not in names]:
-        what = f"{shown(source)} has {listed(extra)}"
+        what = f"{display_path(source)} has {listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 

@@ -20,7 +20,7 @@ from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Say, call
+from olympus_cli.workers.call import OnStage, call
 
 _WITHOUT_DEVICE = "--backend cpu runs it on the CPU; `olympus compile` needs no device"
 
@@ -71,7 +71,7 @@ def check_flags() -> None:
         ) from error
 
 
-def _start_compiler(_say: Say) -> None:
+def _start_compiler(_on_stage: OnStage) -> None:
     olympus.devices()
 
 

@@ -23,10 +23,10 @@ from olympus_cli.frontends.statics import static_text
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.spec.written import at_key
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 
-def _say_nothing(_stage: str) -> None:
+def _ignore_stage(_stage: str) -> None:
     pass
 
 
@@ -70,12 +70,12 @@ class Unit:
 class Program:
     """The stages of one program for all its backends; each method is one stage, in order.
 
-    `say` is called with the name of each stage as it begins. `clock` has the time of tracing. Its
-    part "load" includes computing the shapes that are taken `from` another function.
+    `on_stage` is called with the name of each stage as it begins. `clock` has the time of tracing.
+    Its part "load" includes computing the shapes that are taken `from` another function.
     """
 
     def __init__(
-        self, source: Traceable, say: Say = _say_nothing, clock: Stopwatch | None = None
+        self, source: Traceable, on_stage: OnStage = _ignore_stage, clock: Stopwatch | None = None
     ) -> None:
         self.source = source
         self.spec = source.spec
@@ -84,13 +84,13 @@ class Program:
         self.traced: Any = None
         self.has_stacks = False
         self.clock = clock or Stopwatch()
-        self._say = say
+        self._on_stage = on_stage
 
     def trace(self, *, stacks: bool = False) -> None:
         """Trace the program to Olympuspr; with `stacks` it has the call stack of each operation."""
         with self.clock.part("load"):
             self.source.example_args()
-        self._say("trace")
+        self._on_stage("trace")
         recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
         with self.clock.part("trace"), self._warnings_kept(), recorded:
             self.traced = self.source.trace()
@@ -103,7 +103,7 @@ class Program:
         for label, backend in self.spec.labels.items():
             if labels is not None and label not in labels:
                 continue
-            self._say(f"lower for {label}")
+            self._on_stage(f"lower for {label}")
             start = time.perf_counter()
             with self._warnings_kept():
                 lowered = self.traced.lower(backend, repeats=self.spec.repeats)
@@ -114,7 +114,7 @@ class Program:
 
         With `stacks` the program is traced again, with the call stack of each operation.
         """
-        other = Program(self.source, self._say, self.clock)
+        other = Program(self.source, self._on_stage, self.clock)
         other.spec = replace(self.spec, backends=tuple(self.spec.all_labels.values()))
         if stacks and not self.has_stacks:
             other.trace(stacks=True)
@@ -171,7 +171,7 @@ class Program:
     def compile(self, on_begin: Callable[[], None] = lambda: None) -> None:
         """Compile the StableHLO; `on_begin` is called before each compilation starts."""
         for unit in self.units:
-            self._say(f"compile for {unit.label}")
+            self._on_stage(f"compile for {unit.label}")
             on_begin()
             start = time.perf_counter()
             with self._warnings_kept():

@@ -21,7 +21,7 @@ from olympus.files import open_regular, read_regular
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.text.nearest import renamed
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.text.units import array_type
 
 Array = np.ndarray[Any, Any]
@@ -107,9 +107,11 @@ def safetensors_arrays(
     try:
         tensors = dict(library.deserialize(read_regular(path, _most_bytes())))
     except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be read: {error.strerror or error}") from error
+        raise UsageError(
+            f"{display_path(path)} cannot be read: {error.strerror or error}"
+        ) from error
     except Exception as error:  # a class of the package's own
-        raise UsageError(f"{shown(path)} is not a .safetensors file: {error}") from error
+        raise UsageError(f"{display_path(path)} is not a .safetensors file: {error}") from error
     names = _names_of(path, leaves, list(tensors), key, program or leaves)
     return {leaf.name: _array(path, leaf, tensors[names[leaf.name]]) for leaf in leaves}
 
@@ -148,7 +150,8 @@ def _names_of(
     form, known = forms[chosen], list(every[chosen].values())
     if len(set(form.values())) < len(leaves):
         raise UsageError(
-            f"two arguments have one name in {shown(path)}: a key with a dot is like two keys",
+            f"two arguments have one name in {display_path(path)}: a key with a dot is "
+            "like two keys",
             hint="a .npz file has the names of the arguments as they are",
         )
     missing = [name for name in form.values() if name not in tensors]
@@ -156,9 +159,9 @@ def _names_of(
     hint = _names_hint(tensors, extra, known)
     if missing:
         stray = f", and has {_listed(extra)}, which the program does not take" if extra else ""
-        raise UsageError(f"{shown(path)} lacks {_listed(missing)}{stray}", hint=hint)
+        raise UsageError(f"{display_path(path)} lacks {_listed(missing)}{stray}", hint=hint)
     if extra:
-        what = f"{shown(path)} has {_listed(extra)}"
+        what = f"{display_path(path)} has {_listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
     return form
 
@@ -185,11 +188,11 @@ def _names_hint(tensors: Sequence[str], extra: Sequence[str], known: Sequence[st
 def _compare(path: Path, leaf: Leaf, dtype: str, shape: tuple[int, ...]) -> None:
     """Raise UsageError for a tensor of another shape, or of a dtype that NumPy does not have."""
     if dtype not in _DTYPES:
-        raise UsageError(f"{shown(path)} has {leaf.name} in {dtype}, which cannot be read")
+        raise UsageError(f"{display_path(path)} has {leaf.name} in {dtype}, which cannot be read")
     if shape != leaf.shape:
         raise UsageError(
             f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
-            f"but {shown(path)} has {array_type(_DTYPES[dtype], shape)} for it"
+            f"but {display_path(path)} has {array_type(_DTYPES[dtype], shape)} for it"
         )
 
 
@@ -197,7 +200,7 @@ def _array(path: Path, leaf: Leaf, tensor: Mapping[str, Any]) -> Array:
     _compare(path, leaf, tensor["dtype"], tuple(tensor["shape"]))
     content = np.frombuffer(tensor["data"], np.uint8)
     if tensor["dtype"] == "BOOL" and np.any(content > 1):
-        raise UsageError(f"{shown(path)} has a byte for {leaf.name} that is no bool")
+        raise UsageError(f"{display_path(path)} has a byte for {leaf.name} that is no bool")
     dtype = np.dtype(_DTYPES[tensor["dtype"]]).newbyteorder("<")
     return content.view(dtype).reshape(leaf.shape)
 

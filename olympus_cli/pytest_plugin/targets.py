@@ -16,7 +16,7 @@ from olympus_cli.program.inputs import InputOptions
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 from olympus_cli.verify.show import message
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import call
@@ -54,7 +54,7 @@ def unjudged_lines(config: pytest.Config) -> list[str]:
     found = sorted(config.stash.get(UNJUDGED, {}).items())
     several = len(found) > 1
     return [
-        (f"{shown(Path(path))}: " if several else "") + unjudged_note(targets)
+        (f"{display_path(Path(path))}: " if several else "") + unjudged_note(targets)
         for path, targets in found
         if targets
     ]

@@ -12,7 +12,7 @@ from olympus.artifact import indented
 from olympus.errors import ArtifactError
 from olympus_cli.reports.model import SCHEMA_VERSION, Report
 from olympus_cli.reports.strict import read_json
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 REPORT = "report.json"  # its name in a target's folder
 PAGE = "report.html"  # the name of the page beside it
@@ -53,7 +53,7 @@ def read_report(folder: Path) -> Report:
     try:
         return Report.from_data(data)
     except ValueError as error:
-        raise ArtifactError(f"{shown(path)} is not a build report: {error}") from error
+        raise ArtifactError(f"{display_path(path)} is not a build report: {error}") from error
 
 
 def schema() -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from olympus import files
 from olympus.errors import ArtifactError
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 _MOST_BYTES = 64 * 2**20
 _LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
@@ -55,21 +55,25 @@ def read_json(path: Path, version: int, accepted: Collection[int] = ()) -> dict[
     try:
         content = files.read_regular(path, _MOST_BYTES, follow_links=False)
     except FileNotFoundError as error:
-        raise ArtifactError(f"{shown(path)} is missing") from error
+        raise ArtifactError(f"{display_path(path)} is missing") from error
     except OSError as error:
-        raise ArtifactError(f"{shown(path)} cannot be read: {error.strerror}") from error
+        raise ArtifactError(f"{display_path(path)} cannot be read: {error.strerror}") from error
     if not content.strip():
-        raise ArtifactError(f"{shown(path)} is empty")
+        raise ArtifactError(f"{display_path(path)} is empty")
     try:
         data = json.loads(content, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"{shown(path)} is not JSON that can be read: {error}") from error
+        raise ArtifactError(
+            f"{display_path(path)} is not JSON that can be read: {error}"
+        ) from error
     found = data.pop("schema_version", None) if isinstance(data, dict) else None
     if type(found) is not int or not 0 <= found <= _LARGEST:
-        raise ArtifactError(f"{shown(path)} has no schema version")
+        raise ArtifactError(f"{display_path(path)} has no schema version")
     if found != version and found not in accepted:
         kind, age = (NewerSchema, "a newer") if found > version else (OlderSchema, "an older")
-        raise kind(f"{shown(path)} has schema {found}, of {age} olympus; this one reads {version}")
+        raise kind(
+            f"{display_path(path)} has schema {found}, of {age} olympus; this one reads {version}"
+        )
     return typing.cast("dict[str, Any]", data)
 
 

@@ -18,7 +18,7 @@ from olympus_cli.shard.candidates import Candidate, Path, arrays, placed_target
 from olympus_cli.shard.replaced import results_like
 from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Say, call
+from olympus_cli.workers.call import OnStage, call
 
 #: The fields that are compared first, second and third, by the name of an order.
 ORDERS = {
@@ -82,19 +82,21 @@ def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> Found:
     return Found(**told, spec=placed)
 
 
-def _compiled(say: Say, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[str, Any]:
+def _compiled(on_stage: OnStage, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[str, Any]:
     """Compile a target for its backend; return the fields of a `Found`, and its shardings.
 
     The compiler chooses the sharding of an argument that is replaced, and its result must have the
     same one.  If the compiler chose another for the result, the program is compiled again.
     """
-    program = _program(say, spec)
+    program = _program(on_stage, spec)
     said = {path: shape.sharding for path, shape in arrays(spec) if shape.sharding is not None}
     if pairs:
         chosen, is_given_there = _chosen(program, pairs)
         said = chosen | said
         if not is_given_there:
-            program = _program(say, placed_target(spec, Candidate(said), results_like(pairs, said)))
+            program = _program(
+                on_stage, placed_target(spec, Candidate(said), results_like(pairs, said))
+            )
     compiled = program.units[0].compiled
     memory, device = compiled.memory(), olympus.stages.device_model(compiled.target)
     fits = None
@@ -116,9 +118,9 @@ def _compiled(say: Say, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[st
     }
 
 
-def _program(say: Say, spec: TargetSpec) -> Program:
-    say("import")
-    program = Program(load_target(spec), say)
+def _program(on_stage: OnStage, spec: TargetSpec) -> Program:
+    on_stage("import")
+    program = Program(load_target(spec), on_stage)
     program.trace()
     program.lower()
     program.leave_out_absent()

@@ -39,7 +39,7 @@ from olympus_cli.spec.trips import trips_of
 from olympus_cli.spec.written import Written
 from olympus_cli.text.choices import OPTIMIZE, REPEATS
 from olympus_cli.text.nearest import did_you_mean, nearest
-from olympus_cli.text.places import resolved, shown
+from olympus_cli.text.places import display_path, resolved
 
 __all__ = [
     "FILE",
@@ -76,7 +76,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     """
     file = path / FILE if os.path.isdir(path) else path
     if not is_named(file):  # also False for a name that no file can have
-        raise SpecError(f"there is no {shown(file)}", hint="olympus init writes one")
+        raise SpecError(f"there is no {display_path(file)}", hint="olympus init writes one")
     source = load(file)
     top = Section(source, (), source.data)
     top.only(("project", "target", "budget", "bench", "device"))
@@ -143,7 +143,9 @@ def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
     folders = tuple(resolved(root / name) for name in settings.texts("python-path"))
     for folder in folders:
         if not os.path.isdir(folder):
-            settings.fail("python-path", f"names {shown(folder)}, and there is no such folder")
+            settings.fail(
+                "python-path", f"names {display_path(folder)}, and there is no such folder"
+            )
     return folders
 
 

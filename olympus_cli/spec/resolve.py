@@ -18,7 +18,7 @@ from olympus_cli.spec.project import FILE, beside_targets, find_project, load_pr
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
-from olympus_cli.text.places import resolved, shown
+from olympus_cli.text.places import display_path, resolved
 
 _MOST = 6  # targets of a matrix in a hint
 
@@ -207,7 +207,9 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
         )
     opened = open_project(project, own)
     if entry and not opened.has(text):
-        raise UsageError(f"there is no target {text!r} in {shown(opened.root / FILE)}", hint=entry)
+        raise UsageError(
+            f"there is no target {text!r} in {display_path(opened.root / FILE)}", hint=entry
+        )
     found = opened.select([text])
     if len(found) > 1:
         names = ", ".join(target.name for target in found[:_MOST])

@@ -19,7 +19,7 @@ import tomli
 
 from olympus.errors import SpecError
 from olympus.files import read_regular
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
@@ -59,7 +59,7 @@ class TomlFile:
 
     def fail(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
         """Raise SpecError about the value at `keys`, with file and line before the message."""
-        raise SpecError(f"{shown(self.path)}:{self.line_of(keys)}: {message}", hint=hint)
+        raise SpecError(f"{display_path(self.path)}:{self.line_of(keys)}: {message}", hint=hint)
 
     def line_of(self, keys: tuple[str, ...]) -> int:
         """Return the 1-based line that sets the key path `keys`, or the longest prefix found."""
@@ -121,15 +121,15 @@ def load(path: Path) -> TomlFile:
             "utf-8-sig"
         )  # some editors write a byte order mark
     except OSError as error:
-        raise SpecError(f"{shown(path)} cannot be read: {error.strerror}") from error
+        raise SpecError(f"{display_path(path)} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise SpecError(f"{shown(path)} is not UTF-8 text (byte {error.start})") from error
+        raise SpecError(f"{display_path(path)} is not UTF-8 text (byte {error.start})") from error
     try:
         data = _loads(text)
     except (tomli.TOMLDecodeError, OutOfBounds) as error:
-        raise SpecError(_syntax(shown(path), error)) from error
+        raise SpecError(_syntax(display_path(path), error)) from error
     except RecursionError as error:
-        raise SpecError(f"{shown(path)} is nested too deeply to be read") from error
+        raise SpecError(f"{display_path(path)} is nested too deeply to be read") from error
     return TomlFile(path, text, data)
 
 

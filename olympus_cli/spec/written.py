@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from olympus.errors import OlympusError, SpecError, UsageError
 from olympus_cli.spec.toml import TomlFile, load, toml_key
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 _Error = TypeVar("_Error", bound=UsageError)
 
@@ -53,7 +53,7 @@ class Written:
             if not isinstance(table, dict) or key not in table:
                 break
             path, table = [*path, key], table[key]
-        return f"{shown(self.file)}:{source.line_of(tuple(path))}: {'.'.join(path)}"
+        return f"{display_path(self.file)}:{source.line_of(tuple(path))}: {'.'.join(path)}"
 
     def line(self, table: str, name: str, value: str) -> str:
         """Return the line that sets `name` in a `table` of the target to `value`, and its table.
@@ -97,7 +97,7 @@ def with_line(error: _Error, spec: _Spec | None, *keys: str) -> _Error:
     An error that begins with a line of the file is not changed.
     """
     written = spec.written if spec is not None else None
-    if written is None or str(error).startswith(f"{shown(written.file)}:"):
+    if written is None or str(error).startswith(f"{display_path(written.file)}:"):
         return error
     if (place := written.place(keys)) is not None:
         error.args = (f"{place}: {error}", *error.args[1:])

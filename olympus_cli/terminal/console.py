@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from olympus_cli.process import interrupts
-from olympus_cli.process.streams import DATA, talk
+from olympus_cli.process.streams import DATA, message_stream
 from olympus_cli.terminal.tables import column_widths, fitted, shortened
 from olympus_cli.text.places import quoted
 from olympus_cli.text.visible import no_commands, one_line, visible
@@ -128,13 +128,13 @@ def can_write(text: str, stream: TextIO | None = None) -> bool:
     return True
 
 
-def say(text: str) -> None:
+def message(text: str) -> None:
     """Write a message line to stderr."""
-    _say(visible(text))
+    _write_message(visible(text))
 
 
-def _say(text: str) -> None:
-    with talk():
+def _write_message(text: str) -> None:
+    with message_stream():
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
@@ -142,14 +142,14 @@ def _say(text: str) -> None:
 def note(text: str) -> None:
     """Write a note to stderr if that is a terminal; scripts do not need it."""
     if sys.stderr.isatty():
-        say(f"note: {text}")
+        message(f"note: {text}")
 
 
 def error(problem: OlympusError, verbose: bool = False) -> None:
     """Write an error to stderr, in the form of `error_text`; with `verbose`, also its traceback."""
     if verbose:
         _frames(problem)
-    _say(f"{_red('error')}: {visible(error_text(problem))}")
+    _write_message(f"{_red('error')}: {visible(error_text(problem))}")
 
 
 def error_text(problem: OlympusError) -> str:
@@ -168,7 +168,7 @@ def error_text(problem: OlympusError) -> str:
 
 def plain_error(message: str, hint: str) -> None:
     """Write an error to stderr without importing any other module."""
-    _say(f"{_red('error')}: {visible(message)}\nhint: {hint}")
+    _write_message(f"{_red('error')}: {visible(message)}\nhint: {hint}")
 
 
 def report(problem: BaseException, verbose: bool = False) -> int:
@@ -190,16 +190,18 @@ def defect(problem: InternalError, verbose: bool = False) -> None:
 
     if verbose:
         _frames(problem)
-    _say(f"{_red('error')}: {visible(f'this is a defect of olympus: {problem}')}")
+    _write_message(f"{_red('error')}: {visible(f'this is a defect of olympus: {problem}')}")
     if place := place_of(problem, own_alone=True):
-        say(quoted(place))
-    say("hint: please report it in the project's issue tracker, with what `olympus doctor` prints")
+        message(quoted(place))
+    message(
+        "hint: please report it in the project's issue tracker, with what `olympus doctor` prints"
+    )
     if not verbose:
-        say("      and the same command's output with -v")
+        message("      and the same command's output with -v")
 
 
 def _frames(problem: Exception) -> None:
-    say("".join(traceback.format_exception(problem)).rstrip())
+    message("".join(traceback.format_exception(problem)).rstrip())
 
 
 def _red(word: str) -> str:

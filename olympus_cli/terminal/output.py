@@ -10,7 +10,7 @@ from olympus.errors import UsageError
 from olympus.files import check_output
 from olympus_cli.process import interrupts
 from olympus_cli.terminal import console
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 
 def check_writable(path: Path) -> None:
@@ -23,7 +23,7 @@ def check_writable(path: Path) -> None:
     try:
         check_output(path)
     except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{display_path(path)} cannot be written: {error.strerror}") from error
 
 
 def emit(content: str | bytes, output: Path | None) -> None:
@@ -50,4 +50,4 @@ def write_file(path: Path, content: str | bytes) -> None:
     """Write a file and report it on stderr; raise UsageError if it cannot be written."""
     with interrupts.interrupts_raised():  # it removes a partial file
         olympus.artifact.write_whole(path, content)
-    console.say(f"wrote {shown(path)}")
+    console.message(f"wrote {display_path(path)}")

@@ -15,15 +15,15 @@ def unwritable(folder: Path) -> str | None:
     while not os.path.lexists(folder) and folder != folder.parent:
         folder = folder.parent
     if not folder.is_dir():
-        return f"{shown(folder)} is not a folder"
+        return f"{display_path(folder)} is not a folder"
     if not os.access(folder, os.W_OK | os.X_OK):
         from olympus.files import write_refusal  # imports the compiler: only for an error
 
-        return f"{os.strerror(write_refusal(folder)).lower()} in {shown(folder)}"
+        return f"{os.strerror(write_refusal(folder)).lower()} in {display_path(folder)}"
     return None
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Return `path` as the user would write it: relative to the working directory if inside it."""
     with suppress(OSError, ValueError):  # not a valid name of a file
         here = Path.cwd()
@@ -52,14 +52,14 @@ def quoted(place: str) -> str:
     from olympus.files import source_line  # imports the compiler: only for an error
 
     source = source_line(file, int(line)) if len(line) < 10 else ""
-    return f"  {shown(Path(file))}:{line}" + (f"\n    {source}" if source else "")
+    return f"  {display_path(Path(file))}:{line}" + (f"\n    {source}" if source else "")
 
 
-def shown_place(place: str) -> str:
+def display_place(place: str) -> str:
     """Return a "file:line" with the file as the user would write it.
 
-    >>> shown_place("/elsewhere/model.py:41")
+    >>> display_place("/elsewhere/model.py:41")
     '/elsewhere/model.py:41'
     """
     file, colon, line = place.rpartition(":")
-    return f"{shown(Path(file))}:{line}" if colon and line.isdigit() else place
+    return f"{display_path(Path(file))}:{line}" if colon and line.isdigit() else place

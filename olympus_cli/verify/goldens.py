@@ -16,7 +16,7 @@ from olympus.files import read_regular
 from olympus_cli.program.input_files import file_inputs, npz_bytes
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.terminal.output import check_writable
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 _MOST_BYTES = 2**40  # of a file with results
 _MOST_FACTS = 64 * 2**20  # of the digests beside it
@@ -56,7 +56,7 @@ def write_golden(
         write_whole(path, content)
         write_whole(path.with_suffix(".json"), (json.dumps(facts, indent=2) + "\n").encode())
     except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{display_path(path)} cannot be written: {error.strerror}") from error
 
 
 def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> list[Array]:
@@ -73,11 +73,11 @@ def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> 
         content = read_regular(path, _MOST_BYTES)
         kept = facts["inputs"], facts["file"]
     except FileNotFoundError as error:
-        raise UsageError(f"there is no golden output {shown(path)}", hint=hint) from error
+        raise UsageError(f"there is no golden output {display_path(path)}", hint=hint) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{shown(path)} cannot be read: {error}", hint=hint) from error
+        raise ArtifactError(f"{display_path(path)} cannot be read: {error}", hint=hint) from error
     if hashlib.sha256(content).hexdigest() != kept[1]:
-        raise ArtifactError(f"{shown(path)} is damaged: its digest is another", hint=hint)
+        raise ArtifactError(f"{display_path(path)} is damaged: its digest is another", hint=hint)
     if digest(inputs) != kept[0]:
-        raise GateError(f"{shown(path)} was made from other inputs than these", hint=hint)
+        raise GateError(f"{display_path(path)} was made from other inputs than these", hint=hint)
     return file_inputs(path, leaves)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from olympus_cli.terminal import console
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 _APART = 5.0  # seconds between lines in a log
 _OFTEN = 1.0  # seconds between messages of the process that verifies
@@ -45,10 +45,10 @@ class Lines:
             return
         self._next = time.monotonic() + _APART
         place = f" ({self._begun} of {self._total})" if self._total > 1 else ""
-        console.say(f"verifying {target}{place}{stage}")
+        console.message(f"verifying {target}{place}{stage}")
 
 
-def operation_counter(say: Say) -> Callable[[], None]:
+def operation_counter(on_stage: OnStage) -> Callable[[], None]:
     """Return a function to call after each operation; it reports their number once a second."""
     count, due = 0, time.monotonic() + _OFTEN
 
@@ -57,6 +57,6 @@ def operation_counter(say: Say) -> Callable[[], None]:
         count += 1
         if time.monotonic() >= due:
             due = time.monotonic() + _OFTEN
-            say(f"verify, operations so far: {count}")
+            on_stage(f"verify, operations so far: {count}")
 
     return done

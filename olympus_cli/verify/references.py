@@ -24,7 +24,7 @@ from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Say, call
+from olympus_cli.workers.call import OnStage, call
 
 #: the references that the process of the program computes
 OWN = ("op-by-op", "float64", "golden")
@@ -97,21 +97,26 @@ def results_of(
 
 
 def _ran(
-    load: Callable[[TargetSpec], Runnable], say: Say, spec: TargetSpec, inputs: InputOptions
+    load: Callable[[TargetSpec], Runnable],
+    on_stage: OnStage,
+    spec: TargetSpec,
+    inputs: InputOptions,
 ) -> list[tuple[str, bytes]]:
-    say("compile")
+    on_stage("compile")
     program = load(spec)
-    say("run")
+    on_stage("run")
     return _files(program.results, program(inputs.arrays(program.arguments)))
 
 
-def _interpreted(say: Say, spec: TargetSpec, inputs: InputOptions) -> list[tuple[str, bytes]]:
-    say("lower")
+def _interpreted(
+    on_stage: OnStage, spec: TargetSpec, inputs: InputOptions
+) -> list[tuple[str, bytes]]:
+    on_stage("lower")
     expect_devices(spec.num_devices)
     program = Program(load_target(spec))
     program.trace()
     lowered = program.traced.lower(repeats="off")
-    say("interpret")
+    on_stage("interpret")
     return _files(program.results, interpret(lowered, inputs.arrays(program.arguments)))
 
 

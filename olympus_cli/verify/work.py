@@ -32,14 +32,14 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.verify.goldens import golden_file, read_golden, write_golden
 from olympus_cli.verify.progress import operation_counter
 from olympus_cli.verify.ranges import OtherInputs, other_inputs
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 Array = np.ndarray[Any, Any]
 Files = Sequence[tuple[str, bytes]]
 
 
 def verify_target(
-    say: Say,
+    on_stage: OnStage,
     spec: TargetSpec,
     inputs: InputOptions,
     against: Sequence[str],
@@ -54,18 +54,18 @@ def verify_target(
         GateError: another run has another number of results than the program, or the golden ones
             were computed from other inputs.
     """
-    program = lowered_to_run(spec, say)
-    give_executables(program, say)
+    program = lowered_to_run(spec, on_stage)
+    give_executables(program, on_stage)
     ready = runnable(program)
     arrays = inputs.arrays(ready.arguments)
-    say("run")
+    on_stage("run")
     results = ready([np.array(x) for x in arrays])
     golden = golden_file(spec.root, spec.name, inputs.seed)
     references = {name: _arrays(name, files, ready.results) for name, files in others.items()}
     if "golden" in against and not update:
         references["golden"] = read_golden(golden, arrays, ready.results)
     names = [name for name in against if name != "golden" or not update]
-    found, other = _compared(say, program, ready, inputs, arrays, results, names, references)
+    found, other = _compared(on_stage, program, ready, inputs, arrays, results, names, references)
     allow = spec.tolerance.allow
     if update and found.passed and _is_judged(found, allow):
         write_golden(golden, arrays, ready.results, results)
@@ -103,7 +103,7 @@ def _drawn(
 
 
 def _compared(
-    say: Say,
+    on_stage: OnStage,
     program: Program,
     ready: Runnable,
     inputs: InputOptions,
@@ -113,8 +113,8 @@ def _compared(
     references: Mapping[str, Sequence[Array]],
 ) -> tuple[Verification, OtherInputs | None]:
     """Return the comparison of the results, and of those on other inputs if the first passes."""
-    say("verify")
-    run, on_operation = _parts(program), operation_counter(say)
+    on_stage("verify")
+    run, on_operation = _parts(program), operation_counter(on_stage)
     found = verify(
         program.traced,
         arrays,
@@ -130,7 +130,7 @@ def _compared(
     )
     if not found.passed:
         return found, None
-    say("run on other inputs")
+    on_stage("run on other inputs")
     other = other_inputs(
         program, ready, inputs, arrays, results, run=run, on_operation=on_operation
     )

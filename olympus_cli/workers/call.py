@@ -33,9 +33,9 @@ from olympus_cli.text.visible import visible
 from olympus_cli.workers import supervisor
 from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
 from olympus_cli.workers.patched import Snapshot
-from olympus_cli.workers.supervisor import Job, Say, fork_quietly, supervise
+from olympus_cli.workers.supervisor import Job, OnStage, fork_quietly, supervise
 
-__all__ = ["Ended", "Isolated", "OnStage", "Say", "call", "wait"]
+__all__ = ["Ended", "Isolated", "OnStage", "call", "wait"]
 
 # The compiler's log marks a fatal error with F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
@@ -51,8 +51,6 @@ _BOOT = (
 )
 
 _PATH = list(sys.path)  # before a program's folders are added
-
-OnStage = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from olympus_cli.process import interrupts
 from olympus_cli.workers.call import Ended, Isolated, wait
 from olympus_cli.workers.messages import Data
 
-OnStage = Callable[[str, str], None]  # the name of the work, its stage
+OnTargetStage = Callable[[str, str], None]  # the name of the work, its stage
 OnRequest = Callable[[str, Data], Data]  # the name of the work, its request; returns the answer
 
 
@@ -46,7 +46,7 @@ def run_all(
     does: str,
     quiet: bool = True,
     time_limit: float | None = None,
-    on_stage: OnStage = lambda _name, _stage: None,
+    on_stage: OnTargetStage = lambda _name, _stage: None,
     on_request: OnRequest = lambda _name, _request: None,
 ) -> Generator[Done, None, None]:
     """Do `works` in at most `jobs` processes; yield them in the order in which they end.
@@ -83,7 +83,7 @@ def run_all(
 class _Running:
     """A piece of work, and the process that runs it."""
 
-    def __init__(self, work: Work, on_stage: OnStage, how: dict[str, Data]) -> None:
+    def __init__(self, work: Work, on_stage: OnTargetStage, how: dict[str, Data]) -> None:
         self.name = work.name
         self.start = time.perf_counter()
         stage = partial(on_stage, work.name)

@@ -38,7 +38,7 @@ from olympus_cli.workers import ending
 from olympus_cli.workers.messages import Channel, Data
 from olympus_cli.workers.patched import Snapshot
 
-Say = Callable[[str], None]
+OnStage = Callable[[str], None]
 
 _ASKED_TO_END = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
@@ -49,7 +49,7 @@ _HEAD, _TAIL = 1 << 14, 1 << 16  # bytes of the output that are saved
 
 @dataclass(frozen=True)
 class Job:
-    """The work of a worker: `work` is called with a `Channel`, which is a `Say`, and with `args`.
+    """The work of a worker: `work` is called with a `Channel` and with `args`.
 
     A `quiet` job has no stdin and its own session, and its output is saved for the report.
     """

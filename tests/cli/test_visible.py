@@ -35,14 +35,14 @@ def test_what_a_terminal_obeys_is_escaped() -> None:
 
 def test_what_no_stream_can_write_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     console.data("a\udc80\ud800\U0001f600")
-    console.say("\ud800 is missing")
+    console.message("\ud800 is missing")
     out, err = capsys.readouterr()
     assert (out, err) == ("a\\udc80\\ud800\U0001f600\n", "\\ud800 is missing\n")
 
 
 def test_everything_that_is_printed_passes_it(capsys: pytest.CaptureFixture[str]) -> None:
     console.data(EVIL)
-    console.say(EVIL)
+    console.message(EVIL)
     console.error(UsageError(EVIL, hint=f"hint {EVIL}"))
     console.defect(ValueError(EVIL))
     console.table((f"[b]{EVIL}",), [(f"[red]{EVIL}\n",)], title=f"[i]{EVIL}")

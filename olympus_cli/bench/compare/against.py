@@ -25,7 +25,7 @@ from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bu
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
 from olympus_cli.spec.checkout import Checkout
 from olympus_cli.spec.resolve import Request, project_of
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 #: The side that a program is compared with: stored rounds, or a side that runs.
 Other: TypeAlias = "tuple[Measured, ...] | Side"
@@ -92,7 +92,7 @@ def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Sid
     (ours,) = programs
     path = Path(text).absolute()
     if not os.path.isfile(path):
-        raise UsageError(f"there is no bundle {shown(path)}")
+        raise UsageError(f"there is no bundle {display_path(path)}")
     request = replace(ours.request, text=text, shapes=None, statics=(), stages={})
     bundle_loader(request, allowed)  # reports the native code in it
     work = BundleWork(path, bundle_backend(request), allowed)

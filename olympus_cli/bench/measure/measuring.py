@@ -17,7 +17,7 @@ from olympus_cli.process.memory import peak_memory
 from olympus_cli.program.versions import tool_versions
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.text.units import duration
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 _WARM_SHARE = 0.3  # of the time limit, the maximum for the warm-up
 _DRIFT = 0.05  # the smallest trend of the samples that is reported
@@ -33,29 +33,29 @@ class Measuring:
         BackendError: none of its backends can run a program here.
     """
 
-    def __init__(self, work: SamplerWork, say: Say) -> None:
-        self._work, self._say = work, say
+    def __init__(self, work: SamplerWork, on_stage: OnStage) -> None:
+        self._work, self._on_stage = work, on_stage
         self._before = conditions.conditions()  # before the measurement, which is a load too
         self._others = conditions.Others()
-        self._subject = subject_of(work, say)
+        self._subject = subject_of(work, on_stage)
         self._samples: list[float] = []
         self._processor: list[float] = []
 
     def prepare(self) -> Prepared:
         """Make the program ready, call it once, and call it until it is warm."""
         ready = self._subject.open()
-        self._say("first call")
+        self._on_stage("first call")
         self._calls = calls = Calls(ready, self._work.inputs, self._subject.backend)
         first = calls.first()
         self._peak = peak_memory()
         self._subject.cost()  # an error here occurs before the measurement
-        self._say("warm-up")
+        self._on_stage("warm-up")
         calls.rotate(_free_memory(self._subject.backend))
         warm = warm_up(calls.time, _WARM_SHARE * self._work.effort.time_limit)
         self._prepared = Prepared(
             first, warm.seconds, warm.calls, warm.steady, warm.batch, warm.call
         )
-        self._say("steady call")
+        self._on_stage("steady call")
         return self._prepared
 
     def sample(self, calls: int) -> float:
@@ -73,7 +73,7 @@ class Measuring:
         effort = self._work.effort
         if stopped != "interrupted":
             self._subject.repeat(effort.stages_limit, imports=effort.imports)
-        self._say("cost")
+        self._on_stage("cost")
         facts = program_facts(self._subject)
         work, backend = self._work, self._subject.backend
         metrics = self._metrics(facts)

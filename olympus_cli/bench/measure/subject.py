@@ -23,7 +23,7 @@ from olympus_cli.program.bundle import load_bundle
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.call import Say
+from olympus_cli.workers.call import OnStage
 
 _MOST = 30  # the maximum number of repetitions of a stage
 _LOADS = 10
@@ -33,7 +33,7 @@ _LOADS = 10
 class Subject:
     """A program to measure; `seconds` are the times of its stages so far, in order."""
 
-    say: Say
+    on_stage: OnStage
     backend: olympus.Target
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
@@ -71,16 +71,16 @@ class Subject:
 class TargetSubject(Subject):
     """A target, on the first of its backends that is available here."""
 
-    def __init__(self, spec: TargetSpec, say: Say) -> None:
+    def __init__(self, spec: TargetSpec, on_stage: OnStage) -> None:
         label = label_to_run(spec)
         self._spec = replace(spec, backends=(spec.labels[label],))
-        super().__init__(say, self._spec.backends[0])
+        super().__init__(on_stage, self._spec.backends[0])
 
     def open(self) -> Runnable:
         """Import the program, and trace, lower and compile it."""
-        self.say("import")
+        self.on_stage("import")
         self._source = load_target(self._spec)
-        self._program = self._lowered(self.say)
+        self._program = self._lowered(self.on_stage)
         self._program.check_trips()
         self._compile(self._program)
         self._source.check_imports()
@@ -95,12 +95,12 @@ class TargetSubject(Subject):
         """
         start = time.perf_counter()
         lowered: list[Program] = []
-        self.say("trace and lower again")
+        self.on_stage("trace and lower again")
         for _ in repetitions(time_limit / 2, lambda: self._last("trace") + self._last("lower")):
             lowered.append(self._lowered(lambda _stage: None))
             if len(lowered) == _MOST - 1:
                 break
-        self.say("compile again")
+        self.on_stage("compile again")
         rest = time_limit - (time.perf_counter() - start)
         for _ in repetitions(rest, lambda: self._last("compile")):
             if not lowered:
@@ -108,7 +108,7 @@ class TargetSubject(Subject):
             self._compile(lowered.pop())
         if not imports:
             return
-        self.say("import")
+        self.on_stage("import")
         rest = time_limit - (time.perf_counter() - start)
         for name, seconds in import_seconds(self._spec, rest).items():
             self.seconds[name] = list(seconds)
@@ -137,10 +137,10 @@ class TargetSubject(Subject):
         (unit,) = self._program.units
         return unit.lowered
 
-    def _lowered(self, say: Say) -> Program:
+    def _lowered(self, on_stage: OnStage) -> Program:
         """Return the program, traced and lowered without caches."""
         olympus.clear_caches()
-        program = Program(self._source, say)
+        program = Program(self._source, on_stage)
         program.trace()
         program.lower()
         self._took("trace", program.clock.seconds["trace"])
@@ -155,8 +155,8 @@ class TargetSubject(Subject):
 class BundleSubject(Subject):
     """A bundle, which is loaded."""
 
-    def __init__(self, work: BundleWork, say: Say) -> None:
-        super().__init__(say, work.backend)
+    def __init__(self, work: BundleWork, on_stage: OnStage) -> None:
+        super().__init__(on_stage, work.backend)
         self._work = work
         self._module: Any = None
 
@@ -164,21 +164,21 @@ class BundleSubject(Subject):
         """Load the bundle."""
         expect_devices(artifact.load(self._work.path, native=False).num_devices)
         olympus.devices(self.backend.backend)  # the start of the runtime is not part of loading
-        self.say("load")
+        self.on_stage("load")
         self._ready = self._load()
         return self._ready
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:
         """Load it again, and import `olympus` in a fresh interpreter."""
         start = time.perf_counter()
-        self.say("load again")
+        self.on_stage("load again")
         for _ in repetitions(time_limit, lambda: self._last("load")):
             if len(self.seconds["load"]) >= _LOADS:
                 break
             self._load()
         if not imports:
             return
-        self.say("import")
+        self.on_stage("import")
         rest = time_limit - (time.perf_counter() - start)
         for name, seconds in import_seconds(None, rest).items():
             self.seconds[name] = list(seconds)
@@ -213,12 +213,12 @@ class BundleSubject(Subject):
         return self._module
 
 
-def subject_of(work: SamplerWork, say: Say) -> Subject:
+def subject_of(work: SamplerWork, on_stage: OnStage) -> Subject:
     """Return the subject of a work.
 
     Raises:
         BackendError: none of its backends can run a program here.
     """
     if isinstance(work.program, BundleWork):
-        return BundleSubject(work.program, say)
-    return TargetSubject(work.program, say)
+        return BundleSubject(work.program, on_stage)
+    return TargetSubject(work.program, on_stage)

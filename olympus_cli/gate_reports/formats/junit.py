@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from olympus_cli.gate_reports.model import Case, GateReport, Word
-from olympus_cli.text.places import shown_place
+from olympus_cli.text.places import display_place
 from olympus_cli.text.visible import visible
 
 #: The element for a verdict; a case with another verdict has none.
@@ -63,7 +63,7 @@ def _add(suite: Element, case: Case) -> None:
     if kind := _ELEMENTS.get(case.verdict):
         first = case.message.partition("\n")[0]
         told = SubElement(element, kind, {"message": _text(first), "type": _text(case.gate)})
-        told.text = _text("\n".join([case.message, *map(shown_place, case.places)]))
+        told.text = _text("\n".join([case.message, *map(display_place, case.places)]))
     if case.figures:
         SubElement(element, "system-out").text = _text(json.dumps(dict(case.figures)))
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from olympus_cli.gate_reports.model import WORDS, Case, GateReport, Word
-from olympus_cli.text.places import shown_place
+from olympus_cli.text.places import display_place
 from olympus_cli.text.visible import visible
 
 # The marks of GitHub Flavored Markdown, including those of mathematics and HTML.
@@ -59,7 +59,7 @@ def _counted(word: Word, count: int) -> str:
 
 
 def _row(case: Case) -> tuple[str, ...]:
-    where = "\n".join(map(shown_place, case.places))
+    where = "\n".join(map(display_place, case.places))
     return case.verdict, case.target, f"{case.gate} {case.name}", where, case.message
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from olympus_cli.gate_reports.model import GateReport
 from olympus_cli.terminal import console
-from olympus_cli.text.places import quoted, shown_place
+from olympus_cli.text.places import display_place, quoted
 from olympus_cli.text.visible import visible
 
 
@@ -25,7 +25,7 @@ def _parts(report: GateReport) -> Iterator[str]:
         if case.verdict in ("failed", "error", "not judged"):
             yield f"{case.verdict}: {case.target}: {case.gate} {case.name}: {case.message}"
             yield from (
-                quoted(each) for each in case.places if shown_place(each) not in case.message
+                quoted(each) for each in case.places if display_place(each) not in case.message
             )
             yield ""
     yield from (f"warning: {each.text}\n" for each in report.warnings)

@@ -17,7 +17,7 @@ from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write
 from olympus_cli.history.exchange.records import spread_of
 from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
 from olympus_cli.history.model import Point, utc_text
-from olympus_cli.text.places import shown
+from olympus_cli.text.places import display_path
 
 Format = Literal["csv", "pytest-benchmark", "hyperfine"]
 FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark", "hyperfine")
@@ -37,7 +37,7 @@ def format_of(path: Path, asked: Format | None) -> Format:
     if path.suffix == ".json":
         return "pytest-benchmark"
     raise UsageError(
-        f"{shown(path)} does not say a format", hint=f"--format takes {', '.join(FORMATS)}"
+        f"{display_path(path)} does not say a format", hint=f"--format takes {', '.join(FORMATS)}"
     )
 
 
@@ -81,7 +81,7 @@ def read_figures(path: Path) -> list[Point]:
         return _of_document(_document(text), content, changed)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(
-            f"{shown(path)} cannot be imported: {error}",
+            f"{display_path(path)} cannot be imported: {error}",
             hint="files of pytest-benchmark and hyperfine (JSON) are taken, and CSV with the "
             f"columns {', '.join(NEEDED)}",
         ) from error
@@ -92,7 +92,7 @@ def _content(path: Path) -> tuple[bytes, float]:
     try:
         return read_regular(path, _MOST_BYTES), os.stat(path).st_mtime
     except OSError as error:
-        raise UsageError(f"{shown(path)} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{display_path(path)} cannot be read: {error.strerror}") from error
 
 
 def _document(text: str) -> Any:
