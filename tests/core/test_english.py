@@ -1,4 +1,7 @@
-"""Docstrings and comments are plain English: see "Style" in CONTRIBUTING.md."""
+"""Docstrings, comments, names and messages are plain English: see "Style" in CONTRIBUTING.md.
+
+`python tests/core/test_english.py FOLDER...` lists the faults of other folders.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import ast
 import io
 import itertools
 import re
+import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +34,21 @@ PHRASES = re.compile(
     r")\b",
     re.IGNORECASE,
 )
+#: Phrases that messages do not use, besides those of all text.
+MESSAGE_PHRASES = re.compile(
+    r"\b(there (?:is|are) (?:no|not|nothing)|there was no)\b", re.IGNORECASE
+)
+#: Words that are no part of a name: verbs of telling, and past participles that do not describe.
+NAME_WORDS = frozenset(
+    """
+    tell tells told telling untold say says said saying ask asks asked asking lie lies lying
+    stand stands standing stood made kept taken gone held alike remade
+    """.split()  # noqa: SIM905
+)
+#: Folders whose names and messages are checked too.
+CLEAN_NAMES: tuple[str, ...] = ()
+#: Names that a banned word is right in, by file: of Python, or of an interface that others define.
+ALLOWED_NAMES: dict[str, tuple[str, ...]] = {}
 #: Text in which a banned phrase is right, by file: a quotation without backquotes, or a fixed term.
 ALLOWED: dict[str, tuple[str, ...]] = {}
 #: Code and names, which are not sentences: ``x``, `x`, and the lines of a doctest session.
@@ -83,6 +102,104 @@ def faults(source: str, allowed: tuple[str, ...] = ()) -> list[str]:
     return found
 
 
+def names(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the names that a module defines, each with its line."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.FunctionDef() | ast.ClassDef():
+                yield node.lineno, node.name
+            case ast.arg():
+                yield node.lineno, node.arg
+            case ast.Name(ctx=ast.Store()):
+                yield node.lineno, node.id
+            case ast.Attribute(ctx=ast.Store()):
+                yield node.lineno, node.attr
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words of a name.
+
+    >>> sorted(words_of("_LinesKept"))
+    ['kept', 'lines']
+    """
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def messages(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the strings of a module with at least three words, without docstrings."""
+    tree = ast.parse(source)
+    described = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    parts = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    }
+    for node in ast.walk(tree):
+        if id(node) in described | parts:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values
+            )
+        else:
+            continue
+        if len(text.split()) > 2:
+            yield node.lineno, text
+
+
+def name_faults(source: str, allowed: tuple[str, ...] = ()) -> list[str]:
+    """Return the faults of a module's names and messages, one line each."""
+    found = [
+        f"{line}: the name {name!r} has {word!r}"
+        for line, name in names(source)
+        if name not in allowed
+        for word in sorted(words_of(name) & NAME_WORDS)
+    ]
+    for line, text in messages(source):
+        sentence = " ".join(CODE.sub("x", text).split())
+        for phrases in (PHRASES, MESSAGE_PHRASES):
+            found += [
+                f"{line}: a message uses {phrase[0]!r}" for phrase in phrases.finditer(sentence)
+            ]
+    return sorted(set(found), key=lambda fault: int(fault.partition(":")[0]))
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_names_and_messages_are_plain(path: Path) -> None:
+    name = relative(path)
+    if name.startswith(CLEAN_NAMES):
+        found = name_faults(path.read_text(encoding="utf-8"), ALLOWED_NAMES.get(name, ()))
+        assert not found, "\n".join(f"{name}:{fault}" for fault in found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "lines_kept = 1",
+        "def tell(x): ...",
+        "class WhatIsTold: ...",
+        "def f(say): ...",
+        "raise E(f'{x} tells us that {y}')",
+        "raise E('there is no target of this name')",
+    ],
+)
+def test_a_fault_of_a_name_or_message_is_found(source: str) -> None:
+    assert name_faults(source)
+
+
+def test_plain_names_and_messages_have_no_fault() -> None:
+    assert name_faults("thousand = f'{x}: the file is missing'  # `keep_made`") == []
+
+
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_docstrings_and_comments_are_plain(path: Path) -> None:
     name = relative(path)
@@ -132,3 +249,11 @@ def test_plain_text_has_no_fault(source: str) -> None:
 
 def test_an_allowed_quotation_is_no_fault() -> None:
     assert faults("x = 1  # 'the told one'", ("the told one",)) == []
+
+
+if __name__ == "__main__":
+    for folder in sys.argv[1:]:
+        for path in sorted(Path(folder).rglob("*.py")) or [Path(folder)]:
+            source = path.read_text(encoding="utf-8")
+            for fault in (*faults(source), *name_faults(source)):
+                sys.stdout.write(f"{path}:{fault}\n")
