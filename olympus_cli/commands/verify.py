@@ -31,7 +31,7 @@ from olympus_cli.spec.resolve import Request, expanded
 from olympus_cli.verify.progress import Lines
 from olympus_cli.verify.references import Reference, parse_reference, results_of
 from olympus_cli.verify.results import verified_report, verified_table
-from olympus_cli.verify.show import message, not_judged, not_judged_hint
+from olympus_cli.verify.show import failure_message, not_judged, not_judged_hint
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import OnStage, call
 
@@ -116,7 +116,7 @@ def _judge(found: dict[str, Any], trials: Trials) -> None:
     if reason := not_judged(found):
         raise UsageError(f"{found['target']} is not judged: {reason}", hint=not_judged_hint(found))
     if not found["passed"]:
-        trials.says_no(message(found))
+        trials.says_no(failure_message(found))
 
 
 def _verified(

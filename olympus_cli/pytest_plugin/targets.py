@@ -17,7 +17,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
 from olympus_cli.text.places import display_path
-from olympus_cli.verify.show import message
+from olympus_cli.verify.show import failure_message
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import call
 
@@ -114,4 +114,4 @@ class _VerifyItem(_TargetItem):
         with clearing(self.spec):
             document = call(verify_target, self.spec, *given, does="verifies", quiet=True)
         if not document["passed"]:
-            raise GateError(message(document))
+            raise GateError(failure_message(document))

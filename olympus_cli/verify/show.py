@@ -99,7 +99,7 @@ def _cause(finding: Mapping[str, Any] | None) -> str:
     return f": {_KINDS[finding['kind']].format(name=finding['operation'])}{place}"
 
 
-def message(document: Mapping[str, Any]) -> str:
+def failure_message(document: Mapping[str, Any]) -> str:
     """Return one message on the errors: the results, and the operations that cause them."""
     if reason := not_judged(document):
         return f"{document['target']} is not judged: {reason}"

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from olympus_cli.check.saved import GOLDENS, read_program, read_saved
 from olympus_cli.main import cli
 from olympus_cli.spec.resolve import open_project
-from tests.documents import ROOT, read
+from tests.documents.documents import ROOT, read
 
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/olympus.toml"))
 LISTED = dict(re.findall(r'^  "(\w+) (\S+)"$', read(ROOT / ".ci" / "examples"), re.MULTILINE))

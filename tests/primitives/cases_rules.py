@@ -101,7 +101,7 @@ CASES: list[Case] = [
     ),
     Case("checkpoint", _checkpoint, (arg(4),), ("float32", "complex64")),
     Case("custom_jvp_call", _custom_jvp, (arg(4),)),
-    # forward mode is not to be had of it: tests/transforms/test_custom_rules.py has its laws
+    # forward mode is not to be had of it: tests/control/test_custom_rules.py has its laws
     Case("custom_vjp_call", _custom_vjp, (arg(4),), differentiable=()),
     Case("constant", _constant, (arg(4),)),
     Case("name", _name, (arg(4),), ("float32", "complex64")),

@@ -70,9 +70,8 @@ def test_every_golden_file_is_of_a_row() -> None:
 
 def test_every_primitive_has_a_row() -> None:
     covered = {case.primitive for case in [*CASES, *AXIS_CASES]}
-    # `jit` is in every row; `block` is made where a program is lowered, tests/core/test_outline.py
-    # has it; the other is gone again before a program is complete, and has its tests with the
-    # custom rules
+    # Every row has `jit`.  Lowering creates `block`: tests/blocks/test_outline.py tests it.
+    # Tracing replaces `custom_vjp_backward`: tests/control/test_custom_rules.py tests it.
     missing = {p.name for p in op.every()} - covered - {"jit", "block", "custom_vjp_backward"}
     assert not missing, f"no row in tests/primitives/cases.py for {sorted(missing)}"
 

@@ -2,6 +2,7 @@
 
 `python -m tools.site` copies `docs/` to `build/site/pages`, adds a page for each public package and
 runs zensical in strict mode, which also checks links and anchors.  The tables of the command line
-and of olympus.toml are sections of committed pages: `pytest tests/test_docs.py --update-golden`
-writes them with the functions of `commands` and `keys`.
+and of olympus.toml are sections of committed pages, which
+`pytest tests/documents/test_docs.py --update-golden` writes with the functions of `commands` and
+`keys`.
 """

@@ -1,0 +1,296 @@
+"""Baselines that are kept: as they were written, with names of files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from olympus.errors import ArtifactError, UsageError
+from olympus_cli.bench.baselines import (
+    baseline_path,
+    check_comparable,
+    check_host,
+    differences,
+    read_baseline,
+    stored_path,
+    write_baseline,
+)
+from olympus_cli.bench.compare.comparing import compare
+from olympus_cli.bench.show import compared_notes
+from olympus_cli.spec.benching import BenchSpec
+from tests.cli.bench.made import MACHINE, measured, target
+from tests.cli.conftest import Invoke
+
+
+def test_a_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
+    path = baseline_path(tmp_path, "main")
+    rounds = [measured(), measured(factor=1.1, compile=0.25)]
+    write_baseline(path, {"f": rounds})
+    assert read_baseline(path).of("f") == tuple(rounds)
+    write_baseline(path, {"g": [measured("g")]})
+    kept = read_baseline(path)
+    assert kept.of("f") == tuple(rounds), "other targets stay"
+    assert kept.of("g") == (measured("g"),)
+    with pytest.raises(UsageError, match="does not have target 'h'") as caught:
+        kept.of("h")
+    assert caught.value.hint == "it has f, g"
+
+
+def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
+    write_baseline(baseline_path(tmp_path, "main"), {"f": [measured()]})
+    with pytest.raises(UsageError, match="there is no baseline") as caught:
+        read_baseline(baseline_path(tmp_path, "mian"))
+    assert caught.value.hint == "did you mean main?"
+    with pytest.raises(UsageError) as caught:
+        read_baseline(tmp_path / "none" / "x.json")
+    assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None:
+    kept = baseline_path(tmp_path, "main")
+    write_baseline(kept, {"f": [measured()]})
+    assert stored_path(tmp_path, "main") == stored_path(tmp_path, str(kept)) == kept
+    for text, hint in (("main.json", "--baseline main is "), ("mian.json", "did you mean main?")):
+        with pytest.raises(UsageError, match="there is no baseline") as caught:
+            stored_path(tmp_path, text)
+        assert caught.value.hint is not None and caught.value.hint.startswith(hint)
+    with pytest.raises(UsageError) as caught:
+        stored_path(tmp_path / "none", "main.json")
+    assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--threshold", "10%"], "--threshold is of --baseline"),
+        (["--threshold", "5", "--baseline", "main"], "must be a share above 0"),
+        (["--rounds", "101"], "must be at most 100; got 101"),
+        (["--rounds", "0"], "must be at least 1"),
+        (["--save-baseline", "zz", "--rounds", "1"], "needs 3 rounds, and --rounds is 1"),
+        (["--save-baseline", "zz", "--rounds", "2"], "--rounds 3 or more; 5 without the option"),
+        (["--precision", "0%"], "must be above 0"),
+        (["--precision", "much%"], "must be a number"),
+        (["--baseline", "main", "--threshold", "0.1"], "there is no baseline baselines/main.json"),
+        (["--baseline", "main.json", "--precision", "5%"], "there is no baseline main.json"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_measured(
+    work: Path, invoke: Invoke, options: list[str], told: str
+) -> None:
+    result = invoke("bench", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "a\nb", "x" * 101, "ä"])
+def test_the_name_of_a_baseline_is_that_of_a_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name of a baseline"):
+        baseline_path(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda d: d.update(schema_version=3), "of a newer olympus"),
+        (lambda d: d.pop("schema_version"), "has no schema version"),
+        (lambda d: d.pop("targets"), "lacks the key 'targets'"),
+        (lambda d: d.update(other=1), "has the unknown key 'other'"),
+        (lambda d: d.update(targets=[]), "targets is not an object"),
+        (lambda d: d["targets"].update(f=[]), "targets.f is not an array of rounds"),
+        (lambda d: d["targets"].update(f=[3]), r"targets.f\[0\]: the document is not an object"),
+        (lambda d: d["targets"].update(g=d["targets"]["f"]), r"targets.g\[0\] is of target 'f'"),
+        (lambda d: metric(d).update(samples=[]), "has no sample"),
+        (lambda d: metric(d).update(samples=[-1.0]), "out of range"),
+        (lambda d: metric(d).update(samples=["1"]), "is not a number"),
+        (lambda d: metric(d).update(better="sideways"), "is not one of lower, higher, neither"),
+    ],
+)
+def test_a_damaged_baseline_is_refused(
+    tmp_path: Path, change: Callable[[dict], object], told: str
+) -> None:
+    path = baseline_path(tmp_path, "main")
+    write_baseline(path, {"f": [measured()]})
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    with pytest.raises(ArtifactError, match=told):
+        read_baseline(path)
+    content = path.read_text()
+    with pytest.raises(ArtifactError):
+        write_baseline(path, {"h": [measured("h")]})
+    assert path.read_text() == content, "what cannot be read is not lost"
+
+
+def test_writers_side_by_side_lose_no_target(tmp_path: Path) -> None:
+    path = baseline_path(tmp_path, "main")
+    names = [f"f{number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:  # each opens the folder anew, as a process does
+        list(pool.map(lambda name: write_baseline(path, {name: [measured(name)]}), names))
+    assert sorted(read_baseline(path).targets) == sorted(names)
+    assert [each.name for each in path.parent.iterdir()] == ["main.json"]
+
+
+def metric(data: dict) -> dict:
+    return data["targets"]["f"][0]["metrics"]["steady-call"]
+
+
+def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "link.json").symlink_to("/dev/zero")
+    for name in ("pipe", "folder", "link"):
+        with pytest.raises(ArtifactError, match="cannot be read"):
+            read_baseline(tmp_path / f"{name}.json")
+
+
+def test_figures_of_another_machine_or_backend_are_refused() -> None:
+    ours, theirs = measured(), replace(measured(), machine={**MACHINE, "cpu": "another"})
+    words = f"cpu was another and is {re.escape(MACHINE['cpu'])}"
+    with pytest.raises(UsageError, match=words) as caught:
+        check_comparable(ours, [measured(), theirs], "main")
+    assert caught.value.hint is not None and "git:REV" in caught.value.hint
+    with pytest.raises(UsageError, match="on gpu:h200, and it is measured on cpu"):
+        check_comparable(ours, [replace(measured(), backend="gpu:h200")], "main")
+    theirs = replace(measured(), machine={**MACHINE, "device": "another"})
+    with pytest.raises(UsageError, match="device was another and is cpu"):
+        check_comparable(ours, [theirs], "main")
+    check_host("f", [measured(), theirs], "main", {"cpu"})  # a device is not known before
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"machine": {**MACHINE, "threads": "999"}},
+            "is of another machine and cannot be compared",
+        ),
+        ({"machine": {**MACHINE, "os": "amiga"}}, "os was amiga and is"),
+        ({"backend": "gpu:h200"}, "has target 'f' on gpu:h200, and it is measured on cpu"),
+    ],
+)
+def test_figures_that_cannot_be_compared_are_refused_before_anything_is_measured(
+    work: Path,
+    invoke: Invoke,
+    no_measuring: list[str],
+    change: dict[str, object],
+    told: str,
+) -> None:
+    (work / "olympus.toml").write_text(target("g", "forward") + target("f", "forward"))
+    theirs = replace(measured(), **change)  # type: ignore[arg-type]
+    write_baseline(baseline_path(work, "main"), {"f": [theirs], "g": [measured("g")]})
+    result = invoke("bench", "--baseline", "main")
+    assert (result.exit_code, result.stdout, no_measuring) == (2, "", [])
+    assert told in result.stderr
+
+
+def test_what_differs_beside_is_told() -> None:
+    other = replace(measured(), versions={"olympus": "0"}, fingerprint="def")
+    versions, program = differences(measured(), other)
+    assert versions == "the two sides have different versions: olympus was 0 and is 1"
+    assert "olympus diff" in program
+    assert differences(measured(), measured()) == []
+
+
+@pytest.mark.parametrize("fingerprint", [None, ""])
+def test_a_side_without_a_fingerprint_may_be_another_program(fingerprint: str | None) -> None:
+    (note,) = differences(measured(), replace(measured(), fingerprint=fingerprint))
+    assert "the other side has no fingerprint" in note
+
+
+def test_a_baseline_without_any_gate_is_refused_before_the_measuring(
+    work: Path, invoke: Invoke
+) -> None:
+    metrics = {"compile": measured(compile=0.1).metrics["compile"]}
+    write_baseline(baseline_path(work, "main"), {"f": [replace(measured(), metrics=metrics)] * 3})
+    result = invoke("bench", "f", "--baseline", "main")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot judge target 'f': it needs steady-call or steady-cpu, and has compile" in (
+        result.stderr
+    )
+    assert "olympus bench f --save-baseline NAME measures them" in result.stderr
+
+
+def test_a_gate_that_a_baseline_lacks_is_inconclusive() -> None:
+    cpu = {"steady-cpu": measured().metrics["steady-call"]}
+    ours = [replace(each, metrics={**each.metrics, **cpu}) for each in (measured(),) * 3]
+    found = compare(
+        "main",
+        lambda rounds: (ours[:rounds], [measured()] * rounds),
+        paired=False,
+        spec=BenchSpec(),
+        gates=2,
+        rounds=3,
+    )
+    (lacking,) = (each for each in found.judged if each.metric == "steady-cpu")
+    assert (lacking.verdict.word, lacking.gate) == ("inconclusive", True)
+    assert lacking.verdict.reason == "not measured on main"
+    assert "steady-cpu is inconclusive: not measured on main" in [*compared_notes(found)]
+
+
+def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
+    work: Path, invoke: Invoke, no_measuring: list[str]
+) -> None:
+    (work / "baselines").write_text("")
+    result = invoke("bench", "--save-baseline", "main")
+    assert (result.exit_code, no_measuring) == (2, [])
+    assert "baselines/main.json cannot be written" in result.stderr
+    (work / "baselines").unlink()
+    (work / "baselines").mkdir()
+    (work / "baselines" / "main.json").write_text("{}")
+    result = invoke("bench", "--save-baseline", "main")
+    assert (result.exit_code, no_measuring) == (5, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("main", "there is no baseline baselines/main.json"),
+        ("x.json", "there is no baseline x.json"),
+        ("a/b", "cannot be the name of a baseline"),
+        ("git:", "names no revision"),
+    ],
+)
+def test_a_wrong_baseline_is_told_before_anything_is_measured(
+    work: Path, invoke: Invoke, text: str, told: str
+) -> None:
+    result = invoke("bench", "--baseline", text)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ('threshold = "5"', "must be a share above 0, in per cent or as a number below 1"),
+        ("threshold = 5", "must be a share above 0"),
+        ("threshold = true", "must be a share above 0"),
+        ('threshold = "0%"', "must be a share above 0"),
+        ("threshold = nan", "must be a share above 0"),
+        ('metrics = ["steady"]', "has 'steady', which is not a metric that can fail"),
+        ("metrics = 3", "must be an array of strings"),
+        ("percent = 3", "has no key 'percent'"),
+    ],
+)
+@pytest.mark.parametrize("table", ["bench", "target.f.bench"])
+def test_a_wrong_table_is_refused(
+    work: Path, invoke: Invoke, lines: str, told: str, table: str
+) -> None:
+    (work / "olympus.toml").write_text(f"{target('f', 'forward')}[{table}]\n{lines}\n")
+    result = invoke("bench")
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert f"olympus.toml:{5}" in result.stderr
+
+
+def test_a_wrong_threshold_of_the_option_is_refused(work: Path, invoke: Invoke) -> None:
+    result = invoke("bench", "--threshold", "5", "--baseline", "main")
+    assert result.exit_code == 2
+    assert "must be a share above 0" in result.stderr

@@ -1,0 +1,149 @@
+"""How a command starts and ends: what it imports, and what it leaves to the system."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = str(Path(__file__).parents[3])
+
+COMMAND = """
+import atexit, gc, os, sys, threading, time
+
+kept = open(2, "w", closefd=False)
+kept.write("freed ")  # where Python frees it: till then that is in its buffer
+atexit.register(os.write, 2, b"registered ")
+sys.argv = ["olympus", "--help"]
+from olympus_cli.__main__ import main
+"""
+
+
+def done(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": ROOT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_process_ends_without_freeing_what_it_has() -> None:
+    result = done(COMMAND + "main()")
+    assert (result.returncode, result.stderr) == (0, "registered ")
+    assert result.stdout.startswith("Usage: olympus")
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (
+            "threading.Thread(target=lambda: (time.sleep(1), os.write(2, b'waited '))).start()",
+            "waited registered freed ",
+        ),
+        ("sys.setprofile(lambda *_: None)", "registered freed "),
+        ("sys.settrace(lambda *_: None)", "registered freed "),
+        ("import cProfile; profiler = cProfile.Profile(); profiler.enable()", "registered freed "),
+    ],
+)
+def test_python_itself_ends_a_process_that_somebody_waits_for(before: str, said: str) -> None:
+    result = done(f"{COMMAND}{before}\nmain()")
+    assert (result.returncode, result.stderr) == (0, said)
+
+
+def test_what_python_does_when_a_stream_cannot_be_flushed_is_done() -> None:
+    code = "class Full:\n    def write(self, text): pass\n    def flush(self): raise OSError\n"
+    result = done(f"{COMMAND}{code}atexit.register(setattr, sys, 'stderr', Full())\nmain()")
+    assert (result.returncode, result.stderr) == (120, "registered ")
+
+
+@pytest.mark.parametrize(("code", "left"), [("3", True), ("None", True), ("'no'", False)])
+def test_codes_of_the_end(code: str, left: bool) -> None:
+    result = done(
+        f"from olympus_cli.process.fast_exit import leave; leave({code}); print('stayed')"
+    )
+    assert (result.returncode, "stayed" in result.stdout) == (
+        int(code) if code.isdigit() else 0,
+        not left,
+    )
+
+
+LOADING = """
+import gc
+from olympus_cli.process import own_process
+from olympus_cli.process.fast_imports import unhindered
+{claim}
+frozen = gc.get_freeze_count()
+with unhindered():
+    print(gc.isenabled())
+print(gc.isenabled(), gc.get_freeze_count() > frozen)
+"""
+
+
+def test_what_hinders_imports_is_off_meanwhile() -> None:
+    code = LOADING.format(claim="own_process.claim()")
+    assert done(code).stdout == "False\nTrue True\n"
+
+
+def test_a_process_of_somebody_elses_is_left_as_it_is() -> None:
+    assert done(LOADING.format(claim="")).stdout == "True\nTrue False\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "absent"),
+    [
+        ("build", "olympus.analysis olympus_cli.reports.html olympus_cli.history.store xml.etree"),
+        ("lower", "olympus.analysis olympus.artifact olympus_cli.builder xml.etree email"),
+        ("trace", "olympus.analysis olympus.artifact olympus_cli.builder xml.etree email"),
+    ],
+)
+def test_a_command_imports_what_it_needs_to_begin(command: str, absent: str) -> None:
+    never = ["jaxlib.mlir", "jinja2", "rich", "sqlite3", "statistics", "asyncio"]
+    code = f"import sys, olympus_cli.commands.{command}; print(*sys.modules)"
+    loaded = set(done(code).stdout.split())
+    assert f"olympus_cli.commands.{command}" in loaded
+    assert loaded & {*absent.split(), *never} == set()
+
+
+def test_the_bindings_of_a_dialect_are_imported_when_it_comes_up() -> None:
+    code = (
+        "import sys, olympus as ox\n"
+        "ox.jit(ox.numpy.sin).trace(ox.ShapeDtypeStruct((2,), 'float32')).lower().as_text()\n"
+        "print(*[m for m in sys.modules if m.startswith('jaxlib.mlir.dialects.')])"
+    )
+    loaded = {name.rpartition(".")[2] for name in done(code).stdout.split()}
+    assert "func" in loaded and loaded & {"stablehlo", "chlo", "mhlo"} == set()
+
+
+def test_what_a_build_needs_of_the_analysis_is_not_all_of_it() -> None:
+    loaded = done("import sys, olympus.analysis; print(*sys.modules)").stdout.split()
+    found = {name.rpartition(".")[2] for name in loaded if name.startswith("olympus_core.analysis")}
+    assert {"cost", "memory", "estimate", "sources"} <= found
+    assert found & {"difference", "graph", "profiling", "collectives"} == set()
+
+
+def test_what_a_build_does_at_its_end_was_imported_while_the_compiler_worked(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "m.py").write_text("def f(x): return 2 * x\n")
+    (tmp_path / "olympus.toml").write_text('[target.f]\nentry = "m:f"\nargs.x = "f32[2]"\n')
+    code = (
+        "import os, sys\n"
+        "from olympus_cli.commands import build\n"
+        "record = build.record_build\n"
+        "def watched(*given):\n"
+        "    before = set(sys.modules)\n"
+        "    record(*given)\n"
+        "    late = sorted(set(sys.modules) - before)\n"
+        "    os.write(2, f'{late} {\"sqlite3\" in before}\\n'.encode())\n"
+        "build.record_build = watched\n"
+        f"sys.argv = ['olympus', 'build', '--project', {str(tmp_path)!r}]\n"
+        "from olympus_cli.__main__ import main\n"
+        "main()\n"
+    )
+    assert [done(code).stderr for _ in "ab"] == ["[] True\n", "[] False\n"]

@@ -1,0 +1,656 @@
+"""report.html in a real browser: it draws, searches, folds, switches and prints, in silence."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from olympus_cli.diff.html import render_diff_page as render_comparison_page
+from olympus_cli.history.model import Point
+from olympus_cli.history.page import render_history_page as render_history
+from olympus_cli.history.series import History, lines_of
+from olympus_cli.profile.page import render_profile
+from olympus_cli.profile.results import ProfiledKernel, ProfileReport
+from olympus_cli.reports.figures import KernelReport
+from olympus_cli.reports.html.listing import Listing, Mark
+from olympus_cli.reports.html.render import render_html
+from olympus_cli.reports.json import render_json
+from tests.cli.history.made import run, steady
+from tests.cli.pages import MODEL, meshed, page_with
+from tests.cli.pages import page as page_of
+from tests.cli.reports.html.test_html import HOSTILE
+from tests.marks import CHROMIUM, needs_chromium
+
+pytestmark = needs_chromium
+
+# a container's Chromium can have no sandbox and no GPU, and is to talk to nobody
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+@pytest.fixture(scope="module")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS]) as started:
+        yield started
+
+
+class Shown:
+    """A page in the browser, with what it said and asked for."""
+
+    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
+        self.context = browser.new_context(**{"reduced_motion": "reduce", **options})
+        self.page: Page = self.context.new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(file.as_uri())
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
+    """`show(page, **options)`: the page in the browser; it must have been silent in the end."""
+    open_pages: list[tuple[Shown, Path]] = []
+
+    def opened(what: Any = None, **options: Any) -> Page:
+        file = tmp_path / f"report-{len(open_pages)}.html"
+        file.write_text(render_html(what or page_of()), encoding="utf-8")
+        shown = Shown(browser, file, **options)
+        open_pages.append((shown, file))
+        return shown.page
+
+    yield opened
+    for shown, file in open_pages:
+        assert shown.said == []
+        assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
+        shown.context.close()
+
+
+def lines(page: Page) -> list[str]:
+    """The code of the program's lines that are in sight."""
+    return page.locator(".rows .row code").all_inner_texts()
+
+
+def wait_until(page: Page, predicate: str, arg: object = None) -> None:
+    """Wait until JavaScript of the page is true.
+
+    Playwright's own wait evaluates text inside the page once a frame, and the page's policy of
+    content forbids that, so the asking is done from here.
+    """
+    deadline = time.monotonic() + 30
+    while not page.evaluate(predicate, arg):
+        assert time.monotonic() < deadline, f"not true in 30 s: {predicate}"
+        page.wait_for_timeout(20)
+
+
+def open_program(page: Page, title: str) -> None:
+    page.locator(".viewer").scroll_into_view_if_needed()
+    page.get_by_role("tab", name=title).click()
+    page.wait_for_selector(".rows .row")
+
+
+def test_the_numbers_are_those_of_the_json(show: Any) -> None:
+    data = json.loads(render_json(page_of().report))["backends"][0]
+    page = show()
+    wanted = {
+        "flops": data["cost"]["flops"],
+        "bytes": data["cost"]["bytes"],
+        "operations": data["cost"]["operations"],
+        "peak": data["memory"]["peak"],
+        "seconds": data["estimate"]["seconds"],
+    }
+    for name, number in wanted.items():
+        shown = page.locator(f"[data-figure={name}]").first
+        assert shown.is_visible()
+        assert float(shown.get_attribute("value")) == number
+    assert page.locator("[data-figure=fits]").inner_text() == "yes"
+
+
+def test_the_charts_are_drawn(show: Any) -> None:
+    page = show()
+    for kind in ("roofline", "memory"):
+        chart = page.locator(f".chart.{kind} canvas")
+        chart.wait_for()
+        colours = chart.evaluate(
+            "c => new Set(new Uint32Array(c.getContext('2d')"
+            ".getImageData(0, 0, c.width, c.height).data.buffer)).size"
+        )
+        assert colours > 10, f"the {kind} is empty"
+
+
+def test_a_chart_tells_what_is_under_the_pointer(show: Any) -> None:
+    page = show()
+    page.locator(".chart.memory .u-over").hover()
+    assert "live, at" in page.locator("[data-readout=memory]").inner_text()
+    page.locator(".chart.roofline .u-over").hover()
+    assert "flops per byte" in page.locator("[data-readout=roofline]").inner_text()
+
+
+def test_each_program_is_shown_in_colour(show: Any) -> None:
+    page = show()
+    for title, start, kind in (
+        ("Olympuspr", "{ lambda", ".k"),
+        ("StableHLO", "module @", ".nf"),
+        ("Optimized HLO", "HloModule", ".k"),
+    ):
+        open_program(page, title)
+        wait_until(
+            page, "s => document.querySelector('.row code').innerText.startsWith(s)", arg=start
+        )
+        assert page.locator(f".row {kind}").count() > 0
+
+
+def test_search_steps_through_the_lines_that_have_it(show: Any) -> None:
+    page = show()
+    open_program(page, "StableHLO")
+    count = sum("stablehlo.tanh" in line.lower() for line in page_of().backends[0].stablehlo.lines)
+    assert count > 0
+    page.get_by_label("Search the program").fill("stablehlo.TANH")
+    assert page.locator(".matches").inner_text() == f"1 of {count}"
+    assert "stablehlo.tanh" in page.locator(".row.current code").inner_text()
+    page.get_by_label("Search the program").press("Enter")
+    assert page.locator(".matches").inner_text() == f"{min(2, count)} of {count}"
+    page.get_by_label("Search the program").fill("not there at all")
+    assert page.locator(".matches").inner_text() == "none"
+    assert page.locator(".row.found").count() == 0
+
+
+def test_folding_hides_what_is_inside_and_a_search_opens_it(show: Any) -> None:
+    page = show()
+    open_program(page, "StableHLO")
+    before = lines(page)
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    folded = lines(page)
+    assert len(folded) < len(before)
+    assert page.locator(".row .folded").count() > 0
+    page.get_by_label("Search the program").fill("stablehlo.tanh")
+    assert "stablehlo.tanh" in page.locator(".row.current code").inner_text()
+    page.get_by_role("button", name="Unfold all").click()
+    page.locator(".rows").evaluate("rows => { rows.scrollTop = 0; }")
+    wait_until(page, "n => document.querySelectorAll('.rows .row').length >= n", arg=len(before))
+    caret = page.locator(".row button.caret").first
+    caret.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".row").count() < len(before)
+    assert page.locator(".row button.caret").first.get_attribute("aria-expanded") == "false"
+
+
+def test_a_line_of_a_program_leads_to_its_source_and_back(show: Any) -> None:
+    page = show()
+    open_program(page, "StableHLO")
+    page.get_by_label("Search the program").fill("stablehlo.tanh")
+    link = page.locator(".row.current .from a")
+    assert link.inner_text() == "model.py:16"
+    link.click()
+    line = page.locator(".line.flash")
+    assert "np.tanh" in line.inner_text()
+    line.locator("button.ln").click()
+    assert page.get_by_label("Search the program").input_value() == "model.py:16"
+    page.wait_for_selector(".row.current")
+    assert page.locator(".row.current .from").inner_text() == "model.py:16"
+
+
+def test_folded_source_opens(show: Any) -> None:
+    page = show()
+    fold = page.locator("details.fold").first
+    assert not fold.locator(".line").first.is_visible()
+    fold.locator("summary").click()
+    assert fold.locator(".line").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_has_the_theme_of_the_system_or_the_one_chosen(show: Any, scheme: str) -> None:
+    page = show(color_scheme=scheme)
+
+    def shows(theme: str) -> None:
+        """Wait until the page is as bright as a theme, or fail."""
+        wait_until(
+            page,
+            """theme => {
+                const parts = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g)
+                const sum = parts.slice(0, 3).map(Number).reduce((a, b) => a + b)
+                return (sum / 3 > 128) === (theme === 'light')
+            }""",
+            arg=theme,
+        )
+
+    shows(scheme)
+    button = page.locator("#theme")
+    button.click()
+    shows("light")
+    button.click()
+    shows("dark")
+    page.reload()
+    shows("dark")  # it is remembered
+    assert button.inner_text() == "Theme: dark"
+
+
+def contrast(page: Page) -> list[tuple[str, float]]:
+    """The least contrast of texts with the page behind them (WCAG 2.1, relative luminance)."""
+    return page.evaluate("""() => {
+      const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+      const light = (text) => rgb(text).slice(0, 3).map((c) => c / 255)
+        .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+      const behind = (at) => {
+        for (; at; at = at.parentElement) {
+          const colour = getComputedStyle(at).backgroundColor;
+          if (colour.startsWith("rgb(")) return colour;
+        }
+      };
+      return [...document.querySelectorAll("body *")]
+        .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+        .filter((e) => e.checkVisibility() && !e.closest("svg, script, .skip"))
+        .map((e) => {
+          const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+          return [e.className + " " + e.textContent.slice(0, 30), (a + 0.05) / (b + 0.05)];
+        });
+    }""")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(show: Any, scheme: str) -> None:
+    page = show(color_scheme=scheme)
+    open_program(page, "StableHLO")
+    found = contrast(page)
+    assert len(found) > 100
+    assert [each for each in found if each[1] < 4.5] == []
+
+
+@pytest.mark.parametrize("width", [400, 720, 1400])
+def test_the_page_never_scrolls_sideways(show: Any, width: int) -> None:
+    page = show(viewport={"width": width, "height": 900})
+    open_program(page, "Optimized HLO")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page = show(page_of(2), viewport={"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_collectives_of_a_program_fit_a_phone(show: Any, scheme: str) -> None:
+    page = show(meshed(), color_scheme=scheme, viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert [each for each in contrast(page) if each[1] < 4.5] == []
+    rows = page.locator("table.collectives tbody tr:visible")
+    assert rows.count() == 12
+    page.get_by_role("button", name="Show 21 collectives").click()
+    assert rows.count() == 21
+    page.locator("nav.sections a", has_text="Devices").click()
+    assert page.locator("table.devices").is_visible()
+
+
+def test_on_paper_the_page_has_its_figures_and_no_buttons(show: Any) -> None:
+    page = show(page_of(2), color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.locator("#b1 .tiles").is_visible()  # that of the tab which is not chosen
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator(".viewer").first.is_visible()
+    assert page.locator(".elsewhere").first.is_visible()
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == "rgb(255, 255, 255)"
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_backends_are_tabs_that_the_keyboard_moves_through(show: Any) -> None:
+    page = show(page_of(2))
+    assert page.locator("#b0").is_visible() and not page.locator("#b1").is_visible()
+    page.get_by_role("tab", name="gpu-h200").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#b1").is_visible() and not page.locator("#b0").is_visible()
+    canvas = page.locator("#b1 .chart.memory canvas")
+    canvas.wait_for()
+    assert canvas.evaluate("c => c.width") > 300
+
+
+def test_everything_can_be_reached_by_the_keyboard(show: Any) -> None:
+    page = show()
+    reached = set()
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.className + document.activeElement.id"))
+        if "rows" in " ".join(reached):
+            break
+    for part in ("skip", "theme", "ln", "code", "rows"):
+        assert any(part in each for each in reached), part
+
+
+def test_a_large_program_scrolls_with_few_lines_in_the_page(show: Any) -> None:
+    many = tuple(
+        f"  %{n} = stablehlo.add %{n - 1}, %{n - 1} : tensor<8xf32>" for n in range(60_000)
+    )
+    listing = Listing("StableHLO", "mlir", "p", many, (), (-1,) * len(many))
+    what = page_of()
+    page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
+    open_program(page, "StableHLO")
+    page.locator(".rows").evaluate("rows => { rows.scrollTop = rows.scrollHeight; }")
+    wait_until(page, "document.querySelector('.rows').innerText.includes('%59999')")
+    assert page.locator(".rows .row").count() < 300
+    page.get_by_label("Search the program").fill("%40000 =")
+    assert page.locator(".row.current .ln").inner_text() == "40001"
+
+
+def test_what_a_page_leaves_out_is_in_a_file(show: Any) -> None:
+    what = page_of()
+    cut = replace(what.olympuspr, lines=what.olympuspr.lines[:3], omitted=7)
+    page = show(replace(what, olympuspr=cut))
+    open_program(page, "Olympuspr")
+    page.wait_for_selector(".omitted:not([hidden])")
+    assert page.locator(".omitted").inner_text() == "7 more lines are in program.olympuspr"
+
+
+def test_hostile_names_do_nothing(show: Any) -> None:
+    what = page_with(target=HOSTILE, warnings=(HOSTILE,))
+    listing = Listing("StableHLO", "mlir", HOSTILE, (HOSTILE,), (Mark(HOSTILE, HOSTILE, 3),), (0,))
+    page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
+    open_program(page, "StableHLO")
+    assert lines(page)[0].startswith("</script><img")
+    assert page.locator("h1").inner_text().startswith("</script><img")
+    assert page.locator("img").count() == 0
+    page.get_by_label("Search the program").fill(HOSTILE[:9])
+    assert page.locator(".matches").inner_text() == "1 of 1"
+
+
+def test_without_scripts_the_figures_are_there(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(render_html(page_of()), encoding="utf-8")
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        assert page.locator("[data-figure=flops]").is_visible()
+        assert page.locator(".elsewhere").is_visible()
+        assert not page.locator(".viewer").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_flame_graph_is_drawn_in_every_width_and_theme(
+    browser: Browser, tmp_path: Path, theme: str, width: int
+) -> None:
+    nothing = None, None, False
+    kernels = (
+        ProfiledKernel("ynn_fusion", "dot", "m.py:7", "dense", False, 1, 6.0, 0.6, *nothing),
+        ProfiledKernel("wrapped_tanh", "tanh", "m.py:8", "dense", True, 1, 3.0, 0.3, *nothing),
+        ProfiledKernel("(call)", "(call)", None, "", False, 1, 1.0, 0.1, None, None, True),
+    )
+    report = ProfileReport(
+        *("step", "m:step", "cpu", "line", 1, 10.0, 9.0, 9.0, 0.9, 5.0), (), kernels, ()
+    )
+    file = tmp_path / "profile.html"
+    file.write_text(render_profile(report, tmp_path), encoding="utf-8")
+    shown = Shown(browser, file, color_scheme=theme, viewport={"width": width, "height": 800})
+    assert shown.page.evaluate("document.documentElement.scrollWidth") == width
+    graph = shown.page.locator(".flame").bounding_box()
+    boxes = {
+        name: shown.page.locator(".flame .frame", has_text=name).last.locator("rect").bounding_box()
+        for name in ("one call", "dense", "m.py:7", "ynn_fusion", "wrapped_tanh")
+    }
+    assert graph is not None
+    for name, part in {"one call": 1.0, "dense": 0.9, "m.py:7": 0.6, "wrapped_tanh": 0.3}.items():
+        box = boxes[name]
+        assert box is not None
+        assert box["width"] == pytest.approx(part * graph["width"], abs=1.5)
+    colours = {
+        name: shown.page.locator(f".flame .{name} > rect").first.evaluate(
+            "rect => getComputedStyle(rect).fill"
+        )
+        for name in ("forward", "backward", "overhead")
+    }
+    assert len(set(colours.values())) == 3
+    assert shown.said == []
+    assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
+    shown.context.close()
+
+
+PHONE = {"viewport": {"width": 400, "height": 860}}
+
+
+def boxes(page: Page, selector: str) -> list[dict[str, float]]:
+    """The rectangles of the elements that are shown."""
+    found: list[dict[str, float]] = page.evaluate(
+        """selector => [...document.querySelectorAll(selector)]
+          .filter((e) => e.checkVisibility())
+          .map((e) => e.getBoundingClientRect())
+          .map(({ left, top, right, bottom }) => ({ left, top, right, bottom }))""",
+        selector,
+    )
+    return found
+
+
+def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+    return (
+        one["left"] < other["right"]
+        and other["left"] < one["right"]
+        and one["top"] < other["bottom"]
+        and other["top"] < one["bottom"]
+    )
+
+
+def with_kernels(*kernels: KernelReport) -> Any:
+    """The page with other kernels in its estimate."""
+    what = page_of()
+    first = what.backends[0]
+    estimate = first.report.estimate
+    assert estimate is not None
+    changed = replace(estimate, kernels=kernels, seconds=sum(k.seconds for k in kernels))
+    return replace(what, backends=(replace(first, report=replace(first.report, estimate=changed)),))
+
+
+def copies(count: int, name: str = "ynn_fusion", line: str = "model.py:16") -> list[KernelReport]:
+    return [
+        KernelReport(f"{name}.{i}", "step/dot", line, 2048, 3072, "float32", 5, "compute", 4e-6)
+        for i in range(count)
+    ]
+
+
+def test_the_labels_of_a_roofline_cover_no_dot(show: Any) -> None:
+    spread = [
+        KernelReport(f"k.{i}.{j}", "dot", None, 2**i, 2**12, "float32", 1, "memory", 2.0**-j)
+        for i in range(4, 24, 2)
+        for j in range(8, 32, 4)
+    ]
+    for kernels in (copies(3), spread):
+        for width in (400, 1280):
+            page = show(with_kernels(*kernels), viewport={"width": width, "height": 800})
+            page.locator(".chart.roofline .dot").first.wait_for()
+            dots, labels = boxes(page, ".dot"), boxes(page, ".limit")
+            assert len(dots) == len(kernels)
+            unplaced = page.locator(".limits").inner_text().count("flop/s")
+            assert len(labels) + unplaced == 2
+            assert not any(overlap(label, dot) for label in labels for dot in dots)
+            assert not any(overlap(*pair) for pair in itertools.combinations(labels, 2))
+
+
+def test_equal_kernels_are_one_row_that_opens(show: Any) -> None:
+    page = show(with_kernels(*copies(12), *copies(1, line="model.py:24")), **PHONE)
+    table = page.locator("table.kernels.sortable")
+    rows = table.locator("tbody tr:visible")
+    assert rows.count() == 2
+    assert "ynn_fusion" in rows.first.inner_text() and "ynn_fusion.0" not in rows.first.inner_text()
+    values = rows.first.locator("data").evaluate_all("all => all.map((e) => Number(e.value))")
+    assert values == [12 * 5 * 2048, 12 * 5 * 3072, pytest.approx(12 * 4e-6)]
+    button = page.get_by_role("button", name="12 kernels")
+    assert button.get_attribute("aria-expanded") == "false"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert rows.count() == 14
+    assert "ynn_fusion.11" in rows.nth(12).inner_text()
+    button.click()
+    assert rows.count() == 2
+
+
+def test_source_is_read_on_a_phone_without_scrolling(show: Any) -> None:
+    long = MODEL.replace("y = c", "y = " + " + ".join(["carried"] * 20)).replace(
+        "return np.tanh(x @ w)", "return np.tanh(x @ w)  # " + "a comment that is long " * 8
+    )
+    page = show(replace(page_of(), sources={"model.py": long}), **PHONE)
+    code = page.locator(".code").first
+    assert code.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert (
+        page.locator(".line", has_text="a comment that").locator("code").bounding_box()["height"]
+        > 3 * page.locator(".line", has_text="def loss").locator("code").bounding_box()["height"]
+    )
+    # no column of a table is cut or scrolls, but for what is scrolled on purpose
+    cut = page.evaluate(
+        "[...document.querySelectorAll('table.cards td')].filter((e) => e.checkVisibility())"
+        ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+    )
+    assert cut == 0
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
+    """`opened(text, **options)`: the text of a page in the browser, silent to the end."""
+    shown: list[tuple[Shown, Path]] = []
+
+    def open_text(text: str, **options: Any) -> Page:
+        file = tmp_path / f"page-{len(shown)}.html"
+        file.write_text(text, encoding="utf-8")
+        shown.append((Shown(browser, file, **options), file))
+        return shown[-1][0].page
+
+    yield open_text
+    for each, file in shown:
+        assert each.said == []
+        assert {url for url in each.asked if not url.startswith("data:")} == {file.as_uri()}
+        each.context.close()
+
+
+def other_pages(folder: Path) -> dict[str, str]:
+    """A profile, a comparison and a history as pages."""
+    kernels = tuple(
+        ProfiledKernel(
+            f"ynn_fusion.{i}", "dot", "model.py:7", "", False, 1, 0.1, 0.08, 0.05, "memory", False
+        )
+        for i in range(12)
+    )
+    profile = ProfileReport(
+        *("step", "m:step", "cpu", "line", 1, 10.0, 9.0, 9.0, 0.9, 5.0), (), kernels, ()
+    )
+    return {
+        "profile": render_profile(profile, folder),
+        "comparison": render_comparison_page(comparison_of_equals()),
+        "history": render_history(history_of_steps()),
+    }
+
+
+def comparison_of_equals() -> dict[str, Any]:
+    """A comparison in which one change is at twelve layers."""
+    spot = {
+        "name": "stablehlo.tanh",
+        "types": ["tensor<8x16xf32>"],
+        "scope": "",
+        "operations": 2,
+        "file": "layers/decoder.py",
+        "line": 36,
+        "text": "return np.tanh(x @ w) " * 4,
+    }
+    change = {
+        "of": "operation",
+        "kind": "added",
+        "where": "main",
+        "before": None,
+        "after": spot,
+        "details": [],
+    }
+    sides = [
+        {"label": label, "operations": n, "fingerprint": label * 8}
+        for label, n in (("old/step", 10), ("new/step", 34))
+    ]
+    return {
+        "sides": sides,
+        "changes": [change] * 12,
+        "lines": [],
+        "figures": [],
+        "options": [],
+        "versions": [],
+        "notes": [],
+    }
+
+
+def history_of_steps() -> History:
+    """A history whose level changes once, of more runs than are read at a glance."""
+    levels = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 1.3, 1.31, 1.29, 1.3, 1.3, 1.32]
+    runs = [replace(run(day), commit=f"{day:x}" * 40) for day, _ in enumerate(levels, 1)]
+    points = [Point(each, steady(level)) for each, level in zip(runs, levels, strict=True)]
+    (line,) = lines_of(points)
+    reason = {"program": "same", "versions": [], "difference": None}
+    return History("/project/build/history.sqlite", (line,), ((reason,) * len(line.changes),))
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_fits_and_can_be_read(
+    opened: Any, tmp_path: Path, theme: str, width: int
+) -> None:
+    for name, text in other_pages(tmp_path).items():
+        page = opened(text, color_scheme=theme, viewport={"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+        assert [each for each in contrast(page) if each[1] < 4.5] == [], name
+        assert not overlap(*boxes(page, "#theme, h1")), name
+        assert page.locator("nav.sections a").count() >= 1, name
+        for link in page.locator("nav.sections a").all():
+            target = link.get_attribute("href")
+            assert target is not None and page.locator(target).count() == 1, name
+        page.locator("#theme").click()
+        assert page.locator("html").get_attribute("data-theme") == "light", name
+
+
+def test_equal_rows_of_other_pages_open(opened: Any, tmp_path: Path) -> None:
+    pages = other_pages(tmp_path)
+    for name, what in (("profile", "12 kernels"), ("comparison", "12 changes")):
+        page = opened(pages[name], **PHONE)
+        members = page.locator("tr.member:visible")
+        assert members.count() == 0, name
+        page.get_by_role("button", name=what).click()
+        assert members.count() == 12, name
+        page.emulate_media(media="print")
+        assert members.count() == 0, name
+    page = opened(pages["comparison"], **PHONE)
+    assert "24 operations together" in page.locator("main").inner_text()
+
+
+def test_the_runs_of_a_history_are_searched_and_sorted(opened: Any, tmp_path: Path) -> None:
+    page = opened(other_pages(tmp_path)["history"])
+    rows = page.locator("table.sortable tbody:visible")
+    assert rows.count() == 14
+    page.get_by_role("button", name="figure").click()
+    values = page.locator("td[data-value]").evaluate_all("all => all.map((e) => +e.dataset.value)")
+    assert values == sorted(values)
+    page.get_by_role("button", name="figure").click()
+    assert page.locator("td[data-value]").first.get_attribute("data-value") == "1.32"
+    page.get_by_label("Search the runs").fill("+30")
+    assert rows.count() == 1
+    assert page.locator(".matches").inner_text() == "1 of 14"
+    assert "+30" in page.locator("dl.pairs").inner_text()
+    titles = page.locator("circle title").all_text_contents()
+    assert any("+30" in each and "1.30 s" in each and "9999" in each for each in titles)
+
+
+def test_other_pages_have_their_rows_without_scripts(browser: Browser, tmp_path: Path) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        for name, text in other_pages(tmp_path).items():
+            file = tmp_path / f"{name}.html"
+            file.write_text(text, encoding="utf-8")
+            page.goto(file.as_uri())
+            assert not page.locator("#theme").is_visible()
+            assert page.locator("tr.member").count() == page.locator("tr.member:visible").count()
+            assert page.locator("tbody tr:visible").count() >= 2

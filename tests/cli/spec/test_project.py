@@ -1,0 +1,256 @@
+"""olympus.toml: what its keys mean, and what a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olympus import Target
+from olympus.errors import SpecError, UsageError
+from olympus_cli.spec.model import FromEntry, Project, ShapeSpec
+from olympus_cli.spec.project import (
+    PROJECT_KEYS,
+    TARGET_KEYS,
+    find_project,
+    load_project,
+)
+from olympus_cli.spec.resolve import Request
+
+EXAMPLE = Path(__file__).parents[3] / "olympus.toml.example"
+
+
+def loaded(folder: Path, text: str) -> Project:
+    (folder / "olympus.toml").write_text(text)
+    return load_project(folder)
+
+
+def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
+    text = EXAMPLE.read_text()
+    for key in PROJECT_KEYS + TARGET_KEYS:
+        assert f"{key} =" in text or f".{key}]" in text
+    (folder / "src").mkdir()
+    project = loaded(folder, text)
+    assert project.build_dir == folder / "build"
+    assert (len(project.select()), len(project.targets)) == (5, 6)
+    forward = project.targets["forward@batch=8,train=false"]
+    assert forward.kwargs["tokens"] == ShapeSpec("int32", (8, 128))
+    assert forward.kwargs["params"] == FromEntry("model:init")
+    assert forward.kwargs["state"] == FromEntry("model:state", {"batch": 8})
+    assert forward.python_path == (folder / "src",)
+    assert forward.static == {"layers": 12, "activation": "gelu", "train": False}
+    assert forward.backends == (Target("cpu"), Target("gpu", "h200"))
+    assert forward.donate == ("cache",)
+    assert forward.compiler_options == {"xla_allow_excess_precision": False}
+    assert (forward.optimize, forward.repeats) == ("default", "auto")
+    split = project.targets["split"]
+    assert (split.mesh, split.num_devices) == ({"data": 2, "model": 4}, 8)
+    assert split.kwargs == {
+        "x": ShapeSpec("float32", (64, 1024), (("data",),)),
+        "params": FromEntry("model:init", {}, ((), ("model",))),
+    }
+    assert project.targets["step"].args == (
+        ShapeSpec("float32", (1024,)),
+        {"w": ShapeSpec("float32", (3, 4)), "b": ShapeSpec("float32", (4,))},
+    )
+
+
+def test_a_project_is_found_upward(folder: Path) -> None:
+    inner = folder / "a" / "b"
+    inner.mkdir(parents=True)
+    assert find_project(inner) is None
+    (folder / "olympus.toml").write_text("")
+    assert find_project(inner) == folder.resolve() / "olympus.toml"
+
+
+def test_the_matrix_fills_shapes_statics_and_names(folder: Path) -> None:
+    project = loaded(
+        folder,
+        """
+        [target.t]
+        entry = "m:f"
+        args = { x = "{dtype}[{n}]", y = ["f32[{n},{n}]"] }
+        static = { size = "{n}", kind = "a" }
+        matrix = { dtype = ["f32", "bf16"], n = [2, 4], fast = [true] }
+        """,
+    )
+    assert list(project.targets) == [
+        f"t@dtype={dtype},n={n},fast=true" for dtype in ("f32", "bf16") for n in (2, 4)
+    ]
+    last = project.targets["t@dtype=bf16,n=4,fast=true"]
+    assert last.kwargs["x"] == ShapeSpec("bfloat16", (4,))
+    assert last.kwargs["y"] == [ShapeSpec("float32", (4, 4))]
+    assert last.static == {"size": 4, "kind": "a", "fast": True}
+
+
+def test_a_base_name_selects_its_combinations_and_each_once(project: Path) -> None:
+    read = load_project(project)
+    names = [target.name for target in read.select(["forward", "add", "forward@batch=8"])]
+    assert names == ["forward@batch=1", "forward@batch=8", "add"]
+    assert [target.name for target in read.select()] == names
+
+
+def test_default_targets_are_what_no_name_means(folder: Path) -> None:
+    text = '[project]\ndefault-targets = ["b"]\nbuild-dir = "out"\n'
+    targets = '[target.a]\nentry = "m:f"\n[target.b]\nentry = "m:f"\n'
+    project = loaded(folder, text + targets)
+    assert [target.name for target in project.select()] == ["b"]
+    assert project.build_dir == folder.resolve() / "out"
+
+
+def test_options_go_over_a_target(project: Path) -> None:
+    base = Request("forward@batch=8").spec()
+    assert base.root == project.resolve()
+    over = Request("forward@batch=8", "x=f32[5,3]", ("relu=true",), None, "gpu", "h200").spec()
+    assert over.kwargs == {**base.kwargs, "x": ShapeSpec("float32", (5, 3))}
+    assert over.static == {"relu": True}
+    assert over.backends == (Target("gpu", "h200"),)
+    assert Request("add", device="h200").spec().backends == over.backends
+    assert Request("add", "f32[], f32[]").spec().args == (ShapeSpec("float32", ()),) * 2
+
+
+def test_an_entry_needs_no_project(folder: Path) -> None:
+    spec = Request("pkg.m:f", "x=f32[2], f32[3]", ("n=3", 'mode="fast"'), backend="gpu:h200").spec()
+    assert (spec.name, spec.entry, spec.root) == ("f", "pkg.m:f", folder.resolve())
+    assert spec.args == (ShapeSpec("float32", (3,)),)
+    assert spec.static == {"n": 3, "mode": "fast"}
+    assert spec.backends == (Target("gpu", "h200"),)
+
+
+T = '[target.t]\nentry = "m:f"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "hint"),
+    [
+        ("[targets.t]\n", ":1:", "olympus.toml has no key 'targets'", "target"),
+        ('[target.t]\nentry = "m:f"\ndonat = []\n', ":3:", "no key 'donat'", "donate"),
+        ('[project]\n\nbuild_dir = "x"\n', ":3:", "no key 'build_dir'", "build-dir"),
+        (
+            "[project]\nbuild-dir = 3\n",
+            ":2:",
+            "project.build-dir must be a string; got the value 3",
+            "",
+        ),
+        ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
+        ("target = 3\n", ":1:", "target must be a table; got the value 3", ""),
+        ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
+        ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
+        (T + 'donate = "x"\n', ":3:", "target.t.donate must be an array of strings", ""),
+        ('[target.".x"]\nentry = "m:f"\n', ":1:", "no . at its beginning", ""),
+        ('[target.".."]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
+        (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
+        (
+            T + 'static = { k = "{n}" }\n',
+            ":3:",
+            "{n}, which is not a key",
+            "no matrix",
+        ),
+        (T + 'matrix = { "a b,c=d\\n" = [1] }\n', ":3:", "'a b,c=d\\n', which is not the name", ""),
+        (T + 'matrix = { "a/b" = [1] }\n', ":3:", "'a/b', which is not the name of an arg", ""),
+        (
+            T + f"matrix = {{ a = {list(range(200))}, b = {list(range(200))} }}\n",
+            ":3:",
+            "gives 40000 targets, and 10000 at most are allowed",
+            "",
+        ),
+        (
+            T + '[target.t.compiler-options]\nxla_dump_to = "/tmp"\n',
+            ":4:",
+            "compiler-options.xla_dump_to cannot be used: 'xla_dump_to' is not a compiler option",
+            "XLA_FLAGS",
+        ),
+        (
+            T + "compiler-options = { xla_backend_optimization_level = 9 }\n",
+            ":3:",
+            "needs an integer from 0 to 3, got 9",
+            "",
+        ),
+        (
+            T + 'optimize = "fastbuild"\n',
+            ":3:",
+            "optimize is 'fastbuild', and must be default or fast-build",
+            "did you mean fast-build?",
+        ),
+        (T + "repeats = false\n", ":3:", "repeats must be a string", ""),
+        (T + 'backends = ["cup"]\n', ":3:", "no backend 'cup'", "cpu"),
+        (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
+        (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),
+        (T + "backends = []\n", ":3:", "at least one backend", ""),
+        (T + "args = 3\n", ":3:", "a table (by name) or an array (by position)", ""),
+        (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x must be a shape", ""),
+        (T + '[target.t.args]\nx = "f33[2]"\n', ":4:", "no dtype 'f33'", "f32"),
+        (T + '[target.t.args]\nx = "f32[2"\n', ":4:", "\n  f32[2\n       ^", ""),
+        (T + 'args = [{ w = ["f32"] }]\n', ":3:", "target.t.args[0].w[0] is not a shape", ""),
+        (T + 'args.x = "m:init"\n', ":3:", "target.t.args.x is not a shape", '{ from = "m:init" }'),
+        (
+            T + 'args.x = { form = "m:init" }\n',
+            ":3:",
+            "args.x.form is not a shape",
+            '{ from = "m:init" }',
+        ),
+        (T + 'args = { p = { from = "f" } }\n', ":3:", "names no function", ""),
+        (T + 'args = ["f32[{n}]"]\n', ":3:", "{n}, which is not a key", "no matrix"),
+        (
+            T + 'args = ["f32[{bath}]"]\nmatrix = { batch = [1] }\n',
+            ":3:",
+            "{bath}, which is not a key",
+            "batch",
+        ),
+        (T + "matrix = { n = 3 }\n", ":3:", "an array of at least one value", ""),
+        (T + "matrix = { n = [] }\n", ":3:", "an array of at least one value", ""),
+        (T + "matrix = { n = [[1]] }\n", ":3:", "strings, numbers and booleans", ""),
+        (T + 'matrix = { n = ["a/b"] }\n', ":3:", "cannot be part of a name", ""),
+        (T + "matrix = { n = [1, 1] }\n", ":3:", "target.t.matrix.n has 1 twice", ""),
+        (T + 'matrix.k = [1]\nmatrix.n = [1, "1"]\n', ":4:", "target.t.matrix.n has 1 twice", ""),
+        (T + "[target.t.matrix]\nk = [1]\nn = [2, 2]\n", ":5:", "matrix.n has 2 twice", ""),
+        (T + "\n[targets.b]\n", ":4:", "olympus.toml has no key 'targets'", "target"),
+        (T + "static.k = 1\n[target.t.arg.x]\n", ":4:", "has no key 'arg'", "args"),
+        ('[project]\ndefault-targets = ["u"]\n' + T, ":2:", "there is no target 'u'", ""),
+        ("a = = 1\n", ":1:5:", "line 1, column 5", ""),
+        ("[project]\nbuild-dir = 'x\n", ":2:", "not TOML", ""),
+    ],
+)
+def test_a_wrong_key_is_told_where_and_what(
+    folder: Path, text: str, place: str, message: str, hint: str
+) -> None:
+    (folder / "olympus.toml").write_text(text)
+    with pytest.raises(SpecError) as caught:
+        load_project(folder)
+    assert str(caught.value).startswith("olympus.toml" + place)
+    assert message in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
+    (folder / "olympus.toml").write_text(T + 'backends = ["gpu", "cpu", "gpu:h200", "cpu"]\n')
+    (target,) = load_project(folder).targets.values()
+    assert target.backends == (Target("gpu", "h200"), Target("cpu"))
+    assert Request("m:f", backend="gpu").spec().backends == (Target("gpu", "h200"),)
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(folder: Path) -> None:
+    (folder / "olympus.toml").write_bytes(b"\xef\xbb\xbf" + T.encode())
+    assert list(load_project(folder).targets) == ["t"]
+
+
+def test_unreadable_files(folder: Path) -> None:
+    with pytest.raises(SpecError, match=r"there is no olympus\.toml"):
+        load_project(folder)
+    (folder / "olympus.toml").write_bytes(b'a = "\xff"')
+    with pytest.raises(SpecError, match="not UTF-8 text \\(byte 5\\)"):
+        load_project(folder)
+
+
+def test_unknown_targets_are_told_the_nearest(project: Path) -> None:
+    with pytest.raises(UsageError, match="no target 'forwrd'") as caught:
+        Request("forwrd").spec()
+    assert "forward" in (caught.value.hint or "")
+    with pytest.raises(UsageError, match="has a matrix") as caught:
+        Request("forward").spec()
+    assert caught.value.hint == "choose forward@batch=1, forward@batch=8"
+
+
+def test_an_empty_project_has_no_target(folder: Path) -> None:
+    with pytest.raises(UsageError, match="has no target"):
+        loaded(folder, "").select()

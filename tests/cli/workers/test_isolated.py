@@ -1,0 +1,647 @@
+"""Work in processes of its own: deaths, what is left behind, and what reaches the command."""
+
+from __future__ import annotations
+
+import atexit
+import gzip
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import typing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from olympus.errors import CompileError
+from olympus_cli.faults.failure import Failure
+from olympus_cli.process import own_process
+from olympus_cli.process.own_process import safe_path
+from olympus_cli.workers import ending
+from olympus_cli.workers.call import Isolated, call, wait
+from olympus_cli.workers.conversation import Conversation
+from olympus_cli.workers.messages import Channel, Receiver, Sender, loads
+from olympus_cli.workers.patched import Snapshot
+
+Invoke = Callable[..., Result]
+ROOT = Path(__file__).parents[3]
+COMMAND = [sys.executable, "-m", "olympus_cli"]
+
+PROGRAM = """\
+import ctypes, os, subprocess, sys, time
+
+
+def good(x):
+    return x + 1
+
+
+def faults(x):
+    ctypes.string_at(0)
+
+
+def forks(x):
+    os.fork()
+    return x * 2
+
+
+def scribbles(x):
+    for number in range(3, 256):
+        try:
+            os.write(number, b"\\0\\0\\0\\x7f" * 100)
+        except OSError:
+            pass
+    return x * 3
+
+
+def leaves_a_daemon(x):
+    daemon = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    with open("daemon", "w") as file:
+        file.write(str(daemon.pid))
+    return x * 4
+
+
+def waits_with_a_daemon(x):
+    leaves_a_daemon(x)
+    os.rename("daemon", "ready")
+    time.sleep(600)
+
+
+def descriptors(x):
+    print(sorted(map(int, os.listdir("/proc/self/fd"))))
+    return x
+
+
+class Odd(BaseException):
+    pass
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def odd(x):
+    raise Odd("of its own")
+
+
+def mute(x):
+    raise Mute
+
+
+def stopped(x):
+    raise KeyboardInterrupt
+
+
+def closed(x):
+    raise GeneratorExit
+
+
+def defective(x):
+    import olympus
+    raise olympus.errors.OlympusError("mine")
+
+
+def patches(x):
+    sys.path.clear()
+    return x
+
+
+def asks(x):
+    here = "import sys, sibling; print(sibling.N, sys.flags.safe_path)"
+    print(subprocess.run([sys.executable, "-c", here], capture_output=True, text=True).stdout)
+    return x
+"""
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), **more}
+
+
+def olympus(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process that is its own."""
+    return subprocess.run(
+        [*COMMAND, *args],
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture
+def start() -> None:
+    """Start processes as the command does: that is what is tested here."""
+
+
+@pytest.fixture
+def work(folder: Path) -> Path:
+    (folder / "program.py").write_text(PROGRAM)
+    names = [line[4:-4] for line in PROGRAM.splitlines() if line.startswith("def ")]
+    table = '[target.{0}]\nentry = "program:{0}"\nargs = ["f32[2]"]\n'
+    (folder / "olympus.toml").write_text("".join(map(table.format, names)))
+    return folder
+
+
+def runs(process: str) -> bool:
+    """Whether a process is there, and more than an entry for its parent to read."""
+    try:
+        return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+# The working directory is no place that our modules come from.
+
+PLANTED = (
+    *("pickle", "socket", "multiprocessing", "struct", "select", "signal", "subprocess", "ctypes"),
+    *("olympus", "numpy", "jaxlib", "rich", "click", "tomli", "__future__", "contextlib"),
+)
+
+
+@pytest.mark.parametrize("flags", [{}, {"XLA_FLAGS": "--xla_cpu_enable_fast_math=false"}])
+@pytest.mark.parametrize("command", ["build", "run", "bench", "trace"])
+def test_modules_of_the_working_directory_are_not_run(
+    work: Path, tmp_path_factory: pytest.TempPathFactory, command: str, flags: dict[str, str]
+) -> None:
+    here = tmp_path_factory.mktemp("here")
+    for name in PLANTED:
+        (here / f"{name}.py").write_text(f"open('planted', 'a').write('{name} ')\n1 / 0\n")
+    os.chdir(here)
+    # as the script `olympus` starts, whose own folder is on the path
+    start = [sys.executable, "-P", "-c", "from olympus_cli.__main__ import main; main()"]
+    done = subprocess.run(
+        [*start, command, "good", "--project", str(work), *BRIEFLY.get(command, ())],
+        env=environment(**flags),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in here.iterdir()) == sorted(f"{n}.py" for n in PLANTED)
+
+
+BRIEFLY = {"bench": ("--time-limit", "0.1"), "build": ("--force",)}
+
+
+def test_python_m_does_not_run_them_either(work: Path) -> None:
+    # beside the entry, where its folder comes onto the path
+    for name in ("pickle", "socket", "struct", "select", "signal", "multiprocessing", "numpy"):
+        (work / f"{name}.py").write_text("open('planted', 'a').write('x')\n1 / 0\n")
+    done = olympus("build", "good")
+    assert done.returncode == 0, done.stderr
+    assert not (work / "planted").exists()
+
+
+def test_not_from_a_process_of_others_either(work: Path, invoke: Invoke) -> None:
+    for name in PLANTED:
+        (work / f"{name}.py").write_text("open('planted', 'a').write('x')\n1 / 0\n")
+    assert invoke("build", "good").exit_code == 0
+    assert not (work / "planted").exists()
+
+
+def test_a_program_starts_its_processes_as_usual(work: Path) -> None:
+    (work / "sibling.py").write_text("N = 3\n")
+    done = olympus("trace", "asks")
+    assert (done.returncode, done.stderr.strip()) == (0, "3 False")
+
+
+def test_the_working_directory_comes_last(folder: Path) -> None:
+    assert safe_path(["", "/a", str(folder), "/b"]) == ["/a", "/b", "", str(folder)]
+
+
+# One program and the others.
+
+
+@pytest.mark.parametrize("hostile", ["forks", "scribbles", "leaves_a_daemon"])
+def test_what_a_program_starts_or_writes_spoils_nothing(work: Path, hostile: str) -> None:
+    done = olympus("build", hostile, "good", "-j1", "--json")
+    assert done.returncode == 0, done.stderr
+    targets = json.loads(done.stdout)["targets"]
+    assert [(each["target"], each["status"]) for each in targets] == [
+        (hostile, "built"),
+        ("good", "built"),
+    ]
+    if (work / "daemon").exists():
+        assert not runs((work / "daemon").read_text())
+
+
+def test_a_daemon_does_not_outlive_a_killed_command(
+    work: Path, started: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    process = started([*COMMAND, "build", "waits_with_a_daemon"], env=environment())
+    while not (work / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    daemon = (work / "ready").read_text()
+    assert runs(daemon)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 120
+    while runs(daemon):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_program_has_its_streams_and_one_descriptor(work: Path) -> None:
+    done = olympus("trace", "descriptors")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stderr)
+    assert found[:3] == [0, 1, 2]
+    assert len(found) == 6  # those for messages and for a fatal signal, and the listing's own
+
+
+# Deaths.
+
+
+@pytest.mark.parametrize(("command", "does"), [("trace", "traces"), ("lower", "lowers")])
+def test_a_native_crash_is_a_line(work: Path, command: str, does: str) -> None:
+    done = olympus(command, "faults")
+    assert done.returncode == 4
+    stage = "(stage: trace)"
+    first, *place = done.stderr.splitlines()
+    assert first.startswith(f"error: the process that {does} was ended by SIGSEGV {stage}; ")
+    assert place == ["  program.py:9", "    ctypes.string_at(0)"]
+
+
+def test_bench_goes_on_after_a_native_crash(work: Path) -> None:
+    done = olympus("bench", "faults", "good", "odd", "--time-limit", "0.1", "--json")
+    assert done.returncode == 4
+    assert [each["target"] for each in json.loads(done.stdout)["targets"]] == ["good"]
+    assert "target 'faults': the process that measures was ended by SIGSEGV" in done.stderr
+    assert "target 'odd': odd raised Odd while it was traced: of its own" in done.stderr
+    assert "error: 2 of 3 targets failed" in done.stderr
+
+
+@pytest.mark.parametrize(("command", "does"), [("run", "runs"), ("bench", "measures")])
+def test_a_bundle_that_crashes_is_a_line_and_damaged(
+    work: Path, invoke: Invoke, command: str, does: str
+) -> None:
+    assert invoke("build", "good").exit_code == 0
+    bundle = str(work / "build" / "good" / "good.olympus")
+    crash = (
+        "import os, sys, olympus.artifact; olympus.artifact.load = lambda *_, **__: os.abort(); "
+        "from olympus_cli.__main__ import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", crash, command, bundle],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    line = f"error: the process that {does} {bundle} was ended by SIGABRT (stage: load)"
+    told = [text for text in done.stderr.splitlines() if not text.startswith("note: the measuring")]
+    assert (done.returncode, done.stdout, told) == (5, "", [line])
+
+
+@pytest.mark.parametrize("command", ["trace", "lower", "cost", "build", "verify", "bench", "run"])
+def test_a_module_that_aborts_is_told_as_its_import(
+    folder: Path, invoke: Invoke, command: str
+) -> None:
+    (folder / "aborts.py").write_text("import os\nos.abort()\n")
+    (folder / "olympus.toml").write_text('[target.t]\nentry = "aborts:f"\nargs = ["f32[4]"]\n')
+    result = invoke(command, "t")
+    assert result.exit_code == 4
+    assert "ended by SIGABRT (stage: import)" in result.stderr
+
+
+@pytest.mark.parametrize("function", [os.abort, os._exit])
+def test_a_death_is_told_in_a_process_of_others(function: Callable[..., object]) -> None:
+    process = Isolated(_do, function, does="tests", quiet=True)
+    while (ended := process.look()) is None:
+        wait([process])
+    assert ended.failure is not None
+    assert ended.failure.message.startswith("the process that tests ")
+
+
+def _do(_say: object, function: Callable[..., object]) -> object:
+    return function() if function is os.abort else function(3)
+
+
+def _leaves_open(_say: object, folder: str) -> str:
+    late = threading.Timer(0.2, (Path(folder) / "late").write_text, ["written"])
+    late.start()
+    opened = open(Path(folder) / "text", "w")  # noqa: SIM115
+    opened.write("never flushed")
+    packed = gzip.GzipFile(Path(folder) / "packed", "wb")
+    packed.write(b"never closed")
+    in_pool = ThreadPoolExecutor(1).submit((Path(folder) / "pool").write_text, "written")
+    kept.extend([opened, packed, in_pool])
+    atexit.register(opened.write, " or registered")
+    return "done"
+
+
+kept: list[object] = []
+
+
+def test_what_a_program_leaves_open_is_finished(tmp_path: Path) -> None:
+    assert call(_leaves_open, str(tmp_path), does="tests") == "done"
+    assert (tmp_path / "text").read_text() == "never flushed or registered"
+    assert gzip.decompress((tmp_path / "packed").read_bytes()) == b"never closed"
+    assert [(tmp_path / name).read_text() for name in ("late", "pool")] == ["written"] * 2
+
+
+def _cannot_be_finished(_say: object, what: str) -> str:
+    if what == "thread":
+        threading.Thread(target=threading.Event().wait, name="mine").start()
+    elif what == "pipe":
+        _, end = os.pipe()
+        os.set_blocking(end, False)
+        with suppress(BlockingIOError):
+            while os.write(end, bytes(1 << 12)):
+                pass
+        os.set_blocking(end, True)
+        kept.append(os.fdopen(end, "wb"))
+        kept[-1].write(b"nobody reads")  # type: ignore[attr-defined]
+    else:
+        kept.append(open("/dev/full", "w"))  # noqa: SIM115
+        kept[-1].write("x")  # type: ignore[attr-defined]
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("thread", "threads of the program did not end and were ended: mine\n"),
+        (
+            "file",
+            "a file of the program could not be written: [Errno 28] No space left on device\n",
+        ),
+        ("pipe", "files of the program could not be closed\n"),
+    ],
+)
+def test_what_cannot_be_finished_is_told(
+    monkeypatch: pytest.MonkeyPatch, what: str, words: str
+) -> None:
+    monkeypatch.setattr(ending, "_LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(own_process, "_claimed", True)  # so that the worker is a fork of this one
+    process = Isolated(_cannot_be_finished, what, does="tests", quiet=True)
+    while (ended := process.look()) is None:
+        wait([process])
+    assert (ended.failure, ended.data, ended.output) == (None, "done", words)
+
+
+# What a program raises.
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("odd", "odd raised Odd while it was traced: of its own"),
+        ("mute", "mute raised Mute while it was traced: (its __str__ raised ValueError)"),
+        ("stopped", "stopped raised KeyboardInterrupt while it was traced\n"),
+        ("closed", "closed raised GeneratorExit while it was traced\n"),
+        ("defective", "defective raised OlympusError while it was traced: mine"),
+    ],
+)
+def test_whatever_a_program_raises_is_its_own(
+    work: Path, invoke: Invoke, name: str, words: str
+) -> None:
+    done = invoke("trace", name)
+    assert done.exit_code == 3
+    assert words in done.stderr
+    assert "program.py:" in done.stderr
+    assert invoke("build", name).exit_code == 3
+
+
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "Odd('x')", "Mute"])
+def test_so_is_what_a_module_raises(work: Path, invoke: Invoke, name: str) -> None:
+    (work / "fails.py").write_text(f"from program import Mute, Odd\nraise {name}\n")
+    done = invoke("trace", "fails:f")
+    assert done.exit_code == 2
+    assert f"fails raises {name.partition('(')[0]} while it is imported" in done.stderr
+
+
+def test_what_a_program_changes_of_python_is_no_defect_of_ours(work: Path) -> None:
+    done = olympus("build", "patches", "good", "--json")
+    assert done.returncode == 3
+    assert "the program has changed sys.path, which olympus itself runs on" in done.stderr
+    assert json.loads(done.stdout)["targets"][1]["status"] == "built"
+    broken = Failure("InternalError", "KeyError: 'x'")
+    assert Snapshot.taken().blamed(broken) is broken
+
+
+@pytest.mark.parametrize(("by", "kind"), [("program", "TraceError"), ("typing_extensions", None)])
+def test_a_package_that_patches_typing_is_not_blamed(
+    monkeypatch: pytest.MonkeyPatch, by: str, kind: str | None
+) -> None:
+    before, broken = Snapshot.taken(), Failure("InternalError", "KeyError: 'x'")
+
+    def changed() -> None: ...
+
+    changed.__module__ = by
+    monkeypatch.setattr(typing, "get_type_hints", changed)
+    assert before.blamed(broken).kind == (kind or broken.kind)
+
+
+# What the system does not have.
+
+WITHOUT = """\
+import errno, os, sys, _thread
+{change}
+from olympus_cli.__main__ import main
+sys.argv = ["olympus", "build", "good"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        ("import tempfile\ntempfile._candidate_tempdir_list = lambda: []", 0, ""),
+        (
+            "def fork(): raise BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')\n"
+            "os.fork = fork",
+            4,
+            "a process cannot be started: Resource temporarily unavailable",
+        ),
+        (
+            'def start(*_): raise RuntimeError("can\'t start new thread")\n'
+            "_thread.start_new_thread = start",
+            4,
+            "the system is out of resources: can't start new thread",
+        ),
+    ],
+)
+def test_what_the_system_does_not_give(work: Path, change: str, code: int, words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(change=change)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr and "defect" not in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["-n 6", "-n 8", "-v 100000", "-v 300000", "-v 700000"])
+def test_limits_of_the_shell(work: Path, limit: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit {limit}; exec {' '.join(COMMAND)} build good"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert all(word not in done.stderr for word in ("Traceback", "defect", "NoneType"))
+    assert done.stderr.count("the system is out of resources") <= 1
+
+
+# Messages.
+
+
+def channel() -> tuple[Sender, Receiver, socket.socket]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return Sender(theirs, b"token"), Receiver(ours, b"token"), theirs
+
+
+def test_messages_come_whole_and_junk_is_dropped() -> None:
+    sender, receiver, end = channel()
+    with receiver.socket, end:
+        assert receiver.receive(256) == []
+        data = {"text": "é" * 40_000, "none": None, "list": [1, 2.5, (b"x", True)]}
+        end.send(b"\0\0\0\x7f")
+        sender.send(data)
+        end.send(b"token" + b"\0" * 3)
+        end.send(b"token" + b"\0" * 100)  # a message that has been
+        sender.send("second")
+        assert receiver.receive(256) == [data, "second"]
+
+
+def test_reading_ends_though_writing_does_not() -> None:
+    sender, receiver, end = channel()
+    with receiver.socket, end:
+        end.setblocking(False)
+        sent = 0
+        while True:
+            try:
+                end.send(b"junk")
+            except BlockingIOError:
+                break
+            sent += 1
+        assert receiver.receive(256) == []
+        end.setblocking(True)
+        received = 0
+        while sent > received:
+            assert receiver.receive(256) == []
+            received += 256
+        sender.send("after")
+        assert receiver.receive(256) == ["after"]
+
+
+def test_messages_are_data_alone() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="is not data"):
+        loads(pickle.dumps(os.system))
+
+
+def _echoes(channel: Channel) -> object:
+    channel("listens")
+    while (request := channel.request()) != "end":
+        if request == "die":
+            os._exit(3)
+        channel.answer([request, len(str(request))])
+    return "bye"
+
+
+def test_a_conversation_goes_on_until_its_end() -> None:
+    stages: list[str] = []
+    begun = Isolated(_echoes, does="echoes", quiet=True, on_stage=stages.append)
+    with closing(Conversation(begun)) as process:
+        long = "é" * 100_000
+        for request in ("a", {"b": [1.5, None]}, long):
+            assert process.ask(request) == [request, len(str(request))]
+        assert process.end("end") == "bye"
+    assert stages == ["listens"]
+
+
+def test_a_conversation_with_the_dead_is_an_error_each_time() -> None:
+    with closing(Conversation(Isolated(_echoes, does="echoes", quiet=True))) as process:
+        assert process.ask("a") == ["a", 1]
+        for request in ("die", "b", "c"):
+            with pytest.raises(
+                CompileError, match="the process that echoes ended with exit code 3"
+            ):
+                process.ask(request)
+        with pytest.raises(CompileError, match="ended with exit code 3"):
+            process.end("end")
+
+
+# Signals.
+
+IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+TESTS = "tests/cli/process/test_process.py::test_an_interrupt_of_an_import_is_a_short_line"
+
+
+def test_the_suite_passes_where_sigint_is_ignored() -> None:
+    ignoring = IGNORING + "os.execv(sys.executable, sys.argv[1:])"
+    pytest_in_the_background = ["-m", "pytest", "-n0", "-p", "no:cacheprovider", TESTS]
+    done = subprocess.run(
+        [sys.executable, "-c", ignoring, sys.executable, *pytest_in_the_background],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_command_may_be_terminated(
+    work: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = started(
+        [*COMMAND, "trace", "waits_with_a_daemon"],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (work / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert (process.communicate(timeout=120)[1], process.returncode) == ("terminated\n", 143)
+    assert not runs((work / "ready").read_text())
+
+
+def test_work_gives_data() -> None:
+    assert call(_doubled, [1, 2], does="doubles", quiet=True) == [1, 2, 1, 2]
+
+
+def _doubled(say: Callable[[str], None], values: list[int]) -> list[int]:
+    say("double")
+    return values * 2
+
+
+def test_what_it_printed_reaches_the_terminal_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    call(_prints, "\x1b[31mname\n", does="prints", quiet=True)
+    assert capsys.readouterr().err == "\\u001b[31mname\n"
+
+
+def _prints(_say: Callable[[str], None], text: str) -> None:
+    os.write(2, text.encode())
+
+
+def test_nothing_is_said_where_the_command_has_gone() -> None:
+    code = (
+        "import socket\n"
+        "from olympus_cli.workers.messages import Sender\n"
+        "ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+        "theirs.close()\n"
+        "Sender(ours, b'token').send(('stage', 'trace'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")

@@ -1,0 +1,277 @@
+"""The reference pages agree with the code: names, primitives, options, keys, devices, exit codes.
+
+Sections between `<!-- name -->` and `<!-- /name -->` are made from the code; `--update-golden`
+writes them anew.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+
+import olympus
+from olympus import errors
+from olympus.stages import shipped_devices
+from olympus_cli.reports.devices import COLUMNS, device_row
+from olympus_cli.spec.benching import GATED, THRESHOLD, parse_threshold
+from olympus_cli.spec.limits import LIMITED
+from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS, load_project
+from olympus_core.base.absent_names import api
+from olympus_core.ir.primitive import op
+from tests.documents.documents import ROOT, read
+from tools.site import api as api_pages
+from tools.site import commands, keys
+from tools.site import errors as error_classes
+
+DOCS = ROOT / "docs"
+API: dict[str, set[str]] = {
+    namespace: set(table["names"].split()) for namespace, table in api().items()
+}
+_NAME = re.compile(r"`([^`]+)`")
+#: A variable of the environment in a source: one of our own, or the name that is asked for.
+_VARIABLE = re.compile(r'\b(OLYMPUS_[A-Z0-9_]+)|(?:environ|getenv)[\w.]*[(\[]"([A-Z0-9_]+)"')
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    """The cells of each line of a Markdown text that is a row of a table."""
+    for line in text.splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def section(text: str, heading: str) -> str:
+    """What stands under a heading, up to the next of its level."""
+    found = re.search(rf"^{re.escape(heading)}.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"there is no {heading}"
+    return found.group()
+
+
+def check_made(document: Path, name: str, made: str, update: bool) -> None:
+    """The section `name` of a document is `made`, or becomes it."""
+    before, opening, rest = read(document).partition(f"<!-- {name} -->\n")
+    shown, closing, after = rest.partition(f"<!-- /{name} -->")
+    assert opening and closing, f"{document.name} has no section {name}"
+    if update:
+        document.write_text(before + opening + made + closing + after, encoding="utf-8")
+    else:
+        assert shown == made, f"{name} in {document.name}: pytest --update-golden renews it"
+
+
+# --- names of the API ---------------------------------------------------------------------------
+
+
+def present(namespace: str) -> set[str]:
+    """The names of the API that a namespace has."""
+    try:
+        module = importlib.import_module(namespace)
+    except ModuleNotFoundError:
+        return set()
+    return {name for name in API[namespace] if hasattr(module, name)}
+
+
+def declined() -> list[tuple[str, set[str], str]]:
+    """Namespaces, the names that each leaves out on purpose, and why."""
+    return [
+        (namespace, set(group["names"].split()), group["why"])
+        for namespace, table in api().items()
+        for group in table.get("absent", ())
+    ]
+
+
+def test_what_is_absent_on_purpose_is_absent_and_listed(request: pytest.FixtureRequest) -> None:
+    rows = ["| namespace | absent | why |\n| --- | --- | --- |\n"]
+    for namespace, names, why in declined():
+        module = sys.modules.get(namespace)
+        there = {name for name in names if hasattr(module, name)}
+        assert not there, f"{namespace} has {there}"
+        assert not names & API[namespace]
+        listed = ", ".join(f"`{name}`" for name in sorted(names))
+        rows.append(f"| `{namespace}` | {listed} | {why} |\n")
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "explanation/differences.md", "absent", "\n" + "".join(rows) + "\n", update)
+
+
+def test_every_other_name_is_present_or_listed_as_pending(request: pytest.FixtureRequest) -> None:
+    lines = []
+    for namespace, names in API.items():
+        missing = sorted(names - present(namespace))
+        if missing:
+            listed = textwrap.fill(", ".join(missing), 100, break_long_words=False)
+            lines.append(f"**{namespace}**: {len(missing)}\n\n{listed}\n\n")
+    made = "".join(lines) or "Nothing.\n"
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "explanation/differences.md", "pending", f"\n{made}", update)
+
+
+# --- primitives ---------------------------------------------------------------------------------
+
+
+def families() -> dict[str, tuple[str, list[str]]]:
+    """Each module of primitives: what its docstring says that they are, and their names."""
+    names: dict[str, list[str]] = {}
+    for primitive in op.every():
+        if primitive.module.startswith("olympus_core."):
+            names.setdefault(primitive.module, []).append(primitive.name)
+    found = {}
+    for module in sorted(names):
+        text = importlib.import_module(module).__doc__ or ""
+        sentence = text.partition("\n\n")[0].replace("\n", " ")
+        found[module.removeprefix("olympus_core.")] = sentence, names[module]
+    return found
+
+
+def test_the_primitives_are_listed(request: pytest.FixtureRequest) -> None:
+    rows = "".join(
+        f"| `{family}` | {', '.join(f'`{name}`' for name in sorted(names))} | {sentence} |\n"
+        for family, (sentence, names) in families().items()
+    )
+    made = f"| module | primitives | what they are |\n| --- | --- | --- |\n{rows}"
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "explanation/olympuspr.md", "primitives", made, update)
+
+
+# --- commands, keys, devices, exit codes --------------------------------------------------------
+
+
+def test_the_commands_of_the_page_are_those_of_the_command_line() -> None:
+    shown = re.findall(r"^## olympus (\w+)", read(DOCS / "reference/cli.md"), re.MULTILINE)
+    assert sorted(shown) == sorted(commands.names())
+
+
+@pytest.mark.parametrize("name", commands.names())
+def test_every_option_of_a_command_is_listed(name: str, request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    page = DOCS / "reference/cli.md"
+    check_made(page, f"options {name}", f"\n{commands.option_table(name)}\n", update)
+    own = section(read(page), f"## olympus {name}")
+    for flag in commands.flags(name):
+        assert f"`{flag}" in own or flag in commands.COMMON
+
+
+def test_the_common_options_are_listed(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    made = f"\n{commands.common_table()}\n"
+    check_made(DOCS / "reference/cli.md", "options common", made, update)
+    assert all(f"`{flag}`" in made for flag in commands.COMMON)
+
+
+@pytest.mark.parametrize("table", keys.described())
+def test_every_key_of_a_table_is_listed(table: str, request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    made = f"\n{keys.key_table(table)}\n"
+    check_made(DOCS / "reference/olympus-toml.md", f"keys {table}", made, update)
+
+
+def hinted_keys(text: str, folder: Path) -> set[str]:
+    """The keys that the error for an unknown key names; `text` has the key `none`."""
+    (folder / "olympus.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(errors.SpecError) as caught:
+        load_project(folder)
+    assert caught.value.hint is not None
+    return set(caught.value.hint.removeprefix("its keys are ").split(", "))
+
+
+_TARGET = '[target.t]\nentry = "m:f"\n'
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("bench", f"{_TARGET}bench.none = 1"),
+        ("tolerance", f"{_TARGET}tolerance.none = 1"),
+        ("inputs", f"{_TARGET}inputs.x.none = 1"),
+        ("device", "[device.d]\nnone = 1"),
+    ],
+)
+def test_the_keys_are_those_that_a_project_may_have(table: str, text: str, tmp_path: Path) -> None:
+    assert {*keys.described()[table]} == hinted_keys(text, tmp_path)
+
+
+def test_the_keys_of_projects_targets_and_budgets_are_those_that_are_read() -> None:
+    described = keys.described()
+    assert list(described["project"]) == list(PROJECT_KEYS)
+    assert list(described["target"]) == list(TARGET_KEYS)
+    assert {*described["budget"]} == {*LIMITED, "fits", "forbid", "donation"}
+
+
+def test_the_defaults_of_keys_are_those_of_a_project_without_them(tmp_path: Path) -> None:
+    def default(table: str, key: str) -> Any:
+        text = keys.described()[table][key]["default"]
+        return tomli.loads(f"x = {text.strip('`')}")["x"]
+
+    (tmp_path / "olympus.toml").write_text(_TARGET, encoding="utf-8")
+    project = load_project(tmp_path)
+    target = project.targets["t"]
+    assert project.build_dir.name == default("project", "build-dir")
+    assert (project.history is not None) == default("project", "history")
+    assert [each.backend for each in target.backends] == default("target", "backends")
+    assert target.optimize == default("target", "optimize")
+    assert target.repeats == default("target", "repeats")
+    assert target.golden == default("target", "golden")
+    assert parse_threshold(default("bench", "threshold")) == THRESHOLD
+    assert tuple(default("bench", "metrics")) == GATED
+
+
+def test_every_error_is_listed_and_shown(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    page = DOCS / "reference/errors.md"
+    check_made(page, "errors", f"\n{error_classes.error_table()}\n", update)
+    text = read(page)
+    examples = text.partition("\n## Examples\n")[2]
+    assert [each for each in error_classes.names() if each not in examples] == []
+    assert [name for name in vars(errors) if name.endswith("Error") and name not in text] == []
+
+
+def test_every_package_is_listed(request: pytest.FixtureRequest) -> None:
+    update = request.config.getoption("--update-golden")
+    page = DOCS / "reference/python.md"
+    check_made(page, "packages", f"\n{api_pages.index_table()}\n", update)
+
+
+def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
+    rows = [(*COLUMNS, "product"), ("---",) * (len(COLUMNS) + 1)]
+    for device in shipped_devices().values():
+        name, *figures = device_row(device)
+        rows.append((f"`{name}`", *figures, device.product))
+    made = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "reference/devices.md", "devices", f"\n{made}\n", update)
+    default = olympus.target("gpu").device
+    assert f"`{default}` is the default" in " ".join(read(DOCS / "how-to/gpu.md").split())
+
+
+def test_every_exit_code_is_described() -> None:
+    rows = table_rows(read(DOCS / "reference/errors.md"))
+    codes = {int(row[0]) for row in rows if row[0].isdigit()}
+    kinds = [x for x in vars(errors).values() if isinstance(x, type)]
+    classes = [x for x in kinds if issubclass(x, errors.OlympusError)]
+    assert {each.exit_code for each in classes} | {0, 130} <= codes
+
+
+def test_every_switch_is_described(request: pytest.FixtureRequest) -> None:
+    lines = ["", "| switch | at first | its context |", "| --- | --- | --- |"]
+    for name, value in olympus.config.values.items():
+        context = getattr(olympus, name.removeprefix("jax_"))
+        sentence = " ".join((context.__doc__ or "").partition("\n\n")[0].split())
+        lines.append(f"| `{name}` | `{value!r}` | {sentence} |")
+    update = request.config.getoption("--update-golden")
+    check_made(DOCS / "reference/environment.md", "switches", "\n".join([*lines, "", ""]), update)
+
+
+def test_every_variable_of_the_environment_is_described() -> None:
+    rows = table_rows(read(DOCS / "reference/environment.md"))
+    described = {name.partition("=")[0] for row in rows for name in _NAME.findall(row[0])}
+    sources = [p for name in ("olympus_core", "olympus_cli") for p in (ROOT / name).rglob("*.py")]
+    assert sources
+    named: set[str] = set().union(*(_VARIABLE.findall(read(path)) for path in sources))
+    read_here = {own or other for own, other in named}
+    assert read_here <= described
+    assert {name for name in described if name.startswith("OLYMPUS_")} <= read_here

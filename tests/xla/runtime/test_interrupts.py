@@ -1,0 +1,139 @@
+"""A Ctrl-C while something is compiled in Python: it is told at once, and nothing crashes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+#: A program that XLA works on for seconds; the interrupt comes when it has begun to.
+PROGRAM = """
+import os, signal, sys, threading, time
+import olympus as ox
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+
+def f(x):
+    for i in range({layers}):
+        x = ox.nn.softmax(ox.numpy.tanh(x @ (x * (i + 1.1))) + ox.numpy.sin(x))
+    return x.sum()
+
+def compiling():
+    return [t for t in threading.enumerate() if t.name == "olympus-compile"]
+
+def interrupt():
+    while not compiling():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+target = {target}
+staged = ox.jit(ox.grad(f))
+lowered = staged.trace(ox.ShapeDtypeStruct((64, 64), "float32")).lower(target)
+x = ox.numpy.ones((64, 64))
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    {work}
+except KeyboardInterrupt as error:
+    assert compiling(), "it was told after the compilation had ended"
+    assert "goes on in the background" in error.__notes__[0]
+else:
+    raise SystemExit("nothing was interrupted")
+del lowered, staged
+print("interrupted", flush=True)
+{after}
+"""
+
+
+def run(work: str, target: str = "None", layers: int = 50, after: str = "") -> tuple[int, str, str]:
+    source = PROGRAM.format(work=work, target=target, layers=layers, after=after)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("work", "target", "layers"),
+    [
+        ("lowered.compile()", "None", 50),
+        ("staged(x)", "None", 50),
+        ("lowered.compile()", "ox.target('gpu', 'h200')", 8),
+    ],
+    ids=["compile", "call", "gpu"],
+)
+def test_the_compilation_that_was_interrupted_ends_before_the_process(work, target, layers):
+    assert run(work, target, layers) == (0, "interrupted\n", "")
+
+
+def test_what_is_compiled_next_does_not_wait_for_it():
+    after = "print(float(ox.jit(lambda y: y + 1)(ox.numpy.float32(1))), bool(compiling()))"
+    assert run("lowered.compile()", after=after) == (0, "interrupted\n2.0 True\n", "")
+
+
+def test_a_second_interrupt_ends_the_process():
+    after = """
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+print("the end", flush=True)
+"""
+    code, said, error = run("lowered.compile()", layers=120, after=after)
+    assert (code, said) == (130, "interrupted\nthe end\n"), error
+
+
+#: The process ends while a thread of the program compiles, and perhaps is interrupted as it waits.
+THREAD = """
+import os, signal, sys, threading
+import olympus as ox
+from olympus_core.xla.runtime import background
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def f(x):
+    for i in range({layers}):
+        x = ox.nn.softmax(ox.numpy.tanh(x @ (x * (i + 1.1))) + ox.numpy.sin(x))
+    return x.sum()
+
+lowered = ox.jit(ox.grad(f)).lower(ox.ShapeDtypeStruct((64, 64), "float32"))
+threading.Thread(target=lowered.compile, daemon={daemon}).start()
+while not background._running:
+    pass
+if {interrupted}:
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.daemon = True  # else Python waits for it too
+    timer.start()
+print("the end")
+"""
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+@pytest.mark.parametrize(("interrupted", "expected"), [(False, 0), (True, 130)])
+def test_a_process_can_end_while_a_thread_compiles(daemon, interrupted, expected):
+    # the longer one is not done when the interrupt comes
+    layers = 120 if interrupted else 20
+    source = THREAD.format(daemon=daemon, interrupted=interrupted, layers=layers)
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout) == (expected, "the end\n"), done.stderr
+    assert interrupted or done.stderr == ""
+
+
+def test_other_threads_compile_as_ever():
+    source = """
+import threading
+import olympus as ox
+
+results = []
+thread = threading.Thread(target=lambda: results.append(float(ox.jit(lambda y: y * 3)(2.0))))
+thread.start()
+thread.join()
+print(results)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[6.0]\n", "")
