@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from olympus_core import xla
+from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.blocks.outline import Block, blocks, outline
@@ -37,26 +38,44 @@ def entry_attributes(
     return EntryAttributes(name, result_info, taken, donated)
 
 
-class LoweredProgram(NamedTuple):
-    """A module, and its source: a program, and the attributes of its entry function.
+class Origin(NamedTuple):
+    """The program that a module was lowered from, and the options, to lower it again.
 
-    `blocks` are the program's blocks that the compiler does not inline. The program has no effects;
-    `inspecting` is the one with them, if there are any. `has_forms` is True if the module has
-    primitives in special forms for its target.
+    `source` is the program as it was passed to `lower`. `program` is the one in the module: it has
+    no effects, and its repeated blocks are nested programs. The compiler does not inline `blocks`.
+    `has_forms` is True if the module has primitives in special forms for its target.
     """
 
-    module: Any
-    program: Olympuspr
+    source: Olympuspr
     entry: EntryAttributes
+    target: xla.Target
+    repeats: Repeats
+    program: Olympuspr
     blocks: tuple[Block, ...] = ()
-    inspecting: Olympuspr | None = None
     has_forms: bool = False
+
+    def inspected(self, module: Any) -> Inspected | None:
+        """Return the module with the program that inspects arrays; None if it inspects none."""
+        return Inspected(module, self.source, self.entry) if self.source.effects else None
+
+    def countable(self, module: Any, *, stacks: bool = False) -> Any:
+        """Return a module of the same program to count its cost from.
+
+        It is `module`, or, if that has forms for its target, a second one without them. With
+        `stacks` it is a second one too, with the calls that lead to each operation.
+        """
+        if not self.has_forms and not stacks:
+            return module
+        entry = self.entry._replace(portable=self.entry.portable or self.has_forms, callers=stacks)
+        # a block is one function for all its occurrences, and has no calls that lead to it
+        repeats: Repeats = "off" if stacks else self.repeats
+        return lower(self.source, entry, self.target, repeats)[0]
 
 
 def lower(
     program: Olympuspr, entry: EntryAttributes, target: xla.Target, repeats: Repeats = "auto"
-) -> LoweredProgram:
-    """Lower a program to a StableHLO module.
+) -> tuple[Any, Origin]:
+    """Lower a program to a StableHLO module; return the module and its origin.
 
     With `repeats` "auto", repeated blocks are outlined if that is a gain: on the CPU. A warning is
     given if the installed jaxlib does not support it.
@@ -65,14 +84,13 @@ def lower(
     neither "auto" nor "off".
     """
     platform = xla.platform_of(target)
-    found: tuple[Block, ...] = ()
-    inspecting = program if program.effects else None
-    if inspecting is not None:
+    source, found = program, tuple[Block, ...]()
+    if program.effects:
         program = simplify(without_effects(program))
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, found = _with_blocks(program)
     module, has_forms = lowering.lower_telling_forms(program, entry, platform)
-    return LoweredProgram(module, program, entry, found, inspecting, has_forms)
+    return module, Origin(source, entry, target, repeats, program, found, has_forms)
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:
@@ -98,30 +116,33 @@ def checked_repeats(repeats: object) -> Repeats:
     raise UsageError(f'repeats is "auto" or "off", and got {repeats!r:.80}')
 
 
-def compile_lowered(
-    lowered: LoweredProgram,
+def compile_module(
+    module: Any,
     target: xla.Target,
     options: xla.Options | None = None,
     grid: Sequence[xla.Device] | None = None,
     like: Sequence[Sharding] = (),
+    *,
+    name: str,
+    in_avals: Sequence[ShapedArray],
+    inspected: Inspected | None = None,
 ) -> Any:
-    """Compile a module, and log it if `log_compiles` is on.
+    """Compile a module, and log its name and the types of its arguments if `log_compiles` is on.
 
     `grid` are the devices of a program of several; by default the first of the target. If the
-    program inspects arrays, the user's functions are called after the compilation, also if it
+    program is `inspected`, the user's functions are called after the compilation, also if it
     failed. The shardings use the meshes of `like`, the program's own shardings.
 
     Raises CompileError if the compiler fails, UsageError for an unknown option, BackendError if the
     backend is not installed, and the errors of the user's functions.
     """
     start = time.perf_counter()
-    if lowered.inspecting is None:
-        made = xla.compile(lowered.module, target, options, grid)
+    if inspected is None:
+        executable = xla.compile(module, target, options, grid)
     else:
-        program = Inspected(lowered.module, lowered.inspecting, lowered.entry)
-        made = program.compiled(target, options, grid, like)
+        executable = inspected.compiled(target, options, grid, like)
     if state.log_compiles:
-        types = ", ".join(a.long_name() for a in lowered.program.in_avals)
+        types = ", ".join(a.long_name() for a in in_avals)
         took = time.perf_counter() - start
-        _logger.warning("compiled %s for (%s) in %.3f s", lowered.entry.name, types, took)
-    return made
+        _logger.warning("compiled %s for (%s) in %.3f s", name, types, took)
+    return executable

@@ -78,8 +78,15 @@ def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -
     where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
     if where is not None:
         return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
-    lowered = compilation.lower(made.program, entry, _CPU)
-    executable = compilation.compile_lowered(lowered, _CPU, dict(made.options))
+    module, origin = compilation.lower(made.program, entry, _CPU)
+    executable = compilation.compile_module(
+        module,
+        _CPU,
+        dict(made.options),
+        name=entry.name,
+        in_avals=made.program.in_avals,
+        inspected=origin.inspected(module),
+    )
     return executable, out_avals, DeviceArray
 
 

@@ -264,11 +264,18 @@ def compile_sharded(
             f"'{entry.name}' cannot run on {target.device}: its mesh has devices that are not here",
             hint="jit(f).lower(...).compile() compiles for them",
         )
-    lowered = compilation.lower(program, partitioned(entry, program, where), target, "off")
-    executable = compilation.compile_lowered(
-        lowered, target, options, where.devices, where.shardings
-    )
+    module, origin = compilation.lower(program, partitioned(entry, program, where), target, "off")
     avals = program.in_avals, program.out_avals
+    executable = compilation.compile_module(
+        module,
+        target,
+        options,
+        where.devices,
+        where.shardings,
+        name=entry.name,
+        in_avals=program.in_avals,
+        inspected=origin.inspected(module),
+    )
     return with_shardings(executable, avals, entry, where, committed)
 
 

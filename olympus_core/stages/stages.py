@@ -10,7 +10,7 @@ from olympus_core.base import tree
 from olympus_core.base.errors import LoweringError, UsageError
 from olympus_core.blocks.outline import Block
 from olympus_core.execution import compilation
-from olympus_core.execution.compilation import Repeats
+from olympus_core.execution.compilation import Origin, Repeats
 from olympus_core.execution.spmd import (
     Placement,
     attached,
@@ -79,30 +79,41 @@ class Traced(Stage):
         if target is not None and lowering_platforms is not None:
             raise UsageError("lower takes a target or lowering_platforms, and got both")
         repeats = compilation.checked_repeats(repeats)
-        s = self.signature
-        tell_unusable(self.entry(self.fun_name), s.in_avals, s.arg_names)
+        s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
+        tell_unusable(entry, s.in_avals, s.arg_names)
         if target is not None or not lowering_platforms:
-            return Lowered(self, target or target_for(self.placement()), repeats)
+            return self._lower(entry, where, target or target_for(where), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-        several = len(names) > 1
-        made = [Lowered(self, xla.target_on(name), repeats, portable=several) for name in names]
-        for name, other in zip(names, made, strict=True):
-            if other.as_text() != made[0].as_text():
+        entry = entry._replace(portable=len(names) > 1)
+        first, *rest = [self._lower(entry, where, xla.target_on(name), repeats) for name in names]
+        for name, lowered in zip(names[1:], rest, strict=True):
+            if lowered.as_text() != first.as_text():
                 raise LoweringError(
                     f"'{self.fun_name}' is another program on {name} than on {names[0]}",
                     hint="lower for one platform at a time",
                 )
-        return made[0]
+        return first
+
+    def _lower(
+        self, entry: EntryAttributes, where: Placement | None, target: xla.Target, repeats: Repeats
+    ) -> Lowered:
+        if where is not None:
+            entry = partitioned(entry, self.olympuspr, where)
+        if not _may_have_blocks(entry, where, target):
+            repeats = "off"
+        module, origin = compilation.lower(self.olympuspr, entry, target, repeats)
+        return Lowered(self.signature, module, target, where, origin)
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
         """Return the cost of the program, lowered for the CPU: see `Lowered.cost`."""
-        return Lowered(self, xla.Target("cpu"), "auto").cost(trips)
+        entry = self.entry(f"jit_{self.fun_name}")
+        return self._lower(entry, self.placement(), xla.Target("cpu"), "auto").cost(trips)
 
     def entry(self, name: str) -> EntryAttributes:
         """Return the attributes of the entry function of a module called `name`."""
         s = self.signature
-        made = compilation.entry_attributes(name, self.olympuspr, s.donated, self.result_names)
-        return made._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
+        entry = compilation.entry_attributes(name, self.olympuspr, s.donated, self.result_names)
+        return entry._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
 
     def with_out_shardings(self, out_shardings: Any) -> Traced:
         """Return the program with the given shardings of its results, as `jit(out_shardings=)`.
@@ -136,25 +147,35 @@ class Traced(Stage):
         )
 
 
+def _may_have_blocks(entry: EntryAttributes, where: Placement | None, target: xla.Target) -> bool:
+    """Return True if a program may be lowered with blocks that are not inlined: for one CPU."""
+    return target.backend == "cpu" and where is None and not entry.portable
+
+
 class Lowered(Stage):
-    """A program in StableHLO, for one target."""
+    """A program in StableHLO, for one target.
+
+    `module` has one function `main`, whose arguments and results are those of `signature`. If it
+    was lowered from an Olympuspr, `origin` has that program. `placement` has the devices of a
+    program of several.
+
+    >>> module = mlir.parsed(text)
+    >>> Lowered(lowered.signature, module, lowered.target).compile()(x)
+    """
 
     def __init__(
-        self, traced: Traced, target: xla.Target, repeats: Repeats, portable: bool = False
+        self,
+        signature: Interface,
+        module: Any,
+        target: xla.Target,
+        placement: Placement | None = None,
+        origin: Origin | None = None,
     ) -> None:
-        super().__init__(traced.signature)
+        super().__init__(signature)
+        self.module = module
         self.target = target
-        self.may_repeat = target.backend == "cpu" and not portable  # only CPUs have blocks
-        self.repeats: Repeats = repeats if self.may_repeat else "off"
-        self._traced = traced
-        entry = traced.entry(f"jit_{traced.fun_name}")._replace(portable=portable)
-        self._where = traced.placement()
-        if self._where is not None:
-            entry = partitioned(entry, traced.olympuspr, self._where)
-            self.repeats, self.may_repeat = "off", False
-        self._entry = entry
-        self._made = compilation.lower(traced.olympuspr, entry, target, self.repeats)
-        self.module = self._made.module
+        self._where = placement
+        self._origin = origin
         self._cost: Cost | None = None
         self._bytecode: bytes | None = None
 
@@ -176,8 +197,16 @@ class Lowered(Stage):
 
     @property
     def olympuspr(self) -> Olympuspr:
-        """The program that was lowered; its repeated blocks are nested programs."""
-        return self._made.program
+        """The program that was lowered; its repeated blocks are nested programs.
+
+        Raises UsageError if the program was read as StableHLO, and not lowered from an Olympuspr.
+        """
+        if self._origin is None:
+            raise UsageError(
+                f"'{self.fun_name}' was read as StableHLO, and has no Olympuspr",
+                hint="as_text() returns its StableHLO",
+            )
+        return self._origin.program
 
     @property
     def inspections(self) -> str | None:
@@ -189,15 +218,14 @@ class Lowered(Stage):
 
         >>> jit(f).lower(x).inspections
         """
-        inspecting = self._made.inspecting
-        if inspecting is None or self.num_devices == 1:
+        if self._origin is None or not self._origin.source.effects or self.num_devices == 1:
             return None
-        return fingerprint(simplify(inspecting))
+        return fingerprint(simplify(self._origin.source))
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of the program that the compiler does not inline, each as one function."""
-        return self._made.blocks
+        return () if self._origin is None else self._origin.blocks
 
     @property
     def unused_donations(self) -> tuple[str, ...]:
@@ -260,16 +288,12 @@ class Lowered(Stage):
         if self._cost is not None and not trips and not stacks:
             return self._cost
         module = self.module
-        if self._made.has_forms or stacks:  # the forms for a target differ from the program
-            portable = self._entry.portable or self._made.has_forms
-            entry = self._entry._replace(portable=portable, callers=stacks)
-            # a block is one function for all its occurrences
-            repeats: Repeats = "off" if stacks else self.repeats
-            module = compilation.lower(self._traced.olympuspr, entry, self.target, repeats).module
-        found = cost_of_module(module, trips, stacks=stacks)
+        if self._origin is not None:
+            module = self._origin.countable(module, stacks=stacks)
+        cost = cost_of_module(module, trips, stacks=stacks)
         if not trips and not stacks:
-            self._cost = found
-        return found
+            self._cost = cost
+        return cost
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's cost estimate of the unoptimized program: "flops", "bytes accessed", ...."""
@@ -291,27 +315,37 @@ class Lowered(Stage):
         Raises CompileError if the compiler fails, UsageError for an unknown option, and
         BackendError if the backend is not installed.
         """
-        if (
-            repeats is not None
-            and compilation.checked_repeats(repeats) != self.repeats
-            and (self.may_repeat)
-        ):
-            other = Lowered(self._traced, self.target, repeats)
-            return other.compile(compiler_options, optimize=optimize)
+        if repeats is not None:
+            lowered = self._with_repeats(compilation.checked_repeats(repeats))
+            if lowered is not self:
+                return lowered.compile(compiler_options, optimize=optimize)
         options = {
             **xla.optimize_options(optimize, self.target),
             **dict(self.signature.compiler_options),
             **xla.checked_options(compiler_options),
         }
-        made, where = self._made, self._where
-        if where is None:
-            executable = compilation.compile_lowered(made, self.target, options)
-            return Compiled(self.signature, executable, self.target, self)
-        where, entry = attached(where, self._entry, self.target, self.fun_name)
-        executable = compilation.compile_lowered(
-            made, self.target, options, where.devices, where.shardings
+        where, entry = self._attached()
+        executable = compilation.compile_module(
+            self.module,
+            self.target,
+            options,
+            None if where is None else where.devices,
+            () if where is None else where.shardings,
+            name=f"jit_{self.fun_name}",
+            in_avals=self.signature.in_avals,
+            inspected=None if self._origin is None else self._origin.inspected(self.module),
         )
-        return self._sharded(executable, where, entry)
+        return self._compiled(executable, where, entry)
+
+    def _with_repeats(self, repeats: Repeats) -> Lowered:
+        """Return the program lowered with `repeats`; the same one if that makes no difference."""
+        origin = self._origin
+        if origin is None or origin.repeats == repeats:
+            return self
+        if not _may_have_blocks(origin.entry, self._where, self.target):
+            return self
+        module, origin = compilation.lower(origin.source, origin.entry, self.target, repeats)
+        return Lowered(self.signature, module, self.target, origin=origin)
 
     def load(self, executable: bytes) -> Compiled:
         """Return the result of an earlier `compile` of this program, from its `serialize()`.
@@ -325,22 +359,32 @@ class Lowered(Stage):
         >>> lowered.load(lowered.compile().serialize())(x, y)
         Array(10, dtype=int32, weak_type=True)
         """
-        where = self._where
-        if where is None:
-            return Compiled(
-                self.signature, xla.load_executable(executable, self.target), self.target, self
-            )
-        where, entry = attached(where, self._entry, self.target, self.fun_name)
-        return self._sharded(
-            xla.load_executable(executable, self.target, where.devices), where, entry
-        )
+        where, entry = self._attached()
+        devices = None if where is None else where.devices
+        return self._compiled(xla.load_executable(executable, self.target, devices), where, entry)
 
-    def _sharded(
-        self, executable: Any, where: Placement, entry: EntryAttributes
-    ) -> ShardedCompiled:
-        both = self.signature.in_avals, self.signature.out_avals
-        program = with_shardings(executable, both, entry, where, self.signature.own_shardings)
-        return ShardedCompiled(self.signature, program, self.target, self)
+    def _attached(self) -> tuple[Placement | None, EntryAttributes]:
+        """Return the placement on devices of the target, and the shardings on those devices."""
+        s = self.signature
+        entry = EntryAttributes(
+            s.name,
+            donated=s.donated,
+            in_shardings=s.in_shardings,
+            out_shardings=s.out_shardings,
+        )
+        if self._where is None:
+            return None, entry
+        return attached(self._where, entry, self.target, self.fun_name)
+
+    def _compiled(
+        self, executable: Any, where: Placement | None, entry: EntryAttributes
+    ) -> Compiled:
+        s = self.signature
+        if where is None:
+            return Compiled(s, executable, self.target, self)
+        avals = s.in_avals, s.out_avals
+        program = with_shardings(executable, avals, entry, where, s.own_shardings)
+        return ShardedCompiled(s, program, self.target, self)
 
     def read_compiled(self, hlo: str, executable: bytes) -> Compiled:
         """Return the result of an earlier `compile` of this program, for inspection only.
@@ -354,5 +398,5 @@ class Lowered(Stage):
         >>> lowered.read_compiled(compiled.as_text(), compiled.serialize()).memory().peak
         12288
         """
-        made = xla.saved_executable(hlo, executable, self.target)
-        return SavedCompiled(self.signature, made, self.target, self, self._where)
+        saved = xla.saved_executable(hlo, executable, self.target)
+        return SavedCompiled(self.signature, saved, self.target, self, self._where)

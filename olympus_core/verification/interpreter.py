@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.errors import LoweringError
-from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.stages.stages import Lowered
 
@@ -34,8 +33,7 @@ def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
 
     Raises LoweringError, with the name of the operation, if it cannot run the program.
     """
-    program: Olympuspr = lowered.olympuspr
-    avals = program.out_avals
+    avals = lowered.signature.out_avals
     with mlir.context():
         missing = sorted(_missing(lowered.module.operation))
         missing += sorted({f"{a.dtype.name} results" for a in avals if a.dtype.kind not in "biuf"})
@@ -46,7 +44,7 @@ def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
                 hint="verify against op-by-op or float64",
             )
         outs = mlir.evaluate_module(lowered.module, [np.asarray(x) for x in inputs])
-        return [x.reshape(a.shape) for x, a in zip(outs, program.out_avals, strict=True)]
+        return [x.reshape(a.shape) for x, a in zip(outs, avals, strict=True)]
 
 
 def _missing(operation: Any) -> set[str]:

@@ -107,9 +107,8 @@ def test_an_unknown_cost_and_a_failure_are_told() -> None:
 
 
 def test_a_program_for_a_gpu_is_shown_without_one() -> None:
-    lowered = ox.jit(np.tanh).lower(ox.ShapeDtypeStruct((3,), "float32"))
-    other = lowered._traced.lower(ox.target("gpu", "h200"))
-    page = other._repr_html_()
+    traced = ox.jit(np.tanh).trace(ox.ShapeDtypeStruct((3,), "float32"))
+    page = traced.lower(ox.target("gpu", "h200"))._repr_html_()
     tags(page)
     assert "gpu:h200" in page
 

@@ -10,6 +10,9 @@ import pytest
 
 import olympus
 from olympus.errors import LoweringError, OlympusWarning, UsageError
+from olympus.stages import Lowered
+from olympus_core.mlir import bindings as mlir
+from tests.blocks import networks
 
 BOTH = pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
 X = np.ones(3, np.float32)
@@ -186,3 +189,83 @@ def test_what_an_xla_computation_says_of_its_results():
     for value in (True, False):
         with pytest.warns(OlympusWarning, match="instantiate_const_outputs has no effect"):
             olympus.xla_computation(abs, instantiate_const_outputs=value)
+
+
+def read_again(lowered, placement=None):
+    """The same program, made from its StableHLO alone."""
+    module = mlir.parsed(lowered.as_text(debug_info=True))
+    return Lowered(lowered.signature, module, lowered.target, placement)
+
+
+def decay(x, weights):
+    step = lambda x, w: (olympus.numpy.tanh(x @ w), x.sum())  # noqa: E731
+    return olympus.lax.scan(step, x, weights)
+
+
+def halve(x):
+    return olympus.lax.while_loop(lambda x: x[0] > 1, lambda x: x / 2, x)
+
+
+STACK = np.random.default_rng(0).normal(size=(5, 3, 3)).astype(np.float32)
+MODULES = {
+    "operations": (scaled, (X,)),
+    "a loop": (decay, (np.eye(3, dtype=np.float32), STACK)),
+    "LAPACK": (olympus.numpy.linalg.eigh, (STACK[0] @ STACK[0].T,)),
+    "repeated blocks": (networks.step, (networks.params(8), networks.X)),
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_alone_is_a_lowered_program(name):
+    function, args = MODULES[name]
+    original = olympus.jit(function).lower(*args)
+    lowered = read_again(original)
+    assert lowered.as_text() == original.as_text()
+    assert str(mlir.parsed(lowered.bytecode())) == str(mlir.parsed(original.bytecode()))
+    assert vars(lowered.cost()) == vars(original.cost())
+    compiled = lowered.compile()
+    assert compiled.cost().by("line") == original.cost().by("line")
+    assert compiled.memory().peak == original.compile().memory().peak
+    expected = olympus.tree.leaves(original.compile()(*args))
+    for result, wanted in zip(olympus.tree.leaves(compiled(*args)), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)
+    loaded = lowered.load(compiled.serialize())
+    assert loaded.out_tree == compiled.out_tree and "HloModule" in loaded.as_text()
+    assert "stablehlo" in lowered._repr_html_()
+
+
+def test_a_module_alone_has_no_olympuspr():
+    lowered = read_again(olympus.jit(scaled).lower(X))
+    with pytest.raises(UsageError, match="'scaled' was read as StableHLO, and has no Olympuspr"):
+        _ = lowered.olympuspr
+    assert (lowered.blocks, lowered.inspections, lowered.placement()) == ((), None, None)
+    np.testing.assert_array_equal(lowered.compile(repeats="auto")(X)["y"], X * 2)
+    with pytest.raises(UsageError, match="repeats"):
+        lowered.compile(repeats="on")
+
+
+def test_a_module_alone_counts_the_given_trips_of_a_loop():
+    original = olympus.jit(halve).lower(X)
+    lowered = read_again(original)
+    (unknown,) = lowered.cost().unknown
+    line = unknown.line.rpartition("/")[2]
+    assert vars(lowered.cost({line: 7})) == vars(original.cost({line: 7}))
+    with pytest.raises(UsageError):
+        lowered.cost({"elsewhere.py:1": 7})
+
+
+def test_a_module_alone_donates_its_arguments():
+    original = olympus.jit(lambda x, y: (x + y, y), donate_argnums=0).lower(X, X)
+    x = olympus.numpy.asarray(X)
+    read_again(original).compile()(x, X)
+    assert x.is_deleted()
+
+
+def test_a_module_alone_runs_on_the_devices_of_its_placement():
+    mesh = olympus.make_mesh((1,), ("data",))
+    rows = olympus.sharding.NamedSharding(mesh, olympus.sharding.PartitionSpec("data"))
+    x = olympus.device_put(X, rows)
+    original = olympus.jit(lambda x: x * 2).lower(x)
+    compiled = read_again(original, original.placement()).compile()
+    assert compiled(x).sharding == original.compile()(x).sharding
+    assert compiled.input_shardings == original.compile().input_shardings
