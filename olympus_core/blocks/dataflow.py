@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from olympus_core.base import dtypes
-from olympus_core.blocks.labels import Labels, is_cheap, is_fused, is_heavy, weight
+from olympus_core.blocks.labels import Labels, is_fused, is_heavy, weight
 from olympus_core.ir.olympuspr import Atom, Eqn, Olympuspr
 
 Ints = npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ class Flow:
         """Return flags for literal or free values by number, and for free equations."""
         constant = np.zeros(len(self.variables), np.bool_)
         constant[-1] = True
-        cheap = self.each(is_cheap) > 0
+        cheap = self.each(lambda e: e.primitive.is_cheap) > 0
         is_free = np.zeros(len(self.eqns), np.bool_)
         for _ in range(_MOST_FREE):
             found = cheap.copy()
@@ -199,7 +199,7 @@ class Flow:
     @functools.cached_property
     def is_cheap(self) -> Flags:
         """By equation, True if recomputing it costs less than saving its results."""
-        return self.each(is_cheap) > 0
+        return self.each(lambda e: e.primitive.is_cheap) > 0
 
     @functools.cached_property
     def is_fused(self) -> Flags:
@@ -213,7 +213,7 @@ class Flow:
         The gradient of a maximum goes to the elements that equal it: to none, if these are
         recomputed with another rounding.
         """
-        equality = self.each(lambda e: e.primitive.name in ("eq", "ne") and _is_inexact(e)) > 0
+        equality = self.each(lambda e: e.primitive.is_equality and _is_inexact(e)) > 0
         flags = np.zeros(len(self.variables), np.bool_)
         for place in np.flatnonzero(equality).tolist():
             values = self.read_by(place)

@@ -15,16 +15,6 @@ from olympus_core.ir.dce_cse import content
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, kind_of, sub_programs
 from olympus_core.lowering.fingerprint import structural_value
 
-#: The primitives that cost less to recompute than to save: an operation or two for each element.
-_CHEAP = frozenset(
-    """
-    abs add and broadcast_in_dim ceil clamp complex conj convert_element_type copy div eq floor ge
-    gt imag integer_pow iota is_finite le lt max min mul name ne neg not or real relu reshape round
-    select_n shift_left shift_right_arithmetic shift_right_logical sign squeeze stop_gradient sub
-    transpose xor
-    """.split()  # noqa: SIM905
-)
-
 
 def weight(eqns: Iterable[Eqn]) -> int:
     """Return the number of equations, including nested programs but not called functions."""
@@ -48,14 +38,9 @@ def is_heavy(eqn: Eqn) -> bool:
     )
 
 
-def is_cheap(eqn: Eqn) -> bool:
-    """Return True if recomputing the result costs less than saving it."""
-    return eqn.primitive.name in _CHEAP
-
-
 def is_fused(eqn: Eqn) -> bool:
     """Return True if an equation can be inside a fusion."""
-    return eqn.primitive.is_elementwise or is_cheap(eqn)
+    return eqn.primitive.is_elementwise or eqn.primitive.is_cheap
 
 
 def most_alike(eqns: Sequence[Eqn]) -> int:

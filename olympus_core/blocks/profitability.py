@@ -125,7 +125,7 @@ class _Fusion:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        convolves = flow.each(lambda e: e.primitive.name == "conv_general_dilated")
+        convolves = flow.each(lambda e: e.primitive.is_convolution)
         use, value = flow.uses
         others = np.bincount(value[~flow.is_fused[use]], minlength=len(flow.maker))
         own_order = np.bincount(value[convolves[use] > 0], minlength=len(flow.maker))
@@ -139,7 +139,7 @@ class _Fusion:
         flow = self.flow
         thin = flow.is_free.copy()
         thin[-1] = True
-        broadcast = flow.each(lambda e: e.primitive.name == "broadcast_in_dim") > 0
+        broadcast = flow.each(lambda e: e.primitive.is_broadcast) > 0
         thin[flow.first_result[broadcast]] = True
         return thin
 

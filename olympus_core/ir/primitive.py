@@ -186,8 +186,17 @@ class Primitive:
     is_effect: ClassVar[bool] = False
     #: a sum of products: a dot in the policies of `checkpoint`
     is_product: ClassVar[bool] = False
+    #: a product whose compiled form reads each operand in an order of its own
+    is_convolution: ClassVar[bool] = False
+    #: it repeats its operand along new axes, or along axes of length 1
+    is_broadcast: ClassVar[bool] = False
     #: it applies to arrays of one shape as it does to scalars, element by element
     is_elementwise: ClassVar[bool] = False
+    #: it costs less to recompute than to save: an operation or two for each element; the results of
+    #: all others are saved
+    is_cheap: bool = False
+    #: it tests two values for equality, so that both must be rounded in the same way
+    is_equality: bool = False
     #: its `abstract` determines the axes of a `shard_map` along which the results vary; those of
     #: others vary along the axes of their operands
     types_varying_axes: ClassVar[bool] = False

@@ -51,6 +51,7 @@ class Convolution(SingleResult):
     """
 
     is_product: ClassVar[bool] = True
+    is_convolution: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         lhs, rhs = avals

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class BroadcastInDim(LinearPrimitive, SingleResult):
     """The operand broadcast to `shape`: its axis i becomes axis `broadcast_dimensions[i]`."""
 
+    is_cheap = True
+    is_broadcast: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -64,6 +66,7 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
 class Reshape(LinearPrimitive, SingleResult):
     """The elements in row-major order at shape `new_sizes`; `dimensions` permutes them first."""
 
+    is_cheap = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -128,6 +131,8 @@ def _transpose(x: Any, out: ShapedArray, permutation: tuple[int, ...]) -> Any:
 class Transpose(LinearPrimitive, SingleResult):
     """Axis i of the result is axis `permutation[i]` of the operand."""
 
+    is_cheap = True
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         check_permutation("transpose", avals[0], params["permutation"])
         return permuted(avals[0], params["permutation"])
@@ -147,6 +152,8 @@ class Transpose(LinearPrimitive, SingleResult):
 
 class Squeeze(LinearPrimitive, SingleResult):
     """The operand without the axes `dimensions`, which have length 1."""
+
+    is_cheap = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -228,6 +235,8 @@ class Tile(LinearPrimitive, SingleResult):
 class Iota(SingleResult):
     """0, 1, 2, ... along axis `dimension` of an array of the given shape and dtype."""
 
+    is_cheap = True
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape, dimension, dtype = params["shape"], params["dimension"], params["dtype"]
         if dtypes.kind(dtype) not in "uifc":
@@ -247,6 +256,7 @@ class Iota(SingleResult):
 class Copy(LinearPrimitive, SingleResult):
     """The same array, as a separate value."""
 
+    is_cheap = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:

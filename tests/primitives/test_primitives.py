@@ -89,6 +89,26 @@ def test_rows_use_the_primitive_that_they_name() -> None:
     assert not wrong
 
 
+def test_a_cheap_primitive_takes_a_few_flops_and_no_transcendental_function() -> None:
+    checked = set()
+    for case in CASES:
+        primitive, real = op.find(case.primitive), [d for d in case.dtypes if "complex" not in d]
+        if primitive is None or not primitive.is_cheap or not real:
+            continue
+        lowered = olympus.jit(lambda *a, c=case: c.call(olympus.lax, *a)).lower(
+            *case.arrays(real[0])
+        )
+        if not lowered.olympuspr.eqns or not all(
+            e.primitive.is_cheap for e in lowered.olympuspr.eqns
+        ):
+            continue  # the row of `name` takes a sine too
+        cost, size = lowered.cost(), max(e.outputs[0].aval.size for e in lowered.olympuspr.eqns)
+        assert cost.transcendentals == 0 and cost.flops <= 4 * size, case.id  # x**-3 takes four
+        checked.add(case.primitive)
+    cheap = {p.name for p in op.every() if p.is_cheap}
+    assert cheap - checked == {"name", "real", "imag"}  # of complex numbers
+
+
 def test_a_second_primitive_of_a_name_is_refused() -> None:
     mul = op.find("mul")
     with pytest.raises(InternalError, match=r"two primitives 'mul', of .*arithmetic and of "):

@@ -210,12 +210,17 @@ def _rem_tangent(t: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 neg_p = Elementwise(
-    "neg", "stablehlo.negate", "uifc", lambda t, out, x: op.neg(t), linear=[lambda c, x: op.neg(c)]
+    "neg",
+    "stablehlo.negate",
+    "uifc",
+    lambda t, out, x: op.neg(t),
+    linear=[lambda c, x: op.neg(c)],
+    is_cheap=True,
 )
-sign_p = Sign("sign", "stablehlo.sign", "uifc")
-floor_p = Elementwise("floor", "stablehlo.floor", "f")
-ceil_p = Elementwise("ceil", "stablehlo.ceil", "f")
-round_p = Round("round", "stablehlo.round_nearest_afz", "f")
+sign_p = Sign("sign", "stablehlo.sign", "uifc", is_cheap=True)
+floor_p = Elementwise("floor", "stablehlo.floor", "f", is_cheap=True)
+ceil_p = Elementwise("ceil", "stablehlo.ceil", "f", is_cheap=True)
+round_p = Round("round", "stablehlo.round_nearest_afz", "f", is_cheap=True)
 sqrt_p = Mended(
     "sqrt",
     "stablehlo.sqrt",
@@ -231,8 +236,10 @@ cbrt_p = Elementwise(
     "f",
     lambda t, out, x: times(t, 1 / 3, op.integer_pow(out, y=-2)),
 )
-abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real)
-integer_pow_p = IntegerPow("integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent)
+abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real, is_cheap=True)
+integer_pow_p = IntegerPow(
+    "integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent, is_cheap=True
+)
 add_p = Elementwise(
     "add",
     "stablehlo.add",
@@ -240,6 +247,7 @@ add_p = Elementwise(
     lambda t, out, x, y: t,
     lambda t, out, x, y: t,
     linear=[lambda c, x, y: c, lambda c, x, y: c],
+    is_cheap=True,
 )
 sub_p = Elementwise(
     "sub",
@@ -248,6 +256,7 @@ sub_p = Elementwise(
     lambda t, out, x, y: t,
     lambda t, out, x, y: op.neg(t),
     linear=[lambda c, x, y: c, lambda c, x, y: op.neg(c)],
+    is_cheap=True,
 )
 mul_p = Elementwise(
     "mul",
@@ -256,6 +265,7 @@ mul_p = Elementwise(
     lambda t, out, x, y: op.mul(t, y),
     lambda t, out, x, y: op.mul(x, t),
     linear=[lambda c, x, y: op.mul(c, y), lambda c, x, y: op.mul(x, c)],
+    is_cheap=True,
 )
 div_p = Elementwise(
     "div",
@@ -264,6 +274,7 @@ div_p = Elementwise(
     lambda t, out, x, y: op.div(t, y),
     lambda t, out, x, y: op.mul(t, op.neg(op.div(out, y))),
     linear=[lambda c, x, y: op.div(c, y), None],
+    is_cheap=True,
 )
 rem_p = Elementwise("rem", "stablehlo.remainder", "uif", lambda t, out, x, y: t, _rem_tangent)
 max_p = Extremum(
@@ -272,6 +283,7 @@ max_p = Extremum(
     "buifc",
     lambda t, out, x, y: op.mul(t, _share(x, out, y)),
     lambda t, out, x, y: op.mul(t, _share(y, out, x)),
+    is_cheap=True,
 )
 min_p = Extremum(
     "min",
@@ -279,12 +291,8 @@ min_p = Extremum(
     "buifc",
     lambda t, out, x, y: op.mul(t, _share(x, out, y)),
     lambda t, out, x, y: op.mul(t, _share(y, out, x)),
+    is_cheap=True,
 )
 pow_p = Pow("pow", "stablehlo.power", "ifc", _pow_base, _pow_exponent)
-relu_p = Relu(
-    "relu",
-    "stablehlo.maximum",
-    "buifc",
-    _relu_tangent,
-)
+relu_p = Relu("relu", "stablehlo.maximum", "buifc", _relu_tangent, is_cheap=True)
 nextafter_p = Elementwise("nextafter", "chlo.next_after", "f")

@@ -66,7 +66,7 @@ class Elementwise(SingleResult):
     """An elementwise primitive that lowers to one operation of StableHLO or CHLO.
 
     `tangents` has a rule for each operand, or is empty if the derivative is zero; `linear` has a
-    rule for each operand that the primitive is linear in.
+    rule for each operand that the primitive is linear in. `is_cheap` is that of `Primitive`.
     """
 
     is_elementwise: ClassVar[bool] = True
@@ -80,8 +80,10 @@ class Elementwise(SingleResult):
         *tangents: Tangent | None,
         result: Callable[[DType], DType] | None = None,
         linear: Sequence[Cotangent | None] = (),
+        is_cheap: bool = False,
     ) -> None:
         super().__init__(name)
+        self.is_cheap = is_cheap
         self.op = op
         self.kinds = kinds
         self.result = result

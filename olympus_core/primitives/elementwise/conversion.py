@@ -27,6 +27,7 @@ class Convert(SingleResult):
     """The conversion to `new_dtype`; a complex value loses its imaginary part, a bool is 0 or 1."""
 
     is_elementwise: ClassVar[bool] = True
+    is_cheap = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -146,6 +147,7 @@ real_p = Elementwise(
     lambda t, out, x: op.real(t),
     result=dtypes.to_real,
     linear=[lambda c, x: op.complex(c, zero_like(c))],
+    is_cheap=True,
 )
 # The pairing of cotangent c and tangent t is real(c t), and for imag(t) it is real(-i c t).
 imag_p = Elementwise(
@@ -155,11 +157,17 @@ imag_p = Elementwise(
     lambda t, out, x: op.imag(t),
     result=dtypes.to_real,
     linear=[lambda c, x: op.complex(zero_like(c), op.neg(c))],
+    is_cheap=True,
 )
 conj_p = Elementwise(
-    "conj", "chlo.conj", "c", lambda t, out, x: op.conj(t), linear=[lambda c, x: op.conj(c)]
+    "conj",
+    "chlo.conj",
+    "c",
+    lambda t, out, x: op.conj(t),
+    linear=[lambda c, x: op.conj(c)],
+    is_cheap=True,
 )
-stop_gradient_p = StopGradient("stop_gradient", "", "buifc")
+stop_gradient_p = StopGradient("stop_gradient", "", "buifc", is_cheap=True)
 reduce_precision_p = ReducePrecision(
     "reduce_precision",
     "stablehlo.reduce_precision",
@@ -175,6 +183,7 @@ complex_p = Complex(
     lambda t, out, x, y: op.complex(zero_like(t), t),
     result=dtypes.to_complex,
     linear=[lambda c, x, y: op.real(c), lambda c, x, y: op.neg(op.imag(c))],
+    is_cheap=True,
 )
 convert_element_type_p = Convert("convert_element_type")
 bitcast_convert_type_p = BitcastConvert("bitcast_convert_type")

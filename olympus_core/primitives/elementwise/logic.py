@@ -17,7 +17,8 @@ class Compare(Elementwise):
     """A comparison with a bool result; `direction` is the attribute of StableHLO."""
 
     def __init__(self, name: str, direction: str, kinds: str = "buifc") -> None:
-        super().__init__(name, "stablehlo.compare", kinds, result=lambda _: BOOL)
+        super().__init__(name, "stablehlo.compare", kinds, result=lambda _: BOOL, is_cheap=True)
+        self.is_equality = direction in ("EQ", "NE")
         self.direction = direction
 
     def attributes(self, aval: ShapedArray) -> dict[str, Any]:
@@ -50,18 +51,22 @@ def emit_extremum(op: str, aval: ShapedArray, x: Any, y: Any) -> Any:
     return mlir.op1("stablehlo.select", aval, (first, x, y))
 
 
-is_finite_p = Elementwise("is_finite", "stablehlo.is_finite", "f", result=lambda _: BOOL)
-not_p = Elementwise("not", "stablehlo.not", "bui")
+is_finite_p = Elementwise(
+    "is_finite", "stablehlo.is_finite", "f", result=lambda _: BOOL, is_cheap=True
+)
+not_p = Elementwise("not", "stablehlo.not", "bui", is_cheap=True)
 population_count_p = Elementwise("population_count", "stablehlo.popcnt", "ui")
 clz_p = Elementwise("clz", "stablehlo.count_leading_zeros", "ui")
-and_p = Elementwise("and", "stablehlo.and", "bui")
-or_p = Elementwise("or", "stablehlo.or", "bui")
-xor_p = Elementwise("xor", "stablehlo.xor", "bui")
-shift_left_p = Elementwise("shift_left", "stablehlo.shift_left", "ui")
+and_p = Elementwise("and", "stablehlo.and", "bui", is_cheap=True)
+or_p = Elementwise("or", "stablehlo.or", "bui", is_cheap=True)
+xor_p = Elementwise("xor", "stablehlo.xor", "bui", is_cheap=True)
+shift_left_p = Elementwise("shift_left", "stablehlo.shift_left", "ui", is_cheap=True)
 shift_right_arithmetic_p = Elementwise(
-    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", "ui"
+    "shift_right_arithmetic", "stablehlo.shift_right_arithmetic", "ui", is_cheap=True
 )
-shift_right_logical_p = Elementwise("shift_right_logical", "stablehlo.shift_right_logical", "ui")
+shift_right_logical_p = Elementwise(
+    "shift_right_logical", "stablehlo.shift_right_logical", "ui", is_cheap=True
+)
 eq_p = Compare("eq", "EQ")
 ne_p = Compare("ne", "NE")
 lt_p = Compare("lt", "LT", "buif")

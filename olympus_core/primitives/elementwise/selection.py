@@ -31,6 +31,7 @@ class SelectN(SingleResult):
     """`cases[which]` element by element; `which` is bool for two cases, or int32."""
 
     is_elementwise: ClassVar[bool] = True
+    is_cheap = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -118,7 +119,7 @@ class Clamp(SingleResult):
     """min(max(lo, x), hi); each bound has x's shape or rank 0."""
 
     is_elementwise: ClassVar[bool] = True
-
+    is_cheap = True
     takes_literals: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
