@@ -12,7 +12,6 @@ from olympus_core.analysis.cost.cost import CostStack as CostStack
 from olympus_core.analysis.cost.cost import Kind as Kind
 from olympus_core.analysis.cost.cost import Unknown as Unknown
 from olympus_core.analysis.cost.cost import cost_of_module as cost_of_module
-from olympus_core.analysis.cost.operations import OPERATIONS as OPERATIONS
 from olympus_core.analysis.hlo.cpu_peaks import Calibrated as Calibrated
 from olympus_core.analysis.hlo.cpu_peaks import Cpu as Cpu
 from olympus_core.analysis.hlo.cpu_peaks import CpuPeaks as CpuPeaks
@@ -33,6 +32,7 @@ from olympus_core.analysis.memory.memory import LiveBuffer as LiveBuffer
 from olympus_core.analysis.memory.memory import Memory as Memory
 from olympus_core.analysis.memory.memory import MemoryTotal as MemoryTotal
 from olympus_core.analysis.memory.memory import Moment as Moment
+from olympus_core.analysis.operations.table import OPERATIONS as OPERATIONS
 from olympus_core.analysis.sources.places import Frame as Frame
 from olympus_core.analysis.sources.places import Place as Place
 from olympus_core.analysis.sources.places import read_name as read_name

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_core.analysis.hlo.estimate import Estimate, KernelEstimate
-from olympus_core.analysis.hlo.kernels import CONTROL, Kernels
+from olympus_core.analysis.hlo.kernels import Kernels
+from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.profile import BETWEEN, CALL, KernelProfile, Profile, Span
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.analysis.sources.places import read_name
@@ -154,7 +155,7 @@ class _Program:
         self._inside = {
             name: frozenset(self._names(instruction))
             for name, (instruction, _) in self._instructions.items()
-            if instruction.opcode in CONTROL
+            if operation_of(instruction.opcode).is_control
         }
         self._kernels, self._lines = Kernels(module), Lines(module)
         self._expected: dict[str, KernelEstimate] = {k.name: k for k in estimate.kernels}
@@ -166,7 +167,7 @@ class _Program:
         while pending:
             for inner in self._module.computations[pending.pop()].instructions.values():
                 yield inner.name
-                if inner.opcode in CONTROL:
+                if operation_of(inner.opcode).is_control:
                     pending += inner.called_computation_ids
 
     def run(self, recording: Recording) -> _Run:

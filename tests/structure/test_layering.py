@@ -25,7 +25,7 @@ ORDERS = {
     ],
     "olympus_core/xla": ["door", "messages", "proto", "hlo", "targets", "runtime"],
     "olympus_core/analysis": [
-        *("sources", "cost", "hlo", "memory", "diff", "profile", "profiling"),
+        *("operations", "sources", "cost", "hlo", "memory", "diff", "profile", "profiling"),
     ],
     "olympus_cli": [
         *("text", "process", "faults", "workers", "spec", "revisions", "frontends", "terminal"),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from olympus_core.analysis.cost.operations import cost_of, name_of
-from olympus_core.analysis.cost.view import NOTHING, Counts, OperationView, Tensor, WindowAxis
+from olympus_core.analysis.operations.table import cost_of, name_of
+from olympus_core.analysis.operations.view import NOTHING, Counts, OperationView, Tensor, WindowAxis
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:

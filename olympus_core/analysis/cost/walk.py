@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from olympus_core.analysis.cost.constants import Given, Knowledge, Memo, Scope, Value
 from olympus_core.analysis.cost.stablehlo import Costed, Reader
 from olympus_core.analysis.cost.trips import Loop, body_scope, step_scope, steps, trip_count
-from olympus_core.analysis.cost.view import NOTHING, Counts
+from olympus_core.analysis.operations.view import NOTHING, Counts
 from olympus_core.analysis.sources.places import NOWHERE, Place, Places
 from olympus_core.base.errors import ArtifactError, UsageError
 

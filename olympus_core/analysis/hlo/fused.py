@@ -8,30 +8,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from olympus_core.analysis.cost.view import Counts
 from olympus_core.analysis.hlo.hlo_view import Costs, sum_of
+from olympus_core.analysis.operations.table import operation_of
+from olympus_core.analysis.operations.view import Counts
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
-
-#: The operations whose result is a part of their first operand, or another form of it.
-_VIEWS = frozenset(["bitcast", "reshape", "get-tuple-element"])
-#: The operations that compute nothing.
-_FREE = frozenset(["parameter", "constant", "tuple", *_VIEWS, "broadcast", "iota", "copy"])
-#: The operations that take their elements from the first operand, and read the others whole.
-_SLICES = frozenset(["slice", "dynamic-slice", "gather"])
-#: The operations that need at most one element of each operand for an element of the result.
-_ONE_EACH = frozenset(
-    [
-        *("abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "bitcast"),
-        *("bitcast-convert", "broadcast", "cbrt", "ceil", "clamp", "compare", "complex"),
-        *("concatenate", "convert", "copy", "cosh", "cosine", "count-leading-zeros", "divide"),
-        *("erf", "exponential", "exponential-minus-one", "floor", "imag", "is-finite", "log"),
-        *("log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or"),
-        *("pad", "popcnt", "power", "real", "reduce-precision", "remainder", "reshape"),
-        *("reverse", "round-nearest-afz", "round-nearest-even", "rsqrt", "select"),
-        *("shift-left", "shift-right-arithmetic", "shift-right-logical", "sign", "sine"),
-        *("sinh", "sqrt", "subtract", "tan", "tanh", "transpose", "xor"),
-    ]
-)
 
 
 class Fused(NamedTuple):
@@ -81,7 +61,7 @@ class _Needed:
                 continue
             found[id] = count = min(requested, _elements(instruction.shape))
             inner = self._inside(instruction, count)
-            is_slice = instruction.opcode in _SLICES or inner is not None
+            is_slice = operation_of(instruction.opcode).is_slice or inner is not None
             for position, operand in enumerate(instruction.operand_ids):
                 if inner is not None:
                     more = inner[position]
@@ -106,7 +86,7 @@ class _Needed:
         parts = []
         for id, count in used.items():
             instruction = body.instructions[id]
-            if instruction.opcode in _FREE:
+            if operation_of(instruction.opcode).is_free_in_fusion:
                 continue
             if instruction.opcode == "fusion":
                 inner = self._module.computations[instruction.called_computation_ids[0]]
@@ -142,8 +122,10 @@ def _scaled(counts: Counts, count: int, shape: Shape) -> Counts:
 def _needed_elements(user: Instruction, position: int, count: int, body: Computation) -> int:
     """Return the elements of an operand that `count` elements of an instruction's result need."""
     whole = _elements(body.instructions[user.operand_ids[position]].shape)
-    opcode = user.opcode
-    if opcode in _ONE_EACH or (opcode in _SLICES and position == 0):
+    opcode, operation = user.opcode, operation_of(user.opcode)
+    if operation.is_elementwise or operation.is_movement:
+        return min(whole, count)
+    if operation.is_slice and position == 0:
         return min(whole, count)
     if opcode == "reduce":
         return min(whole, count * -(-whole // max(1, _elements(user.shape))))
@@ -179,7 +161,7 @@ def _is_in_place(update: Instruction, body: Computation) -> bool:
 
 def _seen(value: Instruction, body: Computation) -> Instruction:
     """Return the value behind a view."""
-    while value.opcode in _VIEWS:
+    while operation_of(value.opcode).is_view:
         value = body.instructions[value.operand_ids[0]]
     return value
 

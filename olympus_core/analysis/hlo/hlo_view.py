@@ -1,19 +1,17 @@
-"""Instructions of optimized HLO as operations that `operations.py` can cost."""
+"""Instructions of optimized HLO as operations that the table can cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from olympus_core.analysis.cost.operations import (
-    CONTROL,
+from olympus_core.analysis.operations.table import cost_of, hlo_name, operation_of
+from olympus_core.analysis.operations.view import (
     NOTHING,
     Counts,
     OperationView,
     Tensor,
     WindowAxis,
-    cost_of,
-    hlo_name,
 )
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
 
@@ -121,7 +119,7 @@ class Costs:
         """Return the cost of an instruction; of a fusion, the cost of its whole body."""
         called = tuple(self.body(id) for id in instruction.called_computation_ids)
         view = operation(instruction, computation, called)
-        if instruction.opcode in ("fusion", "call") or view.name in CONTROL:
+        if instruction.opcode == "fusion" or operation_of(instruction.opcode).is_control:
             return sum_of(called).moving(view.moved)
         counts = cost_of(view)
         if counts is None:

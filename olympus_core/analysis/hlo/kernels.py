@@ -11,41 +11,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from olympus_core.analysis.cost.view import bits
 from olympus_core.analysis.hlo.fused import Fused, fused, plain
 from olympus_core.analysis.hlo.hlo_view import LIBRARY, Costs
-from olympus_core.analysis.hlo.queues import FREE, queued_kernels
+from olympus_core.analysis.hlo.queues import queued_kernels
+from olympus_core.analysis.operations.table import operation_of
+from olympus_core.analysis.operations.view import bits
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.analysis.sources.producers import LineBytes, bytes_by_line
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.hlo.replica_groups import COLLECTIVES, Groups
 
-__all__ = [
-    *(
-        "CONTROL",
-        "FREE",
-        "Kernel",
-        "Kernels",
-        "LoopCounts",
-        "KernelPlace",
-        "Run",
-        "SortedRows",
-        "Transfer",
-    ),
-]
-
-#: The instructions that run computations; the kernels of these take the time.
-CONTROL = frozenset(["while", "conditional", "call", "async-start"])
 _RADIX = "__cub$DeviceRadixSort"  # the prefix of the targets of the library's sorts
 _TOP_K = ("TopK", "mhlo.topk")
-
-
 #: The collectives in which each device sends a different part to each of the others.
 _ALL_TO_ALL = frozenset(["all-to-all", "ragged-all-to-all"])
 #: The names of the operations that are loops.
 _LOOPS = frozenset(["while", "scan"])
-#: The operations that a library or several threads run in a CPU program, as custom fusions do.
-_LIBRARY_OPCODES = frozenset(["convolution", "fft", *COLLECTIVES])
 #: The attribute of a call that XLA compiles to one function for the CPU, the loops in it included.
 _SMALL_CALL = "xla_cpu_small_call"
 #: The position of a kernel: outside loops, in the body of a loop whose kernels the runtime calls
@@ -243,7 +224,7 @@ class Kernels:
         queued = queued_kernels(instructions, computation) if times.place == "loop" else frozenset()
         for instruction in instructions:
             called = [self._module.computations[i] for i in instruction.called_computation_ids]
-            if instruction.opcode in FREE:
+            if operation_of(instruction.opcode).is_free:
                 continue
             if instruction.opcode == "while":
                 inner_times = self._times(instruction, times)
@@ -423,7 +404,7 @@ def _is_called_library(instruction: Instruction) -> bool:
     """Return True if a library for the CPU computes an instruction, in threads of its own."""
     if instruction.opcode == "fusion":
         return instruction.fusion_kind == "kCustom"
-    return instruction.opcode.removesuffix("-start") in _LIBRARY_OPCODES
+    return operation_of(instruction.opcode).is_library_call
 
 
 def _partitions(instruction: Instruction) -> int:

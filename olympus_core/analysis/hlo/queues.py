@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from olympus_core.analysis.operations.table import operation_of
 from olympus_core.xla.hlo.hlo_module import Computation, Instruction
 
-#: The operations that take no time: names of values, and work done when the program is loaded.
-FREE = frozenset(
-    [
-        *("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "domain"),
-        *("after-all", "add-dependency", "partition-id", "replica-id", "opt-barrier"),
-        *("async-update", "async-done", "copy-done", "send-done", "recv-done"),
-        *("all-reduce-done", "all-gather-done", "collective-permute-done"),
-    ]
-)
 #: The sequences that the runtime runs in order, in one thread: those of at most `_SHORT` kernels,
 #: and those of which no array is larger than `_SMALL` bytes.
 _SHORT, _SMALL = 8, 512
@@ -31,13 +23,13 @@ def queued_kernels(instructions: Sequence[Instruction], computation: Computation
 
     Source: xla/backends/cpu/runtime/thunk_executor.h, ThunkExecutor::Options.
     """
-    kernels = [i for i in instructions if i.opcode not in FREE]
+    kernels = [i for i in instructions if not operation_of(i.opcode).is_free]
     if len(kernels) <= _SHORT or not any(_has_large(i, computation) for i in kernels):
         return frozenset()
     depths: dict[int, int] = {}
     for each in instructions:
         above = max((depths.get(id, 0) for id in each.operand_ids), default=0)
-        depths[each.id] = above + (each.opcode not in FREE)
+        depths[each.id] = above + (not operation_of(each.opcode).is_free)
     width = Counter(depths[each.id] for each in kernels)
     return frozenset(each.id for each in kernels if width[depths[each.id]] > 1)
 

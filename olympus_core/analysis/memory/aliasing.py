@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from olympus_core.analysis.operations.table import operation_of
 from olympus_core.xla.hlo.hlo_module import Computation, Instruction, Shape
 
 Index = tuple[int, ...]
 
-#: The operations that return their operand.
-_SAME = frozenset({"bitcast", "optimization-barrier", "domain", "add-dependency", "async-update"})
 #: the starts of transfers whose result's first element is the operand, and the second the result
 _STARTS = frozenset({"all-gather-start", "collective-permute-start"})
-#: operations that write into their first operand
-_IN_PLACE = frozenset({"dynamic-update-slice", "scatter", "all-reduce-start"})
 
 
 def indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:
@@ -43,7 +40,7 @@ def forwarded(instruction: Instruction, index: Index) -> tuple[int, Index] | Non
         return (index[0], index[1:]) if index else None
     if opcode == "get-tuple-element":
         return 0, (instruction.tuple_index, *index)
-    if opcode in _SAME:
+    if operation_of(opcode).is_identity:
         return 0, index
     if opcode in ("copy-done", "all-gather-done", "collective-permute-done", "async-done"):
         return 0, (0 if opcode == "copy-done" else 1, *index)
@@ -71,7 +68,7 @@ def in_place(
     """Yield the result positions that take an operand's memory: (index, operand, its index)."""
     for alias in instruction.output_aliases:
         yield alias.output_index, alias.operand, alias.operand_index
-    if instruction.opcode in _IN_PLACE and not instruction.shape.is_tuple:
+    if operation_of(instruction.opcode).is_in_place and not instruction.shape.is_tuple:
         yield (), 0, ()
     if instruction.opcode == "fusion" and not instruction.output_aliases:
         body = computations[instruction.called_computation_ids[0]]

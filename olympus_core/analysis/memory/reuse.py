@@ -11,19 +11,8 @@ import math
 
 from olympus_core.analysis.memory.aliasing import Index
 from olympus_core.analysis.memory.liveness import Liveness, LiveRange
+from olympus_core.analysis.operations.table import operation_of
 from olympus_core.xla.hlo.hlo_module import Computation, Instruction
-
-# fmt: off
-_ELEMENTWISE = frozenset({
-    "abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "bitcast-convert",
-    "cbrt", "ceil", "clamp", "compare", "complex", "convert", "cosh", "cosine",
-    "count-leading-zeros", "divide", "erf", "exponential", "exponential-minus-one", "floor", "imag",
-    "is-finite", "log", "log-plus-one", "logistic", "maximum", "minimum", "multiply", "negate",
-    "not", "or", "popcnt", "power", "real", "reduce-precision", "remainder", "round-nearest-afz",
-    "round-nearest-even", "rsqrt", "select", "shift-left", "shift-right-arithmetic",
-    "shift-right-logical", "sign", "sine", "sinh", "sqrt", "subtract", "tan", "tanh", "xor",
-})
-# fmt: on
 
 
 def reuse_operands(live: Liveness) -> None:
@@ -60,7 +49,7 @@ def _could_take(
 
     Example: `[(0, ()), (1, ())]` for `x + y`.
     """
-    if instruction.opcode in _ELEMENTWISE:
+    if operation_of(instruction.opcode).is_elementwise:
         return [(operand, ()) for operand in range(len(instruction.operand_ids))]
     if instruction.opcode == "sort":
         several = instruction.shape.is_tuple
@@ -146,8 +135,9 @@ def _reached(
             if user.opcode == "reduce" and kind == "kInput":
                 continue
             seen.add(user.id)
-            same = user.opcode in _ELEMENTWISE and math.prod(user.shape.sizes) == size
-            if not same and user.opcode != "bitcast":
+            same_size = math.prod(user.shape.sizes) == size
+            is_same = operation_of(user.opcode).is_elementwise and same_size
+            if not is_same and user.opcode != "bitcast":
                 return None
             left.append(user.id)
     return reached

@@ -15,12 +15,9 @@ import math
 import platform
 from collections.abc import Iterator, Sequence
 
+from olympus_core.analysis.operations.table import operation_of
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction, Shape
 
-#: Operations of a fused computation that need no memory of their own.
-_NO_MEMORY = frozenset(["parameter", "constant", "bitcast", "reshape", "broadcast"])
-#: Operations that run the computations they call as parts of the program.
-_RUNS = frozenset(["while", "conditional", "call", "async-start"])
 _TILE = 64  # columns, or bytes of a column: packed operands are padded to a multiple of it
 _CACHE = 16 * 2**20  # bytes: above the second-level cache, by which packed blocks are sized
 _X86 = ("x86_64", "AMD64")  # where only the right operand is packed
@@ -64,7 +61,7 @@ class Workspaces:
 
     def _part(self, instruction: Instruction, computation: Computation) -> int:
         """Return the bytes that an instruction allocates, with those of its computations."""
-        if instruction.opcode not in _RUNS:
+        if not operation_of(instruction.opcode).is_control:
             return self.of(instruction, computation)
         called = instruction.called_computation_ids
         return max((self._most(self._module.computations[id]) for id in called), default=0)
@@ -111,7 +108,7 @@ def _allocated(body: Computation) -> int:
     return sum(
         sum(_packed(each, body)) + (0 if each.id == body.root_id else each.shape.bytes)
         for each in body.instructions.values()
-        if each.opcode not in _NO_MEMORY
+        if not operation_of(each.opcode).is_free_in_library
     )
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
-
-#: The operations that pass on their operand's elements in another form.
-_SAME = frozenset(["bitcast", "copy", "reshape", "transpose"])
 
 
 class LineBytes(NamedTuple):
@@ -96,6 +94,6 @@ def _element(
 
 def _origin(value: Instruction, computation: Computation) -> Instruction:
     """Return the value that has the same elements before any change of form."""
-    while value.opcode in _SAME:
+    while operation_of(value.opcode).keeps_elements:
         value = computation.instructions[value.operand_ids[0]]
     return value

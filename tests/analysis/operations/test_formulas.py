@@ -13,7 +13,7 @@ import olympus as ox
 import olympus.numpy as jnp
 from benchmarks.programs import load_source
 from olympus import lax, nn
-from olympus_core.analysis.cost.view import WindowAxis
+from olympus_core.analysis.operations.view import WindowAxis
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

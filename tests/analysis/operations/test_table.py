@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import doctest
+import re
 
 import pytest
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import _chlo_ops_gen, _stablehlo_ops_gen
 
 import olympus as ox
-from olympus_core.analysis.cost import cost, formulas, operations, view
+from olympus_core.analysis.cost import cost
 from olympus_core.analysis.cost.cost import cost_of_module
-from olympus_core.analysis.cost.operations import CONTROL, RULES, cost_of, hlo_name, name_of
 from olympus_core.analysis.cost.stablehlo import tensor_of
-from olympus_core.analysis.cost.view import Counts, OperationView, Tensor, WindowAxis
+from olympus_core.analysis.operations import formulas, table, view
+from olympus_core.analysis.operations.table import (
+    TABLE,
+    Operation,
+    cost_of,
+    hlo_name,
+    name_of,
+    operation_of,
+)
+from olympus_core.analysis.operations.view import Counts, OperationView, Tensor, WindowAxis
+from olympus_core.ir.primitive import op
 from olympus_core.mlir import bindings as mlir
 from tests.primitives.cases import CASES
 
@@ -41,9 +51,39 @@ def test_every_operation_of_the_dialects_has_a_rule(module):
     names = dialect(module)
     if module is _chlo_ops_gen:
         names = {name.removeprefix("broadcast_") for name in names}
-    assert names - {"return"} - CONTROL - set(RULES) == {
-        name for name in WITHOUT_RULE if name in names
-    }
+    assert names - {"return"} - set(TABLE) == {name for name in WITHOUT_RULE if name in names}
+
+
+def test_an_operation_has_one_row():
+    names = [name for row_names, _ in table._ROWS for name in row_names.split()]
+    assert len(names) == len(set(names)) == len(TABLE)
+    opcodes = [row.opcode for row in TABLE.values() if row.opcode not in ("", "-")]
+    assert all(operation_of(opcode) is TABLE[hlo_name(opcode)] for opcode in opcodes)
+
+
+def test_an_opcode_without_a_row_is_a_kernel_of_unknown_cost():
+    row = operation_of("an-opcode-of-next-year")
+    assert row == Operation()
+    assert row.cost is None and not any(row[2:])
+
+
+def test_elementwise_primitives_lower_to_elementwise_rows():
+    checked = set()
+    for case in CASES:
+        primitive = op.find(case.primitive)
+        if primitive is None or not primitive.is_elementwise:
+            continue
+        lowered = ox.jit(lambda *xs, case=case: case.call(ox.lax, *xs)).lower(
+            *case.arrays(case.dtypes[0])
+        )
+        names = re.findall(r"(?:stablehlo|chlo)\.(\w+)[ (]", lowered.as_text())
+        primitives = [e.primitive for e in lowered.olympuspr.eqns]
+        if not all(p.is_elementwise or p.is_broadcast for p in primitives):
+            continue
+        for name in {*names} - {"constant", "broadcast_in_dim", "reshape"}:
+            assert TABLE[name].is_elementwise, (case.id, name)
+        checked.add(case.primitive)
+    assert {p.name for p in op.every() if p.is_elementwise} - checked == set()
 
 
 @pytest.mark.parametrize("target", ["cpu", "gpu", "tpu"])
@@ -62,9 +102,9 @@ def test_no_row_of_the_table_of_primitives_is_unknown(target):
                 assert sum(getattr(r, figure) for r in rows) == total, (case.id, kind, figure)
 
 
-@pytest.mark.parametrize("module", [formulas, operations, view, cost], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [formulas, table, view, cost], ids=lambda m: m.__name__)
 def test_docstring_examples(module):
-    names = {"jit": ox.jit, "ShapeDtypeStruct": ox.ShapeDtypeStruct}
+    names = {"jit": ox.jit, "ShapeDtypeStruct": ox.ShapeDtypeStruct, "Tensor": Tensor}
     found = cost_of_module(module_of("func.func @main() { return }"))
     outcome = doctest.testmod(
         module, optionflags=doctest.ELLIPSIS, extraglobs=names | {"cost": found}

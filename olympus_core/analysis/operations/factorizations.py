@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from olympus_core.analysis.cost import formulas
-from olympus_core.analysis.cost.view import Counts, OperationView, Tensor
+from olympus_core.analysis.operations import formulas
+from olympus_core.analysis.operations.view import Counts, OperationView, Tensor
 
 Rule = Callable[[OperationView], Counts | None]
 

@@ -1,10 +1,11 @@
-"""The cost of each operation: one table for StableHLO and for instructions of optimized HLO.
+"""The table of operations of StableHLO and of HLO: the cost of each, and its properties.
 
-An `OperationView` is a view of both: a name, the types of operands and results, and the few
-attributes that a cost depends on. `cost_of` looks up its name in `RULES` and returns `Counts`, or
-None for an operation that is not in the table: its cost is unknown, never free.
+An `OperationView` is a view of an operation of either dialect: a name, the types of operands and
+results, and the few attributes that a cost depends on. `cost_of` looks up its name in `TABLE` and
+returns `Counts`, or None for an operation without a cost in the table: its cost is unknown, never
+free. The analyses of optimized programs query the properties of an opcode by `operation_of`.
 
-The conventions, which docs/explanation/cost.md explains and compares with XLA's:
+The conventions of costs, which docs/explanation/cost.md explains and compares with XLA's:
 
 - `flops` count floating-point and complex values only.  An elementwise operation that reads or
   writes one costs one per element; a comparison, a selection and a conversion too, as XLA counts.
@@ -20,25 +21,68 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
-from olympus_core.analysis.cost import formulas
-from olympus_core.analysis.cost.factorizations import ROUTINES, Rule
-from olympus_core.analysis.cost.view import NOTHING, Counts, OperationView, Tensor, WindowAxis, bits
+from olympus_core.analysis.operations import formulas
+from olympus_core.analysis.operations.factorizations import ROUTINES, Rule
+from olympus_core.analysis.operations.view import (
+    NOTHING,
+    Counts,
+    OperationView,
+    WindowAxis,
+    bits,
+)
 
-__all__ = [
-    "CONTROL",
-    "HLO_NAMES",
-    "NOTHING",
-    "OPERATIONS",
-    "RULES",
-    "Counts",
-    "OperationView",
-    "Tensor",
-    "WindowAxis",
-    "cost_of",
-    "hlo_name",
-    "name_of",
-]
+
+class Operation(NamedTuple):
+    """A row of the table: the cost of an operation, and the properties that analyses query.
+
+    The default of each property is the assumption for an operation that is not in the table: its
+    cost is unknown, it runs as a kernel, and it reads all elements of its operands into a new
+    result.
+    """
+
+    #: the cost of one execution; None if it is unknown, or counted by the caller
+    cost: Rule | None = None
+    #: the opcode of HLO, if it is not the name with hyphens; "-" if HLO has no such operation
+    opcode: str = ""
+    #: it runs computations as parts of the program; the caller that walks the program counts these
+    is_control: bool = False
+    #: an element of the result depends on the elements of the operands at its position only, so
+    #: that the result may take the memory of an operand
+    is_elementwise: bool = False
+    #: each element of the result is a constant or an element of an operand, at any position
+    is_movement: bool = False
+    #: the result has all elements of its one operand, unchanged
+    keeps_elements: bool = False
+    #: the result is the memory of its operand, or a part of it, read in another form
+    is_view: bool = False
+    #: the elements of the result come from the first operand; the other operands are read whole
+    is_slice: bool = False
+    #: an analysis of aliases sees the operand itself as the result
+    is_identity: bool = False
+    #: the result takes the memory of the first operand
+    is_in_place: bool = False
+    #: it computes nothing inside of a fusion
+    is_free_in_fusion: bool = False
+    #: XLA:CPU's library of fused products needs no memory for its result
+    is_free_in_library: bool = False
+    #: no kernel: a name of values, or work done when the program is loaded
+    is_free: bool = False
+    #: XLA:CPU calls a library for it, or runs it in several threads
+    is_library_call: bool = False
+
+
+_UNKNOWN = Operation()
+
+
+def operation_of(opcode: str) -> Operation:
+    """Return the row of an HLO opcode; one of defaults for an opcode that the table lacks.
+
+    >>> operation_of("add").is_elementwise, operation_of("dot").is_elementwise
+    (True, False)
+    """
+    return _BY_OPCODE.get(opcode, _UNKNOWN)
 
 
 def cost_of(op: OperationView) -> Counts | None:
@@ -48,7 +92,7 @@ def cost_of(op: OperationView) -> Counts | None:
     >>> cost_of(OperationView("add", (row, row), (row,)))
     Counts(flops=8, transcendentals=0, bytes=96, collective_bytes=0, matmul=...)
     """
-    rule = RULES.get(op.name)
+    rule = TABLE.get(op.name, _UNKNOWN).cost
     return None if rule is None else rule(op)
 
 
@@ -63,21 +107,7 @@ def hlo_name(opcode: str) -> str:
     >>> hlo_name("dynamic-update-slice"), hlo_name("dot")
     ('dynamic_update_slice', 'dot_general')
     """
-    return HLO_NAMES.get(opcode) or opcode.replace("-", "_")
-
-
-#: the opcodes of HLO that StableHLO calls otherwise
-HLO_NAMES = {
-    "dot": "dot_general",
-    "conditional": "case",
-    "topk": "top_k",
-    "opt-barrier": "optimization_barrier",
-    "broadcast": "broadcast_in_dim",
-    "rng-get-and-update-state": "rng_get_and_update_state",
-}
-
-#: operations that run other parts of the program, which whoever walks it counts
-CONTROL = frozenset(["while", "case", "if", "call", "fusion", "composite", "async_start"])
+    return _NAMES.get(opcode) or opcode.replace("-", "_")
 
 
 # Elementwise operations
@@ -369,92 +399,150 @@ def _collective(op: OperationView) -> Counts:
 
 # The table, by the names of StableHLO and CHLO without their dialects, and of HLO
 
-#: elementwise operations: flops of an element, and of a complex one
-_PER_ELEMENT = {
-    "add subtract": (1, 2),
-    "multiply": (1, 6),
-    "divide": (1, 11),  # x conj(y) / |y|^2: 6 + 3, and two divisions
-    "square": (1, 6),
-    "negate": (1, 2),
-    "conj": (1, 1),
-    "compare": (1, 2),
-    "floor ceil round_nearest_even round_nearest_afz convert select clamp": (1, 1),
-    "maximum minimum remainder is_finite is_inf is_pos_inf is_neg_inf": (1, 1),
-    "reduce_precision next_after uniform_dequantize uniform_quantize": (1, 1),
-    "and or xor not shift_left shift_right_arithmetic shift_right_logical": (0, 0),
-    "popcnt count_leading_zeros mulhi bitcast_convert real imag complex": (0, 0),
-    "stochastic_convert": (1, 1),
-}
-
-#: operations that share a rule
-_SHARED: list[tuple[Rule, str]] = [
+_ROWS: list[tuple[str, Operation]] = [
+    # elementwise: flops of an element, and of a complex one
+    ("add subtract negate compare", Operation(_flops(1, 2), is_elementwise=True)),
+    ("multiply square", Operation(_flops(1, 6), is_elementwise=True)),
+    # x conj(y) / |y|^2: 6 + 3, and two divisions
+    ("divide", Operation(_flops(1, 11), is_elementwise=True)),
     (
-        _transcendental,
+        "floor ceil round_nearest_even round_nearest_afz convert stochastic_convert select clamp "
+        "maximum minimum remainder is_finite is_inf is_pos_inf is_neg_inf reduce_precision "
+        "next_after uniform_dequantize uniform_quantize conj",
+        Operation(_flops(1, 1), is_elementwise=True),
+    ),
+    (
+        "and or xor not shift_left shift_right_arithmetic shift_right_logical popcnt "
+        "count_leading_zeros mulhi real imag complex",
+        Operation(_flops(0, 0), is_elementwise=True),
+    ),
+    ("abs", Operation(_abs, is_elementwise=True)),
+    ("sign", Operation(_sign, is_elementwise=True)),
+    (
         "exponential exponential_minus_one log log_plus_one logistic tanh sine cosine tan sqrt "
         "rsqrt cbrt power atan2 erf erfc erf_inv lgamma digamma polygamma zeta asin acos atan "
         "sinh cosh asinh acosh atanh bessel_i1e _asin_acos_kernel",
+        Operation(_transcendental, is_elementwise=True),
+    ),
+    ("bitcast_convert", Operation(_moves, is_elementwise=True)),
+    # movement of elements
+    (
+        "reshape",
+        Operation(
+            _moves,
+            is_movement=True,
+            keeps_elements=True,
+            is_view=True,
+            is_free_in_fusion=True,
+            is_free_in_library=True,
+        ),
     ),
     (
-        _moves,
-        "reshape dynamic_reshape transpose reverse broadcast broadcast_in_dim concatenate pad "
-        "dynamic_broadcast_in_dim dynamic_pad copy sort top_k rng_bit_generator infeed outfeed "
-        "send recv set_dimension_size bitcast_convert copy_start copy_done",
+        "bitcast",
+        Operation(
+            _free,
+            is_movement=True,
+            keeps_elements=True,
+            is_view=True,
+            is_identity=True,
+            is_free_in_fusion=True,
+            is_free_in_library=True,
+            is_free=True,
+        ),
+    ),
+    ("transpose", Operation(_moves, is_movement=True, keeps_elements=True)),
+    (
+        "copy",
+        Operation(_moves, is_movement=True, keeps_elements=True, is_free_in_fusion=True),
     ),
     (
-        _free,
-        "constant constant_like parameter tuple get_tuple_element optimization_barrier "
-        "after_all create_token return bitcast domain partition_id replica_id add_dependency "
-        "get_dimension_size async_done async_update all_reduce_done all_gather_done send_done "
-        "recv_done collective_permute_done rng_get_and_update_state sharding_constraint mesh "
-        "sharding_group propagation_barrier",
+        "broadcast_in_dim",
+        Operation(
+            _moves,
+            opcode="broadcast",
+            is_movement=True,
+            is_free_in_fusion=True,
+            is_free_in_library=True,
+        ),
     ),
-    (_writes, "iota dynamic_iota"),
-    (_slice, "slice dynamic_slice real_dynamic_slice gather dynamic_gather torch_index_select"),
-    (_update, "dynamic_update_slice"),
-    (_scatter, "scatter"),
+    ("broadcast", Operation(_moves, opcode="-", is_movement=True)),
+    ("concatenate pad reverse", Operation(_moves, is_movement=True)),
     (
-        _collective,
-        "all_reduce all_gather reduce_scatter all_to_all collective_permute "
-        "collective_broadcast collective_reduce ragged_all_to_all cross-replica-sum "
-        "all_reduce_start all_gather_start collective_permute_start",
+        "dynamic_reshape dynamic_broadcast_in_dim dynamic_pad sort rng_bit_generator infeed "
+        "outfeed send recv set_dimension_size copy_start",
+        Operation(_moves),
     ),
+    ("copy_done", Operation(_moves, is_free=True)),
+    ("top_k", Operation(_moves, opcode="topk")),
+    ("iota", Operation(_writes, is_free_in_fusion=True)),
+    ("dynamic_iota", Operation(_writes)),
+    ("slice dynamic_slice gather", Operation(_slice, is_slice=True)),
+    ("real_dynamic_slice dynamic_gather torch_index_select", Operation(_slice)),
+    ("dynamic_update_slice", Operation(_update, is_in_place=True)),
+    ("scatter", Operation(_scatter, is_in_place=True)),
+    # values, tokens and marks
+    (
+        "parameter constant",
+        Operation(_free, is_free_in_fusion=True, is_free_in_library=True, is_free=True),
+    ),
+    ("tuple", Operation(_free, is_free_in_fusion=True, is_free=True)),
+    ("get_tuple_element", Operation(_free, is_view=True, is_free_in_fusion=True, is_free=True)),
+    (
+        "optimization_barrier",
+        Operation(_free, opcode="opt-barrier", is_identity=True, is_free=True),
+    ),
+    ("domain add_dependency async_update", Operation(_free, is_identity=True, is_free=True)),
+    (
+        "after_all partition_id replica_id async_done all_reduce_done all_gather_done send_done "
+        "recv_done collective_permute_done",
+        Operation(_free, is_free=True),
+    ),
+    (
+        "constant_like create_token return get_dimension_size rng_get_and_update_state "
+        "sharding_constraint mesh sharding_group propagation_barrier",
+        Operation(_free),
+    ),
+    # operations that apply a function
+    ("reduce", Operation(_reduce)),
+    ("map", Operation(_map)),
+    ("reduce_window", Operation(_reduce_window)),
+    ("select_and_scatter", Operation(_select_and_scatter)),
+    ("rng", Operation(_rng)),
+    ("batch_norm_inference", Operation(_per_element_and_feature(4, 1))),
+    ("batch_norm_training", Operation(_per_element_and_feature(8, 3))),
+    ("batch_norm_grad", Operation(_per_element_and_feature(10, 3))),
+    # products, transforms and factorizations
+    ("dot_general", Operation(_dot, opcode="dot")),
+    ("dot", Operation(_dot, opcode="-")),
+    ("ragged_dot", Operation(_ragged_dot)),
+    ("convolution", Operation(_convolution, is_library_call=True)),
+    ("dynamic_conv", Operation(_convolution)),
+    ("einsum unary_einsum", Operation(_einsum)),
+    ("fft", Operation(_fft, is_library_call=True)),
+    ("cholesky", Operation(ROUTINES["potrf"])),
+    ("triangular_solve", Operation(ROUTINES["trsm"])),
+    ("custom_call", Operation(_custom_call)),
+    # collectives
+    (
+        "all_reduce all_gather reduce_scatter all_to_all ragged_all_to_all collective_permute "
+        "collective_broadcast all_gather_start collective_permute_start",
+        Operation(_collective, is_library_call=True),
+    ),
+    ("all_reduce_start", Operation(_collective, is_library_call=True, is_in_place=True)),
+    ("collective_reduce cross-replica-sum", Operation(_collective)),
+    # control flow, and fusions, which are kernels
+    ("while if call composite async_start", Operation(is_control=True)),
+    ("case", Operation(opcode="conditional", is_control=True)),
+    ("fusion", Operation()),
 ]
 
-_SINGLE: dict[str, Rule] = {
-    "abs": _abs,
-    "sign": _sign,
-    "reduce": _reduce,
-    "map": _map,
-    "reduce_window": _reduce_window,
-    "select_and_scatter": _select_and_scatter,
-    "rng": _rng,
-    "batch_norm_inference": _per_element_and_feature(4, 1),
-    "batch_norm_training": _per_element_and_feature(8, 3),
-    "batch_norm_grad": _per_element_and_feature(10, 3),
-    "dot_general": _dot,
-    "dot": _dot,
-    "ragged_dot": _ragged_dot,
-    "convolution": _convolution,
-    "dynamic_conv": _convolution,
-    "einsum": _einsum,
-    "unary_einsum": _einsum,
-    "fft": _fft,
-    "cholesky": ROUTINES["potrf"],
-    "triangular_solve": ROUTINES["trsm"],
-    "custom_call": _custom_call,
+TABLE: Mapping[str, Operation] = MappingProxyType(
+    {name: row for names, row in _ROWS for name in names.split()}
+)
+_NAMES = {
+    row.opcode or name.replace("_", "-"): name for name, row in TABLE.items() if row.opcode != "-"
 }
+_BY_OPCODE = {opcode: TABLE[name] for opcode, name in _NAMES.items()}
 
-
-def _rules() -> dict[str, Rule]:
-    table: dict[str, Rule] = {}
-    for names, (plain, of_complex) in _PER_ELEMENT.items():
-        table.update(dict.fromkeys(names.split(), _flops(plain, of_complex)))
-    for rule, names in _SHARED:
-        table.update(dict.fromkeys(names.split(), rule))
-    return table | _SINGLE
-
-
-RULES: Mapping[str, Rule] = MappingProxyType(_rules())
-
-#: The names of all known operations, which `Cost.by("operation")` returns.
-OPERATIONS = frozenset(RULES)
+#: The names of all operations with a cost, which `Cost.by("operation")` returns.
+OPERATIONS = frozenset(name for name, row in TABLE.items() if row.cost is not None)

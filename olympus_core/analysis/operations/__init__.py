@@ -1,0 +1,1 @@
+"""The table of operations of StableHLO and HLO: the cost of each, and its properties."""
