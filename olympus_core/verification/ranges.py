@@ -23,6 +23,7 @@ from olympus_core.verification.bisection import Run, first_wrong
 from olympus_core.verification.comparison import compare
 from olympus_core.verification.findings import Finding
 from olympus_core.verification.floats import format_of, is_inexact, statistics
+from olympus_core.verification.reference import RULES
 from olympus_core.verification.sidebyside import SideBySide
 from olympus_core.verification.values import Array, TrackedValue, widened
 from olympus_core.verification.verify import ResultCheck
@@ -32,8 +33,14 @@ ORDINARY = 1e4
 _SIZES = (100.0, ORDINARY)
 _NEAR = 1.25  # ratio of a size with a fault and one without at which the search ends
 _DECADES = 6.0  # of the magnitudes of a draw of mixed sizes
-_EXPONENTIALS = frozenset(("exp", "exp2", "expm1", "sinh", "cosh", "logistic", "erfc"))
-_INVERSES = frozenset(("log", "log1p", "div", "mul"))
+#: By primitive, where it reverses an exponential: from the overflows and the underflows of each
+#: operand.
+_REVERSED: dict[str, Callable[[Sequence[Array], Sequence[Array]], Array]] = {
+    "log": lambda over, under: over[0] | under[0],
+    "log1p": lambda over, under: over[0],
+    "div": lambda over, under: (over[0] & over[1]) | (under[0] & under[1]),
+    "mul": lambda over, under: (over[0] & under[1]) | (under[0] & over[1]),
+}
 
 _PATTERNS = ("both signs", "positive", "negative", "mixed sizes")
 #: A function that runs the compiled program on flat arrays.
@@ -288,7 +295,8 @@ class _RangeRun(SideBySide):
         over, gone = _overflowed(out), _vanished(out)
         if not (over.any() or gone.any() or not np.isfinite(out.array).all()):
             return
-        if eqn.primitive.name in _EXPONENTIALS:
+        rule = RULES.get(eqn.primitive.name)
+        if rule is not None and rule.is_exponential:
             out.beyond = self._finding("overflow", eqn, values, out, (over | gone) * 1.0)
         else:
             out.beyond = next((v.beyond for v in floats if v.beyond is not None), None)
@@ -312,20 +320,10 @@ def _brought_back(eqn: Eqn, floats: Sequence[TrackedValue], out: TrackedValue) -
     It is the logarithm of an overflowed or underflowed value, the quotient of two overflowed or two
     underflowed values, or the product of an overflowed and an underflowed value.
     """
-    none = np.zeros(out.aval.shape, bool)
-    if eqn.primitive.name not in _INVERSES or any(v.beyond is None for v in floats):
-        return none
+    is_reversed = _REVERSED.get(eqn.primitive.name)
+    if is_reversed is None or any(v.beyond is None for v in floats):
+        return np.zeros(out.aval.shape, bool)
     at = ~np.isfinite(widened(out.array)) & np.isfinite(out.wide)
     over = [np.broadcast_to(_overflowed(v), out.aval.shape) for v in floats]
-    gone = [np.broadcast_to(_vanished(v), out.aval.shape) for v in floats]
-    taken = none
-    match eqn.primitive.name:
-        case "log":
-            taken = over[0] | gone[0]
-        case "log1p":
-            taken = over[0]
-        case "div":
-            taken = (over[0] & over[1]) | (gone[0] & gone[1])
-        case "mul":
-            taken = (over[0] & gone[1]) | (gone[0] & over[1])
-    return np.asarray(at & taken)
+    under = [np.broadcast_to(_vanished(v), out.aval.shape) for v in floats]
+    return np.asarray(at & is_reversed(over, under))

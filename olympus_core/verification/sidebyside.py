@@ -351,17 +351,18 @@ class SideBySide:
         limit = digits_lost(out.roundoff)
         floats = [v for v in values if is_inexact(v.dtype)]
         error = out.relative_error()
-        adds = eqn.primitive.name in ("add", "sub") or getattr(_rule_of(eqn), "sums", False)
+        rule = _rule_of(eqn)
+        is_sum, adds = rule is not None and rule.sums, rule is not None and rule.adds
         if error > limit:
             out.loss = next((v.loss for v in floats if v.loss is not None), None)
             if out.loss is None:
                 size = max((largest(v.wide) for v in floats), default=0.0)
-                cancels = adds and largest(out.wide) < limit * size
+                cancels = (adds or is_sum) and largest(out.wide) < limit * size
                 kind: Kind = "cancellation" if cancels else "inaccurate"
                 at = np.nan_to_num(np.abs(widened(out.array) - out.wide))
                 out.loss = self._finding(kind, eqn, values, out, at)
         out.own_loss = next((v.own_loss for v in floats if v.own_loss is not None), None)
-        if out.own_loss is None and eqn.primitive.name in ("add", "sub"):
+        if out.own_loss is None and adds:
             out.own_loss = self._local_loss(eqn, floats, out, limit)
 
     def _local_loss(

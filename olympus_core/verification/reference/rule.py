@@ -40,7 +40,8 @@ class Rule(NamedTuple):
     in float64 from float64 operands. A discontinuous one is computed from the program's own
     operands, because a value at a jump would fall to the other side. An operation that `sums` adds
     terms, and the result may be much smaller than the terms; with `products` the terms are
-    products.
+    products. An operation that `adds` is the sum or the difference of two values. One that
+    `is_exponential` leaves the range of its dtype for operands of an ordinary size.
     """
 
     value: Callable[[Call], Sequence[Array]]
@@ -49,6 +50,8 @@ class Rule(NamedTuple):
     continuous: bool = True
     sums: bool = False
     products: bool = False
+    adds: bool = False
+    is_exponential: bool = False
 
 
 def moves(value: Callable[[Call], Any]) -> Rule:
