@@ -404,9 +404,10 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         try:
             given = linear.having(residuals).transpose_whole(values)
         except (DTypeError, MissingRuleError) as e:
+            used = "an operation uses an argument in which it is not linear"  # a `Linear` operand
             raise TransformError(
                 f"linear_transpose needs a function that is linear in its arguments, and "
-                f"'{function_name(fun)}' is not: {e}"
+                f"'{function_name(fun)}' is not: {used if isinstance(e, DTypeError) else e}"
             ) from e
         result: tuple[Any, ...] = in_tree.unflatten(
             as_derivative(zeros_of(a) if c is None else c, a)

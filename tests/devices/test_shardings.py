@@ -14,7 +14,6 @@ from olympus.sharding import (
     Mesh,
     NamedSharding,
     PartitionSpec,
-    SingleDeviceSharding,
 )
 from tests.devices.meshes import Drawn, both, drawn, ours, places, theirs
 
@@ -88,9 +87,6 @@ def test_make_mesh_takes_the_first_devices() -> None:
 
 MESHED = Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y"))
 REFUSED = {
-    "no-axis": (lambda: NamedSharding(MESHED, P("z")), "names the axis 'z', and the mesh has 'x'"),
-    "twice": (lambda: NamedSharding(MESHED, P("x", "x")), "names the axis 'x' twice"),
-    "twice-in-one": (lambda: NamedSharding(MESHED, P(("x", "x"))), "names the axis 'x' twice"),
     "rank of one": (lambda: both("x")[0].shard_shape(()), r"has 1 entry, one.*shape \(\) has 0"),
     "rank": (lambda: both("x", None)[0].shard_shape((4,)), r"has 2 entries.*shape \(4,\) has 1"),
     "uneven": (
@@ -98,18 +94,6 @@ REFUSED = {
         "dimension 1 has 6 elements, which the axis 'y' cannot cut into 4 equal parts",
     ),
     "uneven-by-two": (lambda: both(("x", "y"))[0].shard_shape((6,)), "the axes 'x', 'y' cannot"),
-    "names": (lambda: Mesh(np.array(olympus.devices()), ("x", "y")), "a name for each of its 1"),
-    "same-names": (lambda: Mesh(MESHED.devices, ("x", "x")), "axes of different names"),
-    "same-device": (lambda: Mesh([olympus.devices()[0]] * 2, ("x",)), "each device once"),
-    "no-device": (lambda: Mesh([1, 2], ("x",)), "Mesh needs devices, and got 1"),
-    "too-many": (
-        lambda: olympus.make_mesh((4, 4), ("x", "y")),
-        "needs 16 devices, and there",
-    ),
-    "empty-axis": (lambda: AbstractMesh((0,), ("x",)), "axes of 1 device or more"),
-    "no-mesh": (lambda: NamedSharding("x", P()), "NamedSharding needs a Mesh"),  # type: ignore[arg-type]
-    "no-spec": (lambda: NamedSharding(MESHED, ("x",)), "needs a PartitionSpec"),  # type: ignore[arg-type]
-    "single": (lambda: SingleDeviceSharding("cpu"), "needs a device, and got 'cpu'"),
 }
 
 

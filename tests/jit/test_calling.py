@@ -13,7 +13,6 @@ from olympus.errors import (
     ConcretizationError,
     LeakedTracerError,
     ShapeError,
-    SignatureError,
     UsageError,
 )
 
@@ -121,34 +120,6 @@ def test_python_that_needs_a_value_says_which_and_where(f, what):
     assert "test_calling.py" in str(caught.value)
     assert caught.value.hint
     assert caught.value.location
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: olympus.jit(3), UsageError, "needs a function"),
-        (lambda: olympus.jit(lambda x: x)("text"), SignatureError, "str.*'text'"),
-        (lambda: olympus.jit(lambda x: "text")(X), SignatureError, "returned.*str"),
-        (lambda: olympus.jit(lambda x: {"a": object()})(X), SignatureError, r"result\['a'\]"),
-        (
-            lambda: olympus.jit(lambda x, n: x, static_argnums=1)(X, [1]),
-            SignatureError,
-            "unhashable.*list",
-        ),
-        (
-            lambda: olympus.jit(lambda x: x, static_argnums=3),
-            UsageError,
-            "3.*1 .* argument$",
-        ),
-        (lambda: olympus.jit(lambda x: x, static_argnames="y"), UsageError, "'y'.*takes x"),
-        (lambda: olympus.jit(lambda x, y: x + y)(X, X[:2]), ShapeError, "(3,).*(2,)"),
-        (lambda: olympus.jit(lambda x: x).lower(X).compile()(X, X), SignatureError, "structure"),
-        (lambda: olympus.jit(lambda x: x).lower(X).compile()("a"), SignatureError, "str"),
-    ],
-)
-def test_mistakes_get_one_clear_message(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
 
 
 def test_shape_errors_have_the_users_line():

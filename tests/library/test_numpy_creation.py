@@ -237,12 +237,6 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
-def test_errors(call: Call, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call()
-
-
 DTYPE_CALLS: dict[str, Call] = {
     "result_type": lambda np: np.result_type(np.int8, 2.0),
     "result_type scalars": lambda np: np.result_type(2, 3.0),

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ArgumentError, DTypeError, ShapeError
 from tests.library.oracle import Row, check, check_derivatives, check_types, row
 from tests.marks import needs_gpu_compiler
 
@@ -167,29 +166,3 @@ def test_transforms_compile_for_a_gpu() -> None:
     traced = ox.jit(ox.grad(power)).trace(ox.ShapeDtypeStruct((3, 8, 8), "float32"))
     text = traced.lower(ox.target("gpu", "h200")).compile().as_text()
     assert text.count(" fft(") >= 2
-
-
-WRONG = [
-    (lambda: jnp.fft.fft(C, norm="odd"), ArgumentError, "norms backward, ortho and forward"),
-    (lambda: jnp.fft.hfft(C, norm="odd"), ArgumentError, "hfft has the norms"),
-    (lambda: jnp.fft.fft(C, n=0), ShapeError, r"one sample or more, and got \(0,\)"),
-    (lambda: jnp.fft.fft(C, axis=9), ShapeError, "axis of fft 9 is out of bounds"),
-    (lambda: jnp.fft.fft(C, axis=(1, 2)), ShapeError, "must be an int"),
-    (lambda: jnp.fft.rfft(C), ArgumentError, "kind RFFT takes real arrays, and got complex64"),
-    (lambda: jnp.fft.rfft(np.ones(4, "float16")), DTypeError, "float32 or float64"),
-    (lambda: jnp.fft.fftn(C, axes=(1, 1)), ShapeError, "more than once"),
-    (lambda: jnp.fft.fftn(C, s=(3,), axes=(0, 1)), ShapeError, "1 lengths for 2 axes"),
-    (lambda: jnp.fft.fftn(C, s=(1,) * 6), ShapeError, "fftn of 6 axes"),
-    (lambda: jnp.fft.fft2(C, axes=(1,)), ShapeError, "transforms two axes"),
-    (lambda: jnp.fft.fft([1.0, 2.0]), DTypeError, "fft needs arrays or scalars"),
-    (lambda: ox.lax.fft(C, "DCT", (2,)), ArgumentError, "FFT, IFFT, RFFT, IRFFT, and got 'DCT'"),
-    (lambda: ox.lax.fft(C, "FFT", (5,)), ShapeError, r"last axes are \(5,\)"),
-    (lambda: ox.lax.fft(C, "IRFFT", (4,)), ShapeError, r"last axes are \(3,\)"),
-    (lambda: ox.lax.fft(C, "FFT", C.shape[1:]), ShapeError, "the last 1 to 3 axes"),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_errors(call: Callable[[], Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call()

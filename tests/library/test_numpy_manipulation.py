@@ -225,12 +225,6 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
-def test_errors(call: Call, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call()
-
-
 def test_results_of_nothing_and_of_scalars() -> None:
     e = np.zeros(0, "float32")
     check(

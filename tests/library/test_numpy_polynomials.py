@@ -74,9 +74,3 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: jnp.polyfit(POINTS[:2], VALUES[:2], 1, cov=True), ShapeError, "more than 2 points"),
     (lambda: jnp.roots(POINTS[None]), ShapeError, "vector of coefficients"),
 ]
-
-
-@pytest.mark.parametrize(("call", "error", "text"), WRONG)
-def test_errors(call: Callable[[], Any], error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call()

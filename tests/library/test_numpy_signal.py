@@ -168,9 +168,3 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
     (lambda: jnp.clip(1j, 0, 1), DTypeError, "complex"),
     (lambda: jnp.fft.fftfreq(0), ValueError, "one sample"),
 ]
-
-
-@pytest.mark.parametrize(("call", "error", "text"), ERRORS)
-def test_errors(call: Call, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=text):
-        call()

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import olympus as ox
-from olympus.errors import ConcretizationError, ShapeError, TraceError
 from tests.library.oracle import Row, check, row
 
 jnp = ox.numpy
@@ -142,23 +141,3 @@ def test_unique_all_has_names() -> None:
     found = jnp.unique_all(UNIQUE[0])
     assert found._fields == ("values", "indices", "inverse_indices", "counts")
     assert found.counts.tolist() == [2, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "said"),
-    [
-        (lambda: jnp.sort(SPECIAL, axis=1), ShapeError, "the axis of sort 1 is out of bounds"),
-        (lambda: jnp.sort(SPECIAL, kind="heapsort"), TraceError, "neither kind nor order"),
-        (lambda: jnp.lexsort(()), ShapeError, "at least one key"),
-        (lambda: jnp.lexsort((SPECIAL, SPECIAL[1:])), ShapeError, "operands of one shape"),
-        (lambda: jnp.partition(SPECIAL, 8), ShapeError, "kth of partition 8"),
-        (lambda: jnp.searchsorted(values(), 1), ShapeError, "needs a vector"),
-        (lambda: jnp.searchsorted(SPECIAL, 1, side="top"), TraceError, "'left' and 'right'"),
-        (lambda: ox.jit(jnp.unique)(SPECIAL), ConcretizationError, "unique needs its size"),
-        (lambda: jnp.unique(SPECIAL[:0], size=2), ShapeError, "needs a fill_value"),
-        (lambda: ox.lax.top_k(SPECIAL, 9), ShapeError, "cannot give 9 elements"),
-    ],
-)
-def test_errors_say_what_is_wrong(call: Any, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
-        call()

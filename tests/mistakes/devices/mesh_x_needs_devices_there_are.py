@@ -1,0 +1,5 @@
+import olympus
+
+olympus.make_mesh((4, 4), ("x", "y"))
+# ShardingError: a mesh of 4 x 4 needs 16 devices, and there are 8
+# hint: put OLYMPUS_NUM_CPU_DEVICES=16 before the command, and the CPU has as many devices

@@ -1,0 +1,11 @@
+import numpy as np
+
+import olympus
+from olympus.sharding import Mesh, NamedSharding, PartitionSpec
+
+P = PartitionSpec
+
+MESHED = Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y"))
+
+NamedSharding(MESHED, P("x", "x"))
+# ShardingError: P('x', 'x') names the axis 'x' twice: an axis can split one dimension, at p_x_x_names_axis_x.py:10: NamedSharding(MESHED, P("x", "x"))

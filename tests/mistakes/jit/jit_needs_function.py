@@ -1,0 +1,4 @@
+import olympus
+
+olympus.jit(3)
+# UsageError: jit needs a function, and got 3

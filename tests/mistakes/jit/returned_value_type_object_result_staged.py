@@ -1,0 +1,8 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(3.0, dtype=np.float32)
+
+olympus.jit(lambda x: {"a": object()})(X)
+# SignatureError: '<lambda>' returned a value of type object at result['a']; a staged function returns arrays, scalars and containers of these

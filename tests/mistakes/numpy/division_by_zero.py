@@ -1,0 +1,4 @@
+import olympus.numpy as jnp
+
+jnp.arange(0, 1, 0)
+# ZeroDivisionError: division by zero

@@ -1,0 +1,4 @@
+import olympus.numpy as jnp
+
+jnp.median(jnp.ones(2) * 1j)
+# DTypeError: median takes real numbers, and got complex64[2]

@@ -1,0 +1,16 @@
+import numpy as np
+
+import olympus as ox
+
+rng = np.random.default_rng(0)
+
+
+def matrix(*shape: int, dtype: str = "float64"):
+    x = rng.normal(size=shape)
+    return (x + 1j * rng.normal(size=shape) if dtype.startswith("c") else x).astype(dtype)
+
+
+A, A3, C = matrix(4, 4), matrix(2, 4, 4), matrix(4, 4, dtype="complex128")
+
+ox.numpy.linalg.norm(A, ord=3)
+# ArgumentError: norm of matrices has orders 'fro', 'nuc', 1, -1, 2, -2, inf, -inf, and not 3

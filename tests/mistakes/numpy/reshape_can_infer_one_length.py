@@ -1,0 +1,8 @@
+import numpy as np
+
+import olympus.numpy as jnp
+
+X = np.ones((2, 3), np.float32)
+
+jnp.reshape(X, (-1, -1))
+# ShapeError: reshape can infer one length, and got (-1, -1)

@@ -1,0 +1,13 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def loss(w, n):
+    return (w["a"] * n).sum()
+
+
+olympus.grad(loss, argnums=(1, -1))({"a": X}, 3.0)
+# TransformError: argnums of the derivative of 'loss' has an argument twice: (1, -1)

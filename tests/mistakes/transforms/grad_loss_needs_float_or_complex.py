@@ -1,0 +1,14 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def loss(w, n):
+    return (w["a"] * n).sum()
+
+
+olympus.grad(loss, argnums=1)({"a": X}, 3)
+# TransformError: grad of 'loss' needs float or complex arguments, and argument 'n' is int32[]
+# hint: cast it to a float, choose others by argnums, or pass allow_int=True

@@ -1,0 +1,9 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+olympus.grad(lambda x: x.sum().astype(int))(X)
+# TransformError: grad needs a float result, and '<lambda>' returned int32[]
+# hint: return a float scalar

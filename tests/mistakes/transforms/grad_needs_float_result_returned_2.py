@@ -1,0 +1,9 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+olympus.grad(lambda x: (1j * x).sum())(X)
+# TransformError: grad needs a float result, and '<lambda>' returned complex64[]
+# hint: for a complex-differentiable function pass holomorphic=True

@@ -1,0 +1,13 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def twice(x):
+    return 2 * x
+
+
+olympus.jvp(twice, X, X)
+# TransformError: jvp takes the primals and the tangents as tuples, and got a NumPy array float32[2,3] and a NumPy array float32[2,3]

@@ -1,0 +1,8 @@
+import numpy as np
+
+import olympus
+
+X = np.array([0.3, -0.7, 1.1], np.float32)
+
+olympus.jvp(lambda x: x, X, X)
+# TransformError: jvp takes the primals and the tangents as tuples, and got a NumPy array float32[3] and a NumPy array float32[3]

@@ -1,0 +1,13 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def twice(x):
+    return 2 * x
+
+
+olympus.vmap(twice, in_axes=("a",))(X)
+# TransformError: vmap: in_axes must be an int, None, or a tree of these, and has 'a'

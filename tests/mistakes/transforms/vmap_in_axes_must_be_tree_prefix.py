@@ -1,0 +1,15 @@
+import numpy as np
+
+import olympus
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def twice(x):
+    return 2 * x
+
+
+olympus.vmap(twice, in_axes=({"a": 0},))(X)
+# TransformError: vmap: in_axes must be a tree prefix of what it applies to.
+#   in_axes: ({'a': 0},)
+#   it applies to: PyTreeDef((*,))
