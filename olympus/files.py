@@ -1,5 +1,11 @@
-"""Named files: read without waiting, and checked before they are written."""
+"""Named files and JSON data: read without waiting and checked, and checked before writing."""
 
+from olympus_core.base.json_records import Forms as Forms
+from olympus_core.base.json_records import check_keys as check_keys
+from olympus_core.base.json_records import form as form
+from olympus_core.base.json_records import parse_json as parse_json
+from olympus_core.base.json_records import to_data as to_data
+from olympus_core.base.json_records import typed as typed
 from olympus_core.base.regular_files import check_output as check_output
 from olympus_core.base.regular_files import is_device as is_device
 from olympus_core.base.regular_files import open_regular as open_regular

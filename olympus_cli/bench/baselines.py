@@ -18,9 +18,10 @@ from typing import Any
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
+from olympus.files import check_keys
 from olympus_cli.bench.measure.conditions import host
 from olympus_cli.bench.model import Measured
-from olympus_cli.reports.strict import check_keys, read_json
+from olympus_cli.reports.versioned_json import read_json
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.places import display_path, unwritable
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from olympus.files import typed
 from olympus_cli.bench.statistics import CONFIDENCE, summarize
-from olympus_cli.reports.strict import typed
 from olympus_cli.text.metrics import current_name
 from olympus_cli.text.units import byte_size, count, duration
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from olympus_cli.builder.manifest import output_file
-from olympus_cli.reports.model import OutputFile
+from olympus_cli.reports.build_report import OutputFile
 
 _PIECE = 1 << 20  # characters
 

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
+from olympus.files import open_regular, typed
+from olympus_cli.reports.build_report import OutputFile
 from olympus_cli.reports.json import PAGE, REPORT, read_report
-from olympus_cli.reports.model import OutputFile
-from olympus_cli.reports.strict import NewerSchema, is_inside, open_regular, read_json, typed
 from olympus_cli.reports.text import SUMMARY
+from olympus_cli.reports.versioned_json import NewerSchema, is_inside, read_json
 from olympus_cli.text.places import display_path
 
 MANIFEST = "olympus-build.json"

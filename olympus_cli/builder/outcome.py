@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from olympus_cli.faults.failure import Failure
-from olympus_cli.reports.model import Report
+from olympus_cli.reports.build_report import Report
 
 Status = Literal["built", "fresh", "stale", "failed"]
 

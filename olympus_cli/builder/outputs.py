@@ -33,16 +33,7 @@ from olympus_cli.process.memory import peak_memory
 from olympus_cli.program.bundle import save_bundle
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.program.versions import tool_versions
-from olympus_cli.reports.figures import (
-    CostReport,
-    compiled_figures,
-    cost_report,
-    uncounted,
-    unfitting,
-)
-from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.json import write_report
-from olympus_cli.reports.model import (
+from olympus_cli.reports.build_report import (
     BackendReport,
     BlockReport,
     OutputFile,
@@ -50,6 +41,15 @@ from olympus_cli.reports.model import (
     Seconds,
     XlaCost,
     XlaReport,
+)
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.json import write_report
+from olympus_cli.reports.program_figures import (
+    CostReport,
+    compiled_figures,
+    cost_report,
+    uncounted,
+    unfitting,
 )
 from olympus_cli.reports.text import write_summary
 from olympus_cli.spec.model import TargetSpec

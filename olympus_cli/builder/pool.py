@@ -5,17 +5,20 @@ An abort, a kill or an exceeded time limit fails only the task of that process.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Generator, Sequence
 from contextlib import closing
 
+import olympus
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.worker import build_in_worker
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process.fast_imports import unhindered
-from olympus_cli.reports.model import Report
+from olympus_cli.reports.build_report import Report
 from olympus_cli.workers.pool import Done, OnTargetStage, Work, run_all
+
+#: Names of `olympus.analysis` whose modules every build imports.
+_ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
 
 
 def run_tasks(
@@ -28,7 +31,8 @@ def run_tasks(
     """
     if len(tasks) > 1:  # a single process imports it while its compiler runs
         with unhindered():
-            importlib.import_module("olympus.analysis")
+            for name in _ANALYSES:
+                getattr(olympus.analysis, name)
     works = [Work(task.spec.name, build_in_worker, (task,)) for task in tasks]
     started = run_all(works, jobs, does="compiles", time_limit=time_limit, on_stage=on_stage)
     with closing(started) as running:

@@ -16,8 +16,8 @@ from olympus_cli.builder.key import DIGESTS, PROGRAM, STRUCTURE, content_parts
 from olympus_cli.builder.manifest import Manifest, intact
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.changes import change_lines
-from olympus_cli.reports.model import Report
 from olympus_cli.text.units import array_type
 
 _MOST = 3  # reasons that a text lists

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from olympus.errors import ArtifactError
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import PAGE, has_report, read_report
-from olympus_cli.reports.model import Report
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from olympus_cli.builder.record import Record
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program, Unit
-from olympus_cli.reports.figures import compiled_figures, cost_report
-from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.reports.build_report import BackendReport, Report
+from olympus_cli.reports.program_figures import compiled_figures, cost_report
 from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.inputs import check_input_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import REPORT
-from olympus_cli.reports.model import Report
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
 

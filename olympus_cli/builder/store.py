@@ -21,7 +21,7 @@ from pathlib import Path
 from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli.builder.durable import exchanged, sync_folder
 from olympus_cli.builder.manifest import Manifest, written_by_build
-from olympus_cli.reports.strict import NewerSchema
+from olympus_cli.reports.versioned_json import NewerSchema
 from olympus_cli.spec.project import FILE
 
 _NEW = ".olympus-new-"

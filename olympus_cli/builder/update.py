@@ -20,8 +20,8 @@ from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.refreshing import Moves, moves_of, refresh
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import PAGE
-from olympus_cli.reports.model import Report
 from olympus_cli.workers.call import OnStage
 
 _MOVED = "its source lines were renewed"

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from olympus.analysis import Collective, CostRow
 from olympus.errors import BackendError
 from olympus_cli.check.figures import Figures
-from olympus_cli.reports.figures import CollectiveReport, RowReport
+from olympus_cli.reports.program_figures import unknown_text
 from olympus_cli.reports.text import between_text
 from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
@@ -109,7 +110,7 @@ def _count(field: str) -> BudgetMetric:
 
 
 def _not_counted(figures: Figures) -> str:
-    return "; ".join(map(str, figures.cost.unknown))
+    return "; ".join(map(unknown_text, figures.cost.unknown))
 
 
 def _uncounted(figures: Figures) -> Sequence[Part]:
@@ -176,7 +177,7 @@ def _loops(figures: Figures) -> Sequence[Part]:
     return [Part(line, "loop") for line in figures.compiled.collective_loops]
 
 
-def _collective_rows(figures: Figures) -> Sequence[CollectiveReport]:
+def _collective_rows(figures: Figures) -> Sequence[Collective]:
     assert figures.compiled is not None
     return figures.compiled.collectives
 
@@ -418,7 +419,7 @@ def _times(name: str, figures: Figures) -> int:
     return sum(row.operations for row in found) or written
 
 
-def _rows_of(name: str, figures: Figures) -> list[RowReport]:
+def _rows_of(name: str, figures: Figures) -> list[CostRow]:
     """Return the rows of the operations that match a name of `forbid`."""
     if name == HOST_CALLBACK:
         return [row for row in figures.by_operation if any(word in row.key for word in _HOST)]

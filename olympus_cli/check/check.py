@@ -11,6 +11,7 @@ from typing import Any
 import olympus
 from olympus.analysis import SourceMap, graph_of
 from olympus.errors import ArtifactError
+from olympus.files import typed
 from olympus_cli.builder.folder_locks import asked_lock
 from olympus_cli.builder.retracing import instability_of, unstable_warning
 from olympus_cli.builder.reuse import TargetFolder, up_to_date
@@ -23,10 +24,10 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.leaves import argument_leaves, result_leaves
 from olympus_cli.program.stages import Program, Unit
-from olympus_cli.reports.figures import compiled_figures, cost_report, row_reports
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.model import Report
-from olympus_cli.reports.strict import typed
+from olympus_cli.reports.program_figures import compiled_figures, cost_report
+from olympus_cli.reports.relative_paths import relative
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.messages import Channel
 
@@ -202,13 +203,13 @@ def unit_figures(
     return Figures(
         unit.label,
         cost_report(cost, root),
-        row_reports(cost, "operation", root),
-        row_reports(cost, "dtype", root),
+        relative(cost.by("operation"), root),
+        relative(cost.by("dtype"), root),
         operation_counts(unit.stablehlo),
         {f"argument {leaf.name}": leaf.dtype for leaf in arguments} | results,
         tuple(leaf.name for leaf in arguments if leaf.donated),
         unit.lowered.unused_donations,
-        lambda operation, dtype: row_reports(cost, "line", root, operation=operation, dtype=dtype),
+        lambda operation, dtype: relative(cost.by("line", operation=operation, dtype=dtype), root),
         lambda name: written_at(graph_of(unit.lowered.module), name, root),
         built or (compiled and compiled_figures(compiled, root, trips)),
         built.ops if built else compiled and instruction_counts(compiled.as_text()),

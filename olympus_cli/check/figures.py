@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from olympus.analysis import CostRow
 from olympus.errors import BackendError
-from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
+from olympus_cli.reports.program_figures import CompiledFigures, CostReport
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class Figures:
 
     backend: str
     cost: CostReport
-    by_operation: tuple[RowReport, ...]
-    by_dtype: tuple[RowReport, ...]
+    by_operation: tuple[CostRow, ...]
+    by_dtype: tuple[CostRow, ...]
     ops: Mapping[str, int]
     dtypes: Mapping[str, str]
     donations: tuple[str, ...]
     unused_donations: tuple[str, ...]
-    lines_of: Callable[[str | None, str | None], Sequence[RowReport]]
+    lines_of: Callable[[str | None, str | None], Sequence[CostRow]]
     written_at: Callable[[str], Sequence[tuple[float, str]]]
     compiled: CompiledFigures | None = None
     instructions: Mapping[str, int] | None = None

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
-from olympus.files import read_regular
-from olympus_cli.reports.strict import read_json, typed
+from olympus.files import read_regular, typed
+from olympus_cli.reports.versioned_json import read_json
 from olympus_cli.terminal.output import check_writable
 from olympus_cli.text.places import display_path
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, cast
 
 import click
 
-from olympus.analysis import Kind, Roofline, roofline
+from olympus.analysis import CostRow, Kind, Roofline, roofline
+from olympus.files import to_data, typed
 from olympus.stages import device_model
 from olympus_cli.builder.reuse import clearing, up_to_date
 from olympus_cli.frontends.python import load_target
@@ -23,19 +23,18 @@ from olympus_cli.options.shared import (
 )
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.cost_table import Shown, show_cost, show_stacks
-from olympus_cli.reports.figures import (
+from olympus_cli.reports.program import program_document
+from olympus_cli.reports.program_figures import (
+    FORMS,
     CompiledFigures,
     CostReport,
-    RowReport,
     compiled_figures,
     cost_report,
-    row_reports,
     uncounted,
     unfitting,
 )
-from olympus_cli.reports.program import program_document
-from olympus_cli.reports.stacks import StackReport, stack_reports
-from olympus_cli.reports.strict import typed
+from olympus_cli.reports.relative_paths import relative
+from olympus_cli.reports.stacks import STACK_FORMS, StackReport, stack_reports
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
@@ -94,21 +93,22 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
         console.print_json(document)
         return
     cost = CostReport.from_data(document["cost"])
-    figures = typed(document["compiled"], CompiledFigures | None)
+    figures = typed(document["compiled"], CompiledFigures | None, "compiled", FORMS)
     title = f"{document['target']}  ({document['entry']}, {document['backend']})"
     shown = Shown(
         title,
         cost,
         figures,
-        typed(document["roofline"], Roofline | None),
+        typed(document["roofline"], Roofline | None, "roofline"),
         document["device_memory"],
         document["devices"],
     )
     if by == _STACK:
-        show_stacks(shown, typed(document["rows"], tuple[StackReport, ...]), spec.root, rows)
+        stacks = typed(document["rows"], tuple[StackReport, ...], "rows", STACK_FORMS)
+        show_stacks(shown, stacks, spec.root, rows)
     else:
-        found = typed(document["rows"], tuple[RowReport, ...])
-        show_cost(shown, document["by"], found, spec.root, rows)
+        table = typed(document["rows"], tuple[CostRow, ...], "rows", FORMS)
+        show_cost(shown, document["by"], table, spec.root, rows)
 
 
 def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
@@ -121,12 +121,12 @@ def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> d
     (unit,) = program.units
     on_stage("count")
     cost = program.cost(unit)
-    rows: Sequence[RowReport]
+    rows: Sequence[CostRow]
     if kind == _STACK:
         rows = stack_reports(program.cost(unit, stacks=True), spec.root)
     else:
-        rows = row_reports(cost, cast("Kind", kind), spec.root)
-    told = cost_report(cost, spec.root)
+        rows = relative(cost.by(cast("Kind", kind)), spec.root)
+    report = cost_report(cost, spec.root)
     # its figures cover all devices together; the peaks of one device do not apply
     model = device_model(backend) if unit.lowered.num_devices == 1 else None
     document = {
@@ -135,22 +135,22 @@ def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> d
         "backend": backend_text(backend),
         "devices": unit.lowered.num_devices,
         "by": kind,
-        "cost": told.to_data(),
-        "rows": [asdict(row) for row in rows],
-        "roofline": None if model is None else roofline(cost, model)._asdict(),
+        "cost": report.to_data(),
+        "rows": to_data(rows, STACK_FORMS),
+        "roofline": None if model is None else to_data(roofline(cost, model)),
         "device_memory": None if model is None else model.memory,
         "compiled": None,
     }
-    warnings = list(uncounted(told))
+    warnings = list(uncounted(report))
     if compiles:
         figures = _compiled_figures(program, on_stage)
-        document["compiled"] = asdict(figures)
+        document["compiled"] = to_data(figures, FORMS)
         warnings += unfitting(figures)
     return {**document, "warnings": [*program.warnings, *warnings]}
 
 
 def _compiled_figures(program: Program, on_stage: OnStage) -> CompiledFigures:
-    """The figures of a lowered program as compiled, from its target's build if it has one."""
+    """Return the figures of a program as compiled, from its target's build if it has one."""
     build, (unit,) = up_to_date(program, on_stage), program.units
     if build is not None:
         return next(b.figures for b in build.report.backends if b.label == unit.label)

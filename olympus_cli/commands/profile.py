@@ -25,12 +25,13 @@ from olympus_cli.options.shared import (
     whole_number,
 )
 from olympus_cli.profile.page import render_profile
-from olympus_cli.profile.results import ProfileReport, profile_report
+from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.profile.table import show_profile
 from olympus_cli.profile.trace import trace_bytes
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable, check_flags
+from olympus_cli.reports.relative_paths import relative
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
@@ -118,21 +119,21 @@ def command(
     packed = None if trace is None else trace.suffix == _PACKED
     with clearing(work.inputs.target):
         how = work, KINDS[by], runs, packed
-        report, timeline = _isolated(request.text, bundle is not None, *how)
+        program, timeline = _isolated(request.text, bundle is not None, *how)
     if page is not None:
-        write_file(page, render_profile(report, work.root))
+        write_file(page, render_profile(program, work.root))
     if trace is not None:
         write_file(trace, timeline)
     if as_json:
         files = {"page": page and display_path(page), "trace": trace and display_path(trace)}
-        console.print_json({**report.to_data(), **files})
+        console.print_json({**program.document(), **files})
     else:
-        show_profile(report, work.root, rows)
+        show_profile(program, work.root, rows)
 
 
 def _isolated(
     text: str, is_bundle: bool, *args: _Work | ProfileKind | int | None
-) -> tuple[ProfileReport, bytes]:
+) -> tuple[ProfiledProgram, bytes]:
     """Return the result of `_profiled` with `args`, which runs in a process of its own."""
     with console.progress(f"profiling {text}") as bar:
         data, timeline = call(
@@ -143,7 +144,7 @@ def _isolated(
             death=ArtifactError if is_bundle else CompileError,
             on_stage=lambda stage: bar.describe(f"{text}: {stage}"),
         )
-    return ProfileReport.from_data(data), timeline
+    return ProfiledProgram.from_data(data), timeline
 
 
 def _check_files(page: Path | None, trace: Path | None) -> None:
@@ -196,12 +197,13 @@ def _work(
 def _profiled(
     on_stage: OnStage, work: _Work, kind: ProfileKind, runs: int, packed: bool | None
 ) -> tuple[dict[str, Any], bytes]:
-    """The profile of a program as data, and the content of a trace file, `packed` or not."""
+    """Return the profile of a program as data, and the content of a trace file."""
     program = work.load(on_stage)
     args, kwargs = program.bind(work.inputs.arrays(program.arguments))
     on_stage("measure")
     profile = olympus.analysis.profile(program.compiled, args, kwargs, runs=runs)
-    report = profile_report(profile, kind, work.root, work.named)
+    profiled = ProfiledProgram(*work.named, kind, relative(profile, work.root))
     if packed is None:
-        return report.to_data(), b""
-    return report.to_data(), trace_bytes(profile, report.kernels, report.target, packed=packed)
+        return profiled.to_data(), b""
+    timeline = trace_bytes(profiled.profile, profiled.target, packed=packed)
+    return profiled.to_data(), timeline

@@ -5,7 +5,6 @@ Each side is read in a separate process, because two revisions of a module have 
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,17 @@ from typing import Any
 from olympus import artifact
 from olympus.analysis import SourceMap
 from olympus.errors import ArtifactError, UsageError
-from olympus.files import path_text, read_regular
+from olympus.files import read_regular
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
 from olympus_cli.diff.sides import STABLEHLO, BuildSide, BundleSide, FileSide, Side, TargetSide
 from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
 from olympus_cli.program.versions import tool_versions
-from olympus_cli.reports.figures import CostReport, cost_report
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import has_report, read_report
-from olympus_cli.reports.model import Report
-from olympus_cli.reports.strict import OlderSchema
+from olympus_cli.reports.program_figures import CostReport, cost_report
+from olympus_cli.reports.relative_paths import moved
+from olympus_cli.reports.versioned_json import OlderSchema
 from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.spec.checkout import Checkout
 from olympus_cli.text.places import display_path
@@ -97,19 +97,11 @@ def _in_repository(
     sources: SourceMap, cost: CostReport, of: Checkout
 ) -> tuple[SourceMap, CostReport]:
     """Return the lines of a revision, with paths in its checkout replaced by repository paths."""
-    tree, top = (f"{path_text(each)}{os.sep}" for each in (of.tree, of.top))
-
-    def moved(line: str) -> str:
-        return top + line.removeprefix(tree) if line.startswith(tree) else line
-
-    places = tuple(each._replace(file=moved(each.file)) for each in sources.places)
-    texts = {(moved(file), line): text for (file, line), text in sources.texts.items()}
-    unknown = (replace(each, line=each.line and moved(each.line)) for each in cost.unknown)
-    lines = (replace(row, key=moved(row.key)) for row in cost.lines)
-    return (
-        replace(sources, places=places, texts=texts),
-        replace(cost, unknown=tuple(unknown), lines=tuple(lines)),
-    )
+    places = moved(sources.places, of.tree, of.top)
+    texts = {
+        (moved(file, of.tree, of.top), line): text for (file, line), text in sources.texts.items()
+    }
+    return replace(sources, places=places, texts=texts), moved(cost, of.tree, of.top)
 
 
 def _options(options: Any) -> str:

@@ -21,10 +21,10 @@ from typing import Any
 from urllib.parse import quote
 
 from olympus.errors import ArtifactError, OlympusError, UsageError
+from olympus.files import typed
 from olympus_cli.history.exchange.records import checked, read_time
 from olympus_cli.history.model import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
-from olympus_cli.reports.strict import typed
 from olympus_cli.text.metrics import current_name
 from olympus_cli.text.places import display_path
 

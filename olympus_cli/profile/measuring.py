@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import olympus
 from olympus_cli.profile.page import time_graph
-from olympus_cli.profile.results import profile_report
 from olympus_cli.profile.table import call_figures, notes
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.html.page import MeasuredTime
-from olympus_cli.spec.backends import backend_text
+from olympus_cli.reports.relative_paths import relative
 
 
 def measured(program: Program, unit: Unit) -> MeasuredTime:
@@ -22,8 +21,7 @@ def measured(program: Program, unit: Unit) -> MeasuredTime:
     ready = Runnable(unit.compiled, program.arguments, program.results)
     args, kwargs = ready.bind(InputOptions().of(spec).arrays(program.arguments))
     profile = olympus.analysis.profile(unit.compiled, args, kwargs)
-    named = spec.name, spec.entry, backend_text(unit.backend)
-    report = profile_report(profile, "line", spec.root, named)
+    profile = relative(profile, spec.root)
     return MeasuredTime(
-        tuple(call_figures(report)), tuple(notes(report)), time_graph(report.kernels)
+        tuple(call_figures(profile)), tuple(notes(profile)), time_graph(profile.kernels)
     )

@@ -9,8 +9,9 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup
 
+from olympus.analysis import KernelProfile
 from olympus_cli.charts.bars import percent, source_text
-from olympus_cli.profile.results import ProfiledKernel, ProfileReport
+from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.profile.table import call_figures, notes
 from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
 from olympus_cli.reports.groups import groups, plain_name
@@ -21,23 +22,24 @@ _MOST = 500  # rows of a table; more make the page slow to open
 _DEEPEST = 40  # nested scopes with separate frames
 
 
-def render_profile(report: ProfileReport, root: Path) -> str:
+def render_profile(program: ProfiledProgram, root: Path) -> str:
     """Return the text of the file; the same profile and sources give the same text.
 
     Example:
-      >>> Path("forward.html").write_text(render_profile(report, spec.root), encoding="utf-8")
+      >>> Path("forward.html").write_text(render_profile(program, spec.root), encoding="utf-8")
     """
+    kernels = program.profile.kernels
     text = (
         _environment()
         .get_template("profile.html")
         .render(
-            report=report,
-            summary=call_figures(report),
-            notes=[*notes(report)],
-            graph=time_graph(report.kernels),
-            rows=report.rows[:_MOST],
-            kernels=_groups(report.kernels[:_MOST]),
-            omitted=max(0, len(report.kernels) - _MOST),
+            program=program,
+            summary=call_figures(program.profile),
+            notes=[*notes(program.profile)],
+            graph=time_graph(kernels),
+            rows=program.rows[:_MOST],
+            kernels=_groups(kernels[:_MOST]),
+            omitted=max(0, len(kernels) - _MOST),
             shell=shell(),
             source=lambda key: source_text(key, root),
         )
@@ -45,17 +47,17 @@ def render_profile(report: ProfileReport, root: Path) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # for lone surrogates
 
 
-def _groups(kernels: Sequence[ProfiledKernel]) -> list[list[ProfiledKernel]]:
+def _groups(kernels: Sequence[KernelProfile]) -> list[list[KernelProfile]]:
     """Return groups of kernels with one name, operation, line, scope and bound, slowest first."""
 
-    def key(each: ProfiledKernel) -> Hashable:
+    def key(each: KernelProfile) -> Hashable:
         line = each.line, each.scope, each.backward
         return plain_name(each.name), each.operation, line, each.bound, each.is_overhead
 
     return sorted(groups(kernels, key), key=lambda group: -sum(each.seconds for each in group))
 
 
-def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
+def time_graph(kernels: Sequence[KernelProfile]) -> Markup:
     """Return the flame graph of a call; the width of a frame is its time."""
     legend = (
         "One call, its scopes, their source lines, and the kernels at the top; point at a frame "
@@ -68,12 +70,12 @@ def time_graph(kernels: Sequence[ProfiledKernel]) -> Markup:
     return flame_graph(time_frames(kernels), legend, description, _text)
 
 
-def time_frames(kernels: Sequence[ProfiledKernel]) -> Frame:
+def time_frames(kernels: Sequence[KernelProfile]) -> Frame:
     """Return the frame of a call, with nested frames of scopes, source lines and kernels."""
     return add_up("one call", map(_part, kernels))
 
 
-def _part(kernel: ProfiledKernel) -> FlamePart:
+def _part(kernel: KernelProfile) -> FlamePart:
     backward = kernel.seconds if kernel.backward else 0.0
     if kernel.is_overhead:
         frames: tuple[tuple[str, str], ...] = (("overhead", kernel.name),)
@@ -82,7 +84,7 @@ def _part(kernel: ProfiledKernel) -> FlamePart:
         line = kernel.line or "(unknown)"
         name = plain_name(kernel.name)
         frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", name))
-    return FlamePart(frames, kernel.seconds, backward, kernel.estimated_seconds)
+    return FlamePart(frames, kernel.seconds, backward, kernel.estimated)
 
 
 def _text(shown: Placed, is_whole: bool) -> str:

@@ -10,21 +10,15 @@ import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
-from olympus_cli.profile.results import ProfiledKernel
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from olympus.analysis import Profile, Span
+    from olympus.analysis import KernelProfile, Profile, Span
 
 _PROCESS = 1
 _FIRST_THREAD = 1  # Perfetto treats thread 0 as the idle thread of a kernel
 _DIGITS = 3  # of a microsecond: the profiler counts nanoseconds
 
 
-def trace_bytes(
-    profile: Profile, kernels: Sequence[ProfiledKernel], title: str, *, packed: bool
-) -> bytes:
+def trace_bytes(profile: Profile, title: str, *, packed: bool) -> bytes:
     """Return the content of the file, compressed by gzip if `packed` is True.
 
     The same profile gives the same bytes.
@@ -32,17 +26,15 @@ def trace_bytes(
     document = {
         "displayTimeUnit": "ns",
         "otherData": {"producer": "olympus profile", "program": title},
-        "traceEvents": trace_events(profile, kernels, title),
+        "traceEvents": trace_events(profile, title),
     }
     content = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
     return gzip.compress(content, mtime=0) if packed else content
 
 
-def trace_events(
-    profile: Profile, kernels: Sequence[ProfiledKernel], title: str
-) -> list[dict[str, Any]]:
+def trace_events(profile: Profile, title: str) -> list[dict[str, Any]]:
     """Return the events; an event of a kernel has its operation, line, scope and pass."""
-    places = {kernel.name: _args(kernel) for kernel in kernels}
+    places = {kernel.name: _args(kernel) for kernel in profile.kernels}
     events = [_metadata(0, "process_name", title)]
     for thread, name in enumerate(profile.threads):
         events.append(_metadata(thread, "thread_name", name))
@@ -76,7 +68,7 @@ def _metadata(thread: int, what: str, name: str) -> dict[str, Any]:
     return {"ph": "M", "pid": _PROCESS, "tid": number, "name": what, "args": {"name": name}}
 
 
-def _args(kernel: ProfiledKernel) -> dict[str, Any]:
+def _args(kernel: KernelProfile) -> dict[str, Any]:
     return {
         "operation": kernel.operation,
         "line": kernel.line or "",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from olympus.analysis import Roofline
+from olympus.analysis import CostRow, Roofline
 from olympus_cli.charts.bars import bar, percent, with_source
-from olympus_cli.reports.figures import CompiledFigures, CostReport, RowReport
+from olympus_cli.reports.program_figures import CompiledFigures, CostReport
 from olympus_cli.reports.stacks import CallNode, StackReport, call_rows, call_tree
 from olympus_cli.reports.text import collective_lines, estimate_notes, figure_lines, figure_row
 from olympus_cli.terminal import console
@@ -43,7 +43,7 @@ class Shown:
             yield figure_row("fits", f"no: {has}, of {byte_size(memory)}")
 
 
-def show_cost(shown: Shown, kind: str, rows: tuple[RowReport, ...], root: Path, most: int) -> None:
+def show_cost(shown: Shown, kind: str, rows: tuple[CostRow, ...], root: Path, most: int) -> None:
     """Write the figures to stdout, and the `most` most expensive rows with their shares as bars."""
     _show_figures(shown)
     columns: Sequence[str] = (kind, "flops", "share", "", "bytes", "operations", "pass")
@@ -95,7 +95,7 @@ def _show_notes(shown: Shown) -> None:
         console.data(line)
 
 
-def _cells(row: RowReport) -> list[str]:
+def _cells(row: CostRow) -> list[str]:
     return [
         row.key or "(none)",
         count(row.flops),
@@ -107,7 +107,7 @@ def _cells(row: RowReport) -> list[str]:
     ]
 
 
-def _pass(row: RowReport | CallNode) -> str:
+def _pass(row: CostRow | CallNode) -> str:
     """Return the pass of a derivative that a row belongs to; for both, the backward part."""
     if row.direction != "both":
         return row.direction

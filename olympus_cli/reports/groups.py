@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from olympus_cli.reports.figures import BufferReport, KernelReport
+from olympus.analysis import KernelEstimate, LiveBuffer
 
 _R = TypeVar("_R")
 _NUMBER = re.compile(r"\.\d+$")
@@ -30,13 +30,13 @@ def groups(rows: Iterable[_R], key: Callable[[_R], Hashable]) -> list[list[_R]]:
     return [*found.values()]
 
 
-def kernel_groups(kernels: Iterable[KernelReport]) -> list[list[KernelReport]]:
+def kernel_groups(kernels: Iterable[KernelEstimate]) -> list[list[KernelEstimate]]:
     """Return the kernels grouped by name, operation, line and bound, the slowest group first."""
     found = groups(kernels, lambda k: (plain_name(k.name), k.operation, k.line, k.bound))
     return sorted(found, key=lambda group: -sum(kernel.seconds for kernel in group))
 
 
-def buffer_text(group: Sequence[BufferReport]) -> str:
+def buffer_text(group: Sequence[LiveBuffer]) -> str:
     """Return the name of an argument or the operation of a buffer; for several, without numbers.
 
     >>> buffer_text([weights_of_layer_0, weights_of_layer_1])
@@ -47,13 +47,13 @@ def buffer_text(group: Sequence[BufferReport]) -> str:
     return _NUMBERS.sub("*", text) if len(group) > 1 and first.kind == "argument" else text
 
 
-def buffer_groups(buffers: Sequence[BufferReport]) -> list[list[BufferReport]]:
+def buffer_groups(buffers: Sequence[LiveBuffer]) -> list[list[LiveBuffer]]:
     """The buffers of one type, kind, operation and line together, the largest group first.
 
     Arguments and results differ in numbers of their names alone: those of a layer, for example.
     """
 
-    def key(buffer: BufferReport) -> Hashable:
+    def key(buffer: LiveBuffer) -> Hashable:
         return buffer.dtype, buffer.shape, buffer.kind, buffer_text([buffer] * 2), buffer.line
 
     return sorted(groups(buffers, key), key=lambda group: -sum(b.bytes for b in group))

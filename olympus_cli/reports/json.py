@@ -10,8 +10,8 @@ from typing import Any
 
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
-from olympus_cli.reports.model import SCHEMA_VERSION, Report
-from olympus_cli.reports.strict import read_json
+from olympus_cli.reports.build_report import SCHEMA_VERSION, Report
+from olympus_cli.reports.versioned_json import read_json
 from olympus_cli.text.places import display_path
 
 REPORT = "report.json"  # its name in a target's folder

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olympus_cli.reports.figures import RowReport, relative_line
+from olympus.analysis import CostRow
+from olympus.files import Forms
+from olympus_cli.reports.program_figures import FORMS, row_form
+from olympus_cli.reports.relative_paths import relative
 
 if TYPE_CHECKING:
     from olympus.analysis import Cost
@@ -25,7 +28,7 @@ class FrameReport:
 
 
 @dataclass(frozen=True)
-class StackReport(RowReport):
+class StackReport(CostRow):
     """The part of a cost that one stack has; `frames` are the calls, the outermost first.
 
     `key` is the last line.  Operations without a line have no frames.
@@ -34,23 +37,23 @@ class StackReport(RowReport):
     frames: tuple[FrameReport, ...]
 
 
+#: The keys of the rows in JSON.
+STACK_FORMS: Forms = {**FORMS, StackReport: row_form(StackReport)}
+
+
 def stack_reports(cost: Cost, root: Path) -> tuple[StackReport, ...]:
     """Return the rows of `cost.by_stack()`, with lines relative to `root`."""
-    names = [name for name in RowReport.__dataclass_fields__ if name != "key"]
-    return tuple(
+    rows = tuple(
         StackReport(
-            key=relative_line(stack.row.key, root) or "",
-            **{name: getattr(stack.row, name) for name in names},
+            **vars(stack.row),
             frames=tuple(
-                FrameReport(
-                    each.function.replace("<locals>.", ""),
-                    relative_line(f"{each.file}:{each.line}", root) or "",
-                )
-                for each in stack.frames
+                FrameReport(frame.function.replace("<locals>.", ""), f"{frame.file}:{frame.line}")
+                for frame in stack.frames
             ),
         )
         for stack in cost.by_stack()
     )
+    return relative(rows, root)
 
 
 @dataclass

@@ -6,15 +6,15 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from olympus.analysis import Collective
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.figures import (
-    CollectiveReport,
+from olympus_cli.reports.build_report import BackendReport, BlockReport, Report, XlaReport
+from olympus_cli.reports.program_figures import (
     CompiledFigures,
     CostReport,
     DeviceCostReport,
     TotalReport,
 )
-from olympus_cli.reports.model import BackendReport, BlockReport, Report, XlaReport
 from olympus_cli.terminal import console
 from olympus_cli.text.choices import OPTIMIZE
 from olympus_cli.text.units import array_type, byte_size, count, duration
@@ -175,7 +175,7 @@ def axes_text(axes: Sequence[str] | None) -> str:
     return "unknown" if axes is None else ", ".join(axes) or "none"
 
 
-def lines_text(collective: CollectiveReport) -> str:
+def lines_text(collective: Collective) -> str:
     """Return the lines of a collective, the one with the most bytes first."""
     if len(collective.lines) < 2:
         return collective.line or ""

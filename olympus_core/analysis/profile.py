@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
-from olympus_core.analysis.cost.cost import Direction
-from olympus_core.analysis.hlo.estimate import Bound, Estimate, KernelEstimate
+from olympus_core.analysis.records import Bound, Direction, Estimate, KernelEstimate
 from olympus_core.base.errors import UsageError
 
 ProfileKind = Literal["line", "scope", "operation", "kernel"]

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from olympus_core.analysis.hlo.estimate import Estimate, KernelEstimate
 from olympus_core.analysis.hlo.kernels import Kernels
 from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.profile import BETWEEN, CALL, KernelProfile, Profile, Span
+from olympus_core.analysis.records import Estimate, KernelEstimate
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.analysis.sources.places import read_name
 from olympus_core.base.errors import BackendError, UsageError

@@ -31,11 +31,10 @@ from olympus_core.stages.interface import Interface, Stage
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
-    from olympus_core.analysis.hlo.collectives import Collective
     from olympus_core.analysis.hlo.device_cost import DeviceCost
-    from olympus_core.analysis.hlo.estimate import Estimate
     from olympus_core.analysis.memory.memory import Memory
     from olympus_core.analysis.profile import Profile
+    from olympus_core.analysis.records import Collective, Estimate
     from olympus_core.stages.stages import Lowered
 
 #: The Python type that is accepted without conversion for a scalar of each dtype.

@@ -8,23 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import olympus
+from olympus.analysis import AxisTraffic, Collective, Estimate, KernelEstimate
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.figures import (
-    AxesReport,
-    BufferReport,
-    CollectiveReport,
-    DeviceCostReport,
-    EstimateReport,
-    KernelReport,
-    MemoryReport,
-    TotalReport,
-    cost_report,
-)
-from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
-from olympus_cli.reports.html.page import BackendPage, Page, Roof
-from olympus_cli.reports.model import (
+from olympus_cli.reports.build_report import (
     BackendReport,
     BlockReport,
     OutputFile,
@@ -32,6 +19,15 @@ from olympus_cli.reports.model import (
     Seconds,
     XlaCost,
     XlaReport,
+)
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
+from olympus_cli.reports.html.page import BackendPage, Page, Roof
+from olympus_cli.reports.program_figures import (
+    DeviceCostReport,
+    MemoryReport,
+    TotalReport,
+    cost_report,
 )
 
 __all__ = ["MODEL", "meshed", "page", "page_with", "stages"]
@@ -80,27 +76,26 @@ def stages() -> tuple[Any, Any]:
     return lowered, lowered.compile()
 
 
-def _estimate() -> EstimateReport:
+def _estimate() -> Estimate:
     kernels = (
-        KernelReport("dot.1", "step/dot_general", "model.py:16", 2048, 3072, "float32", 5,
-                     "compute", 4e-6),
-        KernelReport("fusion.2", "step/tanh", "model.py:16", 64, 512, "float32", 5, "memory", 2e-6),
-        KernelReport("copy.3", "", None, 0, 512, None, 1, "launch", 1e-6),
-    )  # fmt: skip
-    return EstimateReport("h200", 7e-6, ("A launch takes 1 us.",), ("while loop",), kernels)
+        KernelEstimate(
+            "dot.1", "step/dot_general", "model.py:16", 2048, 3072, "float32", 5, "compute", 4e-6
+        ),
+        KernelEstimate(
+            "fusion.2", "step/tanh", "model.py:16", 64, 512, "float32", 5, "memory", 2e-6
+        ),
+        KernelEstimate("copy.3", "", None, 0, 512, None, 1, "launch", 1e-6),
+    )
+    return Estimate("h200", 7e-6, kernels, ("A launch takes 1 us.",), ("while loop",))
 
 
-def _backend(label: str, estimate: EstimateReport | None) -> BackendReport:
+def _backend(label: str, estimate: Estimate | None) -> BackendReport:
     lowered, compiled = stages()
     memory = compiled.memory()
     sizes = [name for name in MemoryReport.__dataclass_fields__ if name != "largest"]
-    buffers = [
-        BufferReport(b.bytes, b.dtype, tuple(b.shape), b.operation, b.line, b.kind, b.name)
-        for b in memory.largest(5)
-    ]
     name, _, device = label.partition("-")
     return BackendReport(
-        memory=MemoryReport(**{n: getattr(memory, n) for n in sizes}, largest=tuple(buffers)),
+        memory=MemoryReport(**{n: getattr(memory, n) for n in sizes}, largest=memory.largest(5)),
         estimate=estimate,
         fits=True if estimate else None,
         label=label,
@@ -166,16 +161,16 @@ def page_with(**changes: Any) -> Page:
 def meshed(axis: str = "model", kind: str = "all-reduce") -> Page:
     """The page of a program of 8 devices, with collectives of that kind along that axis."""
     found = [
-        CollectiveReport(kind, (axis,), 4, 2**20 - i, 3 * 2**19, 12, "model.py:16", "psum", 4e-6)
+        Collective(kind, (axis,), 4, 2**20 - i, 3 * 2**19, 12, "model.py:16", "psum", 4e-6)
         for i in range(20)
     ]
-    found.append(CollectiveReport("all-gather", None, 2, 4096, 2048, 1, None, "", 1e-6))
+    found.append(Collective("all-gather", None, 2, 4096, 2048, 1, None, "", 1e-6))
     backend = replace(
         page().report.backends[0],
         devices=8,
         collectives=tuple(found),
-        axes=(AxesReport((axis, "data"), 240, 20 * 2**20, 30 * 2**20, 8e-5),
-              AxesReport(None, 1, 4096, 2048, 1e-6)),
+        axes=(AxisTraffic((axis, "data"), 240, 20 * 2**20, 30 * 2**20, 8e-5),
+              AxisTraffic(None, 1, 4096, 2048, 1e-6)),
         each_device=DeviceCostReport(
             10**9, {"float32": 10**9}, 64, 2**22, 2**21, 2**20, 1.25, ("a loop at model.py:16",)
         ),

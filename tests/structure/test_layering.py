@@ -25,7 +25,8 @@ ORDERS = {
     ],
     "olympus_core/xla": ["door", "messages", "proto", "hlo", "targets", "runtime"],
     "olympus_core/analysis": [
-        *("operations", "sources", "cost", "hlo", "memory", "diff", "profile", "profiling"),
+        *("records", "operations", "sources", "cost", "hlo", "memory", "diff", "profile"),
+        *("profiling",),
     ],
     "olympus_cli": [
         *("text", "process", "faults", "workers", "spec", "revisions", "frontends", "terminal"),

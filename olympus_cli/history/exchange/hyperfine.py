@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from olympus.files import typed
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
 from olympus_cli.history.model import Point, Run, Spread
-from olympus_cli.reports.strict import typed
 
 _OWN = "olympus"  # the key in `parameters`
 _VERSION = 2

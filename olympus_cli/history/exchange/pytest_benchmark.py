@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from olympus.files import typed
 from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
 from olympus_cli.history.model import Point, Run, Spread
 from olympus_cli.history.recording import machine_digest
-from olympus_cli.reports.strict import typed
 
 _OWN = "olympus"  # the key in `extra_info`
 _NO_COMMIT = ("unversioned", "unknown", "")

@@ -7,8 +7,8 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from olympus.files import typed
 from olympus_cli.history.model import MOST_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
-from olympus_cli.reports.strict import typed
 
 
 def point_data(point: Point) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_cli.reports.figures import EstimateReport, KernelReport
+from olympus.analysis import Estimate, KernelEstimate
 from olympus_cli.reports.html.page import Roof
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_MOMENTS = 4000  # more than there are pixels; the greatest of neighbours is kept
 
 
-def roofline_chart(estimate: EstimateReport, roof: Roof) -> dict[str, Any] | None:
+def roofline_chart(estimate: Estimate, roof: Roof) -> dict[str, Any] | None:
     """Return kernels by intensity and rate under the limits of a device; None without any.
 
     The rate of a kernel is its operations over its estimated time (Williams, Waterman and
@@ -34,7 +34,7 @@ def roofline_chart(estimate: EstimateReport, roof: Roof) -> dict[str, Any] | Non
     }
 
 
-def _point(kernel: KernelReport, total: float) -> dict[str, Any]:
+def _point(kernel: KernelEstimate, total: float) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "operation": kernel.operation,

@@ -10,19 +10,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import olympus
+from olympus.analysis import KernelEstimate, LiveBuffer
 from olympus.errors import BackendError
 from olympus.files import read_regular
 from olympus_cli.program.stages import Program, Unit
-from olympus_cli.reports.figures import (
-    BufferReport,
-    KernelReport,
-    buffer_reports,
-    kernel_reports,
-)
+from olympus_cli.reports.build_report import BackendReport, Report
 from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
 from olympus_cli.reports.html.page import BackendPage, MeasuredTime, Page, Roof
 from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
-from olympus_cli.reports.model import BackendReport, Report
+from olympus_cli.reports.program_figures import slowest_first
+from olympus_cli.reports.relative_paths import relative
 from olympus_cli.reports.stacks import StackReport, stack_reports
 
 if TYPE_CHECKING:
@@ -83,16 +80,17 @@ def _stacks(program: Program, unit: Unit) -> tuple[StackReport, ...]:
     return stack_reports(unit.lowered.cost(spec.trips, stacks=True), spec.root)
 
 
-def _kernels(program: Program, report: BackendReport, unit: Unit) -> tuple[KernelReport, ...]:
+def _kernels(program: Program, report: BackendReport, unit: Unit) -> tuple[KernelEstimate, ...]:
     """Return all kernels, for the sums of equal ones; the report has only the slowest."""
     if report.estimate is None:
         return ()
     spec = program.spec
-    return kernel_reports(unit.compiled.estimate(trips=spec.trips), spec.root)
+    estimate = relative(unit.compiled.estimate(trips=spec.trips), spec.root)
+    return slowest_first(estimate).kernels
 
 
-def _buffers(program: Program, unit: Unit) -> tuple[BufferReport, ...]:
-    return buffer_reports(unit.compiled.memory(), program.spec.root, _MOST_BUFFERS)
+def _buffers(program: Program, unit: Unit) -> tuple[LiveBuffer, ...]:
+    return relative(unit.compiled.memory().largest(_MOST_BUFFERS), program.spec.root)
 
 
 def _timeline(unit: Unit) -> tuple[Moment, ...]:

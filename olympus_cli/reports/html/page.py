@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from olympus_cli.reports.figures import BufferReport, KernelReport
+from olympus.analysis import KernelEstimate, LiveBuffer
+from olympus_cli.reports.build_report import BackendReport, Report
 from olympus_cli.reports.html.listing import Listing
-from olympus_cli.reports.model import BackendReport, Report
 from olympus_cli.reports.stacks import StackReport
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class BackendPage:
     optimized: Listing
     measured: MeasuredTime | None = None
     stacks: tuple[StackReport, ...] = ()
-    kernels: tuple[KernelReport, ...] = ()
-    buffers: tuple[BufferReport, ...] = ()
+    kernels: tuple[KernelEstimate, ...] = ()
+    buffers: tuple[LiveBuffer, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 from jinja2 import Environment
 
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.groups import buffer_groups, buffer_text, kernel_groups, plain_name
 from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
@@ -26,7 +27,7 @@ from olympus_cli.reports.html.page import BackendPage, Page
 from olympus_cli.reports.html.shell import asset, shell, shell_environment
 from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.reports.json import PAGE
-from olympus_cli.reports.model import Report
+from olympus_cli.reports.program_figures import unknown_text
 from olympus_cli.reports.text import axes_text
 from olympus_cli.text.units import array_type, byte_size, count, duration
 from olympus_cli.text.visible import visible
@@ -94,9 +95,9 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
 
 
 def _other_warnings(report: Report) -> list[str]:
-    """The warnings but for those of what could not be counted, which have a place of their own."""
-    told = [str(each) for backend in report.backends for each in backend.cost.unknown]
-    return [warning for warning in report.warnings if not any(each in warning for each in told)]
+    """Return the warnings without those about uncounted parts, which the summary shows."""
+    shown = [unknown_text(part) for backend in report.backends for part in backend.cost.unknown]
+    return [warning for warning in report.warnings if not any(text in warning for text in shown)]
 
 
 def _packed_listing(listing: Listing, page: Page) -> str:

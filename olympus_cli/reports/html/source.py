@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from olympus_cli.reports.figures import CostReport, RowReport
+from olympus.analysis import CostRow
+from olympus_cli.reports.program_figures import CostReport
 from olympus_cli.text.visible import visible
 
 MOST_FILES = 20  # that are shown, the dearest
@@ -26,7 +27,7 @@ class AnnotatedLine:
 
     number: int
     code: Markup
-    row: RowReport | None
+    row: CostRow | None
     heat: int
 
 
@@ -66,7 +67,7 @@ def shares_of_files(cost: CostReport) -> dict[str, float]:
 
 def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[AnnotatedFile, ...]:
     """The files of a program's lines, the dearest first; of very many the dearest twenty."""
-    rows: dict[str, dict[int, RowReport]] = {}
+    rows: dict[str, dict[int, CostRow]] = {}
     for row in cost.lines:
         path, line = _place(row)
         if path is not None:
@@ -85,13 +86,13 @@ def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[Annot
     )
 
 
-def _place(row: RowReport) -> tuple[str | None, int]:
+def _place(row: CostRow) -> tuple[str | None, int]:
     """Return the file and line of a row; None for the row of what has no line."""
     path, _, line = row.key.rpartition(":")
     return (path, int(line)) if path and line.isdecimal() else (None, 0)
 
 
-def _lines(rows: Mapping[int, RowReport], text: str | None, most: float) -> list[AnnotatedLine]:
+def _lines(rows: Mapping[int, CostRow], text: str | None, most: float) -> list[AnnotatedLine]:
     code = _highlighted(text) if text is not None else []
     numbers = range(1, len(code) + 1) if text is not None else ()
     outside = sorted(set(rows) - set(numbers))  # the file has changed, or is gone
@@ -102,7 +103,7 @@ def _lines(rows: Mapping[int, RowReport], text: str | None, most: float) -> list
     ]
 
 
-def _heat(row: RowReport | None, most: float) -> int:
+def _heat(row: CostRow | None, most: float) -> int:
     return round(100 * row.share / most) if row is not None and most else 0
 
 
@@ -118,7 +119,7 @@ def _highlighted(text: str) -> list[Markup]:
 
 
 def _parts(
-    lines: Sequence[AnnotatedLine], rows: Mapping[int, RowReport]
+    lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]
 ) -> Iterator[AnnotatedLine | Fold]:
     """The lines, with folds for what costs nothing and is not near to what does."""
     kept = _kept(lines, rows)
@@ -138,7 +139,7 @@ def _parts(
         start = end + 1
 
 
-def _kept(lines: Sequence[AnnotatedLine], rows: Mapping[int, RowReport]) -> set[int]:
+def _kept(lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]) -> set[int]:
     """The numbers of lines with a cost, of those around, and of what they are defined in."""
     kept = {near for n in rows for near in range(n - _AROUND, n + _AROUND + 1)}
     texts = [_TAG.sub("", line.code) for line in lines]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 
 from olympus_core.analysis.cost.walk import FIGURES, Key, walk_module
+from olympus_core.analysis.records import CostFigures, CostRow, Direction, Unknown
 from olympus_core.analysis.sources.places import Frame
 from olympus_core.base import gc_pause
 from olympus_core.base.errors import ArtifactError, UsageError
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _G = TypeVar("_G")
 Kind = Literal["line", "scope", "operation", "dtype"]
-Direction = Literal["forward", "backward", "both"]
 
 #: The largest figure. Those of large training runs have 25 digits; a hostile file may have nested
 #: loops, or meshes, with counts that no floating-point number can represent.
@@ -34,43 +34,6 @@ _NAME_OF: Mapping[str, Callable[[Key], str]] = {
     "operation": lambda key: key.operation,
     "dtype": lambda key: key.dtype,
 }
-
-
-class Unknown(NamedTuple):
-    """A part of unknown cost: its name, its line `path:line`, and the reason.
-
-    >>> str(Unknown("while loop", "solver.py:41", "how often it runs depends on data"))
-    'the cost of the while loop at solver.py:41 is not known: how often it runs depends on data'
-    """
-
-    what: str
-    line: str | None
-    why: str
-
-    def __str__(self) -> str:
-        place = f" at {self.line}" if self.line else ""
-        return f"the cost of the {self.what}{place} is not known: {self.why}"
-
-
-@dataclasses.dataclass(frozen=True)
-class CostRow:
-    """The part of a cost that belongs to one line, scope, operation or dtype.
-
-    The `backward_` figures are the part of the backward pass of a derivative. `share` is the
-    fraction of all flops, or of all bytes in a program without flops; from 0 to 1.
-    """
-
-    key: str
-    flops: int
-    matmul_flops: int
-    transcendentals: int
-    bytes: int
-    operations: int
-    collective_bytes: int
-    backward_flops: int
-    backward_bytes: int
-    share: float
-    direction: Direction
 
 
 class CostStack(NamedTuple):
@@ -85,7 +48,7 @@ class CostStack(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cost:
+class Cost(CostFigures):
     """The cost of a program, counted from its StableHLO; docs/explanation/cost.md explains it.
 
     For a program of several devices it is the cost of all devices together, as the program is
@@ -110,17 +73,14 @@ class Cost:
     524288
     """
 
-    flops: int | None
-    matmul_flops: Mapping[str, int] | None
-    transcendentals: int | None
-    bytes: int | None
-    io_bytes: int
-    operations: int | None
-    collective_bytes: int | None
     unknown: tuple[Unknown, ...]
     _rows: Mapping[Key, Sequence[int]] = dataclasses.field(repr=False)
     #: The iteration counts of loops by line; None if unknown, or different for loops of one line.
     loops: Mapping[str, int | None] = dataclasses.field(default_factory=dict, repr=False)
+
+    # two costs with equal figures may have different rows
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @functools.cached_property
     def at_least(self) -> Cost:
@@ -136,11 +96,10 @@ class Cost:
         return cost_html(self)
 
     @property
-    def intensity(self) -> float | None:
-        """Flops per byte; None where one of them is not known, or no byte is moved."""
-        if self.flops is None or not self.bytes:
-            return None
-        return self.flops / self.bytes
+    def figures(self) -> CostFigures:
+        """The figures alone, without rows and reasons."""
+        names = CostFigures.__dataclass_fields__
+        return CostFigures(**{name: getattr(self, name) for name in names})
 
     def by(
         self, kind: Kind, *, operation: str | None = None, dtype: str | None = None

@@ -4,77 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from olympus_core.analysis.hlo.estimate import machine_of, timed
 from olympus_core.analysis.hlo.kernels import LoopCounts, Transfer
-from olympus_core.analysis.sources.producers import LineBytes
+from olympus_core.analysis.records import AxisTraffic, Collective
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.targets.device_models import DeviceModel
 from olympus_core.xla.targets.targets import Target
-
-
-@dataclass(frozen=True)
-class Collective:
-    """An operation by which devices send each other parts of arrays.
-
-    `kind` is HLO's name, such as "all-reduce". `axes` are the mesh axes that it goes along; None if
-    no axes of the mesh describe it, or if the mesh is not known. `devices` is the number of devices
-    in a group. `bytes` is the size of the arrays that go into a device or come out of it in one
-    call, whichever is more. `sent` is the number of bytes that each device sends to others in one
-    call, by the formulas of `Transfer.sent`. `calls` is the number of runs in a call of the
-    program, and `seconds` is the estimated time of all runs. `operation` is its name in the
-    program. `line` is the user's line as "path/file.py:41", None if it is not known. `loops` are
-    the lines of the loops around it with an unknown number of iterations. Each of these counts as
-    one iteration; with any of them `calls` and `seconds` are lower bounds.
-
-    XLA combines collectives of several lines, such as those of the gradients of several weights,
-    and gives the result one of their lines. `lines` are the `bytes` by the line that makes the
-    arrays, the most first. If one line makes them, `lines` has `line` only.
-    """
-
-    kind: str
-    axes: tuple[str, ...] | None
-    devices: int
-    bytes: int
-    sent: int
-    calls: int
-    line: str | None
-    operation: str
-    seconds: float
-    loops: tuple[str, ...] = ()
-    lines: tuple[LineBytes, ...] = ()
-
-
-@dataclass(frozen=True)
-class AxisTraffic:
-    """The sums over the collectives along the same mesh axes, in one call of the program.
-
-    `axes` are as in `Collective`. `calls` counts the collectives that run. `bytes` and `sent` are
-    the sums over them for each device, and `seconds` is the estimate of their time. `loops` are
-    those of the collectives: with any of them the figures are lower bounds.
-    """
-
-    axes: tuple[str, ...] | None
-    calls: int
-    bytes: int
-    sent: int
-    seconds: float
-    loops: tuple[str, ...] = ()
-
-    def __add__(self, collective: Collective) -> AxisTraffic:
-        """Return the sums with one more collective along the same axes."""
-        return replace(
-            self,
-            calls=self.calls + collective.calls,
-            bytes=self.bytes + collective.calls * collective.bytes,
-            sent=self.sent + collective.calls * collective.sent,
-            seconds=self.seconds + collective.seconds,
-            loops=tuple(dict.fromkeys((*self.loops, *collective.loops))),
-        )
 
 
 def by_axes(collectives: Iterable[Collective]) -> tuple[AxisTraffic, ...]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from olympus_core.analysis.hlo.kernels import Kernel, Kernels, LoopCounts
+from olympus_core.analysis.records import DeviceWork
 from olympus_core.xla.hlo.hlo_module import HloModule
 
 
 @dataclass(frozen=True)
-class DeviceCost:
+class DeviceCost(DeviceWork):
     """The cost of one device in a call of a compiled program, counted from its optimized HLO.
 
     Every device runs the same program on its own parts of the arrays, so the figures are those of
@@ -37,12 +37,6 @@ class DeviceCost:
     """
 
     devices: int
-    flops: int
-    matmul_flops: Mapping[str, int]
-    transcendentals: int
-    bytes: int
-    collective_bytes: int
-    sent: int
     sent_by_all: int
     written_flops: int | None
     unknown: tuple[str, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from olympus_core.analysis.hlo.cpu_peaks import GENERIC, CpuPeaks, kept_peaks, this_cpu
 from olympus_core.analysis.hlo.kernels import Kernel, Kernels, LoopCounts, Run
 from olympus_core.analysis.hlo.machines import CpuMachine, GpuMachine, Machine
+from olympus_core.analysis.records import Bound, Estimate, KernelEstimate
 from olympus_core.base.errors import UsageError
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.targets.device_models import DeviceModel
@@ -19,54 +19,6 @@ if TYPE_CHECKING:
 
 # bytes: the C library reuses freed memory for smaller blocks and maps new memory for larger ones
 _LARGE = 2**17
-
-#: The largest part of a kernel's time: its operations, its memory traffic, its traffic to other
-#: devices, or its start.
-Bound = Literal["compute", "memory", "network", "launch"]
-
-
-@dataclass(frozen=True)
-class KernelEstimate:
-    """A kernel of a program, and the estimate of its time.
-
-    `flops` and `bytes` count one call; unlike elsewhere, integer products count as flops. `dtype`
-    is the dtype of the operands of its products, or else the widest that it computes in. `seconds`
-    is the time of all its `calls`. `operation` is the program's name for it, and `line` is the
-    user's line, such as "path/file.py:41", if it is known.
-    """
-
-    name: str
-    operation: str
-    line: str | None
-    flops: int
-    bytes: int
-    dtype: str | None
-    calls: int
-    bound: Bound
-    seconds: float
-    of_seconds: float = field(repr=False)  # the program's
-
-    @property
-    def share(self) -> float:
-        """The fraction of the program's time that the kernel takes, from 0 to 1."""
-        return self.seconds / self.of_seconds if self.of_seconds else 0.0
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate of the time of one call of a program on a device; it was not measured.
-
-    `seconds` is the sum over `kernels`, which are in the order of execution. The overheads of a
-    call are at the end, as kernels with names in parentheses. `assumptions` are sentences about the
-    assumptions. `unknown` are sentences about costs that the program does not determine and that
-    the figure omits or includes only in part.
-    """
-
-    device: str
-    seconds: float
-    kernels: tuple[KernelEstimate, ...]
-    assumptions: tuple[str, ...]
-    unknown: tuple[str, ...]
 
 
 class Fit(NamedTuple):
@@ -170,12 +122,11 @@ def estimate(
     machine = machine_of(target, device, network, count)
     kernels, runs, times = timed(module, machine, loops)
     overheads = machine.overheads(_new_memory(module))
-    total = sum(times) + sum(overheads.values())
     estimates = [
-        _estimated(run, seconds, total, machine) for run, seconds in zip(runs, times, strict=True)
+        _estimated(run, seconds, machine) for run, seconds in zip(runs, times, strict=True)
     ]
     estimates += [
-        KernelEstimate(f"({name})", name, None, 0, 0, None, 1, "launch", seconds, total)
+        KernelEstimate(f"({name})", name, None, 0, 0, None, 1, "launch", seconds)
         for name, seconds in overheads.items()
     ]
     missing = dict.fromkeys(filter(None, (machine.missing(run.kernel) for run in runs)))
@@ -209,7 +160,7 @@ def _new_memory(module: HloModule) -> int:
     return sum(leaf.bytes for at, leaf in results if leaf.bytes >= _LARGE and at not in aliased)
 
 
-def _estimated(run: Run, seconds: float, total: float, machine: Machine) -> KernelEstimate:
+def _estimated(run: Run, seconds: float, machine: Machine) -> KernelEstimate:
     kernel = run.kernel
     return KernelEstimate(
         name=kernel.name,
@@ -221,7 +172,6 @@ def _estimated(run: Run, seconds: float, total: float, machine: Machine) -> Kern
         calls=run.calls,
         bound=_bound(kernel, machine),
         seconds=seconds,
-        of_seconds=total,
     )
 
 

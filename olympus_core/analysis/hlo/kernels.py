@@ -16,8 +16,9 @@ from olympus_core.analysis.hlo.hlo_view import LIBRARY, Costs
 from olympus_core.analysis.hlo.queues import queued_kernels
 from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.operations.view import bits
+from olympus_core.analysis.records import LineBytes
 from olympus_core.analysis.sources.lines import Lines
-from olympus_core.analysis.sources.producers import LineBytes, bytes_by_line
+from olympus_core.analysis.sources.producers import bytes_by_line
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.hlo.replica_groups import COLLECTIVES, Groups
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from olympus_core.analysis.hlo.cpu_peaks import this_cpu
 from olympus_core.analysis.memory.liveness import Liveness, LiveRange
 from olympus_core.analysis.memory.reuse import reuse_operands
 from olympus_core.analysis.memory.workspace import Workspaces
+from olympus_core.analysis.records import BufferKind, LiveBuffer, MemorySizes, MemoryTotal
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.analysis.sources.places import read_name
 from olympus_core.base.errors import BackendError, UsageError
@@ -28,7 +29,6 @@ from olympus_core.xla.proto.buffer_assignment import AllocationSlice, BufferAssi
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
 
 _Bytes = npt.NDArray[np.int64]
-Kind = Literal["argument", "result", "temporary", "constant"]
 
 
 class Moment(NamedTuple):
@@ -49,39 +49,8 @@ class Moment(NamedTuple):
     workspace_bound: int = 0
 
 
-class LiveBuffer(NamedTuple):
-    """A piece of memory that is live at the peak, and its contents.
-
-    `shape` and `dtype` are those of the array, `dtype` "tuple" for a table of pointers to arrays.
-    `name` is that of the argument or the instruction; `operation` and `line` are those of its
-    producer. A donated argument is an argument until its last read, and then a result.
-    """
-
-    bytes: int
-    shape: tuple[int, ...]
-    dtype: str
-    operation: str
-    line: str | None
-    kind: Kind
-    name: str
-
-
-class MemoryTotal(NamedTuple):
-    """The memory of a compiled program on all its devices; the fields are those of Memory."""
-
-    arguments: int | None
-    results: int | None
-    temporaries: int | None
-    aliased: int | None
-    constants: int | None
-    code: int | None
-    peak: int | None
-    allocated: int | None
-    workspace_bound: int | None
-
-
 @dataclass(frozen=True)
-class Memory:
+class Memory(MemorySizes):
     """The memory that a compiled program needs, in bytes; None if it is not known.
 
     For a program of several `devices` the figures are those of each device, and `total` has those
@@ -107,22 +76,13 @@ class Memory:
       '/home/me/model.py:41'
     """
 
-    arguments: int | None
-    results: int | None
-    temporaries: int | None
-    aliased: int | None
-    constants: int | None
-    code: int | None
-    peak: int | None
-    allocated: int | None
     _live_buffers: _LiveBuffers | None = field(default=None, repr=False)
     devices: int = 1
-    workspace_bound: int = 0
 
     @property
     def temporaries_bound(self) -> int | None:
         """An upper bound of the bytes of `temporaries` and of the kernels' own memory."""
-        return self._with_workspace(self.temporaries)
+        return self.bound(self.temporaries)
 
     @property
     def peak_bound(self) -> int | None:
@@ -131,15 +91,12 @@ class Memory:
         >>> memory.peak, memory.workspace_bound, memory.peak_bound
         (1048580, 7340032, 8388612)
         """
-        return self._with_workspace(self.peak)
+        return self.bound(self.peak)
 
     @property
     def allocated_bound(self) -> int | None:
         """An upper bound of the bytes that the runtime and the kernels allocate."""
-        return self._with_workspace(self.allocated)
-
-    def _with_workspace(self, size: int | None) -> int | None:
-        return None if size is None else size + self.workspace_bound
+        return self.bound(self.allocated)
 
     @property
     def total(self) -> MemoryTotal:
@@ -148,10 +105,11 @@ class Memory:
         >>> memory.devices, memory.arguments, memory.total.arguments
         (8, 4096, 32768)
         """
-        sizes = {name: getattr(self, name) for name in MemoryTotal._fields}
-        return MemoryTotal(
-            **{name: None if n is None else n * self.devices for name, n in sizes.items()}
-        )
+        names = MemoryTotal.__dataclass_fields__
+        sizes: dict[str, Any] = {name: getattr(self, name) for name in names}
+        for name, size in sizes.items():
+            sizes[name] = None if size is None else size * self.devices
+        return MemoryTotal(**sizes)
 
     def timeline(self) -> tuple[Moment, ...]:
         """Return the bytes that are live at each step of a run, in the order of the schedule.
@@ -454,7 +412,7 @@ class _Names:
             name,
         )
 
-    def _kind(self, value: LiveRange, number: int) -> Kind:
+    def _kind(self, value: LiveRange, number: int) -> BufferKind:
         if value.is_argument:
             return "argument"
         if value.is_constant:

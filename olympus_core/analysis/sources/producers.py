@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from olympus_core.analysis.operations.table import operation_of
+from olympus_core.analysis.records import LineBytes
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
-
-
-class LineBytes(NamedTuple):
-    """A source line as "path/file.py:41", None if not known, and the bytes that it produces."""
-
-    line: str | None
-    bytes: int
 
 
 def bytes_by_line(

@@ -239,7 +239,7 @@ def test_memory_in_total() -> None:
     memory = made.memory()
     assert memory.devices == 8
     assert memory.arguments == N * N * 4 // 2 + N * N * 4
-    for name, size in memory.total._asdict().items():
+    for name, size in vars(memory.total).items():
         own = getattr(memory, name)
         assert size == (None if own is None else 8 * own)
     assert memory.total.arguments == 4 * N * N * 4 + 8 * N * N * 4  # as often as it is there

@@ -17,6 +17,7 @@ import pytest
 from click.testing import Result
 
 from olympus import Target, artifact
+from olympus.analysis import CostFigures
 from olympus.artifact import Host
 from olympus.errors import TraceError
 from olympus.stages import Compiled, MemoryAnalysis
@@ -30,8 +31,8 @@ from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.figures import CostReport, Counts, MemoryReport
-from olympus_cli.reports.model import BackendReport, Report, Seconds, XlaCost, XlaReport
+from olympus_cli.reports.build_report import BackendReport, Report, Seconds, XlaCost, XlaReport
+from olympus_cli.reports.program_figures import CostReport, MemoryReport
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.resolve import Request
 
@@ -450,8 +451,8 @@ def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.Mo
 
 def reported(**keys: str) -> Report:
     """The report of a build that had these keys for its backends."""
-    counts = dict.fromkeys(Counts.__dataclass_fields__)
-    cost = CostReport(**counts, at_least=Counts(**counts), unknown=(), lines=())
+    counts = dict.fromkeys(CostFigures.__dataclass_fields__)
+    cost = CostReport(**counts, at_least=CostFigures(**counts), unknown=(), lines=())
     memory = MemoryReport(*8 * [None], largest=())
     xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*6 * [None]))
     backends = [

@@ -17,9 +17,9 @@ from click.testing import Result
 from olympus.errors import ArtifactError
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact, output_file
 from olympus_cli.builder.record import read_record
+from olympus_cli.reports.build_report import SCHEMA_VERSION, OutputFile
 from olympus_cli.reports.json import read_report, render_json
-from olympus_cli.reports.model import SCHEMA_VERSION, OutputFile
-from olympus_cli.reports.strict import NewerSchema, read_json
+from olympus_cli.reports.versioned_json import NewerSchema, read_json
 from tests.cli.reports.test_report import REPORT
 
 Invoke = Callable[..., Result]

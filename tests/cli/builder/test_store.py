@@ -20,7 +20,7 @@ from olympus_cli.builder.durable import exchanged, sync_tree
 from olympus_cli.builder.manifest import MANIFEST as LIST
 from olympus_cli.builder.manifest import Manifest
 from olympus_cli.builder.store import locate, locked
-from olympus_cli.reports.model import OutputFile
+from olympus_cli.reports.build_report import OutputFile
 
 CAN_EXCHANGE = durable._renameat2() is not None
 PR, MLIR = "program.olympuspr", "program.stablehlo.mlir"

@@ -12,8 +12,8 @@ from click.testing import Result
 
 from olympus import artifact
 from olympus.stages import Optimize, Repeats
+from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import read_report
-from olympus_cli.reports.model import Report
 from olympus_cli.text.choices import OPTIMIZE, REPEATS
 
 Invoke = Callable[..., Result]

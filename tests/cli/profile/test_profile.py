@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 from click.testing import Result
 
-from olympus.analysis import Profile, Span
+from olympus.analysis import Estimate, KernelProfile, Profile, Span
 from olympus_cli.profile.page import render_profile, time_frames
-from olympus_cli.profile.results import ProfiledKernel, ProfiledRow, ProfileReport
+from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.profile.table import notes
 from olympus_cli.profile.trace import trace_events
 from olympus_cli.reports.flame import drawn
@@ -139,8 +139,8 @@ def test_rounding_keeps_events_within_each_other() -> None:
     """The inner span's start and length are both rounded up, and the outer's length down."""
     spans = (Span(0, "outer", 0.0, 10.4e-9, ""), Span(0, "inner", 0.6e-9, 9.6e-9, ""))
     assert spans[1].start + spans[1].seconds < spans[0].seconds
-    timed = SimpleNamespace(threads=("main",), timeline=spans[::-1])
-    events = trace_events(cast(Profile, timed), (), "step")
+    timed = SimpleNamespace(kernels=(), threads=("main",), timeline=spans[::-1])
+    events = trace_events(cast(Profile, timed), "step")
     assert [event["name"] for event in events if event["ph"] == "X"] == ["outer", "inner"]
     assert are_nested([event for event in events if event["ph"] == "X"])
 
@@ -166,9 +166,9 @@ def test_files_that_cannot_be_written_are_refused_at_once(
 def test_a_note_says_where_most_of_the_time_is_the_profilers(
     undisturbed: float, is_told: bool
 ) -> None:
-    figures = (2, 1.0, undisturbed, 0.1, 0.1, 0.1)
-    report = ProfileReport("step", "program:step", "cpu", "line", *figures, (), (), ())
-    assert any("is the profiler's own" in note for note in notes(report)) == is_told
+    estimate = Estimate("cpu", 0.1, (), (), ())
+    profile = Profile(2, 1.0, undisturbed, 0.1, (), (), estimate, (), ())
+    assert any("is the profiler's own" in note for note in notes(profile)) == is_told
 
 
 def test_the_page_has_the_graph_and_loads_nothing(work: Path, invoke: Invoke) -> None:
@@ -232,29 +232,28 @@ def test_mistakes_are_told(
     assert "Traceback" not in result.stderr
 
 
-def kernel(name: str, seconds: float, **other: Any) -> ProfiledKernel:
+def kernel(name: str, seconds: float, **other: Any) -> KernelProfile:
     plain: dict[str, Any] = {
         "operation": "dot",
         "line": "model.py:1",
         "scope": "",
         "backward": False,
         "calls": 1,
-        "share": 0.1,
-        "estimated_seconds": None,
+        "estimated": None,
         "bound": None,
-        "is_overhead": False,
+        "of_seconds": 10 * seconds,
     }
-    return ProfiledKernel(name=name, seconds=seconds, **{**plain, **other})
+    return KernelProfile(name=name, seconds=seconds, **{**plain, **other})
 
 
 def test_frames_stand_on_what_they_are_part_of() -> None:
     frames = drawn(
         time_frames(
             [
-                kernel("a", 3.0, scope="outer/inner", backward=True, estimated_seconds=1.0),
-                kernel("b", 4.0, scope="outer", line="model.py:2", estimated_seconds=2.0),
+                kernel("a", 3.0, scope="outer/inner", backward=True, estimated=1.0),
+                kernel("b", 4.0, scope="outer", line="model.py:2", estimated=2.0),
                 kernel("c", 2.0, line=None),
-                kernel("(call)", 1.0, is_overhead=True),
+                kernel("(call)", 1.0),
                 kernel("tiny", 1e-9),
             ]
         )
@@ -274,24 +273,21 @@ def test_frames_stand_on_what_they_are_part_of() -> None:
     assert by_name["c"].frame.other is None
 
 
-def report(*kernels: ProfiledKernel) -> ProfileReport:
-    rows = tuple(
-        ProfiledRow(each.line or "", each.seconds, 0.5, None, 1, 1, "forward") for each in kernels
-    )
-    return ProfileReport(
-        *("step", "m:step", "cpu", "line", 1, 1.0, 1.0, 0.9, 0.9, 0.5), rows, kernels, ()
-    )
+def profiled(*kernels: KernelProfile) -> ProfiledProgram:
+    estimate = Estimate("cpu", 0.5, (), (), ())
+    profile = Profile(1, 1.0, 1.0, 0.9, kernels, (), estimate, (), ())
+    return ProfiledProgram("step", "m:step", "cpu", "line", profile)
 
 
 def test_scopes_without_end_make_no_page_without_end() -> None:
     deep = kernel("a", 1.0, scope="/".join(["s"] * 5000))
-    page = render_profile(report(deep), Path("/nowhere"))
+    page = render_profile(profiled(deep), Path("/nowhere"))
     assert page.count('class="frame') < 60
 
 
 def test_hostile_names_are_text() -> None:
     bad = kernel("<script>alert(1)</script>", 1.0, scope="\x1b[31m</svg><b>", line='">:1')
-    page = render_profile(report(bad), Path("/nowhere"))
+    page = render_profile(profiled(bad), Path("/nowhere"))
     assert page.count("<script") == 1 and "<script>alert" not in page
     assert "</svg><b>" not in page
     assert "\x1b" not in page

@@ -11,24 +11,11 @@ import jsonschema
 import pytest
 from click.testing import Result
 
+from olympus.analysis import CostFigures, CostRow, Estimate, KernelEstimate, LiveBuffer, Unknown
 from olympus.errors import ArtifactError
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.figures import (
-    BufferReport,
-    CostReport,
-    Counts,
-    EstimateReport,
-    KernelReport,
-    MemoryReport,
-    RowReport,
-    UnknownReport,
-    uncounted,
-    unfitting,
-)
-from olympus_cli.reports.hlo import instruction_counts, operation_counts
-from olympus_cli.reports.json import read_report, render_json, schema, write_report
-from olympus_cli.reports.model import (
+from olympus_cli.reports.build_report import (
     SCHEMA_VERSION,
     BackendReport,
     BlockReport,
@@ -38,18 +25,21 @@ from olympus_cli.reports.model import (
     XlaCost,
     XlaReport,
 )
+from olympus_cli.reports.hlo import instruction_counts, operation_counts
+from olympus_cli.reports.json import read_report, render_json, schema, write_report
+from olympus_cli.reports.program_figures import CostReport, MemoryReport, uncounted, unfitting
 from olympus_cli.reports.text import render_text
 from olympus_cli.text.units import byte_size, count, duration
 
 Invoke = Callable[..., Result]
 
-COUNTS = Counts(3_000_000_000, {"float32": 2_000_000_000}, 7, 1_500_000, 31_377, 24, 0)
-ROW = RowReport("mlp.py:7", 3_000_000_000, 2_000_000_000, 7, 1_500_000, 24, 0, 0, 0, "forward", 1.0)
+COUNTS = CostFigures(3_000_000_000, {"float32": 2_000_000_000}, 7, 1_500_000, 31_377, 24, 0)
+ROW = CostRow("mlp.py:7", 3_000_000_000, 2_000_000_000, 7, 1_500_000, 24, 0, 0, 0, 1.0, "forward")
 COST = CostReport(**vars(COUNTS), at_least=COUNTS, unknown=(), lines=(ROW,))
-BUFFER = BufferReport(31360, "float32", (784, 10), "parameter", None, "argument", "params['w']")
-MEMORY = MemoryReport(31361, 16, 2048, None, 8, None, 33_000, 33_433, (BUFFER,))
-KERNEL = KernelReport("fusion", "fusion", "mlp.py:7", 10, 20, "float32", 1, "memory", 2e-6)
-ESTIMATE = EstimateReport("h200", 2e-6, ("it assumes",), (), (KERNEL,))
+BUFFER = LiveBuffer(31360, (784, 10), "float32", "parameter", None, "argument", "params['w']")
+MEMORY = MemoryReport(31361, 16, 2048, None, 8, None, 33_000, 33_433, largest=(BUFFER,))
+KERNEL = KernelEstimate("fusion", "fusion", "mlp.py:7", 10, 20, "float32", 1, "memory", 2e-6)
+ESTIMATE = Estimate("h200", 2e-6, (KERNEL,), ("it assumes",), ())
 REPORT = Report(
     target="mlp",
     entry="mlp:forward",
@@ -152,7 +142,7 @@ def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
 
 def test_what_is_not_known_is_left_out_of_the_text_and_null_in_json() -> None:
     nothing = MemoryReport(*[None] * 8, largest=())
-    unknown = UnknownReport("while loop", "mlp.py:9", "its trips depend on data")
+    unknown = Unknown("while loop", "mlp.py:9", "its trips depend on data")
     cost = replace(COST, flops=None, matmul_flops=None, bytes=None, unknown=(unknown,))
     xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*[None] * 6))
     backend = replace(

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from olympus.analysis import Estimate, KernelEstimate, KernelProfile, Profile
 from olympus_cli.diff.html import render_diff_page as render_comparison_page
 from olympus_cli.history.model import Point
 from olympus_cli.history.page import render_history_page as render_history
 from olympus_cli.history.series import History, lines_of
 from olympus_cli.profile.page import render_profile
-from olympus_cli.profile.results import ProfiledKernel, ProfileReport
-from olympus_cli.reports.figures import KernelReport
+from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.reports.html.listing import Listing, Mark
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.json import render_json
@@ -379,22 +379,25 @@ def test_without_scripts_the_figures_are_there(browser: Browser, tmp_path: Path)
         assert not page.locator(".viewer").is_visible()
 
 
+def profiled(*kernels: KernelProfile) -> ProfiledProgram:
+    estimate = Estimate("cpu", 5.0, (), (), ())
+    profile = Profile(1, 10.0, 9.0, 9.0, kernels, (), estimate, (), ())
+    return ProfiledProgram("step", "m:step", "cpu", "line", profile)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_flame_graph_is_drawn_in_every_width_and_theme(
     browser: Browser, tmp_path: Path, theme: str, width: int
 ) -> None:
-    nothing = None, None, False
-    kernels = (
-        ProfiledKernel("ynn_fusion", "dot", "m.py:7", "dense", False, 1, 6.0, 0.6, *nothing),
-        ProfiledKernel("wrapped_tanh", "tanh", "m.py:8", "dense", True, 1, 3.0, 0.3, *nothing),
-        ProfiledKernel("(call)", "(call)", None, "", False, 1, 1.0, 0.1, None, None, True),
-    )
-    report = ProfileReport(
-        *("step", "m:step", "cpu", "line", 1, 10.0, 9.0, 9.0, 0.9, 5.0), (), kernels, ()
+    nothing = None, None, 10.0
+    program = profiled(
+        KernelProfile("ynn_fusion", "dot", "m.py:7", "dense", False, 1, 6.0, *nothing),
+        KernelProfile("wrapped_tanh", "tanh", "m.py:8", "dense", True, 1, 3.0, *nothing),
+        KernelProfile("(call)", "(call)", None, "", False, 1, 1.0, *nothing),
     )
     file = tmp_path / "profile.html"
-    file.write_text(render_profile(report, tmp_path), encoding="utf-8")
+    file.write_text(render_profile(program, tmp_path), encoding="utf-8")
     shown = Shown(browser, file, color_scheme=theme, viewport={"width": width, "height": 800})
     assert shown.page.evaluate("document.documentElement.scrollWidth") == width
     graph = shown.page.locator(".flame").bounding_box()
@@ -443,7 +446,7 @@ def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
     )
 
 
-def with_kernels(*kernels: KernelReport) -> Any:
+def with_kernels(*kernels: KernelEstimate) -> Any:
     """The page with other kernels in its estimate."""
     what = page_of()
     first = what.backends[0]
@@ -453,16 +456,16 @@ def with_kernels(*kernels: KernelReport) -> Any:
     return replace(what, backends=(replace(first, report=replace(first.report, estimate=changed)),))
 
 
-def copies(count: int, name: str = "ynn_fusion", line: str = "model.py:16") -> list[KernelReport]:
+def copies(count: int, name: str = "ynn_fusion", line: str = "model.py:16") -> list[KernelEstimate]:
     return [
-        KernelReport(f"{name}.{i}", "step/dot", line, 2048, 3072, "float32", 5, "compute", 4e-6)
+        KernelEstimate(f"{name}.{i}", "step/dot", line, 2048, 3072, "float32", 5, "compute", 4e-6)
         for i in range(count)
     ]
 
 
 def test_the_labels_of_a_roofline_cover_no_dot(show: Any) -> None:
     spread = [
-        KernelReport(f"k.{i}.{j}", "dot", None, 2**i, 2**12, "float32", 1, "memory", 2.0**-j)
+        KernelEstimate(f"k.{i}.{j}", "dot", None, 2**i, 2**12, "float32", 1, "memory", 2.0**-j)
         for i in range(4, 24, 2)
         for j in range(8, 32, 4)
     ]
@@ -535,17 +538,14 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
 
 def other_pages(folder: Path) -> dict[str, str]:
     """A profile, a comparison and a history as pages."""
-    kernels = tuple(
-        ProfiledKernel(
-            f"ynn_fusion.{i}", "dot", "model.py:7", "", False, 1, 0.1, 0.08, 0.05, "memory", False
+    kernels = (
+        KernelProfile(
+            f"ynn_fusion.{i}", "dot", "model.py:7", "", False, 1, 0.1, 0.05, "memory", 1.25
         )
         for i in range(12)
     )
-    profile = ProfileReport(
-        *("step", "m:step", "cpu", "line", 1, 10.0, 9.0, 9.0, 0.9, 5.0), (), kernels, ()
-    )
     return {
-        "profile": render_profile(profile, folder),
+        "profile": render_profile(profiled(*kernels), folder),
         "comparison": render_comparison_page(comparison_of_equals()),
         "history": render_history(history_of_steps()),
     }

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import olympus
-from olympus_cli.reports.figures import BufferReport, CostReport, Counts, RowReport, UnknownReport
+from olympus.analysis import CostFigures, CostRow, LiveBuffer, Unknown
 from olympus_cli.reports.groups import buffer_groups, buffer_text
 from olympus_cli.reports.html.calls import call_graph
 from olympus_cli.reports.html.charts import memory_chart, roofline_chart
@@ -30,6 +30,7 @@ from olympus_cli.reports.html.page import Page
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.html.source import AnnotatedLine, Fold, annotated_files
 from olympus_cli.reports.json import render_json
+from olympus_cli.reports.program_figures import CostReport, unknown_text
 from olympus_cli.reports.stacks import FrameReport, StackReport
 from tests.cli.pages import MODEL, meshed, page, page_with, stages
 
@@ -109,8 +110,8 @@ def test_the_numbers_are_those_of_the_json() -> None:
 
 def test_what_is_not_known_is_said_with_its_reason() -> None:
     cost = page().report.backends[0].cost
-    least = Counts(**{name: getattr(cost, name) for name in Counts.__dataclass_fields__})
-    why = UnknownReport("while loop", "model.py:16", "its condition reads an argument")
+    least = CostFigures(**{name: getattr(cost, name) for name in CostFigures.__dataclass_fields__})
+    why = Unknown("while loop", "model.py:16", "its condition reads an argument")
     unknown = replace(cost, flops=None, bytes=None, unknown=(why,), at_least=least)
     backend = replace(page().report.backends[0], cost=unknown, fits=None)
     changed = replace(
@@ -121,7 +122,7 @@ def test_what_is_not_known_is_said_with_its_reason() -> None:
     assert "flops" not in read.figures and "fits" not in read.figures
     assert read.figures["flops-at-least"] == [str(least.flops)]
     assert text.count("its condition reads an argument") == 1
-    told = page_with(backends=(backend,), warnings=(f"not known: {why}", "another"))
+    told = page_with(backends=(backend,), warnings=(f"not known: {unknown_text(why)}", "another"))
     text = render_html(replace(told, backends=changed.backends))
     assert text.count("its condition reads an argument") == 1
     assert text.count('<p class="warning">') == 1
@@ -318,13 +319,13 @@ def test_the_source_shows_what_costs_and_what_it_is_in() -> None:
     assert max(p.heat for p in file.parts if isinstance(p, AnnotatedLine)) == 100
 
 
-def row(key: str, share: float) -> RowReport:
-    return RowReport(key, 10, 0, 0, 10, 1, 0, 0, 0, "forward", share)
+def row(key: str, share: float) -> CostRow:
+    return CostRow(key, 10, 0, 0, 10, 1, 0, 0, 0, share, "forward")
 
 
-def cost_of(*rows: RowReport) -> CostReport:
+def cost_of(*rows: CostRow) -> CostReport:
     counts: Any = (20, {}, 0, 20, 8, 2, 0)
-    return CostReport(*counts, at_least=Counts(*counts), unknown=(), lines=rows)
+    return CostReport(*counts, at_least=CostFigures(*counts), unknown=(), lines=rows)
 
 
 def test_files_that_are_gone_or_changed_show_their_costs() -> None:
@@ -433,7 +434,7 @@ def test_a_cpu_has_the_levels_that_an_estimate_takes() -> None:
 
 def test_the_calls_of_a_program_are_a_flame_graph() -> None:
     frames = FrameReport("step", "model.py:29"), FrameReport("layer<b>", "model.py:16")
-    row = dict.fromkeys(RowReport.__dataclass_fields__, 0)
+    row = dict.fromkeys(CostRow.__dataclass_fields__, 0)
     stacks = [
         StackReport(**{**row, "key": "", "flops": n, "share": n / 4}, frames=frames[:depth])  # type: ignore[arg-type]
         for n, depth in ((3, 2), (1, 1))
@@ -454,8 +455,8 @@ def test_the_calls_of_a_program_are_a_flame_graph() -> None:
 
 
 def test_equal_buffers_are_one_row_with_their_sum() -> None:
-    def buffer(name: str, kind: str, operation: str = "") -> BufferReport:
-        return BufferReport(64, "int8", (8, 8), operation, None, kind, name)
+    def buffer(name: str, kind: Any, operation: str = "") -> LiveBuffer:
+        return LiveBuffer(64, (8, 8), "int8", operation, None, kind, name)
 
     buffers = [
         *(buffer(f"p[{i}]['w']", "argument", "parameter") for i in range(3)),

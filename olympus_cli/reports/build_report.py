@@ -7,13 +7,15 @@ None is a number that the backend does not report.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import astuple, dataclass
+from types import MappingProxyType
 from typing import Any
 
+from olympus.files import Forms, form, to_data, typed
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
-from olympus_cli.reports.figures import CompiledFigures, CostReport
-from olympus_cli.reports.strict import check_keys, is_inside, typed
+from olympus_cli.reports.program_figures import FORMS, CompiledFigures, CostReport
+from olympus_cli.reports.versioned_json import is_inside
 
 # The keys of XLA's `memory`, and their fields.
 _MEMORY = {
@@ -140,15 +142,7 @@ class Report:
 
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data in the form of `report.schema.json`."""
-        data = asdict(replace(self, arguments=(), results=()))
-        for kind in ("arguments", "results"):  # there may be thousands, and `asdict` takes long
-            data[kind] = [vars(leaf).copy() for leaf in getattr(self, kind)]
-        for entry, backend in zip(data["backends"], self.backends, strict=True):
-            entry["cost"]["arithmetic_intensity"] = backend.cost.intensity
-            entry["xla"]["cost"]["arithmetic_intensity"] = backend.xla.cost.intensity
-            sizes = backend.xla.memory._asdict()
-            entry["xla"]["memory"] = {key: sizes[field] for key, field in _MEMORY.items()}
-        return {"schema_version": SCHEMA_VERSION, **data}
+        return {"schema_version": SCHEMA_VERSION, **to_data(self, REPORT_FORMS)}
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Report:
@@ -158,37 +152,21 @@ class Report:
             ValueError: the data is not that of a report, or names a file outside the folder.
         """
         stored = {name: value for name, value in data.items() if name != "schema_version"}
-        checked: Report = typed(_as_fields(stored), Report)
-        for output in checked.outputs:
+        report: Report = typed(stored, Report, forms=REPORT_FORMS)
+        for output in report.outputs:
             if not is_inside(output.path):
                 raise ValueError(f"the output {output.path!r} is not inside the folder")
-        return checked
+        return report
 
 
-def _as_fields(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return `data` with its backends under the names of fields, and without derived values."""
-    backends = data.get("backends")
-    if not isinstance(backends, list | tuple):
-        return data
-    return {**data, "backends": [_backend_fields(*each) for each in enumerate(backends)]}
-
-
-def _backend_fields(number: int, backend: Any) -> Any:
-    if not isinstance(backend, dict):
-        return backend
-    xla = backend.get("xla")
-    found = {**backend, "cost": _without_intensity(backend.get("cost"))}
-    if isinstance(xla, dict):
-        found["xla"] = {**xla, "cost": _without_intensity(xla.get("cost"))}
-        if isinstance(memory := xla.get("memory"), dict):
-            where = f"backends[{number}].xla.memory"
-            check_keys(memory, _MEMORY, where)
-            sizes = typed(memory, Mapping[str, int | None], where)
-            found["xla"]["memory"] = {_MEMORY[key]: size for key, size in sizes.items()}
-    return found
-
-
-def _without_intensity(cost: Any) -> Any:
-    if not isinstance(cost, dict):
-        return cost
-    return {name: value for name, value in cost.items() if name != "arithmetic_intensity"}
+#: The keys in `report.json` of the records that have others than their fields.
+REPORT_FORMS: Forms = MappingProxyType(
+    {
+        **FORMS,
+        MemoryAnalysis: _MEMORY,
+        XlaCost: form(
+            *("flops", "transcendentals", "bytes_accessed", "arithmetic_intensity"),
+            arithmetic_intensity="intensity",
+        ),
+    }
+)

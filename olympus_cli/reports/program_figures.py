@@ -1,0 +1,283 @@
+"""The figures of a program in a report: cost, memory, estimated time and collectives.
+
+They are records of `olympus.analysis`, with paths relative to the project's folder. The classes
+here contain the parts of those records that a report has. Counts are for one call; sizes are in
+bytes and times in seconds; None is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import olympus
+from olympus.analysis import (
+    AxisTraffic,
+    Collective,
+    CostFigures,
+    CostRow,
+    DeviceWork,
+    Estimate,
+    KernelEstimate,
+    LiveBuffer,
+    MemorySizes,
+    Unknown,
+)
+from olympus.files import Forms, form, to_data, typed
+from olympus_cli.program.fitting import fits_between
+from olympus_cli.reports.relative_paths import relative
+from olympus_cli.text.units import array_type, byte_size
+
+if TYPE_CHECKING:
+    from olympus.analysis import Cost
+    from olympus.stages import Compiled
+
+_MOST_BUFFERS = 20
+_MOST_KERNELS = 100
+_MOST_COLLECTIVES = 100
+_MOST_NAMED = 3  # buffers in a warning
+
+
+@dataclass(frozen=True)
+class CostReport(CostFigures):
+    """The cost of one call on all devices together; `at_least` counts unknown parts once.
+
+    `lines` add up to the total, or to `at_least` if the total is unknown.
+    """
+
+    at_least: CostFigures
+    unknown: tuple[Unknown, ...]
+    lines: tuple[CostRow, ...]
+
+    def to_data(self) -> dict[str, Any]:
+        """Return JSON-like data, with the intensity."""
+        data: dict[str, Any] = to_data(self, FORMS)
+        return data
+
+    @staticmethod
+    def from_data(data: object) -> CostReport:
+        """Return the cost of `to_data`'s `data`; raise ValueError for other data."""
+        cost: CostReport = typed(data, CostReport, "cost", FORMS)
+        return cost
+
+
+@dataclass(frozen=True)
+class MemoryReport(MemorySizes):
+    """The memory of one call; `largest` are the largest buffers that are live at the peak."""
+
+    largest: tuple[LiveBuffer, ...]
+
+
+@dataclass(frozen=True)
+class DeviceCostReport(DeviceWork):
+    """The work of each of several devices in one call, counted from the optimized program.
+
+    `repeated` is the ratio of the flops of all devices to the program as written, None if the
+    latter are unknown or 0; `unknown` are sentences about uncounted parts.
+    """
+
+    repeated: float | None
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TotalReport:
+    """The work and needs of several devices together."""
+
+    flops: int
+    transcendentals: int
+    bytes: int
+    collective_bytes: int
+    sent: int
+    arguments: int | None
+    results: int | None
+    temporaries: int | None
+    constants: int | None
+    peak: int | None
+    allocated: int | None
+    workspace_bound: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class CompiledFigures:
+    """The figures of a compiled program; with several `devices`, for each of them.
+
+    `estimate` has the slowest kernels alone, the slowest first. `fits` is True if the program's
+    memory does not exceed its device's; None if either is unknown, or if the device's memory is
+    between the bounds of the need. `collectives` are the slowest, with equal ones of one line
+    combined, and `axes` the sums of all by the axes of the mesh. `each_device`, the work of each
+    device, and `total`, the sums, exist only for several devices.
+    """
+
+    memory: MemoryReport
+    estimate: Estimate | None
+    fits: bool | None
+    devices: int = field(default=1, kw_only=True)
+    collectives: tuple[Collective, ...] = field(default=(), kw_only=True)
+    axes: tuple[AxisTraffic, ...] = field(default=(), kw_only=True)
+    each_device: DeviceCostReport | None = field(default=None, kw_only=True)
+    total: TotalReport | None = field(default=None, kw_only=True)
+
+    @property
+    def collective_bytes(self) -> int | None:
+        """The bytes into or out of a device in the collectives of a call, whichever is more.
+
+        None if the trip count of a collective is unknown.
+        """
+        return None if self.collective_loops else sum(row.bytes for row in self.axes)
+
+    @property
+    def collective_calls(self) -> int | None:
+        """The number of collectives in a call; None if it is unknown."""
+        return None if self.collective_loops else sum(row.calls for row in self.axes)
+
+    @property
+    def collective_loops(self) -> tuple[str, ...]:
+        """The lines of the loops with collectives whose trip counts are unknown."""
+        return tuple(dict.fromkeys(loop for row in self.axes for loop in row.loops))
+
+    @property
+    def estimated_seconds(self) -> float | None:
+        """The estimated time of a call; None without an estimate, or if it is a lower bound."""
+        estimate = self.estimate
+        return None if estimate is None or estimate.unknown else estimate.seconds
+
+
+def row_form(kind: type[CostRow]) -> dict[str, str]:
+    """Return the keys of a row of a cost in JSON, where the share is after the direction."""
+    names = [name for name in CostRow.__dataclass_fields__ if name != "share"]
+    own = [name for name in kind.__dataclass_fields__ if name not in (*names, "share")]
+    return form(*names, "share", *own)
+
+
+_SIZES = [name for name in MemorySizes.__dataclass_fields__ if name != "workspace_bound"]
+
+#: The keys in JSON of the records that have others than their fields, or another order.
+FORMS: Forms = MappingProxyType(
+    {
+        CostReport: form(
+            *(*CostReport.__dataclass_fields__, "arithmetic_intensity"),
+            arithmetic_intensity="intensity",
+        ),
+        CostRow: row_form(CostRow),
+        MemoryReport: form(*_SIZES, "largest", "workspace_bound"),
+        LiveBuffer: form("bytes", "dtype", "shape", "operation", "line", "kind", "name"),
+        Estimate: form("device", "seconds", "assumptions", "unknown", "kernels"),
+        KernelEstimate: form(
+            *(name for name in KernelEstimate.__dataclass_fields__ if name != "of_seconds")
+        ),
+    }
+)
+
+
+def cost_report(cost: Cost, root: Path) -> CostReport:
+    """Return the report of a cost."""
+    report = CostReport(
+        **vars(cost.figures),
+        at_least=cost.at_least.figures,
+        unknown=cost.unknown,
+        lines=cost.by("line"),
+    )
+    return relative(report, root)
+
+
+def slowest_first(estimate: Estimate) -> Estimate:
+    """Return an estimate with its kernels in the order of their times."""
+    kernels = sorted(estimate.kernels, key=lambda kernel: -kernel.seconds)
+    return replace(estimate, kernels=tuple(kernels))
+
+
+def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -> CompiledFigures:
+    """Return a compiled program's memory, its time on the device, and `fits`.
+
+    `trips` are the trip counts of loops whose number of iterations depends on data, by source line.
+    """
+    whole = compiled.memory()
+    sizes = {name: getattr(whole, name) for name in MemorySizes.__dataclass_fields__}
+    memory = MemoryReport(**sizes, largest=whole.largest(_MOST_BUFFERS))
+    estimate = slowest_first(compiled.estimate(trips=trips))
+    device = olympus.stages.device_model(compiled.target)
+    fits = None
+    if device is not None:
+        fits = fits_between(memory.needed, memory.bound(memory.needed), device)
+    figures = CompiledFigures(
+        memory,
+        replace(estimate, kernels=estimate.kernels[:_MOST_KERNELS]),
+        fits,
+        devices=compiled.num_devices,
+    )
+    if figures.devices > 1:
+        figures = _of_several(figures, compiled, trips)
+    return relative(figures, root)
+
+
+def _of_several(
+    figures: CompiledFigures, compiled: Compiled, trips: Mapping[str, int]
+) -> CompiledFigures:
+    """Return the figures with each device's work, the sums, and the collectives."""
+    collectives = compiled.collectives(trips=trips)
+    cost, memory = compiled.cost_per_device(trips), compiled.memory()
+    work = {name: getattr(cost, name) for name in DeviceWork.__dataclass_fields__}
+    sums = {**vars(memory.total), **vars(cost.total)}
+    return replace(
+        figures,
+        collectives=_combined(collectives)[:_MOST_COLLECTIVES],
+        axes=olympus.analysis.by_axes(collectives),
+        each_device=DeviceCostReport(**work, repeated=cost.repeated, unknown=cost.unknown),
+        total=TotalReport(**{name: sums[name] for name in TotalReport.__dataclass_fields__}),
+    )
+
+
+def _combined(collectives: Iterable[Collective]) -> tuple[Collective, ...]:
+    """Return the collectives of a program with equal ones combined, the slowest first."""
+    sums: dict[Collective, Collective] = {}
+    for collective in collectives:
+        key = replace(collective, calls=0, seconds=0.0)
+        old = sums.get(key, key)
+        calls, seconds = old.calls + collective.calls, old.seconds + collective.seconds
+        sums[key] = replace(key, calls=calls, seconds=seconds)
+    return tuple(sorted(sums.values(), key=lambda collective: -collective.seconds))
+
+
+def unknown_text(part: Unknown) -> str:
+    """Return the description of an uncounted part.
+
+    >>> unknown_text(Unknown("while loop", "solver.py:41", "its condition reads an argument"))
+    'while loop at solver.py:41: its condition reads an argument'
+    """
+    place = f" at {part.line}" if part.line else ""
+    return f"{part.what}{place}: {part.why}"
+
+
+def uncounted(cost: CostReport) -> Iterator[str]:
+    """Yield a warning for each part of a program that could not be counted."""
+    for part in cost.unknown:
+        text = f"flops and bytes are not known, only with one trip of it: {unknown_text(part)}"
+        if part.what.endswith("loop") and part.line:
+            text += f" (olympus cost --trips {part.line}=N, or trips of the target, sets it)"
+        yield text
+
+
+def unfitting(figures: CompiledFigures) -> Iterator[str]:
+    """Yield a warning for a program that does not fit its device, with its largest buffers."""
+    if figures.fits is False and figures.estimate is not None:
+        largest = "; ".join(map(_buffer_text, figures.memory.largest[:_MOST_NAMED]))
+        needed = byte_size(figures.memory.needed)
+        if figures.devices > 1:
+            needed += f" on each of {figures.devices}"
+        yield (
+            f"the program does not fit {figures.estimate.device}: it needs {needed}. "
+            f"The largest buffers: {largest}"
+        )
+
+
+def _buffer_text(buffer: LiveBuffer) -> str:
+    place = f" at {buffer.line}" if buffer.line else ""
+    content = buffer.operation
+    if buffer.kind == "argument":
+        content = f"the argument {buffer.name}"
+    size = byte_size(buffer.bytes)
+    return f"{size} {array_type(buffer.dtype, buffer.shape)} of {content}{place}"

@@ -1,0 +1,184 @@
+"""Records as JSON data, and the strict reader of JSON that anyone may have written.
+
+`to_data` makes JSON-like data of a dataclass or a NamedTuple, and `typed` checks such data and
+makes the record again: every value must have the type that the record declares, and no key may be
+missing or unknown. A damaged or crafted document is an error that names the part.
+
+The keys of a record are its fields, in their order. For other keys, a mapping from the record's
+type to its *form*, `{key: attribute}`, is passed to both functions. A key of a property is written,
+and its value is ignored when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+import typing
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any, NoReturn
+
+from olympus_core.base.errors import ArtifactError, InternalError
+
+#: The keys of records that differ from their fields: by type, attributes by key.
+Forms = Mapping[type, Mapping[str, str]]
+
+_AS_DECLARED: Forms = types.MappingProxyType({})
+_LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
+_PLAIN = frozenset([str, int, float, bool, type(None)])
+_NAMES = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+_LIMITS = {int: _LARGEST, float: math.nextafter(math.inf, 0)}
+
+
+class DataError(ArtifactError, ValueError):
+    """Raised for JSON data that is damaged, or does not have the form of the required record."""
+
+
+def parse_json(content: bytes | str) -> Any:
+    """Return the data of a JSON document.
+
+    Raises:
+      DataError: it is not JSON, has a number that JSON does not have, such as NaN, or is nested
+        too deeply.
+    """
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    except RecursionError as error:
+        raise DataError("it is nested too deeply to be read") from error
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:
+    """Return JSON-like data of a record, or of a sequence or a mapping of records.
+
+    Raises:
+      InternalError: a part of it is neither a record nor data.
+
+    >>> to_data(LineBytes("model.py:12", 64))
+    {'line': 'model.py:12', 'bytes': 64}
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if (attributes := _attributes(kind, forms)) is not None:
+        data = {}
+        for key, name in attributes.items():
+            part = getattr(value, name)
+            data[key] = part if type(part) in _PLAIN else to_data(part, forms)
+        return data
+    if isinstance(value, list | tuple):
+        return [to_data(part, forms) for part in value]
+    if isinstance(value, Mapping):
+        return {key: to_data(part, forms) for key, part in value.items()}
+    raise InternalError(f"a {kind.__name__} is not data: {value!r:.80}")
+
+
+def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED) -> Any:
+    """Return JSON-like data as the type `kind`; an object becomes a record.
+
+    `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
+    tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None. `where`
+    is the place of the value.
+
+    Raises:
+      DataError: the value has another type; the message names the place.
+
+    >>> typed({"line": "model.py:12", "bytes": 64}, LineBytes)
+    LineBytes(line='model.py:12', bytes=64)
+    """
+    if is_record(kind):
+        return _record(_object(value, where), kind, where, forms)
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        (only,) = (part for part in parts if part is not type(None))
+        return None if value is None else typed(value, only, where, forms)
+    if origin is typing.Literal:
+        if value not in parts:
+            raise DataError(f"{where} is not one of {', '.join(map(str, parts))}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise DataError(f"{where} is not an array")
+        return tuple(typed(part, parts[0], f"{where}[{i}]", forms) for i, part in enumerate(value))
+    if origin is not None:
+        items = _object(value, where).items()
+        return {name: typed(part, parts[1], f"{where}.{name}", forms) for name, part in items}
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise DataError(f"{where} is not {_NAMES[kind]}")
+    if kind in (int, float) and not 0 <= typing.cast("float", value) <= _LIMITS[kind]:
+        raise DataError(f"{where} is out of range")
+    return value
+
+
+def form(*keys: str, **attributes: str) -> dict[str, str]:
+    """Return the form of a record with `keys`; those in `attributes` have others than their own.
+
+    >>> form("flops", "seconds", seconds="estimated")
+    {'flops': 'flops', 'seconds': 'estimated'}
+    """
+    return {key: attributes.get(key, key) for key in keys}
+
+
+def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -> None:
+    """Raise DataError unless `value`, which is at `where`, has `keys` and no others."""
+    if wrong := sorted(set(keys) ^ value.keys()):
+        problem = "lacks the key" if wrong[0] in keys else "has the unknown key"
+        raise DataError(f"{where or 'the document'} {problem} {wrong[0]!r}")
+
+
+def is_record(kind: Any) -> bool:
+    """Return True for a dataclass or a NamedTuple type."""
+    return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
+
+
+def field_types(kind: Any) -> Mapping[str, Any]:
+    """Return the types of a record's fields by name, in their order."""
+    return _field_types(kind)
+
+
+@cache
+def _field_types(kind: Any) -> Mapping[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return types.MappingProxyType({name: hints[name] for name in _field_names(kind)})
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(getattr(kind, "__dataclass_fields__", None) or kind._fields)
+
+
+@cache
+def _fields_by_name(kind: Any) -> Mapping[str, str] | None:
+    """Return the fields of a record, each as its own key; None for another type."""
+    return {name: name for name in _field_names(kind)} if is_record(kind) else None
+
+
+def _attributes(kind: Any, forms: Forms) -> Mapping[str, str] | None:
+    """Return the attributes of a record by key; None for a type that is not a record."""
+    return forms.get(kind) or _fields_by_name(kind)
+
+
+def _object(value: object, where: str) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise DataError(f"{where or 'the document'} is not an object")
+    return value
+
+
+def _record(value: Mapping[str, object], kind: Any, where: str, forms: Forms) -> Any:
+    attributes = _attributes(kind, forms)
+    assert attributes is not None
+    hints, prefix = _field_types(kind), where and f"{where}."
+    check_keys(value, attributes, where)
+    return kind(
+        **{
+            name: typed(value[key], hints[name], prefix + key, forms)
+            for key, name in attributes.items()
+            if name in hints
+        }
+    )
