@@ -1,21 +1,19 @@
 """Changes of the level of a series of figures.
 
 A counted figure, such as flops, is the same for the same program: each difference is a change. A
-measured one has noise, and its changes are found by circular binary segmentation. It finds the
-segment of a series whose mean differs most from that of the rest; the segment may be at an end or,
-for a regression that is fixed later, in the middle. It counts if hardly any random order of the
-same values has a segment that differs as much. The pieces are then searched in the same way
-(Olshen, Venkatraman, Lucito and Wigler, Circular binary segmentation for the analysis of
-array-based DNA copy number data, Biostatistics 5(4), 2004). Before the search, a value far from the
-median of its neighbours is replaced by that median. After it, a change remains only if the ranks of
-its two sides differ too, so that neither outliers nor a long tail cause one.
+measured one has noise, and its changes are found by circular binary segmentation: Olshen,
+Venkatraman, Lucito and Wigler, Circular binary segmentation for the analysis of array-based DNA
+copy number data, Biostatistics 5(4), 2004. It takes the segment of a series whose mean differs most
+from the mean of the rest. The segment may be at an end or, for a regression that is fixed later, in
+the middle. A permutation test accepts it if hardly any random order of the same values has a
+segment that differs as much. The pieces are then searched in the same way. Before the search, as in
+that article, outliers are replaced by the median of their neighbours.
 
 The library ruptures has no test of significance, and requires scipy.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,15 +21,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-ALPHA = 0.01  # the share of series without a change that may seem to have one
+ALPHA = 0.005  # the probability of an accepted segment in a random order of the values
 LEAST_EFFECT = 0.01  # of the level before: a smaller change is not reported
 MOST_POINTS = 400  # the latest of a longer series; the work is quadratic in their number
-_SIDES = 0.003  # the same for two sides whose border was chosen because they differ
 _LEAST_PIECE = 3  # points on each side: fewer cannot be distinguished from outliers
 _ORDERS = 999  # random orders, so that the smallest probability is 0.001
-_FIRST_LOOK = 99  # of them: enough if the probability is then above `_PLAIN`
+_FIRST_ORDERS = 99  # of them: enough if the probability is then above `_PLAIN`
 _PLAIN = 0.1
-_FAR = 4.0  # typical differences of neighbours: four standard deviations of normal noise
+_FAR = 6.0  # typical differences of neighbours: six standard deviations of normal noise
 _AT_ONCE = 2_000_000  # numbers in memory at a time
 
 Floats = NDArray[np.float64]
@@ -76,52 +73,59 @@ def changepoints(values: Sequence[float]) -> list[Changepoint]:
     """
     skipped = max(0, len(values) - MOST_POINTS)
     series = np.asarray(values[skipped:], dtype=np.float64)
-    places = sorted(_places(series, 0, np.random.default_rng(0)))
+    places = dict(_places(series, 0, np.random.default_rng(0)))
     return [
-        Changepoint(place + skipped, before, after, probability)
-        for place, before, after, probability in _confirmed(series, places)
+        Changepoint(place + skipped, before, after, places[place])
+        for place, before, after in _large_changes(series, sorted(places))
     ]
 
 
-def _places(series: Floats, start: int, random: np.random.Generator) -> Iterator[int]:
-    """Yield the places in a piece, which begins at `start`, where a level may end."""
-    found = _stretch(series, random)
-    if found is None:
+def _places(series: Floats, start: int, random: np.random.Generator) -> Iterator[tuple[int, float]]:
+    """Yield the places in a piece, which begins at `start`, where the level changes.
+
+    Each has the probability that a random order has a segment that differs as much.
+    """
+    segment = _segment(series, random)
+    if segment is None:
         return
-    ends = [end for end in found if 0 < end < len(series)]
-    for first, last in zip([0, *ends], [*ends, len(series)], strict=True):
-        if first:
-            yield start + first
-        yield from _places(series[first:last], start + first, random)
+    first, last, probability = segment
+    ends = [end for end in (first, last) if 0 < end < len(series)]
+    for begin, end in zip([0, *ends], [*ends, len(series)], strict=True):
+        if begin:
+            yield start + begin, probability
+        yield from _places(series[begin:end], start + begin, random)
 
 
-def _stretch(series: Floats, random: np.random.Generator) -> tuple[int, int] | None:
-    """Return the start and end of the segment that differs from the rest; None if none does."""
-    first, last = _stretches(len(series))
-    if not len(first):
+def _segment(series: Floats, random: np.random.Generator) -> tuple[int, int, float] | None:
+    """Return the start and end of the segment that differs from the rest, and its probability.
+
+    The result is None if no segment differs.
+    """
+    starts, ends = _segments(len(series))
+    if not len(starts):
         return None
-    calm = _without_outliers(series)
-    calm -= calm.mean()
-    if not calm.any():  # all values are equal
+    smoothed = _without_outliers(series)
+    smoothed -= smoothed.mean()
+    if not smoothed.any():  # all values are equal
         return None
-    lengths = (last - first).astype(np.float64)
+    lengths = (ends - starts).astype(np.float64)
     weights = 1 / (lengths * (len(series) - lengths))  # 1 / the variance of such a sum
-    seen = _differences(calm[None, :], first, last, weights)[0]
-    best = int(seen.argmax())
-    if _probability(calm, (first, last, weights), float(seen[best]), random) > ALPHA:
-        return None
-    return int(first[best]), int(last[best])
+    differences = _differences(smoothed[None, :], starts, ends, weights)[0]
+    best = int(differences.argmax())
+    largest = float(differences[best])
+    probability = _probability(smoothed, (starts, ends, weights), largest, random)
+    return (int(starts[best]), int(ends[best]), probability) if probability <= ALPHA else None
 
 
-def _stretches(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _segments(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the starts and ends of all segments that leave no piece too short."""
     places = np.arange(count + 1)
-    first, last = (each.ravel() for each in np.meshgrid(places, places, indexing="ij"))
-    least, rest = _LEAST_PIECE, count - last
-    fits = (last - first >= least) & (last - first <= count - least)
-    fits &= ((first == 0) | (first >= least)) & ((rest == 0) | (rest >= least))
-    fits &= (first > 0) | (rest > 0)
-    return first[fits], last[fits]
+    starts, ends = (grid.ravel() for grid in np.meshgrid(places, places, indexing="ij"))
+    least, rest = _LEAST_PIECE, count - ends
+    fits = (ends - starts >= least) & (ends - starts <= count - least)
+    fits &= ((starts == 0) | (starts >= least)) & ((rest == 0) | (rest >= least))
+    fits &= (starts > 0) | (rest > 0)
+    return starts[fits], ends[fits]
 
 
 def _without_outliers(series: Floats) -> Floats:
@@ -131,106 +135,57 @@ def _without_outliers(series: Floats) -> Floats:
     neighbours, on which steps have little effect.
     """
     typical = float(np.median(np.abs(np.diff(series))))
-    around = np.lib.stride_tricks.sliding_window_view(np.pad(series, 2, mode="reflect"), 5)
-    middle = np.median(around, axis=1)
-    far = (np.abs(series - middle) > _FAR * typical) & (typical > 0)
-    calm: Floats = np.where(far, middle, series)
-    return calm
-
-
-def _ranks(series: Floats) -> Floats:
-    """Return the ranks around their mean; equal values have equal ranks."""
-    _, place, counts = np.unique(series, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    ranks: Floats = (ends - (counts - 1) / 2)[place]
-    ranks -= ranks.mean()
-    return ranks
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(series, 2, mode="reflect"), 5)
+    medians = np.median(windows, axis=1)
+    is_outlier = (np.abs(series - medians) > _FAR * typical) & (typical > 0)
+    smoothed: Floats = np.where(is_outlier, medians, series)
+    return smoothed
 
 
 def _differences(
-    orders: Floats, first: NDArray[np.intp], last: NDArray[np.intp], weights: Floats
+    orders: Floats, starts: NDArray[np.intp], ends: NDArray[np.intp], weights: Floats
 ) -> Floats:
     """Return the squared sum of each segment, relative to its variance: a row for each order."""
     sums = np.zeros((len(orders), orders.shape[1] + 1))
     np.cumsum(orders, axis=1, out=sums[:, 1:])
-    found: Floats = (sums[:, last] - sums[:, first]) ** 2 * weights
-    return found
+    differences: Floats = (sums[:, ends] - sums[:, starts]) ** 2 * weights
+    return differences
 
 
 def _probability(
     values: Floats,
-    stretches: tuple[NDArray[np.intp], NDArray[np.intp], Floats],
-    seen: float,
+    segments: tuple[NDArray[np.intp], NDArray[np.intp], Floats],
+    largest: float,
     random: np.random.Generator,
 ) -> float:
-    """Return the probability that a random order has a segment that differs as much as `seen`."""
-    at_once = max(1, min(_FIRST_LOOK, _AT_ONCE // len(stretches[0])))
-    done = as_much = 0
-    while done < _ORDERS:
-        many = min(at_once, _ORDERS - done)
-        orders = random.permuted(np.tile(values, (many, 1)), axis=1)
-        most = _differences(orders, *stretches).max(axis=1)
-        as_much += int((most >= seen * (1 - 1e-12)).sum())
-        done += many
-        if done >= _FIRST_LOOK and (1 + as_much) / (1 + done) > _PLAIN:
+    """Return the probability that a random order has a segment that differs by `largest`."""
+    at_once = max(1, min(_FIRST_ORDERS, _AT_ONCE // len(segments[0])))
+    tried = as_large = 0
+    while tried < _ORDERS:
+        count = min(at_once, _ORDERS - tried)
+        orders = random.permuted(np.tile(values, (count, 1)), axis=1)
+        largest_of_order = _differences(orders, *segments).max(axis=1)
+        as_large += int((largest_of_order >= largest * (1 - 1e-12)).sum())
+        tried += count
+        if tried >= _FIRST_ORDERS and (1 + as_large) / (1 + tried) > _PLAIN:
             break
-    return (1 + as_much) / (1 + done)
+    return (1 + as_large) / (1 + tried)
 
 
-def _confirmed(series: Floats, places: Sequence[int]) -> Iterator[tuple[int, float, float, float]]:
-    """Yield the places whose two sides differ, with the levels and the difference's probability.
+def _large_changes(series: Floats, places: Sequence[int]) -> Iterator[tuple[int, float, float]]:
+    """Yield the places whose levels differ by `LEAST_EFFECT`, with the levels on both sides.
 
-    The least significant place is removed and its sides are joined, until all remaining ones
-    differ.
+    The place with the smallest difference is removed and its sides are joined, until all are large.
     """
     kept = list(places)
     while kept:
-        edges = [0, *kept, len(series)]
-        pieces = [series[a:b] for a, b in pairwise(edges)]
-        sides = list(pairwise(pieces))
-        chances = [_rank_sum(*each) for each in sides]
-        worst = max(range(len(kept)), key=lambda i: (_is_small(*sides[i]), chances[i]))
-        if chances[worst] <= _SIDES and not _is_small(*sides[worst]):
-            for place, (one, other), chance in zip(kept, sides, chances, strict=True):
-                yield place, float(np.median(one)), float(np.median(other)), chance
+        levels = [float(np.median(series[a:b])) for a, b in pairwise([0, *kept, len(series)])]
+        margins = [
+            abs(after - before) - LEAST_EFFECT * abs(before) for before, after in pairwise(levels)
+        ]
+        smallest = min(range(len(kept)), key=lambda i: margins[i])
+        if margins[smallest] >= 0:
+            for place, (before, after) in zip(kept, pairwise(levels), strict=True):
+                yield place, before, after
             return
-        del kept[worst]
-
-
-def _is_small(one: Floats, other: Floats) -> bool:
-    before, after = float(np.median(one)), float(np.median(other))
-    return abs(after - before) < LEAST_EFFECT * abs(before)
-
-
-def _rank_sum(one: Floats, other: Floats) -> float:
-    """Return the probability that samples of one distribution differ as much in their ranks.
-
-    It uses the exact permutation distribution of Wilcoxon's rank sum for small samples, and the
-    normal approximation with a continuity correction otherwise.
-    """
-    ranks = _ranks(np.concatenate([one, other]))
-    few = min(len(one), len(other))
-    total = len(ranks)
-    part = ranks[: len(one)] if len(one) == few else ranks[len(one) :]
-    seen = abs(float(part.sum()))
-    variance = few * (total - few) / (total * (total - 1)) * float((ranks**2).sum())
-    if variance == 0:
-        return 1.0
-    if few <= 8 and total <= MOST_POINTS:
-        return _exact(ranks, few, seen)
-    score = max(0.0, seen - 0.5) / variance**0.5
-    return 2 * (1 - statistics.NormalDist().cdf(score))
-
-
-def _exact(ranks: Floats, few: int, seen: float) -> float:
-    """Return the probability of a sum of `few` ranks as far from 0 as `seen`, by counting."""
-    doubled = np.rint(2 * (ranks - ranks.min())).astype(np.int64)  # integers from 0
-    most = int(np.sort(doubled)[-few:].sum())
-    ways = np.zeros((few + 1, most + 1))
-    ways[0, 0] = 1
-    for rank in doubled:
-        for size in range(few, 0, -1):
-            ways[size, rank:] += ways[size - 1, : most + 1 - rank]
-    sums = np.arange(most + 1) / 2 + few * ranks.min()
-    far = np.abs(sums) >= seen - 1e-9
-    return float(ways[few, far].sum() / ways[few].sum())
+        del kept[smallest]
