@@ -166,11 +166,9 @@ def _fate(failure: Failure | None) -> str:
     return "measured" if failure is None else f"failed: {failure.message.splitlines()[0]}"
 
 
-def sweep_tables(sweep: Sweep) -> Iterator[Table]:
-    """Return the table of a sweep, and a table of the fitted exponents, if there are any."""
-    yield sweep.title, sweep.columns, sweep.rows
-    if sweep.sentences:
-        yield "", ("fit",), tuple((line,) for line in sweep.sentences)
+def sweep_table(sweep: Sweep) -> Table:
+    """Return the table of a sweep."""
+    return sweep.title, sweep.columns, sweep.rows
 
 
 def attempt_tables(attempts: Sequence[Attempt]) -> list[Table]:
@@ -192,7 +190,7 @@ def bench_report(attempts: Sequence[Attempt]) -> GateReport:
     tables = attempt_tables(attempts)
     if len(attempts) > 1:
         tables.append(overview_table(attempts))
-    tables += [table for sweep in sweeps for table in sweep_tables(sweep)]
+    tables += map(sweep_table, sweeps)
     return GateReport(
         "bench",
         (*map(_case, attempts), *(case for each in compared for case in compared_cases(each))),

@@ -1,12 +1,7 @@
-"""Sweeps: times against size, over the combinations of a target's matrix along a numeric axis.
-
-With three sizes or more, time ~ size^k is fitted by least squares on the logarithms of both, for
-the time of a steady call and for the flops of the program.
-"""
+"""Sweeps: times against size, over the combinations of a target's matrix along a numeric axis."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,19 +13,6 @@ from olympus_cli.charts.axis import plain_number
 from olympus_cli.charts.plot import Plot, Series
 from olympus_cli.spec.matrix import Values, suffix
 from olympus_cli.text.units import count, duration
-
-_FEWEST = 3  # the least sizes for an exponent: two points always fit a line
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """The k of y ~ x^k, and its standard error."""
-
-    value: float
-    error: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} +- {self.error:.2f}"
 
 
 @dataclass(frozen=True)
@@ -50,8 +32,6 @@ class SweepLine:
 
     fixed: Mapping[str, float | str]
     points: tuple[SweepPoint, ...]
-    exponent: Exponent | None
-    flops_exponent: Exponent | None
 
     @property
     def label(self) -> str:
@@ -90,16 +70,6 @@ class Sweep:
             (*([line.label] if several else []), *_cells(point))
             for line in self.lines
             for point in line.points
-        )
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The exponents in words, for lines with enough sizes."""
-        return tuple(
-            f"{line.label}: time grows as {self.axis}^({line.exponent})"
-            + (f", flops as {self.axis}^({line.flops_exponent})" if line.flops_exponent else "")
-            for line in self.lines
-            if line.exponent is not None
         )
 
     @property
@@ -210,14 +180,7 @@ def _others(member: Measured, axis: str) -> dict[str, float | str]:
 
 def _line(members: Sequence[Measured], axis: str) -> SweepLine:
     points = tuple(sorted((_point(each, axis) for each in members), key=lambda p: p.x))
-    xs = [p.x for p in points]
-    flops = [p.flops for p in points if p.flops is not None]
-    return SweepLine(
-        _others(members[0], axis),
-        points,
-        fitted_exponent(xs, [p.seconds for p in points]),
-        fitted_exponent(xs, flops) if len(flops) == len(xs) else None,
-    )
+    return SweepLine(_others(members[0], axis), points)
 
 
 def _point(member: Measured, axis: str) -> SweepPoint:
@@ -230,24 +193,3 @@ def _point(member: Measured, axis: str) -> SweepPoint:
         steady.high,
         flops if isinstance(flops, int | float) else None,
     )
-
-
-def fitted_exponent(xs: Sequence[float], ys: Sequence[float]) -> Exponent | None:
-    """Return the k of y ~ x^k; None for fewer than three sizes, or a value that is not above 0.
-
-    It is the slope of the line of least squares through (log x, log y), and its standard error is
-    that of such a slope: Draper and Smith, Applied Regression Analysis, 1.4.
-
-    >>> str(fitted_exponent([1, 2, 4], [3, 12, 48]))
-    '2.00 +- 0.00'
-    """
-    if len(set(xs)) < _FEWEST or min(*xs, *ys) <= 0:
-        return None
-    us, vs = [math.log(x) for x in xs], [math.log(y) for y in ys]
-    middle_u, middle_v = math.fsum(us) / len(us), math.fsum(vs) / len(vs)
-    spread = math.fsum((u - middle_u) ** 2 for u in us)
-    slope = math.fsum((u - middle_u) * (v - middle_v) for u, v in zip(us, vs, strict=True)) / spread
-    rest = math.fsum(
-        (v - middle_v - slope * (u - middle_u)) ** 2 for u, v in zip(us, vs, strict=True)
-    )
-    return Exponent(slope, math.sqrt(rest / (len(us) - 2) / spread))

@@ -12,39 +12,40 @@ from typing import Any, Literal, NoReturn
 
 from olympus.errors import ArtifactError, UsageError
 from olympus.files import read_regular
-from olympus_cli.history.exchange.hyperfine import read_results, write_results
+from olympus_cli.history.exchange.hyperfine import read_results
 from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write_benchmarks
 from olympus_cli.history.exchange.records import spread_of
 from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
 from olympus_cli.history.model import Point, utc_text
 from olympus_cli.text.places import display_path
 
-Format = Literal["csv", "pytest-benchmark", "hyperfine"]
-FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark", "hyperfine")
+Format = Literal["csv", "pytest-benchmark"]
+FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark")
 _MOST_BYTES = 64 * 2**20
 
 
-def format_of(path: Path, asked: Format | None) -> Format:
-    """Return the format for writing a file: `asked`, or the format of the file's suffix.
+def format_of(path: Path, requested: Format | None) -> Format:
+    """Return the format for writing a file: `requested`, or the format of the file's suffix.
 
     Raises:
         UsageError: neither determines a format.
     """
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     if path.suffix == ".csv":
         return "csv"
     if path.suffix == ".json":
         return "pytest-benchmark"
     raise UsageError(
-        f"{display_path(path)} does not say a format", hint=f"--format takes {', '.join(FORMATS)}"
+        f"the suffix of {display_path(path)} is not that of a format",
+        hint=f"--format takes {', '.join(FORMATS)}",
     )
 
 
 def exported(points: Sequence[Point], form: Format) -> tuple[str, int]:
     """Return the text of a file with the points, and the number of points in it.
 
-    A table has all points. The other formats have one run, and times only: they have the latest
+    A table has all points. pytest-benchmark has one run, and times only: its file has the latest
     point of each series whose spread of samples is known.
 
     Raises:
@@ -59,11 +60,10 @@ def exported(points: Sequence[Point], form: Format) -> tuple[str, int]:
             latest[figure.target, figure.backend, figure.metric] = point
     if not latest:
         raise UsageError(
-            f"there is no measured time, and a file of {form} holds nothing else",
-            hint="--format csv holds every figure",
+            f"a file of {form} has measured times only, and none is selected",
+            hint="--format csv writes every figure",
         )
-    write = write_benchmarks if form == "pytest-benchmark" else write_results
-    return json.dumps(write([*latest.values()]), indent=2) + "\n", len(latest)
+    return json.dumps(write_benchmarks([*latest.values()]), indent=2) + "\n", len(latest)
 
 
 def read_figures(path: Path) -> list[Point]:

@@ -1,10 +1,11 @@
-"""Times in the JSON of hyperfine: version 1, which is also written, and version 2.
+"""Times in the JSON of hyperfine, version 1 and version 2, which OLYMPUS reads and does not write.
 
 Version 1 has an array `results` with command, mean, stddev (null for one run), median, user,
 system, min, max, times and exit_codes, in seconds (benchmark_result.rs of hyperfine 1.20). Version
 2 has `schema_version` 2, `metadata` with start_time, and a list of measurements, each with
-time_wall_clock. OLYMPUS writes its own facts to `parameters`, so that reading the file loses
-nothing; user and system times are unknown, and null there.
+time_wall_clock. Readers of these files, such as the scripts of hyperfine, need the times of all
+runs, of which the history has only summaries. Files that an earlier OLYMPUS wrote have its facts in
+`parameters`.
 """
 
 from __future__ import annotations
@@ -17,32 +18,11 @@ from typing import Any
 
 from olympus.files import typed
 from olympus_cli.bench.statistics import summarize
-from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
+from olympus_cli.history.exchange.records import made, point_of, read_time
 from olympus_cli.history.model import Point, Run, Spread
 
 _OWN = "olympus"  # the key in `parameters`
 _VERSION = 2
-
-
-def write_results(points: Sequence[Point]) -> dict[str, Any]:
-    """Return the document of version 1; the points are times with a known spread of samples."""
-    return {"results": [_result(point) for point in points]}
-
-
-def _result(point: Point) -> dict[str, Any]:
-    figure, spread = point.figure, spread_of(point.figure)
-    assert spread is not None  # `exported` omits others
-    return {
-        "command": f"{figure.target} {figure.backend} {figure.metric}",
-        "mean": spread.mean,
-        "stddev": spread.stddev if (figure.count or 1) > 1 else None,
-        "median": figure.value,
-        "user": None,
-        "system": None,
-        "min": spread.min,
-        "max": spread.max,
-        "parameters": {_OWN: json.dumps(point_data(point))},
-    }
 
 
 def read_results(document: Mapping[str, Any], time: str, source: str) -> list[Point]:

@@ -173,7 +173,7 @@ def test_since_and_limit(work: Path, invoke: Invoke) -> None:
         (["--format", "csv"], "--format is of --export"),
         (["--export", "a", "--import", "b"], "give one of them"),
         (["--export", "a.csv", "--plot", "a.svg"], "--plot draws what is shown"),
-        (["--export", "a.txt"], "does not say a format"),
+        (["--export", "a.txt"], "is not that of a format"),
         (["f", "--import", "a"], "--import takes all that is in a file"),
         (["--import", "nowhere"], "nowhere cannot be read"),
         (["--limit", "0"], "must be at least 1"),

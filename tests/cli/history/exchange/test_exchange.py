@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import os
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,29 +113,41 @@ def test_no_text_of_a_table_is_a_formula(tmp_path: Path, branch: str) -> None:
     assert read_figures(path) == [point]
 
 
-@pytest.mark.parametrize("form", ["pytest-benchmark", "hyperfine"])
-def test_other_formats_hold_the_latest_times_and_lose_nothing_of_them(
-    tmp_path: Path, form: Any
-) -> None:
+def test_pytest_benchmark_gets_the_latest_times_without_loss(tmp_path: Path) -> None:
     older = Point(Run("2026-01-01T00:00:00.000000Z", "bench"), TIME)
-    text, count = exported([older, *POINTS], form)
+    text, count = exported([older, *POINTS], "pytest-benchmark")
     assert count == 2
     assert read_figures(written(tmp_path, text)) == POINTS[:2]
 
 
-def test_what_pytest_benchmark_reads_is_there() -> None:
-    document = json.loads(exported(POINTS, "pytest-benchmark")[0])
-    (theirs,) = PYTEST["benchmarks"]
-    for ours in document["benchmarks"]:
-        assert ours.keys() == theirs.keys()
-        assert ours["stats"].keys() == theirs["stats"].keys() - {"data"}
-    assert document.keys() == PYTEST.keys()
-    assert document["commit_info"].keys() == PYTEST["commit_info"].keys()
+def test_pytest_benchmark_itself_compares_an_export(tmp_path: Path) -> None:
+    (tmp_path / "export.json").write_text(exported(POINTS, "pytest-benchmark")[0])
+    compare = ["compare", "export.json", "--csv=table.csv"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_benchmark", *compare],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "table.csv", newline="") as file:
+        rows = {row["param:metric"]: row for row in csv.DictReader(file)}
+    assert rows.keys() == {TIME.metric, ONCE.metric}
+    spread = TIME.spread
+    assert spread is not None
+    row = rows[TIME.metric]
+    assert row["name"] == f"{TIME.target}[cpu-steady-call]"
+    numbers = {name: float(row[name]) for name in ("min", "max", "mean", "stddev", "median")}
+    assert numbers == {
+        "min": spread.min, "max": spread.max, "mean": spread.mean, "stddev": spread.stddev,
+        "median": TIME.value,
+    }  # fmt: skip
+    assert (row["rounds"], rows[ONCE.metric]["rounds"]) == ("12", "1")
+    assert float(row["iqr"]) == pytest.approx(0.01)
+    assert float(row["ops"]) == pytest.approx(1 / spread.mean)
 
 
 def test_a_format_without_a_figure_for_it_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no measured time"):
-        exported([POINTS[2]], "hyperfine")
+    with pytest.raises(UsageError, match="has measured times only"):
+        exported([POINTS[2]], "pytest-benchmark")
 
 
 def test_a_file_of_pytest_benchmark(tmp_path: Path) -> None:
@@ -160,6 +174,12 @@ def test_a_file_of_hyperfine(tmp_path: Path) -> None:
     assert sleep.figure.spread is not None
     assert sleep.figure.spread.stddev == pytest.approx(0.001)
     assert (true.figure.count, true.run) == (1, sleep.run)
+
+
+def test_a_file_that_an_earlier_version_wrote_for_hyperfine_is_restored(tmp_path: Path) -> None:
+    own = {"olympus": json.dumps(asdict(POINTS[0]))}
+    result = {"command": "f", "mean": 0.3, "stddev": None, "median": 0.3, "parameters": own}
+    assert read_figures(written(tmp_path, {"results": [result]})) == POINTS[:1]
 
 
 def test_a_file_of_the_second_hyperfine(tmp_path: Path) -> None:
@@ -261,6 +281,6 @@ def test_what_is_not_text_or_not_a_file_is_refused(tmp_path: Path) -> None:
 def test_the_format_is_that_of_the_suffix_or_of_the_option() -> None:
     assert format_of(Path("a.csv"), None) == "csv"
     assert format_of(Path("a.json"), None) == "pytest-benchmark"
-    assert format_of(Path("a.txt"), "hyperfine") == "hyperfine"
-    with pytest.raises(UsageError, match="does not say a format"):
+    assert format_of(Path("a.txt"), "csv") == "csv"
+    with pytest.raises(UsageError, match="is not that of a format"):
         format_of(Path("a.txt"), None)
