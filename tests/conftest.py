@@ -16,6 +16,8 @@ import jaxlib.version
 import jaxlib.xla_client
 import pytest
 
+from tests.drawn import DAY_EXAMPLES, NIGHT_EXAMPLES
+
 # What a shell has set for OLYMPUS, for JAX or for XLA is no part of a test, nor of the processes
 # that one starts.  This module is the first to run, before anything is imported that reads them.
 _OTHERS = {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TF_CPP_MIN_LOG_LEVEL"}
@@ -55,13 +57,15 @@ def _start_with_several_devices() -> None:
 _start_with_several_devices()
 
 # The machine's load decides how long an example takes: limits would be timed assertions.
-hypothesis.settings.register_profile(
-    "olympus",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
-hypothesis.settings.load_profile("olympus")
+for _name, _examples in (("day", DAY_EXAMPLES), ("night", NIGHT_EXAMPLES)):
+    hypothesis.settings.register_profile(
+        _name,
+        deadline=None,
+        derandomize=True,
+        max_examples=_examples,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("day")
 
 GOLDEN = Path(__file__).parent / "golden"
 #: What says how a terminal looks: pytest reads it for its own output, tests have none of it.
@@ -70,10 +74,26 @@ LOOKS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LI
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
+    parser.addoption("--night", action="store_true", help="all tests, with more drawn examples")
     parser.addoption("--fuzz-seed", type=int, default=0, help="the first seed of tests/fuzz")
     parser.addoption(
-        "--fuzz", type=int, default=1, metavar="N", help="tests/fuzz with N times the cases"
+        "--fuzz", type=float, default=0.25, metavar="N", help="tests/fuzz with N times the cases"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the number of drawn examples, before test files are imported."""
+    hypothesis.settings.load_profile("night" if config.getoption("--night") else "day")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests with the mark `night`, unless all tests are requested."""
+    if config.getoption("--night"):
+        return
+    night = [item for item in items if item.get_closest_marker("night")]
+    if night:
+        config.hook.pytest_deselected(items=night)
+        items[:] = [item for item in items if not item.get_closest_marker("night")]
 
 
 def pytest_sessionstart() -> None:

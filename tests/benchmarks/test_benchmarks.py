@@ -146,6 +146,7 @@ def test_a_chain_has_the_equations_that_it_says(ox: Any) -> None:
     assert len((traced.olympuspr if ox is olympus else traced.jaxpr).eqns) == 40
 
 
+@pytest.mark.night
 def test_scaling_measures_both_stages_at_each_size() -> None:
     sizes = scaling.Scaling("straight line", scaling.chain, (8, 16, 160))
     samples = scaling.costs(olympus, sizes, scaling.WHOLE)
@@ -154,6 +155,10 @@ def test_scaling_measures_both_stages_at_each_size() -> None:
         "growth": 1,
     }  # fmt: skip
     assert min(value for values in samples.values() for value in values) > 0
+
+
+def test_scaling_measures_fewer_sizes() -> None:
+    sizes = scaling.Scaling("straight line", scaling.chain, (8, 16, 160))
     fewer = scaling.costs(olympus, sizes, 1)
     assert fewer.keys() == {"trace/8", "lower/8", "trace/16", "lower/16", "growth"}
 

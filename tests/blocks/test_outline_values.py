@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus as ox
@@ -21,6 +21,7 @@ from tests.blocks.networks import (
     params,
     step,
 )
+from tests.drawn import examples
 
 jnp = ox.numpy
 
@@ -84,7 +85,7 @@ def networks(draw: Any) -> Any:
     return (lambda ws, x: ox.grad(lambda ws: jnp.sum(jnp.tanh(fun(ws, x))))(ws)), layers
 
 
-@settings(max_examples=100, deadline=None)
+@examples(33)
 @given(networks())
 def test_random_networks_keep_every_bit(drawn: Any) -> None:
     fun, layers = drawn

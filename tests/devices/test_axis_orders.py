@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus
@@ -17,6 +17,7 @@ from olympus import lax
 from olympus.errors import ArgumentError, OlympusError, ShardingError
 from olympus.sharding import PartitionSpec
 from tests.devices.meshes import both, ours, theirs
+from tests.drawn import examples
 
 OURS = types.SimpleNamespace(m=olympus, np=jnp, lax=lax, P=PartitionSpec, side=0)
 ORACLE = types.SimpleNamespace(
@@ -68,7 +69,7 @@ def run(p: Any, collective: Any, names: tuple[str, ...], turned: bool, check: bo
     turned=st.booleans(),
     check=st.booleans(),
 )
-@settings(max_examples=4, derandomize=True)
+@examples(4)
 def test_the_order_of_names_means_what_it_means_to_the_oracle(
     name: str, names: list[str], count: int, turned: bool, check: bool
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import olympus
 import olympus.numpy as jnp
@@ -19,6 +19,7 @@ from olympus.experimental.pjit import pjit
 from olympus.sharding import AbstractMesh, NamedSharding, SingleDeviceSharding
 from tests.devices.meshes import Drawn, both, drawn, ours, theirs
 from tests.devices.shown import P
+from tests.drawn import examples
 from tests.marks import needs_gpu_compiler
 
 WIDE = 80
@@ -31,7 +32,7 @@ def drawing(module: Any, shape: tuple[int, ...], sharding: Any, **options: Any) 
 
 
 @given(drawn())
-@settings(max_examples=60)
+@examples(30)
 def test_the_drawing_is_the_oracles(case: Drawn) -> None:
     assume(len(case.shape) in (1, 2))
     shape = tuple(5 * n for n in case.shape)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus
@@ -26,6 +26,7 @@ from olympus.errors import (
 )
 from olympus.sharding import AbstractMesh, PartitionSpec
 from tests.devices.meshes import both, ours, places, same_places
+from tests.drawn import examples
 
 OURS = types.SimpleNamespace(
     m=olympus, np=jnp, lax=lax, P=PartitionSpec, side=0, mesh=both()[0].mesh
@@ -199,7 +200,7 @@ SPECS = [(), ("x",), ("y",), (None, "x"), ("x", "y"), (("x", "y"),), (None, ("y"
 
 
 @given(st.sampled_from(SPECS), st.sampled_from(SPECS), st.booleans())
-@settings(max_examples=12)
+@examples(12)
 def test_any_specs(first: Any, second: Any, check: bool) -> None:
     """Every device's values, wherever they came from, in a sum that all of them have."""
 

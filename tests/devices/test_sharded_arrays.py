@@ -9,19 +9,20 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import olympus
 import olympus.numpy as jnp
 from olympus.errors import ArgumentError, DeletedArrayError, ShardingError
 from olympus.sharding import PartitionSpec, SingleDeviceSharding
 from tests.devices.meshes import Drawn, both, drawn, ours, same_places, theirs
+from tests.drawn import examples
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
 @given(drawn())
-@settings(max_examples=30)
+@examples(15)
 def test_put_and_read(case: Drawn) -> None:
     value = np.arange(np.prod(case.shape, dtype=int), dtype=np.float32).reshape(case.shape)
     mine = olympus.device_put(value, ours(case.sizes, case.names, case.spec, case.turned))

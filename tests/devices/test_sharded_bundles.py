@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus
@@ -14,10 +14,11 @@ import olympus.numpy as jnp
 from olympus import artifact
 from tests.artifact.bundles import save
 from tests.devices.meshes import Drawn, drawn, ours, places
+from tests.drawn import examples
 
 
 @given(drawn(), st.booleans(), st.booleans())
-@settings(max_examples=12)
+@examples(12)
 def test_the_program_is_the_one_that_was_stored(made: Drawn, told: bool, native: bool) -> None:
     """`told` says where the argument lies, else where the result does."""
     where = ours(made.sizes, made.names, made.spec, made.turned)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus
@@ -26,6 +26,7 @@ from olympus.errors import (
 )
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 from tests.devices.meshes import MESH, both, drawn_meshes, ours, places, same_places
+from tests.drawn import examples
 
 P = PartitionSpec
 OURS = types.SimpleNamespace(m=olympus, np=jnp, lax=lax)
@@ -86,7 +87,7 @@ SPECS = [
     st.sampled_from([None, *SPECS]),
     st.booleans(),
 )
-@settings(max_examples=16)
+@examples(8)
 def test_values_and_chosen_shardings(
     meshes: Any, name: str, first: Any, second: Any, told: bool
 ) -> None:
@@ -111,7 +112,7 @@ def test_values_and_chosen_shardings(
     meshes=st.lists(drawn_meshes(), min_size=len(PROGRAMS), max_size=len(PROGRAMS)),
     specs=st.permutations(SPECS),
 )
-@settings(max_examples=2)
+@examples(2)
 def test_gradients(nth: int, name: str, meshes: Any, specs: Any) -> None:
     """What is drawn is the same for each program, so each takes another part of it."""
     outs = []

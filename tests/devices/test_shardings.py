@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import olympus
 from olympus.errors import ArgumentError, ShardingError
@@ -16,12 +16,13 @@ from olympus.sharding import (
     PartitionSpec,
 )
 from tests.devices.meshes import Drawn, both, drawn, ours, places, theirs
+from tests.drawn import examples
 
 P = PartitionSpec
 
 
 @given(drawn())
-@settings(max_examples=60)
+@examples(30)
 def test_parts_are_the_oracles(case: Drawn) -> None:
     mine = ours(case.sizes, case.names, case.spec, case.turned)
     oracle = theirs(case.sizes, case.names, case.spec, case.turned)
@@ -35,7 +36,7 @@ def test_parts_are_the_oracles(case: Drawn) -> None:
 
 
 @given(drawn(2), drawn(2))
-@settings(max_examples=40)
+@examples(20)
 def test_equality_is_the_oracles(a: Drawn, b: Drawn) -> None:
     mine = [ours(x.sizes, x.names, x.spec, x.turned) for x in (a, b)]
     oracle = [theirs(x.sizes, x.names, x.spec, x.turned) for x in (a, b)]

@@ -9,16 +9,17 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import olympus as ox
 from olympus.errors import IndexingError, ShapeError
+from tests.drawn import examples
 from tests.library.oracle import Row, check, row
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
-examples = settings(max_examples=50)
+drawn = examples(25)
 Array = np.ndarray[Any, Any]
 
 
@@ -79,13 +80,13 @@ def assert_reads(x: Array, index: Any) -> None:
         np.testing.assert_array_equal(got, want, strict=True)
 
 
-@examples
+@drawn
 @given(basic())
 def test_basic_indices_read_as_numpy_does(case: tuple[Array, Any]) -> None:
     assert_reads(*case)
 
 
-@examples
+@drawn
 @given(advanced())
 def test_index_arrays_and_masks_read_as_numpy_does(case: tuple[Array, Any]) -> None:
     assert_reads(*case)
@@ -115,7 +116,7 @@ def assert_updates(x: Array, index: Any, name: str, whole: bool) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-6, strict=True)
 
 
-@examples
+@drawn
 @given(basic(), st.sampled_from(list(UPDATES)), st.booleans())
 def test_basic_indices_update_as_numpy_does(
     case: tuple[Array, Any], name: str, whole: bool
@@ -123,7 +124,7 @@ def test_basic_indices_update_as_numpy_does(
     assert_updates(*case, name, whole)
 
 
-@examples
+@drawn
 @given(advanced(), st.sampled_from(list(UPDATES)), st.booleans())
 def test_index_arrays_and_masks_update_as_numpy_does(
     case: tuple[Array, Any], name: str, whole: bool

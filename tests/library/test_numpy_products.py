@@ -15,6 +15,7 @@ import pytest
 
 import olympus as ox
 from olympus.errors import DTypeError
+from tests.drawn import examples
 from tests.library.oracle import Row, check, row
 
 jnp, lax = ox.numpy, ox.lax
@@ -202,7 +203,7 @@ def _einsum_case(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
 
 
 @hypothesis.given(_einsum_case())
-@hypothesis.settings(max_examples=60)
+@examples(30)
 def test_any_einsum_as_numpy_has_it(case: tuple[str, list[tuple[int, ...]]]) -> None:
     subscripts, shapes = case
     operands = [values(*s, seed=i) for i, s in enumerate(shapes)]

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from tests.drawn import examples
 from tests.library.oracle import Row, check, row
 
 jnp = ox.numpy
@@ -186,7 +187,7 @@ def test_weighted_quantiles() -> None:
     keepdims=st.booleans(),
     data=st.data(),
 )
-@hypothesis.settings(max_examples=40)
+@examples(20)
 def test_axes_as_numpy_has_them(
     shape: list[int], name: str, keepdims: bool, data: st.DataObject
 ) -> None:

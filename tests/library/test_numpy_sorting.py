@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from tests.drawn import examples
 from tests.library.oracle import Row, check, row
 
 jnp = ox.numpy
@@ -96,7 +97,7 @@ def test_searchsorted_of_an_unsorted_vector() -> None:
     hnp.arrays(np.float32, st.integers(1, 5), elements=st.integers(-4, 4)),
     st.sampled_from(["left", "right"]),
 )
-@hypothesis.settings(max_examples=25)
+@examples(12)
 def test_searchsorted_as_numpy_has_it(x: Any, v: Any, side: str) -> None:
     got = jnp.searchsorted(np.sort(x), v, side=side)
     assert np.array_equal(np.asarray(got), np.searchsorted(np.sort(x), v, side=side))

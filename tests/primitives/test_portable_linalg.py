@@ -406,7 +406,7 @@ def test_doubles_are_lowered_whatever_the_switch(doubles: bool) -> None:
 
 
 @needs_gpu_compiler
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("complex128", marks=pytest.mark.night)])
 def test_all_compile_for_a_gpu(dtype: str) -> None:
     def factors(a: Any) -> Any:
         some = lax.linalg.lu(a), lax.linalg.eigh(a)  # and in svd are both decompositions by QR

@@ -241,14 +241,26 @@ def test_the_hooks_are_those_of_pre_commit() -> None:
         assert hook["pass_filenames"] is False
 
 
-def test_the_whole_check_names_tests_that_are_there() -> None:
-    """For pytest, a path to ignore or a test to deselect that does not exist is not an error."""
-    lines = read(ROOT / ".ci" / "run").partition("    slow=")[2].partition("\n  )\n")[0]
-    script = f'pytest() {{ printf "%s\\n" "$@"; }}\nslow={lines}'
-    shown = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True)
-    named = [word.rpartition("=")[2] for word in shown.stdout.split()]
-    assert len(named) > 5
-    for name in named:
-        path, _, test = name.partition("::")
-        assert (ROOT / path).exists(), name
-        assert f"def {test}" in (read(ROOT / path) if test else "def ")
+def newer_tests() -> list[str]:
+    """Return the paths of the tests that `.ci/run` runs on the newer Python."""
+    lines = read(ROOT / ".ci" / "run").partition("newer_tests=(")[2].partition(")\n")[0]
+    script = f"newer_tests=({lines}); printf '%s\\n' \"${{newer_tests[@]}}\""
+    return subprocess.run(
+        ["bash", "-euc", script], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_the_tests_on_the_newer_python_exist() -> None:
+    paths = newer_tests()
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_night_runs_what_the_day_leaves_out() -> None:
+    assert '/run" --night' in read(ROOT / ".ci" / "night")
+    script = read(ROOT / ".ci" / "run")
+    night = script.partition('if [ "${1:-}" = --night ]; then\n')[2].partition("\nfi\n")[0]
+    assert night.split() == ["options+=(--night", "--fuzz=20)", "newer_tests=(tests)"]
+    runs = [line for line in script.splitlines() if re.search(r"\bpytest [^']", line)]
+    assert len(runs) == 2
+    assert all('pytest "${options[@]}"' in line for line in runs)

@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import olympus
+from tests.drawn import examples
 
 MATRIX = np.array([[0.5, -0.2, 0.1], [0.3, 0.4, -0.6], [-0.1, 0.2, 0.7]])
 POINT = np.array([0.3, -0.7, 1.1])
@@ -113,7 +114,7 @@ def compare(function: str, names: list[str], inner: Any = None) -> None:
     np.testing.assert_allclose(got / scale, want / scale, rtol=1e-9, atol=1e-10)
 
 
-slow = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+slow = examples(20, suppress_health_check=list(HealthCheck))
 
 
 @slow
@@ -126,7 +127,7 @@ def test_three_transformations_in_any_order(function, first, last):
     compare(function, [*first, last])
 
 
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@examples(12, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from(["layer", "rational", "softmax"]),
     st.lists(st.sampled_from(FORWARD), min_size=2, max_size=3),
@@ -135,7 +136,7 @@ def test_forward_mode_goes_through_while_loops(function, names):
     compare(function, names, _while)
 
 
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@examples(12, suppress_health_check=list(HealthCheck))
 @given(
     st.sampled_from(["layer", "dot", "gelu"]),
     st.lists(st.sampled_from(REVERSE), min_size=2, max_size=3),

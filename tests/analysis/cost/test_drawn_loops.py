@@ -6,12 +6,13 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax
+from tests.drawn import examples
 
 N = 4
 X = ox.ShapeDtypeStruct((N,), "float16")
@@ -34,7 +35,7 @@ def actual(start, test, bound, step, is_left, most=1200) -> int | None:
 
 @pytest.mark.parametrize("way", WAYS)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(20)
 def test_drawn_loops(way, data):
     of = np.dtype(data.draw(st.sampled_from(DTYPES))).type
     least = 0 if of(0).dtype.kind == "u" else -20
@@ -96,7 +97,7 @@ def bounds(draw, dtype, depth=3):
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@examples(20)
 def test_drawn_bounds_are_those_that_the_program_computes(data):
     dtype = data.draw(st.sampled_from(INTEGERS))
     bound, test = data.draw(bounds(dtype)), data.draw(st.sampled_from(TESTS[:2]))

@@ -6,12 +6,13 @@ import functools
 import operator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus as ox
 import olympus.numpy as jnp
 from olympus import lax
+from tests.drawn import examples
 
 UNARY = (
     *(jnp.exp, jnp.log, jnp.tanh, jnp.sin, jnp.cos, jnp.sqrt, lax.rsqrt, lax.logistic, lax.erf),
@@ -87,7 +88,7 @@ def program(draw, steps):
 
 @pytest.mark.parametrize(("steps", "of_bytes"), [(STEPS, False), (BYTES, True)])
 @given(data=st.data())
-@settings(max_examples=120, deadline=None)
+@examples(40)
 def test_drawn_programs_cost_what_xla_counts(steps, of_bytes, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
     traced = ox.jit(program(data.draw, steps)).trace(ox.ShapeDtypeStruct(shape, "float32"))

@@ -19,8 +19,27 @@ SPECS = {
 MOST = 1.005
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", SPECS)
+#: The examples that are compiled for a GPU by day; the others take seconds each.
+SMALL = ("gp", "kalman", "lstm", "mlp")
+
+
+def by_day(name: str, backend: str) -> bool:
+    return backend == "cpu" or name.partition(":")[0] in SMALL
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        pytest.param(
+            name,
+            *target.values,
+            id=f"{name}-{target.id}",
+            marks=[*target.marks, *[pytest.mark.night] * (not by_day(name, str(target.id)))],
+        )
+        for name in SPECS
+        for target in TARGETS
+    ],
+)
 def test_an_example(name: str, target: xla.Target) -> None:
     made = load_target(SPECS[name]).trace().lower(target).compile()
     memory, told = made.memory(), made.memory_analysis()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import olympus
@@ -21,6 +21,7 @@ from olympus_core.xla.hlo.hlo_module import HloModule, Instruction
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
 from olympus_core.xla.proto.buffer_assignment import AllocationSlice
 from tests.artifact.bundles import save
+from tests.drawn import examples
 from tests.marks import needs_gpu_compiler
 
 lax = olympus.lax
@@ -452,7 +453,7 @@ usable = pytest.mark.filterwarnings("ignore:Some donated buffers were not usable
 
 
 @usable
-@settings(max_examples=25)
+@examples(12)
 @given(function=programs(), donated=st.sampled_from([(), (0,), (0, 1)]))
 def test_any_cpu_program(function: Callable[..., Any], donated: tuple[int, ...]) -> None:
     memory(function, struct(8, 8), struct(8, 8), donate_argnums=donated)
@@ -460,7 +461,7 @@ def test_any_cpu_program(function: Callable[..., Any], donated: tuple[int, ...])
 
 @needs_gpu_compiler
 @usable
-@settings(max_examples=8)
+@examples(8)
 @given(function=programs(), donated=st.sampled_from([(), (0,), (0, 1)]))
 def test_any_gpu_program(function: Callable[..., Any], donated: tuple[int, ...]) -> None:
     memory(function, struct(8, 8), struct(8, 8), donate_argnums=donated, target=GPU)

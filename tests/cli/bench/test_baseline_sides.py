@@ -26,6 +26,7 @@ from tests.cli.bench.made import PROGRAM, QUICK, measured, olympus, target
 from tests.cli.conftest import Invoke
 
 
+@pytest.mark.night
 def test_a_stored_baseline_catches_what_takes_forty_times_as_long(work: Path) -> None:
     several = ("--time-limit", "0.1", "--rounds", "5")  # of 3, an interval may span a factor of 40
     saved = olympus(work, "bench", "--save-baseline", "main", *several)

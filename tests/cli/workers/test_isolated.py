@@ -587,6 +587,7 @@ IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)
 TESTS = "tests/cli/process/test_process.py::test_an_interrupt_of_an_import_is_a_short_line"
 
 
+@pytest.mark.night
 def test_the_suite_passes_where_sigint_is_ignored() -> None:
     ignoring = IGNORING + "os.execv(sys.executable, sys.argv[1:])"
     pytest_in_the_background = ["-m", "pytest", "-n0", "-p", "no:cacheprovider", TESTS]

@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from olympus_cli.bench.compare.resampling import ratio_interval, student_quantile
 from olympus_cli.bench.compare.verdict import ROUNDS, adjusted, judge
 from olympus_cli.bench.model import Direction, Metric
+from tests.drawn import examples
 
 Random = np.random.Generator
 Array = np.ndarray
@@ -170,7 +171,7 @@ def test_of_a_rate_more_is_better() -> None:
     st.lists(st.floats(0.1, 10), min_size=3, max_size=6),
     st.lists(st.floats(0.1, 10), min_size=3, max_size=6),
 )
-@settings(max_examples=50, deadline=None)
+@examples(25)
 def test_sides_that_change_places_change_the_word(ours: list[float], theirs: list[float]) -> None:
     one = judge(*sides(ours, theirs), paired=False)
     other = judge(*sides(theirs, ours), paired=False)
