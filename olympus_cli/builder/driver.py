@@ -11,8 +11,8 @@ from pathlib import Path
 from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options, Task, plan
-from olympus_cli.builder.pool import run_tasks
 from olympus_cli.builder.store import locked
+from olympus_cli.builder.tasks import run_tasks
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
 from olympus_cli.spec.model import TargetSpec
@@ -48,21 +48,21 @@ def build(
         UsageError: a directory cannot be made or locked.
         CompileError: another build has one for longer than the time limit.
     """
-    found: dict[str, Outcome] = {}
+    outcomes: dict[str, Outcome] = {}
     with ExitStack() as stack:
         stack.enter_context(interrupts.terminations_raised())
         tasks, failed = plan(folders, root, options)
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
-            held = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
-            stack.enter_context(held)
+            lock = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
+            stack.enter_context(lock)
         jobs = options.jobs or default_jobs()
         running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
         for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.staged:
                 outcome = _commit(tasks[outcome.target], outcome)
-            found[outcome.target] = outcome
+            outcomes[outcome.target] = outcome
             listener.on_outcome(outcome)
-    return [found[spec.name] for spec in folders.values()]
+    return [outcomes[spec.name] for spec in folders.values()]
 
 
 def _commit(task: Task, outcome: Outcome) -> Outcome:

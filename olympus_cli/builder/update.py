@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -13,7 +13,7 @@ import olympus
 from olympus.errors import ArtifactError, BackendError, OlympusError, UsageError
 from olympus_cli.builder.key import FIGURES, content_keys, device_figures
 from olympus_cli.builder.manifest import Manifest
-from olympus_cli.builder.outcome import Status
+from olympus_cli.builder.outcome import Outcome, Status
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record, reason_to_build
@@ -32,29 +32,17 @@ _NO_PAGE = f"it has no {PAGE}"
 _MEASURED = "it was measured again"
 
 
-@dataclass(frozen=True)
-class Update:
-    """The state of a target's outputs; `staged` outputs are written and must be committed.
-
-    Outputs that are fresh are staged too, with a `reason`, where their source lines are renewed.
-    """
-
-    status: Status
-    reason: str | None
-    report: Report | None
-    failure: Failure | None
-    staged: bool
-
-
-def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Update:
+def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome:
     """Compare a program, lowered for the labels of `task`, with its outputs, and update these.
 
-    Backends whose compiler is not installed are left out of `program`.
+    New outputs are staged and must be committed. Backends whose compiler is not installed are left
+    out of `program`.
 
     Raises:
         UsageError: the outputs cannot be written.
         OlympusError: the errors of `Program.compile`.
     """
+    name = program.spec.name
     with program.clock.part("compare"):
         record = read_record(task.place.final)
         if not task.frozen and (task.force or record is None):
@@ -71,9 +59,9 @@ def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Update:
     )
     if reason is not None:
         if task.frozen:
-            return Update("stale", reason, None, failure, staged=False)
+            return Outcome(name, "stale", reason, failure=failure)
         report = _built(program, keys, task, on_stage)
-        return Update("built", reason, report, failure, staged=True)
+        return Outcome(name, "built", reason, failure=failure, report=report, staged=True)
     assert record is not None
     return replace(_refreshed(program, record, task, on_stage), failure=failure)
 
@@ -125,9 +113,9 @@ def _has_figures(program: Program, directory: Path) -> bool:
     )
 
 
-def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) -> Update:
+def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) -> Outcome:
     """Refresh outputs with the program's key: renew lines, add a requested page."""
-    fresh = Update("fresh", None, record.report, None, staged=False)
+    fresh = Outcome(program.spec.name, "fresh", report=record.report)
     lacks_page = task.page and not record.has_page
     if task.frozen:
         return replace(fresh, status="stale", reason=_NO_PAGE) if lacks_page else fresh
@@ -149,13 +137,14 @@ def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) 
         try:
             report = refresh(whole, record, moves, task.place.final, *how)
             status: Status = "fresh" if reason in _QUIET else "built"
-            return Update(status, reason, report, None, staged=True)
+            return replace(fresh, status=status, reason=reason, report=report, staged=True)
         except OSError as error:
             raise _unwritable(error) from error
         except ArtifactError:  # the compiler's files have an unknown form
             pass
     keys = content_keys(program)
-    return Update("built", reason, _built(program, keys, task, on_stage), None, staged=True)
+    report = _built(program, keys, task, on_stage)
+    return replace(fresh, status="built", reason=reason, report=report, staged=True)
 
 
 def _reason_to_refresh(
