@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 
 from olympus.errors import OlympusError, UsageError
+from olympus.files import to_data, typed
 from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.workers.messages import Channel, Data
@@ -34,7 +34,7 @@ def own_lock(on_stage: Callable[[str], None]) -> Lock:
     return lock
 
 
-def asked_lock(channel: Channel) -> Lock:
+def requested_lock(channel: Channel) -> Lock:
     """Return a lock that the process at the other end of `channel` takes, with `FolderLocks`."""
 
     @contextmanager
@@ -42,7 +42,8 @@ def asked_lock(channel: Channel) -> Lock:
         channel.answer([str(folder), time_limit])
         failure = channel.request()
         if failure is not None:
-            raise Failure(**failure).error()
+            error: OlympusError = typed(failure, Failure).error()
+            raise error
         yield
 
     return lock
@@ -56,12 +57,12 @@ class FolderLocks(AbstractContextManager["FolderLocks"]):
 
     def __init__(self, on_wait: Callable[[Path], None]) -> None:
         self._on_wait = on_wait
-        self._held = ExitStack()
+        self._locks = ExitStack()
         self._roots = set[Path]()
         self._owners: dict[Path, str] = {}
 
     def answer(self, worker: str, request: Data) -> Data:
-        """Lock the folder of a request of `asked_lock`; return None, or the data of a failure."""
+        """Lock the folder that a worker requests; return None, or the data of a failure."""
         folder, time_limit = Path(request[0]), request[1]
         try:
             owner = self._owners.setdefault(folder, worker)
@@ -69,10 +70,10 @@ class FolderLocks(AbstractContextManager["FolderLocks"]):
                 raise UsageError(f"{folder} is the folder of target {owner!r}")
             if folder.parent not in self._roots:
                 lock = locked(folder.parent, self._on_wait, time_limit=time_limit)
-                self._held.enter_context(lock)
+                self._locks.enter_context(lock)
                 self._roots.add(folder.parent)
         except OlympusError as error:
-            return asdict(Failure.of(error))
+            return to_data(Failure.of(error))
         return None
 
     def __exit__(
@@ -81,4 +82,4 @@ class FolderLocks(AbstractContextManager["FolderLocks"]):
         _error: BaseException | None,
         _traceback: TracebackType | None,
     ) -> None:
-        self._held.close()
+        self._locks.close()

@@ -160,5 +160,5 @@ def stored_types(stage: Any) -> list[object]:
     types = olympus.tree.leaves((stage.in_avals, stage.out_avals))
     signature = stage.signature
     shardings = (*signature.in_shardings, *signature.out_shardings)
-    told = (*signature.compiler_options, *(each for each in shardings if each is not None))
-    return [*trees, *map(repr, types), *map(repr, told)]
+    options = (*signature.compiler_options, *(each for each in shardings if each is not None))
+    return [*trees, *map(repr, types), *map(repr, options)]

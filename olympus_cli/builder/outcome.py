@@ -18,7 +18,7 @@ class Outcome:
     A target that was built or is fresh has the report on its outputs. It also has a failure if the
     compiler of another of its backends is not installed. `staged` outputs are ready to be
     committed. They are the outputs of a target that was built, or of a fresh one with renewed
-    source lines, whose `reason` says so. `log` is the text that the program printed.
+    source lines, with the `reason`. `log` is the text that the program printed.
     """
 
     target: str

@@ -255,12 +255,12 @@ def _report(
 
 def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
     """Yield warnings on uncounted operations and memory that does not fit, each only once."""
-    told = [
+    warnings = [
         warning
         for backend in backends
         for warning in (*uncounted(backend.cost), *unfitting(backend))
     ]
-    yield from dict.fromkeys(told)
+    yield from dict.fromkeys(warnings)
 
 
 def _measured(program: Program, on_stage: OnStage) -> dict[str, MeasuredTime]:
@@ -301,6 +301,6 @@ def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
     return XlaCost(*(_amount(found.get(name)) for name in names))
 
 
-def _amount(told: float | None) -> float | None:
+def _amount(figure: float | None) -> float | None:
     """Return a compiler's figure if it is an amount; some give -1 or infinity for "unknown"."""
-    return told if told is not None and 0 <= told < math.inf else None
+    return figure if figure is not None and 0 <= figure < math.inf else None

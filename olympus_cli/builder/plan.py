@@ -77,11 +77,11 @@ def plan(
     """Return the task of each target by name, and outcomes for targets without a valid folder."""
     tasks: dict[str, Task] = {}
     failed = []
-    taken: dict[Path, str] = {}
+    owners: dict[Path, str] = {}
     for folder, spec in folders.items():
         try:
             place = locate(root, folder, spec.name + SUFFIX)
-            if (other := taken.setdefault(place.final, spec.name)) != spec.name:
+            if (other := owners.setdefault(place.final, spec.name)) != spec.name:
                 raise UsageError(f"{root / folder} leads to the folder of target {other!r}")
         except UsageError as error:
             failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))

@@ -107,5 +107,7 @@ def raise_failures(outcomes: Sequence[Outcome], verbose: bool) -> None:
     raise_all(errors, len(outcomes), verbose)
     stale = [outcome for outcome in outcomes if outcome.status == "stale"]
     if stale:
-        told = "; ".join(f"{outcome.target}: {outcome.reason}" for outcome in stale)
-        raise FrozenError(f"{len(stale)} of {len(outcomes)} targets would have to be built: {told}")
+        reasons = "; ".join(f"{outcome.target}: {outcome.reason}" for outcome in stale)
+        raise FrozenError(
+            f"{len(stale)} of {len(outcomes)} targets would have to be built: {reasons}"
+        )

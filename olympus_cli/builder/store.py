@@ -211,7 +211,7 @@ def _foreign(directory: Path, bundle: str) -> str | None:
     try:
         known = written_by_build(directory, bundle)
     except NewerSchema as error:
-        return f"exists and is not the output of a build that can be told: {error}"
+        return f"exists and cannot be recognized as the output of a build: {error}"
     if not known:
         return "exists and is not the output of a build"
     known |= {parent.as_posix() for path in known for parent in Path(path).parents}

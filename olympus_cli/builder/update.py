@@ -55,7 +55,7 @@ def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome
     failure = _incomplete(absent, wanted.keys() - keys.keys())
     explain = partial(_explained, program, record, task)
     reason = (
-        "asked for by --force" if task.force else reason_to_build(record, keys, others, explain)
+        "requested by --force" if task.force else reason_to_build(record, keys, others, explain)
     )
     if reason is not None:
         if task.frozen:

@@ -12,7 +12,7 @@ import olympus
 from olympus.analysis import SourceMap, graph_of
 from olympus.errors import ArtifactError
 from olympus.files import typed
-from olympus_cli.builder.folder_locks import asked_lock
+from olympus_cli.builder.folder_locks import requested_lock
 from olympus_cli.builder.retracing import instability_of, unstable_warning
 from olympus_cli.builder.reuse import TargetFolder, up_to_date
 from olympus_cli.check.budget import Verdict, figures_of, judge_budget
@@ -87,7 +87,7 @@ def check_in_worker(
     absent = None
     if spec.budget.compiles:
         absent = program.leave_out_absent()
-        lock = asked_lock(on_stage) if has_locks else None
+        lock = requested_lock(on_stage) if has_locks else None
         build = up_to_date(program, on_stage, TargetFolder(lock))
         if build is None:
             program.compile()

@@ -10,9 +10,9 @@ import click
 
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.diff.comparing import check_side, compared
+from olympus_cli.diff.gate_report import comparison_report, revision_report
 from olympus_cli.diff.html import render_diff_page
 from olympus_cli.diff.loading import read_side
-from olympus_cli.diff.report import comparison_report, revision_report
 from olympus_cli.diff.sides import (
     FileSide,
     Side,

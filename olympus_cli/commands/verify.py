@@ -28,9 +28,9 @@ from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, expanded
+from olympus_cli.verify.gate_report import verified_report, verified_table
 from olympus_cli.verify.progress import Lines
 from olympus_cli.verify.references import Reference, parse_reference, results_of
-from olympus_cli.verify.results import verified_report, verified_table
 from olympus_cli.verify.show import failure_message, not_judged, not_judged_hint
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import OnStage, call

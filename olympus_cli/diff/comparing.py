@@ -20,7 +20,7 @@ from olympus.analysis import (
     graph_of,
     read_module,
 )
-from olympus_cli.diff.figures import figure_changes
+from olympus_cli.diff.figure_changes import figure_changes
 from olympus_cli.diff.lines import line_changes
 from olympus_cli.workers.call import OnStage
 

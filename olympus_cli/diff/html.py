@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment
 
-from olympus_cli.diff.figures import figure_text
+from olympus_cli.diff.figure_changes import figure_text
 from olympus_cli.diff.text import change_text, cost_cells, count_changes, grouped
 from olympus_cli.reports.changes import plain_types, short_name
 from olympus_cli.reports.groups import groups
@@ -55,7 +55,9 @@ def _inside(changes: Sequence[Mapping[str, Any]]) -> int:
 
 @cache
 def _environment() -> Environment:
-    made = shell_environment("olympus_cli.diff")
-    made.filters.update(short=short_name, plain=plain_types, spoken=spoken_name, inside=_inside)
-    made.globals.update(spoken_value=spoken_value)
-    return made
+    environment = shell_environment("olympus_cli.diff")
+    environment.filters.update(
+        short=short_name, plain=plain_types, spoken=spoken_name, inside=_inside
+    )
+    environment.globals.update(spoken_value=spoken_value)
+    return environment

@@ -60,11 +60,11 @@ def _figures(row: Row | None) -> Iterator[int]:
 
 
 def _change(before: Row | None, after: Row | None, texts: tuple[Texts, Texts]) -> dict[str, Any]:
-    said = [t.get(_place(r["key"])) for r, t in zip((before, after), texts, strict=True) if r]
-    return {"before": _told(before), "after": _told(after), "text": said[-1] or None}
+    lines = [t.get(_place(r["key"])) for r, t in zip((before, after), texts, strict=True) if r]
+    return {"before": _row_data(before), "after": _row_data(after), "text": lines[-1] or None}
 
 
-def _told(row: Row | None) -> dict[str, Any] | None:
+def _row_data(row: Row | None) -> dict[str, Any] | None:
     if row is None:
         return None
     return {"line": row["key"], "flops": row["flops"], "bytes": row["bytes"]}

@@ -140,7 +140,7 @@ def _last_build(now: TargetSide, request: Request) -> BuildSide:
     folder = build_dir(request.project, now.spec.root) / now.spec.name
     if not os.path.isfile(folder / STABLEHLO):
         raise UsageError(
-            f"{now.label} has not been built: there is no {display_path(folder / STABLEHLO)}",
+            f"{now.label} has not been built: {display_path(folder / STABLEHLO)} does not exist",
             hint=f"olympus build {now.label} builds it; olympus diff takes two programs too",
         )
     return BuildSide(display_path(folder), folder, request.backend)
@@ -187,7 +187,7 @@ def _at_revision(
         target = split_revision(other)[1] if other.startswith(PREFIX) else other
     if target is None or os.path.exists(target) or target.endswith((SUFFIX, *_SUFFIXES)):
         raise UsageError(
-            f"{text} does not say which target, and the other side is not one",
+            f"{text} names no target, and the other side is not one",
             hint=f"such as {text}:TARGET",
         )
     if ":" in target:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from olympus_cli.diff.figures import figure_text
+from olympus_cli.diff.figure_changes import figure_text
 from olympus_cli.reports.changes import plain_types, short_name
 from olympus_cli.reports.shardings import spoken_name, spoken_value
 from olympus_cli.text.units import byte_size, count
@@ -57,9 +57,9 @@ def grouped(changes: Sequence[Document]) -> dict[str, list[Document]]:
 def _changes(document: Document) -> Iterator[str]:
     changes = document["changes"]
     retyped = [each for each in changes if each["kind"] == "retyped"]
-    told = [each for each in changes if each["kind"] != "retyped"]
+    listed = [each for each in changes if each["kind"] != "retyped"]
     shown = 0
-    for heading, group in grouped(told).items():
+    for heading, group in grouped(listed).items():
         counted = Counter(map(change_text, group))  # in order of first occurrence
         lines = [*counted.items()][: MOST - shown]
         shown += len(lines)
@@ -72,12 +72,12 @@ def _changes(document: Document) -> Iterator[str]:
             if rest:
                 yield rest
     if shown == MOST:
-        yield f"  ... the first {MOST}; --json tells all"
+        yield f"  ... the first {MOST}; --json shows all"
     if retyped:
         yield ""
         many = f"{len(retyped)} operations give" if len(retyped) > 1 else "1 operation gives"
         yield f"{many} another type, as the operands do; the first:"
-        yield from _told(retyped[0])
+        yield from _change_lines(retyped[0])
     if changes:
         yield ""
         yield count_changes(changes)
@@ -85,10 +85,10 @@ def _changes(document: Document) -> Iterator[str]:
 
 def change_text(change: Document) -> str:
     """Return the text of a change with the lines of both sides, also for the cases of a gate."""
-    return "\n".join(_told(change))
+    return "\n".join(_change_lines(change))
 
 
-def _told(change: Document) -> Iterator[str]:
+def _change_lines(change: Document) -> Iterator[str]:
     before, after = change["before"], change["after"]
     spots = [spot for spot in (before, after) if spot is not None]
     names = list(dict.fromkeys(short_name(spot["name"]) for spot in spots))
@@ -146,7 +146,7 @@ def _costs(changes: Sequence[Document]) -> Iterator[str]:
         yield f"  {place}" + (f"  {each['text']}" if each["text"] else "")
         yield f"    {', '.join(figure for figure in figures if figure)}"
     if len(changes) > _MOST_LINES:
-        yield f"  ... and {len(changes) - _MOST_LINES} more; --json tells all"
+        yield f"  ... and {len(changes) - _MOST_LINES} more; --json shows all"
 
 
 def cost_cells(change: Document) -> tuple[str, str, str]:

@@ -100,6 +100,6 @@ def _text(shown: Placed, is_whole: bool) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = shell_environment("olympus_cli.profile")
-    made.filters.update(time=duration, percent=percent, plain_name=plain_name)
-    return made
+    environment = shell_environment("olympus_cli.profile")
+    environment.filters.update(time=duration, percent=percent, plain_name=plain_name)
+    return environment

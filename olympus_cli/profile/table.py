@@ -52,7 +52,7 @@ def notes(profile: Profile) -> Iterator[str]:
         slower = duration(profile.seconds - profile.undisturbed)
         yield (
             f"most of the time of a call, {slower} of {duration(profile.seconds)}, is the "
-            "profiler's own or the machine's load: the shares are of a call that it slows down"
+            "profiler's own or the machine's load: the shares describe a call that it slows down"
         )
     if profile.unseen:
         names = ", ".join(each.name for each in profile.unseen[:_MOST_UNSEEN])
@@ -61,7 +61,7 @@ def notes(profile: Profile) -> Iterator[str]:
         yield f"not seen by the profiler, and not counted: {names}{rest}"
     together = sum(each.seconds for each in profile.kernels if not each.is_overhead)
     if together > 1.05 * profile.kernel_seconds:
-        yield f"kernels ran at once: their times add up to {duration(together)}"
+        yield f"kernels ran at the same time: their times add up to {duration(together)}"
 
 
 def _cells(row: ProfileRow) -> list[str]:

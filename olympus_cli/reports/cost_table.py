@@ -31,8 +31,8 @@ class Shown:
         yield self.title
         yield from figure_lines(self.cost, self.compiled)
         if self.compiled is None and self.devices > 1:
-            told = "the figures are of all, as written; --compile tells those of each"
-            yield figure_row("devices", f"{self.devices}; {told}")
+            note = "the figures count all, as written; --compile shows those of each"
+            yield figure_row("devices", f"{self.devices}; {note}")
         if self.roofline is not None:
             at = self.roofline
             time = f"{duration(at.seconds)} at the peaks of {at.device}, bound by {at.bound}"

@@ -60,15 +60,15 @@ def device_data(device: DeviceModel, own: Devices) -> dict[str, Any]:
     return {**data, "is_own": device.name in own}
 
 
-def cpu_rows(cpu: Cpu, kept: Kept) -> list[tuple[str, str]]:
+def cpu_rows(cpu: Cpu, saved: Kept) -> list[tuple[str, str]]:
     """Return the rows of this machine's CPU, and its peaks with their origin if measured."""
-    rows, peaks = [("CPU", cpu.model), ("threads", str(cpu.threads))], kept.peaks
+    rows, peaks = [("CPU", cpu.model), ("threads", str(cpu.threads))], saved.peaks
     if peaks is None:
         return rows
     giga = 1e9
     return [
         *rows,
-        ("calibrated", kept.origin or _UNKNOWN),
+        ("calibrated", saved.origin or _UNKNOWN),
         ("products in float32", f"{peaks.product_float32 / giga:.4g} GFLOP/s"),
         ("products in float64", f"{peaks.product_float64 / giga:.4g} GFLOP/s"),
         ("arithmetic in float32", f"{peaks.vector / giga:.4g} GFLOP/s"),
@@ -81,14 +81,14 @@ def cpu_rows(cpu: Cpu, kept: Kept) -> list[tuple[str, str]]:
     ]
 
 
-def cpu_data(cpu: Cpu, kept: Kept) -> dict[str, Any]:
+def cpu_data(cpu: Cpu, saved: Kept) -> dict[str, Any]:
     """Return the data of this machine's CPU as JSON; `peaks` is null without a measurement.
 
     `calibrated` has the time and the load of the measurement, and is null if they are unknown.
     """
-    peaks = asdict(kept.peaks) if kept.peaks else None
-    calibrated = kept.calibrated._asdict() if kept.calibrated else None
-    return {**cpu._asdict(), "peaks": peaks, "calibrated": calibrated, "trouble": kept.trouble}
+    peaks = asdict(saved.peaks) if saved.peaks else None
+    calibrated = saved.calibrated._asdict() if saved.calibrated else None
+    return {**cpu._asdict(), "peaks": peaks, "calibrated": calibrated, "trouble": saved.trouble}
 
 
 def _gib(size: int) -> str:

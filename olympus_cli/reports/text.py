@@ -250,7 +250,7 @@ def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
     each, total = compiled.each_device, compiled.total
     if each is None or total is None:
         return
-    yield "devices", f"{compiled.devices}; the lines above are of all, as the program is written"
+    yield "devices", f"{compiled.devices}; the lines above count all, as the program is written"
     least = least_text(each.unknown)
     yield "each does", least + _done(each)
     repeated = "" if each.repeated is None else f"; {each.repeated:.3g} times the flops as written"
@@ -317,8 +317,8 @@ def _compiled(backend: BackendReport) -> Iterator[str]:
     yield figure_row("instructions", _ops(backend.ops))
     for block in backend.blocks:
         yield figure_row("repeated", _block(block))
-    if told := ", ".join(_xla(backend.xla)):
-        yield figure_row("XLA's figures", told)
+    if figures := ", ".join(_xla(backend.xla)):
+        yield figure_row("XLA's figures", figures)
     yield figure_row("key", backend.key[:16])
 
 

@@ -6,13 +6,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, GateError, UsageError
-from olympus.files import read_regular
+from olympus.files import parse_json, read_regular, to_data, typed
 from olympus_cli.program.input_files import file_inputs, npz_bytes
 from olympus_cli.program.leaves import Leaf
 from olympus_cli.terminal.output import check_writable
@@ -28,6 +28,13 @@ def golden_file(root: Path, target: str, seed: int) -> Path:
     """Return the file of the golden outputs of a target: each seed other than 0 has its own."""
     suffix = f"-seed{seed}" if seed else ""
     return root / "goldens" / f"{target}{suffix}.npz"
+
+
+class _Digests(NamedTuple):
+    """The digests of the inputs and of the file of golden results."""
+
+    inputs: str
+    file: str
 
 
 def digest(arrays: Sequence[Array]) -> str:
@@ -48,13 +55,15 @@ def write_golden(
         UsageError: two results have the same name, or the folder cannot be written.
     """
     content = npz_bytes([(leaf.name, x) for leaf, x in zip(leaves, results, strict=True)])
-    facts = {"inputs": digest(inputs), "file": hashlib.sha256(content).hexdigest()}
+    digests = _Digests(digest(inputs), hashlib.sha256(content).hexdigest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for each in (path, path.with_suffix(".json")):
             check_writable(each)
         write_whole(path, content)
-        write_whole(path.with_suffix(".json"), (json.dumps(facts, indent=2) + "\n").encode())
+        write_whole(
+            path.with_suffix(".json"), (json.dumps(to_data(digests), indent=2) + "\n").encode()
+        )
     except OSError as error:
         raise UsageError(f"{display_path(path)} cannot be written: {error.strerror}") from error
 
@@ -69,15 +78,17 @@ def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> 
     """
     hint = "olympus verify --update writes it anew"
     try:
-        facts = json.loads(read_regular(path.with_suffix(".json"), _MOST_FACTS))
+        document = parse_json(read_regular(path.with_suffix(".json"), _MOST_FACTS))
+        digests: _Digests = typed(document, _Digests)
         content = read_regular(path, _MOST_BYTES)
-        kept = facts["inputs"], facts["file"]
     except FileNotFoundError as error:
-        raise UsageError(f"there is no golden output {display_path(path)}", hint=hint) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"the golden output {display_path(path)} does not exist", hint=hint
+        ) from error
+    except (OSError, ValueError) as error:
         raise ArtifactError(f"{display_path(path)} cannot be read: {error}", hint=hint) from error
-    if hashlib.sha256(content).hexdigest() != kept[1]:
+    if hashlib.sha256(content).hexdigest() != digests.file:
         raise ArtifactError(f"{display_path(path)} is damaged: its digest is another", hint=hint)
-    if digest(inputs) != kept[0]:
-        raise GateError(f"{display_path(path)} was made from other inputs than these", hint=hint)
+    if digest(inputs) != digests.inputs:
+        raise GateError(f"{display_path(path)} was computed from other inputs", hint=hint)
     return file_inputs(path, leaves)

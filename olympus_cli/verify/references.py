@@ -55,8 +55,8 @@ def parse_reference(text: str, allowed: BundleOptions) -> Reference | None:
         backend = parse_backend(text)
     except UsageError as error:
         raise UsageError(
-            f"there is nothing called {text!r} to verify against",
-            hint="there are op-by-op, float64, interpreter, golden, cpu, gpu, and FILE.olympus",
+            f"no reference is named {text!r}",
+            hint="the references are op-by-op, float64, interpreter, golden, cpu, gpu, and FILE.olympus",
         ) from error
     return Reference(text, partial(_of_backend, backend))
 

@@ -113,7 +113,7 @@ def failure_message(document: Mapping[str, Any]) -> str:
         if each["finding"] and each["finding"] not in findings:
             findings.append(each["finding"])
     for each in findings[:_MOST]:
-        lines += _told(each)
+        lines += _finding_lines(each)
     lines += _more(findings, "operations are wrong")
     lines += _remedy(document)
     return f"{document['target']} is not verified (seed {document['seed']}):\n  " + "\n  ".join(
@@ -153,14 +153,14 @@ def result_message(check: Mapping[str, Any]) -> str:
 
 def finding_message(finding: Mapping[str, Any]) -> str:
     """Return a finding as text: its kind, its place, and the numbers."""
-    return "\n".join(_told(finding))
+    return "\n".join(_finding_lines(finding))
 
 
 def _more(found: Sequence[Any], what: str) -> list[str]:
     return [f"and {len(found) - _MOST} more {what}"] if len(found) > _MOST else []
 
 
-def _told(each: Mapping[str, Any]) -> list[str]:
+def _finding_lines(each: Mapping[str, Any]) -> list[str]:
     lines = [_KINDS[each["kind"]].format(name=each["operation"])]
     if each["location"]:
         lines.append(f"  at {each['location']}: {each['text']}")

@@ -122,14 +122,14 @@ def _bars(counts: Mapping[str, int]) -> list[tuple[str, int, float]]:
 
 @cache
 def _environment() -> Environment:
-    made = shell_environment(_PACKAGE)
-    made.keep_trailing_newline = True
-    made.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
-    made.filters.update(axes=axes_text, plain_name=plain_name, sum_product=_sum_product)
-    made.filters.update(buffer_text=buffer_text)
-    made.tests["fold"] = lambda part: isinstance(part, Fold)
-    made.globals.update(array_type=array_type, line_id=line_id)
-    return made
+    environment = shell_environment(_PACKAGE)
+    environment.keep_trailing_newline = True
+    environment.filters.update(count=count, size=byte_size, time=duration, share=_share, bars=_bars)
+    environment.filters.update(axes=axes_text, plain_name=plain_name, sum_product=_sum_product)
+    environment.filters.update(buffer_text=buffer_text)
+    environment.tests["fold"] = lambda part: isinstance(part, Fold)
+    environment.globals.update(array_type=array_type, line_id=line_id)
+    return environment
 
 
 def _sum_product(rows: Sequence[Any], figure: str, times: str) -> int:

@@ -52,6 +52,6 @@ def shell_environment(package: str) -> Environment:
 
     Example: `shell_environment("olympus_cli.history").get_template("history.html")`.
     """
-    made = page_environment(package)
-    made.loader = ChoiceLoader([PackageLoader(package), PackageLoader(_PACKAGE)])
-    return made
+    environment = page_environment(package)
+    environment.loader = ChoiceLoader([PackageLoader(package), PackageLoader(_PACKAGE)])
+    return environment

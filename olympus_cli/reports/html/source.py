@@ -121,13 +121,13 @@ def _highlighted(text: str) -> list[Markup]:
 def _parts(
     lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]
 ) -> Iterator[AnnotatedLine | Fold]:
-    """The lines, with folds for what costs nothing and is not near to what does."""
-    kept = _kept(lines, rows)
+    """Yield the lines, with folds for lines without a cost that are not near one with a cost."""
+    shown = _shown_lines(lines, rows)
     cut = len(lines) > _MOST_LINES
     start = 0
     while start < len(lines):
         end = start
-        while end < len(lines) and lines[end].number not in kept:
+        while end < len(lines) and lines[end].number not in shown:
             end += 1
         if end - start >= _LEAST_FOLD:
             inside = () if cut else tuple(lines[start:end])
@@ -139,14 +139,14 @@ def _parts(
         start = end + 1
 
 
-def _kept(lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]) -> set[int]:
-    """The numbers of lines with a cost, of those around, and of what they are defined in."""
-    kept = {near for n in rows for near in range(n - _AROUND, n + _AROUND + 1)}
+def _shown_lines(lines: Sequence[AnnotatedLine], rows: Mapping[int, CostRow]) -> set[int]:
+    """Return the numbers of lines with a cost, lines around them, and enclosing definitions."""
+    shown = {near for n in rows for near in range(n - _AROUND, n + _AROUND + 1)}
     texts = [_TAG.sub("", line.code) for line in lines]
     for index, line in enumerate(lines):
         if line.row is not None:
-            kept.update(lines[at].number for at in _enclosing(texts, index))
-    return kept
+            shown.update(lines[at].number for at in _enclosing(texts, index))
+    return shown
 
 
 def _indent(text: str) -> int:

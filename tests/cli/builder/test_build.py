@@ -537,7 +537,7 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
     (work / "helper.py").write_text("def factor():\n    return 3.0\n")
     line = invoke("build", "scale").stdout
     assert "program.py:6: multiply: operand 1: constant 2.000000e+00" in line
-    assert "  (asked for by --force)\n" in invoke("build", "loop", "--force").stdout
+    assert "  (requested by --force)\n" in invoke("build", "loop", "--force").stdout
 
 
 def test_a_build_that_waits_says_so_and_honours_the_limit(work: Path, invoke: Invoke) -> None:

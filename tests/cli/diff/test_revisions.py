@@ -175,8 +175,8 @@ def test_a_revision_that_does_not_build_is_one_message(repository: Path, invoke:
         (("git:nowhere",), "has no revision 'nowhere'"),
         (("git:",), "names no revision"),
         (("git:HEAD", "--html", "page.html"), "--html is of one comparison"),
-        (("git:HEAD", "git:HEAD"), "does not say which target"),
-        (("git:HEAD", "net.py"), "does not say which target"),
+        (("git:HEAD", "git:HEAD"), "names no target"),
+        (("git:HEAD", "net.py"), "names no target"),
         (("git:HEAD:forwards", "forward"), "there is no target 'forwards'"),
     ],
 )

@@ -20,8 +20,8 @@ from click.testing import Result
 from olympus.errors import CompileError, SpecError, TraceError, UsageError
 from olympus_cli.bench.compare.attempts import Attempt
 from olympus_cli.diff.comparing import compared
+from olympus_cli.diff.gate_report import comparison_report
 from olympus_cli.diff.loading import read_side
-from olympus_cli.diff.report import comparison_report
 from olympus_cli.diff.sides import FileSide
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gate_reports.failures import failure_data

@@ -70,7 +70,7 @@ def test_what_each_device_does_and_all_of_them(folder, invoke: Invoke) -> None:
     summary = (folder / "build" / "layer" / "summary.txt").read_text()
     told, _, rest = summary.partition("\nprogram\n")  # the build's own figures come after it
     rows = {line[2:17].strip(): line[18:] for line in told.splitlines() if line[:2] == "  "}
-    assert rows["devices"].startswith("8; the lines above are of all")
+    assert rows["devices"].startswith("8; the lines above count all")
     assert rows["each does"].startswith("flops ") and "sent" in rows["each does"]
     assert rows["all do"].endswith("times the flops as written")
     assert "on each device" in rows["peak memory"] and rows["peak memory"].endswith("on all")
@@ -83,7 +83,7 @@ def test_what_each_device_does_and_all_of_them(folder, invoke: Invoke) -> None:
     page = (folder / "build" / "layer" / "report.html").read_text()
     assert "Collectives by axis" in page
     result = invoke("cost", "layer")
-    assert "devices         8; the figures are of all, as written" in result.stdout
+    assert "devices         8; the figures count all, as written" in result.stdout
     result = invoke("cost", "layer", "--compile", "--json")
     found = json.loads(result.stdout)
     assert (found["devices"], found["compiled"]["total"]) == (8, total)

@@ -250,8 +250,8 @@ def test_what_is_wrong_in_the_toml_is_told(
 
 def test_mistakes_in_options(work: Path, invoke: Invoke) -> None:
     for options, words in (
-        (("--against", "numpy"), "there is nothing called 'numpy' to verify against"),
-        (("--against", "golden"), "there is no golden output"),
+        (("--against", "numpy"), "no reference is named 'numpy'"),
+        (("--against", "golden"), ".npz does not exist"),
         (("--runs", "2", "--inputs", "x.npz"), "--runs draws inputs from several seeds"),
         (("--against", "none.olympus"), "none.olympus"),
     ):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from olympus_cli.diff.figures import figure_changes, figure_text
+from olympus_cli.diff.figure_changes import figure_changes, figure_text
 from olympus_cli.diff.html import render_diff_page
 from olympus_cli.diff.lines import line_changes
 from olympus_cli.diff.text import render_comparison

@@ -43,14 +43,14 @@ def revision_report(
     have, and `removed` the targets that only the revision has.  Both are reported, but are not
     differences of a program.
     """
-    told = f"{side} does not have it"
-    notes = [f"target {name!r} is new: {told}" for name in added]
-    notes += [f"target {name!r} of {side} is not there any more" for name in removed]
+    reason = f"{side} does not have it"
+    notes = [f"target {name!r} is new: {reason}" for name in added]
+    notes += [f"target {name!r} of {side} does not exist any more" for name in removed]
     return GateReport(
         "diff",
         (
             *(case for each in documents.values() for case in _cases(each, root)),
-            *(Case(name, "diff", "target", "skipped", told) for name in added),
+            *(Case(name, "diff", "target", "skipped", reason) for name in added),
             *trials.cases,
         ),
         (),
@@ -76,15 +76,15 @@ def _cases(document: Document, root: Path | None) -> Iterator[Case]:
     """
     target = f"{document['sides'][0]['label']} -> {document['sides'][1]['label']}"
     retyped = [each for each in document["changes"] if each["kind"] == "retyped"]
-    alike: dict[str, list[Document]] = {}
+    changes_by_text: dict[str, list[Document]] = {}
     for change in document["changes"]:
         if change["kind"] != "retyped":
-            alike.setdefault(change_text(change).strip(), []).append(change)
-    for text, changes in [*alike.items()][:MOST]:
+            changes_by_text.setdefault(change_text(change).strip(), []).append(change)
+    for text, changes in [*changes_by_text.items()][:MOST]:
         times = f"  ({len(changes)} times)" if len(changes) > 1 else ""
         yield _case(target, changes[0], text + times, root)
-    if (more := len(alike) - MOST) > 0:
-        yield Case(target, "diff", "more changes", "failed", f"{more} more: --json tells all")
+    if (more := len(changes_by_text) - MOST) > 0:
+        yield Case(target, "diff", "more changes", "failed", f"{more} more: --json shows all")
     if retyped:
         text = f"{len(retyped)} operations give another type, as the operands do; the first:\n"
         yield _case(target, retyped[0], text + change_text(retyped[0]), root)
