@@ -265,7 +265,7 @@ def backend_warnings(backends: Sequence[BackendReport]) -> Iterator[str]:
 
 def _measured(program: Program, on_stage: OnStage) -> dict[str, MeasuredTime]:
     """Return the measurements of the programs for the CPU, by label, with seeded inputs."""
-    from olympus_cli.profile.measuring import measured
+    from olympus_cli.profile.page import measured  # slow to import
 
     on_stage("measure")
     return {unit.label: measured(program, unit) for unit in program.units if unit.kind == "cpu"}

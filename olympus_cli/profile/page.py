@@ -1,4 +1,7 @@
-"""The page of a profile: a flame graph and tables, in one file without external resources."""
+"""The page of a profile: a flame graph and tables, in one file without external resources.
+
+`measured` returns the part that the page of a build contains.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,19 @@ from pathlib import Path
 from jinja2 import Environment
 from markupsafe import Markup
 
+import olympus
 from olympus.analysis import KernelProfile
 from olympus_cli.charts.bars import percent, source_text
 from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.profile.table import call_figures, notes
+from olympus_cli.program.inputs import InputOptions
+from olympus_cli.program.runnable import Runnable
+from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.flame import FlamePart, Frame, Placed, add_up, flame_graph
 from olympus_cli.reports.groups import groups, plain_name
+from olympus_cli.reports.html.page import MeasuredTime
 from olympus_cli.reports.html.shell import shell, shell_environment
+from olympus_cli.reports.relative_paths import relative
 from olympus_cli.text.units import duration
 
 _MOST = 500  # rows of a table; more make the page slow to open
@@ -45,6 +54,21 @@ def render_profile(program: ProfiledProgram, root: Path) -> str:
         )
     )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # for lone surrogates
+
+
+def measured(program: Program, unit: Unit) -> MeasuredTime:
+    """Measure the calls of a compiled program for the page; the program must be for the CPU.
+
+    Raises the errors of `olympus.analysis.profile`.
+    """
+    spec = program.spec
+    ready = Runnable(unit.compiled, program.arguments, program.results)
+    args, kwargs = ready.bind(InputOptions().of(spec).arrays(program.arguments))
+    profile = olympus.analysis.profile(unit.compiled, args, kwargs)
+    profile = relative(profile, spec.root)
+    return MeasuredTime(
+        tuple(call_figures(profile)), tuple(notes(profile)), time_graph(profile.kernels)
+    )
 
 
 def _groups(kernels: Sequence[KernelProfile]) -> list[list[KernelProfile]]:

@@ -56,7 +56,7 @@ def parse_reference(text: str, allowed: BundleOptions) -> Reference | None:
     except UsageError as error:
         raise UsageError(
             f"no reference is named {text!r}",
-            hint="the references are op-by-op, float64, interpreter, golden, cpu, gpu, and FILE.olympus",
+            hint="it is op-by-op, float64, interpreter, golden, cpu, gpu or FILE.olympus",
         ) from error
     return Reference(text, partial(_of_backend, backend))
 
