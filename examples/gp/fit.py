@@ -1,4 +1,4 @@
-"""Fits a Gaussian process to noisy samples of a sine, with what `olympus build` compiled."""
+"""Fit a Gaussian process to noisy samples of a sine, with the programs of `olympus build`."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ for i in range(8):
     theta, value = newton(theta, x, y)
     print(f"step {i}: log evidence {float(value):.4f}")
 
-# Where the evidence peaks, its curvature tells how well each hyperparameter is known.
+# The curvature of the evidence at its peak is the precision of each hyperparameter.
 spread = np.sqrt(np.diag(np.linalg.inv(-np.asarray(hessian(theta, x, y)))))
 for name, log, sd in zip(("amplitude", "length", "noise"), np.asarray(theta), spread, strict=True):
     print(f"{name:9} {np.exp(log):.2f}, within a factor of {np.exp(sd):.2f}")

@@ -1,6 +1,6 @@
 """GPT-2: learned positions, pre-norm blocks, causal multi-head attention, gelu, a tied output.
 
-The sizes live in the parameters; only the number of heads has to be told, as a static.
+The sizes follow from the parameters; only the number of heads is a static argument.
 """
 
 import olympus as ox
@@ -19,7 +19,7 @@ def small(seed=0):
 
 
 def init(key, *, n_layer, d_model, vocab, n_ctx):
-    """Parameters as GPT-2 starts from: normal, with what writes to the residual scaled down."""
+    """The initial parameters of GPT-2: normal, and smaller in layers that add to the residual."""
     wte_key, wpe_key, *block_keys = ox.random.split(key, n_layer + 2)
     return {
         "wte": 0.02 * ox.random.normal(wte_key, (vocab, d_model)),

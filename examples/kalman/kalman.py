@@ -44,7 +44,7 @@ def smooth(model, y):
 
 
 def filter_step(model, mean, cov, y):
-    """The next state, and what the smoother needs: prediction, filtered state, log likelihood."""
+    """The next state, and the inputs of the smoother: prediction, filtered state, likelihood."""
     H, R = model["H"], model["R"]
     residual, S = y - H @ mean, H @ cov @ H.T + R
     gain = solve(S, H @ cov).T

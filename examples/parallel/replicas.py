@@ -1,4 +1,4 @@
-"""`pmap`, as older programs have it: a function on each device, ahead of time or at once.
+"""`pmap`, as older programs use it: a function on each device, compiled ahead of time or eager.
 
 OLYMPUS_NUM_CPU_DEVICES=8 python examples/parallel/replicas.py
 """
@@ -13,9 +13,9 @@ def f(x, y):
 
 
 def compiled(x, y):
-    """`f` on each device, lowered and compiled before it has values: x and y have its results."""
-    like = [ox.ShapeDtypeStruct(a.shape, a.dtype) for a in (x, y)]
-    return ox.pmap(f).lower(*like).compile()
+    """`f` on each device, compiled for the shapes and dtypes of x and y."""
+    shapes = [ox.ShapeDtypeStruct(a.shape, a.dtype) for a in (x, y)]
+    return ox.pmap(f).lower(*shapes).compile()
 
 
 def share(x):

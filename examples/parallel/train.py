@@ -1,4 +1,4 @@
-"""Trains the GPT of ../train_gpt on several devices: the step is the same, and shardings cut it.
+"""Train the GPT of ../train_gpt on several devices: the same step, split by shardings.
 
 OLYMPUS_NUM_CPU_DEVICES=8 python examples/parallel/train.py
 """
@@ -13,14 +13,14 @@ import olympus as ox
 NamedSharding, P = ox.sharding.NamedSharding, ox.sharding.PartitionSpec
 TRAIN_GPT = Path(__file__).resolve().parent.parent / "train_gpt"
 
-# The dimension of each matrix that the devices along "model" share, as in Megatron-LM (Shoeybi et
-# al., 2019): the first of two cuts its columns, the second its rows, so that what lies between
-# them stays where it is, and one sum over the devices follows the second.
+# The matrices that are split along "model", as in Megatron-LM (Shoeybi et al., 2019): the first of
+# two is split by columns, the second by rows. So the values between them need no communication,
+# and one sum over the devices follows the second.
 COLUMNS, ROWS = ("qkv", "fc"), ("proj", "out")
 
 
 def spec(path):
-    """How a leaf of the training state is cut; Adam's averages are cut as their parameters."""
+    """The sharding of a leaf of the training state; Adam's averages have their parameters' one."""
     names = [getattr(key, "key", None) for key in path]
     if any(name in names for name in COLUMNS):
         return P(None, "model") if names[-1] == "w" else P("model")
@@ -40,7 +40,7 @@ def state_shardings(mesh, state):
 
 
 def parallel_step(train_step, mesh, state, n_head):
-    """`train_step` on a mesh: it gets and gives the state in its shardings, the batch in rows."""
+    """`train_step` on a mesh: the state in its shardings, and the batch split by rows."""
     cut = state_shardings(mesh, state)
     rows, whole = NamedSharding(mesh, P("data", None)), NamedSharding(mesh, P())
     return ox.jit(

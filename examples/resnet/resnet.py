@@ -11,7 +11,7 @@ jnp = ox.numpy
 
 
 def init(seed=0, *, n_block=3, width=16, n_class=10):
-    """Where training starts. Three blocks a stage make the ResNet-20 of 32 x 32 images."""
+    """The initial state of training. Three blocks a stage are the ResNet-20 of 32 x 32 images."""
     keys = key_supply(ox.random.key(seed))
     widths = [width] + [width * 2**stage for stage in range(3) for _ in range(n_block)]
     blocks = [init_block(keys, n_in, n_out) for n_in, n_out in pairwise(widths)]
@@ -27,7 +27,7 @@ def init(seed=0, *, n_block=3, width=16, n_class=10):
 
 
 def key_supply(key):
-    """As many keys as are asked for."""
+    """Yield fresh keys without end."""
     while True:
         key, fresh = ox.random.split(key)
         yield fresh
@@ -67,7 +67,7 @@ def conv(x, kernel, stride=1):
 
 
 def batch_norm(p, averages, x, train):
-    """Normalized channels, by the batch in training and else by what training has averaged."""
+    """Normalized channels: by the batch in training, otherwise by the averages of training."""
     mean, var = averages["mean"], averages["var"]
     if train:
         mean, var = jnp.mean(x, axis=(0, 1, 2)), jnp.var(x, axis=(0, 1, 2))

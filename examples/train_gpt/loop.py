@@ -1,4 +1,4 @@
-"""Trains the GPT that `olympus build` compiled: nothing is traced or compiled here."""
+"""Train the GPT that `olympus build` compiled. Nothing is traced or compiled here."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Trains a small GPT on text, a byte at a time: the model, its loss and a step of Adam.
+"""Train a small GPT on text, a byte at a time: the model, its loss and a step of Adam.
 
 `olympus build` compiles `init` and `train_step`; loop.py calls what was built.
 """
@@ -9,14 +9,14 @@ jnp = ox.numpy
 
 
 def init(seed=0, *, n_layer=2, d_model=64):
-    """Where training starts: fresh parameters, and the averages that Adam keeps of gradients."""
+    """The initial state of training: parameters, and Adam's averages of the gradients."""
     params = init_gpt(ox.random.key(seed), n_layer=n_layer, d_model=d_model, vocab=128, n_ctx=64)
     zeros = ox.tree.map(jnp.zeros_like, params)
     return {"params": params, "mean": zeros, "square": zeros, "step": jnp.int32(0)}
 
 
 def init_gpt(key, *, n_layer, d_model, vocab, n_ctx):
-    """Parameters as GPT-2 starts from: normal, with what writes to the residual scaled down."""
+    """The initial parameters of GPT-2: normal, and smaller in layers that add to the residual."""
     wte_key, wpe_key, *block_keys = ox.random.split(key, n_layer + 2)
     return {
         "wte": 0.02 * ox.random.normal(wte_key, (vocab, d_model)),

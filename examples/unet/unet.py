@@ -37,7 +37,7 @@ def init(seed=0, *, n_level=3, n_block=2, width=16, n_class=4):
 
 
 def key_supply(key):
-    """As many keys as are asked for."""
+    """Yield fresh keys without end."""
     while True:
         key, fresh = ox.random.split(key)
         yield fresh
