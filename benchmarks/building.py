@@ -1,9 +1,9 @@
-"""`olympus build` beside bare XLA. In: a program. Out: what to run for either, and its samples.
+"""`olympus build` compared with bare XLA: the commands of both sides, and their samples.
 
-Bare XLA is a process that imports jaxlib, reads the StableHLO that a build has lowered, compiles it
-with the same options, and serializes the executable: without a file nothing is built ahead of time.
-What a build takes beyond it is all that OLYMPUS does.  Another such process asks XLA besides for
-what a build gets from it too: the optimized program as text and as bytes, and figures.
+Bare XLA is a process that imports jaxlib, reads the StableHLO of a build, compiles it with the same
+options, and serializes the executable, which an ahead-of-time build needs. The difference is the
+work of OLYMPUS.  Another such process also requests the outputs that a build takes from XLA: the
+optimized program as text and as bytes, and figures.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.programs import EXAMPLES
 
-Spawn = Callable[[list[str]], str]  # runs a command, and gives what it prints
+Spawn = Callable[[list[str]], str]  # runs a command and returns its stdout
 
 GPT = """\
 [target.step]
@@ -38,14 +38,14 @@ args.x = "f32[1,784]"
 
 @dataclass(frozen=True)
 class Built:
-    """A program that is built: what it is called, and the olympus.toml with its target, "step"."""
+    """A program to build: its title, and the olympus.toml with its target, "step"."""
 
     title: str
     project: str
 
 
 def gpt(layers: int, width: int, repeats: str = "auto") -> Built:
-    """A training step; with `repeats` "off" its layers are compiled one by one."""
+    """Return a training step; with `repeats` "off" its layers are compiled one by one."""
     sizes = f"n_layer = {layers}, d_model = {width}"
     heads = max(1, width // 64)
     text = GPT.format(examples=EXAMPLES, sizes=sizes, heads=heads)
@@ -62,54 +62,54 @@ BUILT = {
     "build/gpt/12": gpt(12, 256),
     "build/gpt/12/off": gpt(12, 256, "off"),
 }
-# measure -> what it is of
+# measure -> its label
 BUILD_MEASURES = {
     "wall": "whole process",
     "cpu": "whole process, processor time",
     "after": "from StableHLO to an executable as bytes, with all figures and files",
     "bare": "the same, without serializing the executable",
-    "asked": "the same, where bare XLA gives its text, bytes and figures too",
+    "outputs": "the same, with the text, bytes and figures of bare XLA",
     "xla": "XLA's compiler alone",
 }
 AFTER = ("compile", "inspect", "serialize", "write")  # the parts of a build beyond lowering
 
 MODULE = "build/step/program.stablehlo.mlir"
 REPORT = "build/step/report.json"
-# what a build adds to the serialized options of a program with repeated blocks
+# bytes that a build appends to the serialized options of a program with repeated blocks
 COPY_LATE = b"\x1a\x23\x1a\x21\xa2\x1f\x1e\x0a\x1cxla_cpu_flatten_after_fusion"
 BARE = "import sys; from benchmarks.building import compile_bare; compile_bare(*sys.argv[1:])"
-ASK = "ask"  # an argument of it
+OUTPUTS = "outputs"  # an argument of it
 
 
 def build_tasks(short: bool) -> list[str]:
-    """The programs that are built."""
+    """Return the tasks of the group `build`."""
     return ["build/mlp"] if short else [*BUILT]
 
 
 def build_title(task: str, measure: str) -> str:
-    """What is built, and what of it is measured."""
+    """Return the label of a measure of a program."""
     return f"{BUILT[task].title}: {BUILD_MEASURES[measure]}"
 
 
 def build_command(task: str, python: str, folder: Path) -> list[str]:
-    """The build, in a project of its own within `folder`, where nothing is built."""
+    """Return the command of a build in a new project within `folder`."""
     project = Path(mkdtemp(dir=folder, prefix=task.replace("/", "-")))
     (project / "olympus.toml").write_text(BUILT[task].project, encoding="utf-8")
     return [python, "-m", "olympus_cli", "build", "--project", str(project)]
 
 
 def bare_command(task: str, python: str, folder: Path, run: Spawn) -> list[str]:
-    """The compilation of the module that a build left; `run` makes one where there is none yet."""
-    found = next(folder.glob(f"{task.replace('/', '-')}????????/{MODULE}"), None)
-    if found is None:
+    """Return the command that compiles the module of a build; `run` builds one if none exists."""
+    module = next(folder.glob(f"{task.replace('/', '-')}????????/{MODULE}"), None)
+    if module is None:
         command = build_command(task, python, folder)
         run(command)
-        found = Path(command[-1]) / MODULE
-    return [python, "-c", BARE, str(found)]
+        module = Path(command[-1]) / MODULE
+    return [python, "-c", BARE, str(module)]
 
 
 def build_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
-    """The samples and versions of a build."""
+    """Run a build and return its samples and versions."""
     _, samples = timed(command, run)
     report = json.loads((Path(command[-1]) / REPORT).read_text(encoding="utf-8"))
     seconds = report["seconds"]
@@ -117,26 +117,26 @@ def build_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
     samples |= {
         "after": [after],
         "bare": [after - seconds["serialize"]],
-        "asked": [after],
+        "outputs": [after],
         "xla": [report["backends"][0]["xla_seconds"]],
     }
     return {"samples": samples, "versions": report["versions"]}
 
 
 def bare_outcome(command: list[str], run: Spawn) -> dict[str, Any]:
-    """The samples of bare XLA, by the same names."""
+    """Run bare XLA and return its samples, by the same names."""
     printed, samples = timed(command, run)
-    told = json.loads(printed)
-    samples["after"] = [sum(told.values())]
-    samples["bare"] = [told["client"] + told["compile"]]
-    samples["xla"] = [told["compile"]]
-    samples["asked"] = [sum(json.loads(run([*command, ASK])).values())]
+    seconds = json.loads(printed)
+    samples["after"] = [sum(seconds.values())]
+    samples["bare"] = [seconds["client"] + seconds["compile"]]
+    samples["xla"] = [seconds["compile"]]
+    samples["outputs"] = [sum(json.loads(run([*command, OUTPUTS])).values())]
     return {"samples": samples, "versions": {}}
 
 
 def timed(command: list[str], run: Spawn) -> tuple[str, dict[str, list[float]]]:
-    """What a command prints, its seconds, and those of processor time of all that it starts."""
-    import resource  # which not all systems have
+    """Return the stdout of a command, its time, and the processor time of all its processes."""
+    import resource  # not on all systems
 
     start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = run(command)
@@ -145,18 +145,18 @@ def timed(command: list[str], run: Spawn) -> tuple[str, dict[str, list[float]]]:
     return printed, {"wall": [wall], "cpu": [cpu]}
 
 
-def compile_bare(path: str, ask: str = "") -> None:
-    """Compile the StableHLO at `path` for the processor by jaxlib alone, as a build does.
+def compile_bare(path: str, outputs: str = "") -> None:
+    """Compile the StableHLO at `path` for the CPU by jaxlib alone, as a build does.
 
-    The seconds to start the runtime, to compile the program and to serialize the executable are
-    printed, as JSON; with `ask` those for what else XLA says of it too.
+    Print the seconds to start the runtime, to compile the program and to serialize the executable,
+    as JSON; with `outputs` also those of the other outputs that a build takes from XLA.
     """
     import os
 
     import numpy as np
     from jaxlib import _jax
 
-    os.setsid()  # as the worker of a build: a busy Linux gives each session a share of its own
+    os.setsid()  # as the worker of a build: on a busy Linux each session has its own share
     begin = time.perf_counter()
     client = _jax.get_tfrt_cpu_client(asynchronous=True)
     started = time.perf_counter() - begin
@@ -167,7 +167,7 @@ def compile_bare(path: str, ask: str = "") -> None:
     options.env_option_overrides = [("xla_cpu_parallel_codegen_split_count", 1)]
     program = Path(path).read_bytes()
     if b"inlineable" in program:
-        _ = options.executable_build_options.debug_options  # which sets those of XLA_FLAGS
+        _ = options.executable_build_options.debug_options  # sets the options of XLA_FLAGS
         serialized = options.SerializeAsString() + COPY_LATE
         options = _jax.CompileOptions.ParseFromString(serialized)
     start = time.perf_counter()
@@ -175,26 +175,26 @@ def compile_bare(path: str, ask: str = "") -> None:
     between = time.perf_counter()
     Path(path).with_name("bare.bin").write_bytes(bytes(executable.serialize()))
     end = time.perf_counter()
-    told = {"client": started, "compile": between - start, "serialize": end - between}
-    print(json.dumps(told | (_asked(executable) if ask else {})))
+    seconds = {"client": started, "compile": between - start, "serialize": end - between}
+    print(json.dumps(seconds | (_output_seconds(executable) if outputs else {})))
 
 
-def _asked(executable: Any) -> dict[str, float]:
-    """The seconds that XLA takes for each of its own outputs that a report is made of."""
+def _output_seconds(executable: Any) -> dict[str, float]:
+    """Return the seconds that XLA takes for each output that a report uses."""
     from jaxlib import _hlo
 
     (module,) = executable.hlo_modules()
     options = _hlo.HloPrintOptions()
     options.print_metadata = True
-    questions: dict[str, Callable[[], object]] = {
+    outputs: dict[str, Callable[[], object]] = {
         "text": lambda: module.to_string(options),
         "bytes": module.as_serialized_hlo_module_proto,
         "memory": executable.get_compiled_memory_stats,
         "cost": executable.cost_analysis,
     }
-    found = {}
-    for name, question in questions.items():
+    seconds = {}
+    for name, output in outputs.items():
         start = time.perf_counter()
-        question()
-        found[name] = time.perf_counter() - start
-    return found
+        output()
+        seconds[name] = time.perf_counter() - start
+    return seconds

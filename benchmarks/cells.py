@@ -10,13 +10,13 @@ MILLI, MICRO, MEGA, ONE = (1e3, "ms"), (1e6, "µs"), (1e-6, "MB"), (1.0, "")
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, its first column to the left and all others to the right."""
+    """Return a Markdown table; the first column is aligned to the left, the others to the right."""
     rules = ["---"] + ["---:"] * (len(head) - 1)
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rules, *rows))
 
 
 def cell(summary: Summary, unit: str, bold: bool = False) -> str:
-    """The median with its unit, and the quartiles where they differ from it.
+    """Return the median with its unit, and the quartiles if they differ from it.
 
     >>> from olympus_cli.bench.statistics import summarize
     >>> cell(summarize([1.0, 2.0, 3.0]), "ms")
@@ -29,7 +29,7 @@ def cell(summary: Summary, unit: str, bold: bool = False) -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits, or all digits of a whole number or of one above 100.
+    """Return a number with three significant digits, or rounded to an integer from 100 on.
 
     >>> [number(x) for x in (0.4567, 0.9999, 12.345, 2048.4, 12.0)]
     ['0.457', '1.00', '12.3', '2048', '12']

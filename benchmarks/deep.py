@@ -1,8 +1,8 @@
-"""The programs that are compiled whole. In: a task's name. Out: a program for each of its sides.
+"""The programs of the tasks that compile whole programs, each on several sides.
 
 `olympus` and `jax` compile the same source, in which layers are a Python loop. `off` is olympus
-without the search for repeated blocks, and `scan` is what users of jax write by hand to compile
-one layer instead of many: parameters stacked over the layers, and a loop of the compiler's.
+without the search for repeated blocks. `scan` is the form in which users of JAX compile one layer
+instead of many: parameters stacked over the layers, and a `lax.scan` over them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import olympus as ox
 from benchmarks.programs import EXAMPLES, RUNS, Function, Program, load, sgd_step, values
 
-# side -> (the framework that it runs on, what its column is called)
+# side -> (its framework, the title of its column)
 SIDES = {
     "olympus": ("olympus", "olympus"),
     "off": ("olympus", "olympus, repeats off"),
@@ -36,8 +36,8 @@ Values = Callable[[Any], tuple[tuple[Any, ...], dict[str, Any]]]
 class Deep:
     """A program to compile and run on each of `sides`.
 
-    `prepare` makes, of a framework and a side, what traces the program and what makes arguments for
-    the compiled one.
+    `prepare(framework, side)` returns a function that traces the program, and one that returns the
+    arguments of the compiled program.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Deep:
 
 
 def of_programs(title: str, programs: Mapping[str, Program]) -> Deep:
-    """The Deep of a Program for each side; "off" is compiled from the one for "olympus"."""
+    """Return the Deep of a Program for each side; "off" compiles the program of "olympus"."""
 
     def prepare(ox: Any, side: str) -> tuple[Callable[[], Any], Values]:
         program = programs["olympus" if side == "off" else side]
@@ -61,7 +61,7 @@ def of_programs(title: str, programs: Mapping[str, Program]) -> Deep:
 
 
 def gpt_program(kind: str, width: int, layers: int) -> Program:
-    """GPT-2 over bytes as gpt.py has it; `kind` is "forward" or "step"."""
+    """Return the GPT-2 over bytes of gpt.py; `kind` is "forward" or "step"."""
     step = kind == "step"
     return Program(
         title=f"GPT {'training step' if step else 'forward'}, {layers} layers of width {width}",
@@ -77,7 +77,7 @@ def gpt_program(kind: str, width: int, layers: int) -> Program:
 
 
 def gpt(kind: str, width: int, layers: int) -> Deep:
-    """GPT-2 over bytes, on every side."""
+    """Return GPT-2 over bytes, on every side."""
     looped = gpt_program(kind, width, layers)
     scanned = replace(
         looped, function=scan_forward, init=lambda gpt: stacked(gpt, looped.params_of(gpt))
@@ -86,19 +86,19 @@ def gpt(kind: str, width: int, layers: int) -> Deep:
 
 
 def nested(width: int, layers: int) -> Deep:
-    """Its training step with the layer under `jit`, by olympus alone."""
+    """Return the training step of GPT-2 with the layer under `jit`, for olympus only."""
     program = replace(gpt_program("step", width, layers), function=nested_forward)
     return of_programs(f"{program.title}, the layer under jit", {"olympus": program})
 
 
 def stacked(gpt: ModuleType, params: Any) -> Any:
-    """`params` with the layers' in arrays that have an axis of layers."""
+    """Return `params` with the parameters of all layers stacked along a new first axis."""
     blocks = gpt.ox.tree.map(lambda *leaves: gpt.jnp.stack(leaves), *params["blocks"])
     return {**params, "blocks": blocks}
 
 
 def scan_forward(gpt: ModuleType) -> Function:
-    """`forward` of gpt.py, its layers a `lax.scan` over `stacked` parameters."""
+    """Return the `forward` of gpt.py with a `lax.scan` over the `stacked` parameters of layers."""
 
     def forward(params: Any, tokens: Any, *, n_head: int) -> Any:
         layer = layer_of(gpt, n_head)
@@ -110,7 +110,7 @@ def scan_forward(gpt: ModuleType) -> Function:
 
 
 def nested_forward(gpt: ModuleType) -> Function:
-    """`forward` of gpt.py, its layer a function under `jit` that is called for each of them."""
+    """Return the `forward` of gpt.py with calls of one layer under `jit`."""
 
     def forward(params: Any, tokens: Any, *, n_head: int) -> Any:
         layer = gpt.ox.jit(layer_of(gpt, n_head))
@@ -123,7 +123,7 @@ def nested_forward(gpt: ModuleType) -> Function:
 
 
 def layer_of(gpt: ModuleType, n_head: int) -> Function:
-    """A layer, of its input and its parameters."""
+    """Return a layer, a function of its input and its parameters."""
 
     def layer(x: Any, block: Any) -> Any:
         x = x + gpt.attention(block["attn"], gpt.layer_norm(block["ln_1"], x), n_head)
@@ -133,17 +133,17 @@ def layer_of(gpt: ModuleType, n_head: int) -> Function:
 
 
 def embedded(params: Any, tokens: Any) -> Any:
-    """What the first layer reads."""
+    """Return the input of the first layer."""
     return params["wte"][tokens] + params["wpe"][: tokens.shape[1]]
 
 
 def logits(gpt: ModuleType, params: Any, x: Any) -> Any:
-    """What the last layer's output says of the next token."""
+    """Return the logits of the next token from the output of the last layer."""
     return gpt.layer_norm(params["ln_f"], x) @ params["wte"].T
 
 
 def lstm_stack(lstm: ModuleType) -> Function:
-    """A training step of layers of lstm.py, each a loop over time that adds to what it reads."""
+    """Return a training step of layers of lstm.py with residual connections."""
     ox = lstm.ox
 
     def loss(layers: Any, x: Any) -> Any:
@@ -159,7 +159,7 @@ def lstm_stack(lstm: ModuleType) -> Function:
 
 
 def model(name: str, tiny: bool) -> Deep:
-    """A model of MODELS, or a few narrow layers of it."""
+    """Return a model of MODELS; if `tiny`, with a few narrow layers."""
     program = MODELS[name](tiny)
     return of_programs(program.title, {"olympus": program, "jax": program})
 
@@ -201,7 +201,7 @@ MODELS = {"lstm": lstm_model, "resnet": resnet_model, "unet": unet_model}
 
 
 def example(label: str) -> Deep:
-    """A target of an example's olympus.toml, as in "gpt:small", on the processor."""
+    """Return a target of an example's olympus.toml, such as "gpt:small", on the CPU."""
     project, _, name = label.partition(":")
 
     def prepare(ox: Any, side: str) -> tuple[Callable[[], Any], Values]:
@@ -210,7 +210,7 @@ def example(label: str) -> Deep:
         from olympus_cli.program.leaves import argument_leaves
         from olympus_cli.program.runnable import Runnable
 
-        # arguments are passed again and again, and a donated one could not be
+        # a donated argument cannot be passed again
         source = load_target(replace(targets(project)[name], donate=()))
 
         def arguments(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -225,7 +225,7 @@ def example(label: str) -> Deep:
 
 @cache
 def targets(project: str) -> dict[str, Any]:
-    """The targets of an example that are built for the processor, by name."""
+    """Return the targets of an example for the CPU, by name."""
     from olympus_cli.spec.project import load_project
 
     found = load_project(EXAMPLES / project).targets
@@ -233,7 +233,7 @@ def targets(project: str) -> dict[str, Any]:
 
 
 def of_task(task: str) -> Deep:
-    """The program of a task's name, such as "step/256/12" (width, layers) or "example/gpt:tiny"."""
+    """Return the program of a task, such as "step/256/12" (width, layers) or "example/gpt:tiny"."""
     kind, *rest = task.split("/")
     if kind in ("forward", "step"):
         return gpt(kind, *map(int, rest))
@@ -248,7 +248,7 @@ def of_task(task: str) -> Deep:
 
 
 def depth_tasks(layers: Sequence[int], widths: Sequence[int], short: bool) -> list[str]:
-    """GPT-2 forward, and in training, which a short run leaves out; the shallowest first."""
+    """Return the tasks of GPT-2 by depth: forward and, unless `short`, training steps."""
     kinds = ("forward",) if short else ("forward", "step")
     return [
         f"{kind}/{width}/{count}" for kind in kinds for width in widths for count in sorted(layers)
@@ -256,12 +256,12 @@ def depth_tasks(layers: Sequence[int], widths: Sequence[int], short: bool) -> li
 
 
 def model_tasks(short: bool) -> list[str]:
-    """The models, of which a short run has one."""
+    """Return the tasks of the models; one if `short`."""
     return ["model/lstm/tiny"] if short else [f"model/{name}" for name in MODELS]
 
 
 def repeats_tasks(short: bool) -> list[str]:
-    """What the search for repeated blocks is judged by, besides what has been measured anyway."""
+    """Return the additional tasks that measure the effect of repeated blocks."""
     if short:
         return ["example/mlp:mlp@batch=1", "nested/32/4"]
     projects = sorted(path.parent.name for path in EXAMPLES.glob("*/olympus.toml"))

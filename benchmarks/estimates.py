@@ -1,6 +1,6 @@
-"""Estimates beside measured times. In: the examples, and loops. Out: a row for each on this CPU.
+"""Estimates compared with measured times: the examples, and loops, on this CPU.
 
-The CPU is calibrated first, in the same process, so that both meet the same machine.
+The CPU is calibrated first, in the same process, so that both refer to the same machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CALLS = 15  # after a first one
 
 
 class Row(NamedTuple):
-    """A target: seconds that were estimated and measured, and what bounds the most of them."""
+    """A target: its estimated and measured seconds, and the bound of most of the estimate."""
 
     target: str
     estimated: float
@@ -33,11 +33,11 @@ class Row(NamedTuple):
 
 
 def estimates(
-    say: Callable[[str], None], short: bool, only: tuple[str, ...] | None = None
+    log: Callable[[str], None], short: bool, only: tuple[str, ...] | None = None
 ) -> list[Row]:
-    """A row for each target of the examples that is built for the CPU, and for each loop.
+    """Measure each target of the examples for the CPU, and each loop.
 
-    `only` are the names of the examples that count; all of them unless given.
+    `only` are the names of the measured examples; None is all of them.
     """
     chosen = SHORT if short else only
     import olympus
@@ -45,13 +45,13 @@ def estimates(
 
     rows = []
     with _own_cache():
-        say("calibrating this CPU")
+        log("calibrating this CPU")
         analysis.keep_peaks(analysis.calibrate())
         for folder in sorted(path.parent for path in EXAMPLES.glob("*/olympus.toml")):
             if chosen is None or folder.name in chosen:
-                rows += list(_rows(folder, say))
+                rows += list(_rows(folder, log))
         for name, (function, *arguments) in loop_programs(short).items():
-            say(f"loops: {name}")
+            log(f"loops: {name}")
             compiled = olympus.jit(function).lower(*arguments).compile()
             rows.append(_row(f"loops: {name}", compiled))
     return rows
@@ -59,7 +59,7 @@ def estimates(
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """A cache folder for the time of the measurement, so that the user's peaks stay as they are."""
+    """Use a temporary cache folder, so that the user's calibration is not replaced."""
     before = os.environ.get("XDG_CACHE_HOME")
     with tempfile.TemporaryDirectory(prefix="olympus-peaks-") as folder:
         os.environ["XDG_CACHE_HOME"] = folder
@@ -73,7 +73,7 @@ def _own_cache() -> Iterator[None]:
 
 
 def estimates_markdown(rows: list[Row]) -> str:
-    """The rows as a table."""
+    """Return the rows as a table."""
     scale, unit = MILLI
     head = ("target", f"estimate, {unit}", f"measured, {unit}", "ratio", "bound by")
     cells = [
@@ -89,7 +89,7 @@ def estimates_markdown(rows: list[Row]) -> str:
     return f"\n### {TITLE}\n\n{grid(head, cells)}\n"
 
 
-def _rows(folder: Path, say: Callable[[str], None]) -> Iterator[Row]:
+def _rows(folder: Path, log: Callable[[str], None]) -> Iterator[Row]:
     import olympus
     from olympus_cli.frontends.python import load_target
     from olympus_cli.spec.project import load_project
@@ -97,24 +97,24 @@ def _rows(folder: Path, say: Callable[[str], None]) -> Iterator[Row]:
     for name, spec in load_project(folder).targets.items():
         if olympus.Target("cpu") not in spec.backends:
             continue
-        say(f"{folder.name}: {name}")
+        log(f"{folder.name}: {name}")
         lowered = load_target(spec).trace().lower(repeats=spec.repeats)
         compiled = lowered.compile(spec.compiler_options, optimize=spec.optimize)
         yield _row(f"{folder.name}: {name}", compiled)
 
 
 def _row(name: str, compiled: Any) -> Row:
-    """The estimate and the measured time of a program."""
-    made = compiled.estimate()
+    """Return the estimate and the measured time of a program."""
+    estimate = compiled.estimate()
     times: dict[str, float] = {}
-    for kernel in made.kernels:
+    for kernel in estimate.kernels:
         times[kernel.bound] = times.get(kernel.bound, 0.0) + kernel.seconds
     bound = max(times, key=times.__getitem__)
-    return Row(name, made.seconds, _measured(compiled), bound)
+    return Row(name, estimate.seconds, _measured(compiled), bound)
 
 
 def _measured(compiled: Any) -> float:
-    """The seconds that a quarter of the calls stay below, as calibration has it; inputs at hand."""
+    """Return the lower quartile of the seconds of a call, as the calibration uses it."""
     import olympus
     from olympus_cli.bench.statistics import summarize
 
@@ -130,7 +130,7 @@ def _measured(compiled: Any) -> float:
 
 
 def _arguments(compiled: Any) -> Iterator[Any]:
-    """Floats from 0 to 0.1, and zeros for what else there is."""
+    """Yield arguments: floats from 0 to 0.1, and zeros of other dtypes."""
     import numpy as np
 
     drawn = np.random.default_rng(0)

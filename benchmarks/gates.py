@@ -1,9 +1,9 @@
-"""`python -m benchmarks.gates`: how often `olympus bench` is wrong on a machine that is busy.
+"""`python -m benchmarks.gates`: the error rates of `olympus bench` on a busy machine.
 
-A program is compared with itself, and a program in which one matrix product is made twice with the
-one in which it is not, again and again, while other processes keep the processors busy. Out:
-Markdown. Exit code 1 where the same program failed in more than one run of a hundred, or where a
-doubled product was missed.
+Many runs compare a program with itself, and a program that computes one matrix product twice with
+one that computes it once, while other processes use the processors. It prints Markdown. The exit
+code is 1 if the same program failed in more than one run of a hundred, or if a run missed the
+doubled product.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.programs import ROOT
 SAME, DOUBLED = 100, 20
 SHORT = 2
 BUSY = 2
-SECONDS = 1.0  # of calls, of each side in a run
+SECONDS = 1.0  # the time of calls of each side in a run
 METRICS = ("steady-call", "steady-cpu")
 
 PROGRAM = """\
@@ -62,8 +62,8 @@ args.x = "f32[64,784]"
 
 
 @dataclass
-class Found:
-    """What became of the runs of one kind: exit codes, verdicts by metric, and seconds of each."""
+class Runs:
+    """The runs of one kind: exit codes, verdicts and ratios by metric, and seconds."""
 
     codes: Counter[int] = field(default_factory=Counter)
     words: dict[str, Counter[str]] = field(
@@ -74,7 +74,7 @@ class Found:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what the arguments ask for, print the table and return the exit code."""
+    """Run the comparisons, print the table and return the exit code."""
     argv = sys.argv[1:] if argv is None else argv
     options = parser().parse_args(argv)
     most = (SHORT, SHORT) if options.short else (SAME, DOUBLED)
@@ -86,8 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         folder = Path(name)
         prepare(folder)
         load = os.getloadavg()[0]
-        found = {
-            kind: runs(folder, target, count, options.seconds)
+        kinds = {
+            kind: compare(folder, target, count, options.seconds)
             for kind, target, count in (
                 ("the same program", "forward", same),
                 ("one product doubled", "doubled", doubled),
@@ -95,47 +95,50 @@ def main(argv: Sequence[str] | None = None) -> int:
             if count
         }
     command = shlex.join(["python", "-m", "benchmarks.gates", *argv])
-    print(markdown(found, command, options.busy, load), end="")
-    return 0 if is_kept(found) else 1
+    print(markdown(kinds, command, options.busy, load), end="")
+    return 0 if is_reliable(kinds) else 1
 
 
-def is_kept(found: Mapping[str, Found]) -> bool:
-    """Whether no run broke, one of a hundred alike failed at most, and all doubled were caught."""
+def is_reliable(kinds: Mapping[str, Runs]) -> bool:
+    """Return True if all runs ended normally and the error rates are low.
+
+    At most one of a hundred runs of the same program failed, and each run of the doubled product.
+    """
     same, doubled = (
-        found.get(kind, Found()) for kind in ("the same program", "one product doubled")
+        kinds.get(kind, Runs()) for kind in ("the same program", "one product doubled")
     )
-    ran = all(code in (0, 1) for each in found.values() for code in each.codes)
+    ended = all(code in (0, 1) for runs in kinds.values() for code in runs.codes)
     few = same.codes[1] <= max(1, same.codes.total() // 100)
-    return ran and few and not doubled.codes[0]
+    return ended and few and not doubled.codes[0]
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line's grammar."""
+    """Return the parser of the command line."""
     result = argparse.ArgumentParser("python -m benchmarks.gates", description=__doc__)
     add = result.add_argument
     add("--same", type=int, metavar="N", help=f"runs of the same program ({SAME})")
     add("--doubled", type=int, metavar="N", help=f"runs with a product doubled ({DOUBLED})")
-    add("--busy", type=int, default=BUSY, metavar="N", help="processes beside them (%(default)s)")
-    add("--seconds", type=float, default=SECONDS, help="of calls in a run (%(default)s)")
+    add("--busy", type=int, default=BUSY, metavar="N", help="other busy processes (%(default)s)")
+    add("--seconds", type=float, default=SECONDS, help="time of calls in a run (%(default)s)")
     add("--short", action="store_true", help=f"{SHORT} runs of each")
     return result
 
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that do nothing but take time, as long as the context lasts."""
+    """Run `count` processes that use a processor each, while the context lasts."""
     command = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(command) for _ in range(count)]
     try:
         yield
     finally:
-        for each in others:
-            each.kill()
-            each.wait()
+        for process in others:
+            process.kill()
+            process.wait()
 
 
 def prepare(folder: Path) -> None:
-    """Write a project with both programs, and build the one that is the baseline."""
+    """Write a project with both programs, and build the baseline."""
     (folder / "program.py").write_text(PROGRAM.format(mlp=str(ROOT / "examples" / "mlp")))
     text = "".join(TARGET.format(name=name) for name in ("forward", "doubled"))
     (folder / "olympus.toml").write_text(text)
@@ -143,13 +146,13 @@ def prepare(folder: Path) -> None:
 
 
 def olympus(*arguments: str) -> list[str]:
-    """The command of the interpreter that runs this."""
+    """Return the `olympus` command of this interpreter."""
     return [sys.executable, "-m", "olympus_cli", *arguments]
 
 
-def runs(folder: Path, target: str, count: int, seconds: float) -> Found:
-    """Compare a target with the bundle of `forward`, so many times."""
-    found = Found()
+def compare(folder: Path, target: str, count: int, seconds: float) -> Runs:
+    """Compare a target with the bundle of `forward`, `count` times."""
+    runs = Runs()
     command = olympus("bench", target, "--baseline", "build/forward/forward.olympus")
     command += ["--time-limit", str(seconds), "--json"]
     for number in range(1, count + 1):
@@ -157,24 +160,24 @@ def runs(folder: Path, target: str, count: int, seconds: float) -> Found:
         done = subprocess.run(
             command, cwd=folder, env=environment(), capture_output=True, encoding="utf-8"
         )
-        found.seconds.append(time.perf_counter() - begin)
-        found.codes[done.returncode] += 1
-        told = f"run {number} of {count}, {target}: exit code {done.returncode}"
+        runs.seconds.append(time.perf_counter() - begin)
+        runs.codes[done.returncode] += 1
+        message = f"run {number} of {count}, {target}: exit code {done.returncode}"
         if done.returncode in (0, 1):
             (comparison,) = json.loads(done.stdout)["comparisons"]
             for name in METRICS:
                 verdict = comparison["metrics"][name]["verdict"]
-                found.words[name][verdict["word"]] += 1
-                found.ratios[name].append(verdict["ratio"])
-                told += f", {name} {verdict['word']} ({verdict['ratio']:.3f})"
+                runs.words[name][verdict["word"]] += 1
+                runs.ratios[name].append(verdict["ratio"])
+                message += f", {name} {verdict['word']} ({verdict['ratio']:.3f})"
         else:
-            told += f"\n{done.stderr}"
-        print(told, file=sys.stderr, flush=True)
-    return found
+            message += f"\n{done.stderr}"
+        print(message, file=sys.stderr, flush=True)
+    return runs
 
 
-def markdown(found: dict[str, Found], command: str, others: int, load: float) -> str:
-    """A row for each kind of run and metric."""
+def markdown(kinds: dict[str, Runs], command: str, others: int, load: float) -> str:
+    """Return a table with a row for each kind of run and metric."""
     lines = [
         f"Measured by `{command}` beside {others} busy processes, on {os.cpu_count()} processors "
         f"with a load average of {load:.1f} at the beginning.",
@@ -183,14 +186,14 @@ def markdown(found: dict[str, Found], command: str, others: int, load: float) ->
         "| ratios | seconds a run |",
         "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: |",
     ]
-    for kind, each in found.items():
-        seconds = sorted(each.seconds)[len(each.seconds) // 2]
+    for kind, runs in kinds.items():
+        seconds = sorted(runs.seconds)[len(runs.seconds) // 2]
         for name in METRICS:
-            words = each.words[name]
+            words = runs.words[name]
             counts = [words[word] for word in ("worse", "better", "no change", "inconclusive")]
-            ratios = sorted(each.ratios[name]) or [0.0]
+            ratios = sorted(runs.ratios[name]) or [0.0]
             cells = [
-                *(kind, len(each.seconds), each.codes[1], name, *counts),
+                *(kind, len(runs.seconds), runs.codes[1], name, *counts),
                 f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
                 f"{seconds:.1f}",
             ]

@@ -1,7 +1,4 @@
-"""Loops over small arrays, of which estimates are compared with measured times.
-
-In: whether a short run is wanted. Out: functions with the shapes of their arguments, by name.
-"""
+"""Loops over small arrays, whose estimates are compared with measured times."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ SIZES, SHORT_SIZES = (1, 4, 64, 1024, 4096), (1024,)
 
 
 def loop_programs(short: bool) -> dict[str, tuple[Any, ...]]:
-    """Each program as a function and the shapes of its arguments, by name."""
+    """Return each program as a function and the shapes of its arguments, by name."""
     programs: dict[str, tuple[Any, ...]] = {}
     for size in SHORT_SIZES if short else SIZES:
         programs[f"scan add {size}"] = (_scan(_add, STEPS), _shape(size))
@@ -99,7 +96,7 @@ def _while(steps: int) -> Callable[[Any], Any]:
 
 
 def _kalman(x: Any, p: Any, observed: Any, f: Any, noise: Any) -> Any:
-    """A filter with a fixed gain: ten products of a step, some of which can run side by side."""
+    """A filter with a fixed gain: ten products in a step, some of which can run in parallel."""
     from olympus import lax
 
     def step(state: Any, y: Any) -> Any:

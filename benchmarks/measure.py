@@ -1,9 +1,8 @@
-"""Running the workers. In: two interpreters and some tasks. Out: samples, one a process.
+"""The measurement: it runs the processes of each side of each task, and collects their samples.
 
-Every sample comes from a process of its own, and the processes of a task's sides run one right
-after the other, so that whatever else the machine does meets all. The order is reversed from round
-to round, and the rounds go through all tasks before they repeat one, which spreads slow drift over
-all.
+Every sample comes from a process of its own. The processes of a task's sides run one after the
+other, so that other load of the machine affects all of them. The order is reversed from round to
+round, and each round runs all tasks, so that a slow drift affects all of them too.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from benchmarks.scaling import SCALING
 from benchmarks.whole import ended_by
 from olympus_cli.bench.statistics import summarize
 
-COST = "cost"  # counting what a program costs beside lowering it, both in one process
+COST = "cost"  # the count of a program's cost and its lowering, both in one process
 TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", COST, "help")
-LONG = "run_gpt"  # which takes a minute a pair
-MOST_ROUNDS = {"run": 5, LONG: 2, "scaling": 2, "scaling_grad": 2}  # of tasks that take long
-MOST_WHOLE = 3  # rounds of the tasks that compile programs whole
-COST_SIDES = ("cost", "lower")  # its two sides, in the places of olympus and jax
+LONG = "run_gpt"  # a pair takes a minute
+MOST_ROUNDS = {"run": 5, LONG: 2, "scaling": 2, "scaling_grad": 2}  # of long tasks
+MOST_WHOLE = 3  # rounds of the tasks that compile whole programs
+COST_SIDES = ("cost", "lower")  # its two sides, instead of olympus and jax
 STARTS = ("help", "build")  # tasks whose processes are not workers
 
 WORKER = "from benchmarks.worker import main; main()"
@@ -41,7 +40,7 @@ Sides = tuple["Side", "Side"]
 
 
 class WorkerFailed(Exception):
-    """A measuring process ended with an error; the message holds what it wrote."""
+    """Raised if a measuring process ends with an error; the message contains its stderr."""
 
     def __init__(self, command: list[str], code: int, text: str) -> None:
         super().__init__(f"{' '.join(command)}\nended with {code}:\n{text}")
@@ -50,23 +49,23 @@ class WorkerFailed(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two compared: an import name, and the interpreter that has it."""
+    """A side of the comparison: the import name of a framework, and an interpreter with it."""
 
     framework: str
     python: str = sys.executable
 
     def is_installed(self) -> bool:
-        """Whether the interpreter finds the framework, without importing it."""
+        """Return True if the interpreter finds the framework, without importing it."""
         command = [self.python, "-c", FIND, self.framework]
         return subprocess.run(command, env=environment(), cwd=ROOT).returncode == 0
 
 
 @dataclass
 class Results:
-    """samples[task][measure][side] is a list of one number a process.
+    """The samples: samples[task][measure][side] is a list with a number for each process.
 
-    ended[task][side] is "time" where XLA took more than `limit` seconds, and "memory" where the
-    machine had too little. `load` is its load average when the measurement began: what others do.
+    ended[task][side] is "time" if XLA took more than `limit` seconds, and "memory" if the machine
+    had too little. `load` is the load average at the beginning of the measurement.
     """
 
     samples: dict[str, dict[str, dict[str, list[float]]]] = field(default_factory=dict)
@@ -76,7 +75,7 @@ class Results:
     load: float = field(default_factory=lambda: os.getloadavg()[0])
 
     def add(self, task: str, side: str, outcome: dict[str, list[float]]) -> None:
-        """Keep a process's samples, each measure reduced to its median in that process."""
+        """Add the samples of a process, each measure as its median."""
         measures = self.samples.setdefault(task, {})
         for measure, values in outcome.items():
             sides = measures.setdefault(measure, {})
@@ -84,19 +83,19 @@ class Results:
 
 
 def is_whole(task: str) -> bool:
-    """Whether a task compiles a program whole, or is a build: the long ones, of several sides."""
+    """Return True for a task that compiles a whole program, and for a build."""
     return "/" in task
 
 
 def sides_of(task: str) -> tuple[str, ...]:
-    """The sides of a task, ours first."""
+    """Return the sides of a task, OLYMPUS first."""
     if is_whole(task) and not task.startswith(STARTS):
         return of_task(task).sides
     return ("olympus",) if task == COST else ("olympus", "jax")
 
 
 def most_rounds(task: str, rounds: int) -> int:
-    """How many of `rounds` a task takes part in."""
+    """Return the number of rounds of a task, at most `rounds`."""
     return min(rounds, MOST_WHOLE if is_whole(task) else MOST_ROUNDS.get(task, rounds))
 
 
@@ -105,15 +104,15 @@ def measure(
     tasks: Sequence[str],
     rounds: int,
     repeat: int,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     limit: int = 300,
 ) -> Results:
-    """`rounds` processes for each side of each task, with `repeat` repetitions within a process.
+    """Run `rounds` processes for each side of each task, with `repeat` repetitions in a process.
 
-    A first round is thrown away: it writes byte code and fills the page cache, which the tasks that
-    compile programs whole need for the first of all tasks at most. Some tasks drop out of later
-    rounds, and a side that takes more than `limit` seconds to compile, or too much memory, is not
-    tried again. Raises WorkerFailed.
+    The first round is not counted: it writes byte code and fills the page cache. For tasks that
+    compile whole programs, it is omitted unless they are first. Long tasks have fewer rounds, and a
+    side that takes more than `limit` seconds to compile, or too much memory, is not run again.
+    Raises WorkerFailed.
     """
     results = Results(limit=limit)
     with TemporaryDirectory(prefix="olympus-benchmarks-") as folder:
@@ -122,7 +121,7 @@ def measure(
                 is_warm = number == 0 and is_whole(task) and task != tasks[0]
                 if is_warm or number > most_rounds(task, rounds):
                     continue
-                say(f"round {number} of {rounds}: {task}")
+                log(f"round {number} of {rounds}: {task}")
                 worker = Worker(sides, task, repeat if number else 1, limit, Path(folder))
                 measure_round(results, worker, number)
     return results
@@ -130,7 +129,7 @@ def measure(
 
 @dataclass(frozen=True)
 class Worker:
-    """What a process of any side of a task needs to know."""
+    """The inputs of the process of a side of a task."""
 
     sides: Sides
     task: str
@@ -140,7 +139,7 @@ class Worker:
 
 
 def measure_round(results: Results, worker: Worker, number: int) -> None:
-    """One process for each side of the worker's task, added to `results` after round 0."""
+    """Run a process for each side of the task, and add its samples to `results` after round 0."""
     task = worker.task
     for side in sides_of(task)[:: 1 if number % 2 else -1]:
         if side in results.ended.get(task, ()):
@@ -156,14 +155,14 @@ def measure_round(results: Results, worker: Worker, number: int) -> None:
             continue
         results.versions |= outcome["versions"]
         if number and task == COST:
-            for name, what in zip(("olympus", "jax"), COST_SIDES, strict=True):
-                results.add(task, name, outcome["samples"][what])
+            for name, cost_side in zip(("olympus", "jax"), COST_SIDES, strict=True):
+                results.add(task, name, outcome["samples"][cost_side])
         elif number:
             results.add(task, side, outcome["samples"])
 
 
 def run_task(worker: Worker, side: str) -> dict[str, Any]:
-    """The samples and versions that one process of a side reports."""
+    """Run one process of a side, and return its samples and versions."""
     if worker.task.startswith(STARTS):
         command = start_command(worker, side)
         if worker.task.startswith("build"):
@@ -171,17 +170,17 @@ def run_task(worker: Worker, side: str) -> dict[str, Any]:
         start = time.perf_counter()
         spawn(command)
         return {"samples": {"wall": [time.perf_counter() - start]}, "versions": {}}
-    runs_on = worker.sides[0 if SIDES[side][0] == "olympus" else 1]
+    framework = worker.sides[0 if SIDES[side][0] == "olympus" else 1]
     numbers = str(worker.repeat), str(worker.limit)
-    arguments = [runs_on.framework, worker.task, *numbers, side]
+    arguments = [framework.framework, worker.task, *numbers, side]
     outcome: dict[str, Any] = json.loads(
-        spawn([runs_on.python, "-c", WORKER, *arguments]).splitlines()[-1]
+        spawn([framework.python, "-c", WORKER, *arguments]).splitlines()[-1]
     )
     return outcome
 
 
 def start_command(worker: Worker, side: str) -> list[str]:
-    """What is started for a side of a task that times a whole process; ours is "olympus"."""
+    """Return the command of a side of a task that measures a whole process."""
     python, task = worker.sides[0].python, worker.task
     if task == "help":
         return help_command(python) if side == "olympus" else [python, "-c", "import click"]
@@ -191,13 +190,13 @@ def start_command(worker: Worker, side: str) -> list[str]:
 
 
 def help_command(python: str) -> list[str]:
-    """`olympus --help` through the console script beside the interpreter, else by module name."""
+    """Return `olympus --help`, by the script of the interpreter if it exists, or by its module."""
     script = Path(python).with_name("olympus")
     return [str(script), "--help"] if script.exists() else [python, "-m", "olympus_cli", "--help"]
 
 
 def spawn(command: list[str]) -> str:
-    """What `command` prints, run in the repository's root; raises WorkerFailed."""
+    """Run `command` in the repository's root and return its stdout; raises WorkerFailed."""
     done = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
         raise WorkerFailed(command, done.returncode, done.stderr)
@@ -205,10 +204,10 @@ def spawn(command: list[str]) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The same for both sides: this checkout first on the path, and no search for accelerators.
+    """Return the environment of both sides: this checkout first on the path, only the CPU.
 
-    Byte code is written, as where packages are installed.
+    Byte code is written, as for installed packages.
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}
+    others = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**others, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"}

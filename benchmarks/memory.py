@@ -1,7 +1,7 @@
-"""`python -m benchmarks.memory`. In: the examples. Out: Markdown; ours and XLA's memory of each.
+"""`python -m benchmarks.memory`: the memory of the examples, by OLYMPUS and by XLA, as Markdown.
 
-The last two tables are of programs that run, each in a process of its own: the reported memory and
-the growth of the process.
+The last two tables compare the reported memory of programs with the growth of a process that runs
+them.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from olympus_cli.frontends.python import load_target
 from olympus_cli.spec.project import load_project
 
 MIB = 2**20
-SIDE = 4096  # a matrix of float32[SIDE, SIDE] has 64 MiB: more than any pool of the runtime keeps
-ROWS = 2048  # of the matrices of the programs with products
+SIDE = 4096  # float32[SIDE, SIDE] has 64 MiB, more than any pool of the runtime
+ROWS = 2048  # of matrices in the programs with products
 BACKENDS = (olympus.Target("cpu"), olympus.Target("gpu", "h200"))
 
 
 def rows(backend: olympus.Target) -> Iterator[str]:
-    """A row for each target of the examples: ours, XLA's own peak, what is reserved."""
+    """Yield a row for each target of the examples: peak, allocated memory, and XLA's peak."""
     for folder in sorted(path for path in EXAMPLES.iterdir() if path.is_dir()):
         for spec in load_project(folder).targets.values():
-            made = load_target(spec).trace().lower(backend).compile()
-            memory, told = made.memory(), made.memory_analysis()
-            xlas = told.peak_memory_in_bytes
+            compiled = load_target(spec).trace().lower(backend).compile()
+            memory = compiled.memory()
+            xla_peak = compiled.memory_analysis().peak_memory_in_bytes
             figures = [_mib(memory.peak), _mib(memory.allocated)]
             if backend.backend == "gpu":
-                ratio = f"{memory.peak / xlas:.4f}" if xlas and memory.peak else "-"
-                figures += [_mib(xlas), ratio]
+                ratio = f"{memory.peak / xla_peak:.4f}" if xla_peak and memory.peak else "-"
+                figures += [_mib(xla_peak), ratio]
             yield f"| {folder.name} {spec.name} | {' | '.join(figures)} |"
 
 
@@ -76,7 +76,7 @@ def _array(*shape: int) -> olympus.ShapeDtypeStruct:
     return olympus.ShapeDtypeStruct(shape, "float32")
 
 
-#: programs with matrix products, which kernels of the CPU fuse, and their arguments
+#: Programs with matrix products, which kernels of the CPU fuse, and their arguments.
 PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "product and sum": (lambda x: (x @ x).sum(), (_array(ROWS, ROWS),)),
     "chain of 2 products": (_chain(2), (_array(ROWS, ROWS),)),
@@ -89,54 +89,54 @@ PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 def product_growth(name: str) -> tuple[float, float, float, float]:
-    """The peak, the allocations, their upper bound, and the growth of this process by a run.
+    """Return the peak, the allocations, their upper bound, and the growth of this process.
 
-    All are in MiB, the arguments left out.
+    All are in MiB, without the arguments.
     """
     import numpy as np
 
     function, shapes = PRODUCTS[name]
     small = jnp.asarray(np.zeros((8, 8), np.float32))
-    olympus.jit(_chain(1)).lower(small).compile()(small)  # what the first call of all needs
-    made = olympus.jit(function).lower(*shapes).compile()
+    olympus.jit(_chain(1)).lower(small).compile()(small)  # the first call allocates more
+    compiled = olympus.jit(function).lower(*shapes).compile()
     arguments = olympus.tree.map(lambda s: jnp.asarray(np.zeros(s.shape, s.dtype)), shapes)
-    memory = made.memory()
-    before = _most()
-    olympus.block_until_ready(made(*arguments))
+    memory = compiled.memory()
+    before = _peak()
+    olympus.block_until_ready(compiled(*arguments))
     assert memory.peak is not None
     assert memory.allocated is not None
     assert memory.allocated_bound is not None
-    held = memory.arguments or 0
-    planned = (memory.peak - held) / MIB, (memory.allocated - held) / MIB
-    return *planned, (memory.allocated_bound - held) / MIB, (_most() - before) / MIB
+    size = memory.arguments or 0
+    planned = (memory.peak - size) / MIB, (memory.allocated - size) / MIB
+    return *planned, (memory.allocated_bound - size) / MIB, (_peak() - before) / MIB
 
 
 def growth(width: int) -> tuple[float, float, float]:
-    """The peak, the allocations, and the growth of this process by a run; arguments left out, MiB.
+    """Return the peak, the allocations, and the growth of this process, in MiB.
 
-    The program holds `width` matrices at once.
+    The arguments are not included. In the program, `width` matrices are live at the same time.
     """
     import numpy as np
 
     def function(x: olympus.Array) -> list[olympus.Array]:
-        held = olympus.lax.optimization_barrier([jnp.sort(x + i) for i in range(width)])
-        return [jnp.sum(h) for h in held]
+        matrices = olympus.lax.optimization_barrier([jnp.sort(x + i) for i in range(width)])
+        return [jnp.sum(matrix) for matrix in matrices]
 
     argument = jnp.asarray(np.zeros((SIDE, SIDE), np.float32))
     small = jnp.asarray(np.zeros((8, 8), np.float32))
-    olympus.jit(function).lower(small).compile()(small)  # what the first call of all needs
-    made = olympus.jit(function).lower(argument).compile()
-    memory = made.memory()
-    before = _most()
-    olympus.block_until_ready(made(argument))
+    olympus.jit(function).lower(small).compile()(small)  # the first call allocates more
+    compiled = olympus.jit(function).lower(argument).compile()
+    memory = compiled.memory()
+    before = _peak()
+    olympus.block_until_ready(compiled(argument))
     assert memory.peak is not None
     assert memory.allocated is not None
-    held = memory.arguments or 0
-    return (memory.peak - held) / MIB, (memory.allocated - held) / MIB, (_most() - before) / MIB
+    size = memory.arguments or 0
+    return (memory.peak - size) / MIB, (memory.allocated - size) / MIB, (_peak() - before) / MIB
 
 
-def _most() -> int:
-    """The most that this process had in memory so far; `getrusage` tells a parent's too."""
+def _peak() -> int:
+    """Return the peak memory of this process; `getrusage` includes a parent's."""
     status = Path("/proc/self/status").read_text()
     (kibibytes,) = re.findall(r"VmHWM:\s*(\d+) kB", status)
     return int(kibibytes) * 1024
@@ -168,7 +168,7 @@ def main() -> int:
 
 
 def _in_a_process(row: str) -> None:
-    """Print a row that a process of its own measures."""
+    """Print a row, measured in a separate process."""
     command = [sys.executable, "-m", "benchmarks.memory", row]
     subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
 

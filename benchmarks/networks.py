@@ -1,6 +1,6 @@
-"""Networks of many kinds, layers in a loop. In: nothing. Out: the NETWORKS, to trace.
+"""Networks of many kinds with layers in a loop, which test the rule for repeated blocks.
 
-They are what the rule for repeated blocks is tried on: `python -m benchmarks.variety`.
+`python -m benchmarks.variety` measures them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 
 
 def layer_norm(x: Any) -> Any:
-    """Mean 0 and variance 1."""
+    """Normalize to mean 0 and variance 1."""
     centred = x - jnp.mean(x, axis=-1, keepdims=True)
     return centred * lax.rsqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
 
@@ -32,7 +32,7 @@ def scaled_norm(p: Any, x: Any) -> Any:
 
 
 def rms_norm(x: Any) -> Any:
-    """Mean square 1."""
+    """Normalize to mean square 1."""
     return x * lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
 
 
@@ -45,7 +45,7 @@ def attention(norm: Callable[[Any], Any], p: Any, x: Any) -> Any:
 
 
 def four_heads(x: Any) -> Any:
-    """(batch, 4, tokens, features / 4)."""
+    """Split (batch, tokens, features) into four heads: (batch, 4, tokens, features / 4)."""
     batch, tokens, width = x.shape
     return x.reshape(batch, tokens, 4, width // 4).transpose(0, 2, 1, 3)
 
@@ -60,7 +60,7 @@ def mixed_heads(p: Any, h: Any, bias: Any = 0.0) -> Any:
 
 
 def parallel(p: Any, x: Any) -> Any:
-    """A layer whose attention and perceptron read the same."""
+    """A layer with attention and a perceptron of the same input."""
     h = scaled_norm(p, x)
     return x + mixed_heads(p, h) + nn.gelu(h @ p["up"]) @ p["down"]
 
@@ -74,7 +74,7 @@ def with_distances(p: Any, x: Any) -> Any:
 
 
 def norm_last(p: Any, x: Any) -> Any:
-    """A layer of a transformer that is normed after each sum."""
+    """A layer of a transformer with a norm after each sum."""
     x = scaled_norm(p, x + mixed_heads(p, x))
     return scaled_norm(p, x + nn.gelu(x @ p["up"]) @ p["down"])
 
@@ -91,7 +91,7 @@ def gated(p: Any, x: Any) -> Any:
 
 
 def post_norm(p: Any, x: Any) -> Any:
-    """A perceptron that is normed after the sum."""
+    """A perceptron with a norm after the sum."""
     return layer_norm(x + nn.gelu(nn.gelu(x @ p["in"]) @ p["q"]) @ p["out"])
 
 
@@ -114,19 +114,19 @@ def leapfrog(p: Any, x: Any) -> Any:
 
 
 def spatial_gate(p: Any, x: Any) -> Any:
-    """A perceptron that is gated by what other tokens have."""
+    """A perceptron whose gates depend on other tokens."""
     a, b = jnp.split(nn.gelu(scaled_norm(p, x) @ p["up"]), 2, axis=-1)
     return x + (a * (jnp.einsum("st,btd->bsd", p["tokens"], layer_norm(b)) + 1)) @ p["down"]
 
 
 def affine(p: Any, x: Any) -> Any:
-    """A mixer that has scales and shifts in the place of norms."""
+    """A mixer with scales and shifts instead of norms."""
     x = x + p["scale"] * jnp.einsum("st,btd->bsd", p["tokens"], x * p["q"] + p["k"])
     return x + p["shift"] * (nn.gelu((x * p["v"]) @ p["up"]) @ p["down"])
 
 
 def dilated(p: Any, x: Any) -> Any:
-    """A gated convolution over tokens, normed after the sum."""
+    """A gated convolution over tokens, with a norm after the sum."""
     h = lax.conv_general_dilated(
         x, p["kernel"], (1,), [(4, 0)], rhs_dilation=(2,), dimension_numbers=("NHC", "HIO", "NHC")
     )
@@ -135,7 +135,7 @@ def dilated(p: Any, x: Any) -> Any:
 
 
 def squeezed(p: Any, x: Any) -> Any:
-    """Two convolutions of an image, scaled by what it is on the average, and a residual."""
+    """Two convolutions of an image, scaled by its mean, and a residual."""
     names = ("NHWC", "HWIO", "NHWC")
     h = lax.conv_general_dilated(x, p["a"], (1, 1), "SAME", dimension_numbers=names)
     h = nn.relu(h * p["scale"] + p["shift"])
@@ -147,7 +147,7 @@ def squeezed(p: Any, x: Any) -> Any:
 
 
 def joined(p: Any, x: Any) -> Any:
-    """A unit that reads what two others give, joined."""
+    """A unit whose input is the concatenation of two other units."""
     h = jnp.concatenate([x, nn.relu(layer_norm(x) @ p["q"])], axis=-1)
     gates = [nn.silu(h @ p["a"]), nn.sigmoid(h @ p["b"])]
     return x + jnp.concatenate(gates, axis=-1) @ p["c"]
@@ -167,7 +167,7 @@ def graph(p: Any, x: Any) -> Any:
 
 
 def heun(p: Any, x: Any) -> Any:
-    """A step of second order of a differential equation that is learnt."""
+    """A step of second order of a learned differential equation."""
 
     def slope(x: Any) -> Any:
         return jnp.tanh(layer_norm(x) @ p["q"]) @ p["o"]
@@ -183,7 +183,7 @@ def half_precision(p: Any, x: Any) -> Any:
     return x + h.astype("float32")
 
 
-#: the parameters of a layer, by name: the axes of each, as multiples of the width
+#: The parameters of a layer, by name: the axes of each, as multiples of the width.
 Axes = Mapping[str, tuple[float, ...]]
 PLAIN: Axes = dict.fromkeys(("q", "k", "v", "in", "out"), (1, 1))
 NORM: Axes = {"scale": (1,), "shift": (1,)}
@@ -205,7 +205,7 @@ class Network(NamedTuple):
     fixed: Mapping[str, Shape] = {}
 
     def parameters(self) -> list[dict[str, Any]]:
-        """Those of each layer."""
+        """Return the parameters of each layer."""
         rng = np.random.default_rng(0)
         shapes = {n: tuple(int(k * self.width) for k in axes) for n, axes in self.axes.items()}
 
@@ -218,7 +218,7 @@ class Network(NamedTuple):
         ]
 
     def traced(self) -> tuple[Olympuspr, list[Any]]:
-        """Its program and arguments."""
+        """Return its program and arguments."""
         ps = self.parameters()
         x = np.random.default_rng(1).standard_normal((*self.data, self.width)).astype("f4")
 
@@ -254,8 +254,8 @@ NETWORKS = (
     Network("leapfrog, forward", leapfrog, 16, 64, step=False),
 )
 
-#: written after the rule was, and not used to draw it
-HELD_OUT = (
+#: Networks that were written after the rule; the rule is not derived from them.
+TEST_NETWORKS = (
     Network("attention beside perceptron, step", parallel, 6, 96, HEADS),
     Network("attention beside perceptron, step", parallel, 10, 48, HEADS),
     Network("attention beside perceptron, forward", parallel, 8, 64, HEADS, step=False),

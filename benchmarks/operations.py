@@ -1,8 +1,8 @@
 """`python -m benchmarks.operations`: single operations against JAX. Out: Markdown.
 
-They are those that OLYMPUS lowers otherwise than JAX does, in forms that XLA's compiler for CPUs
-makes faster code of. Both frameworks compile and run the same function, in turns in one process.
-The table has the least time to compile, and the lower quartile of the times to run.
+OLYMPUS lowers most of them in another form than JAX, for which XLA's compiler for CPUs generates
+faster code. Both frameworks compile and run the same function, in turns in one process. The table
+has the least time to compile, and the lower quartile of the times to run.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Arrays = tuple[Any, ...]
 
 
 class Operation(NamedTuple):
-    """A function of a framework and arrays, the shapes of those, and which it is differentiated by.
+    """A function of a framework and arrays, and the shapes of the arrays.
 
-    `of` is None for the function itself.
+    `of` is the position of the array by which it is differentiated, or None for the function.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Operation(NamedTuple):
 
 
 def convolution(groups: int = 1, **options: Any) -> Callable[..., Any]:
-    """A convolution of (batch, height, width, features)."""
+    """Return a convolution of (batch, height, width, features)."""
 
     def convolve(fw: Any, x: Any, kernel: Any) -> Any:
         return fw.lax.conv_general_dilated(
@@ -52,7 +52,7 @@ def convolution(groups: int = 1, **options: Any) -> Callable[..., Any]:
 
 
 def max_pool(fw: Any, x: Any) -> Any:
-    """The greatest of each 2 by 2 elements."""
+    """Return the maximum of each 2 by 2 elements."""
     window = (1, 2, 2, 1)
     return fw.lax.reduce_window(x, -np.inf, fw.lax.max, window, window, "VALID")
 
@@ -80,7 +80,7 @@ OPERATIONS = (
 
 
 def function_of(operation: Operation, framework: Any) -> Callable[..., Any]:
-    """What is compiled: the operation, or the gradient of a sum over what it gives."""
+    """Return the compiled function: the operation, or the gradient of the sum of its squares."""
 
     def run(*arrays: Any) -> Any:
         return operation.function(framework, *arrays)
@@ -91,19 +91,19 @@ def function_of(operation: Operation, framework: Any) -> Callable[..., Any]:
 
 
 def measure(operation: Operation, rounds: int) -> tuple[list[float], list[float]]:
-    """The seconds to compile and to run it, under either framework."""
+    """Return the seconds to compile and to run an operation, by framework."""
     rng = np.random.default_rng(0)
-    given = [rng.standard_normal(shape).astype(np.float32) for shape in operation.shapes]
+    values = [rng.standard_normal(shape).astype(np.float32) for shape in operation.shapes]
     compiling: list[list[float]] = [[], []]
     running: list[list[float]] = [[], []]
     for number in range(rounds):
         for side in (0, 1) if number % 2 else (1, 0):
             framework = FRAMEWORKS[side]
-            lowered = framework.jit(function_of(operation, framework)).lower(*given)
+            lowered = framework.jit(function_of(operation, framework)).lower(*values)
             start = time.perf_counter()
             compiled = lowered.compile()
             compiling[side].append(time.perf_counter() - start)
-            arrays = tuple(map(framework.device_put, given))
+            arrays = tuple(map(framework.device_put, values))
             call(framework, compiled, arrays)
             once = call(framework, compiled, arrays)
             calls = max(3, min(30, int(0.1 / once)))
@@ -112,22 +112,22 @@ def measure(operation: Operation, rounds: int) -> tuple[list[float], list[float]
 
 
 def call(framework: Any, compiled: Any, arrays: Arrays) -> float:
-    """The seconds of a call."""
+    """Return the seconds of a call."""
     start = time.perf_counter()
     framework.block_until_ready(compiled(*arrays))
     return time.perf_counter() - start
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, and print the table."""
+    """Measure the operations and print the table."""
     parser = argparse.ArgumentParser("python -m benchmarks.operations", description=__doc__)
     parser.add_argument("--rounds", type=int, default=4, help="compilations of each (default: 4)")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     print("| operation | shapes | compile | jax | ratio | run | jax | ratio |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for operation in OPERATIONS:
         cells = [operation.title, ", ".join(map(str, operation.shapes))]
-        for ours, theirs in measure(operation, given.rounds):
+        for ours, theirs in measure(operation, options.rounds):
             cells += [f"{ours * 1e3:.3g} ms", f"{theirs * 1e3:.3g} ms", f"**{ours / theirs:.2f}**"]
         print(f"| {' | '.join(cells)} |", flush=True)
     return 0

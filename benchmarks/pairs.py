@@ -1,4 +1,4 @@
-"""Two sides that ran next to each other, sample by sample, as one summary."""
+"""The summary of two sides whose samples were measured in pairs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["paired_ratio"]
 
 
 def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Summary:
-    """The summary of ours[i] / theirs[i], where sample i of each side ran next to the other.
+    """Return the summary of ours[i] / theirs[i], where sample i of both sides is one pair.
 
-    A pair shares the machine's load and clock of its moment, so what drifts over a run cancels.
-    Raises ValueError where the two sides have different numbers of samples.
+    A pair has the same load and clock of the machine, so a drift over a run cancels. Raises
+    ValueError if the sides have different numbers of samples.
 
     >>> paired_ratio([1.0, 4.0], [2.0, 8.0]).median
     0.5

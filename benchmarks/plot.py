@@ -1,6 +1,6 @@
-"""What grows, as a picture. In: Results of scaling and depth tasks. Out: a file of charts.
+"""Charts of the results of scaling and depth tasks, in one file.
 
-It needs matplotlib, which nothing else here does: the import waits until something is drawn.
+Only this module needs matplotlib, and imports it to draw.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ ACROSS = 2  # charts side by side
 
 
 def is_available() -> bool:
-    """Whether matplotlib is installed."""
+    """Return True if matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def is_drawn(task: str) -> bool:
-    """Whether a picture can show the task."""
+    """Return True if a chart shows the task."""
     return task in SCALING or task.partition("/")[0] in DEPTHS
 
 
 def draw(results: Results, path: Path) -> None:
-    """Write a chart for each scaling task in `results`, and two for each program that gets deeper.
+    """Write a chart for each scaling task in `results`, and two for each program of depth tasks.
 
-    The suffix of `path` says which format. Raises ValueError for one that matplotlib does not know.
+    The suffix of `path` is the format. Raises ValueError if matplotlib does not know it.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -52,12 +52,12 @@ def draw(results: Results, path: Path) -> None:
         axes.set_axis_off()
     with matplotlib.rc_context(
         {"svg.hashsalt": "olympus", "svg.fonttype": "none"}
-    ):  # the same results, the same bytes
+    ):  # equal results give equal bytes
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def charts_of(results: Results) -> Iterator[Callable[[Any], None]]:
-    """What draws each chart on its axes."""
+    """Yield the function that draws each chart on its axes."""
     for task in SCALING:
         if task in results.samples:
             yield partial(scaling_chart, task=task, results=results)
@@ -68,20 +68,20 @@ def charts_of(results: Results) -> Iterator[Callable[[Any], None]]:
 
 
 def scaling_chart(axes: Any, task: str, results: Results) -> None:
-    """Processor time of an equation over their number: a line for each side and stage."""
+    """Draw the processor time of an equation over their number, for each side and stage."""
     for stage, line in zip(STAGES, LINES, strict=True):
         for side in ("olympus", "jax"):
             x, y = zip(*curve(results, task, stage, side), strict=True)
             label = f"{SIDES[side][1]}: {stage}"
             axes.plot(x, y, line, color=COLORS[side], marker="o", label=label)
     axes.set(title=SCALING[task].title, xlabel="equations", ylabel="µs an equation", xscale="log")
-    axes.margins(y=0.3)  # room for the legend, which would hide a line
+    axes.margins(y=0.3)  # space for the legend, which would cover a line
     axes.set_ylim(bottom=0)
     axes.legend(loc="upper center", ncols=2)
 
 
 def curve(results: Results, task: str, stage: str, side: str) -> list[tuple[int, float]]:
-    """(equations, microseconds an equation) of one side, by size."""
+    """Return the points of one side: the number of equations, microseconds of an equation."""
     return [
         (int(measure.split("/")[1]), 1e6 * summarize(samples[side]).median)
         for measure, samples in results.samples[task].items()
@@ -90,9 +90,9 @@ def curve(results: Results, task: str, stage: str, side: str) -> list[tuple[int,
 
 
 def depth_chart(axes: Any, program: str, measure: str, results: Results) -> None:
-    """A measure over the number of layers: a line for each side, which ends in an arrow at a limit.
+    """Draw a measure over the number of layers, for each side; a triangle marks a limit.
 
-    Both axes are logarithmic, so that a line's slope is the power that it grows by.
+    Both axes are logarithmic, so the slope of a line is the exponent of its growth.
     """
     kind, width = program.split("/")
     unit = MEASURES[measure][1][1]
@@ -111,7 +111,7 @@ def depth_chart(axes: Any, program: str, measure: str, results: Results) -> None
         title=f"{DEPTHS[kind]} of width {width}: {measure}", xlabel="layers", ylabel=unit,
         xscale="log", yscale="log",
     )  # fmt: skip
-    axes.margins(y=0.25)  # room for the legend
+    axes.margins(y=0.25)  # space for the legend
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.grid(axis="y", alpha=0.3)
@@ -122,7 +122,7 @@ def depth_chart(axes: Any, program: str, measure: str, results: Results) -> None
 def depth_curve(
     results: Results, program: str, measure: str, side: str
 ) -> list[tuple[int, float, bool]]:
-    """(layers, median or limit, whether it is the limit) of one side, the shallowest first."""
+    """Return the points of one side by layers: layers, median or limit, True for a limit."""
     points = []
     for task in results.samples:
         if task.rpartition("/")[0] == program:

@@ -1,7 +1,7 @@
-"""The measured programs. In: a framework's import name. Out: a function to trace and its arguments.
+"""The measured programs: a function to trace and its arguments, for a framework.
 
-A program is a file under examples/, read as it stands with only its import line rewritten, so
-both frameworks run the same lines. Another program is another entry of PROGRAMS.
+A program is a file in examples/. Only its import line is rewritten, so both frameworks run the same
+lines. To add a program, add an item to PROGRAMS.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Program:
-    """A function of an example, the shapes it is traced for and its statics.
+    """A function of an example, the shapes that it is traced for and its statics.
 
-    `function` is its name, or makes it of the source's module, and `init` is the name of what makes
-    the parameters, or makes them of the module. `inputs` holds a (shape, dtype) for each argument
-    after the parameters; integers are below `most` in a run. `wrap` makes the traced function from
-    the framework and the example's own.
+    `function` is its name, or returns it for the module of the source. `init` is the name of the
+    function that returns the parameters, or returns them for the module. `inputs` has the shape and
+    the dtype of each argument after the parameters; in a run, integers are below `most`. `wrap`
+    returns the traced function for the framework and the function of the example.
     """
 
     title: str
@@ -43,18 +43,18 @@ class Program:
     most: int = 256
 
     def function_of(self, module: ModuleType) -> Function:
-        """The function that `wrap` takes."""
+        """Return the function that `wrap` takes."""
         if isinstance(self.function, str):
             return getattr(module, self.function)  # type: ignore[no-any-return]
         return self.function(module)
 
     def params_of(self, module: ModuleType) -> Any:
-        """The parameters that a run begins with."""
+        """Return the initial parameters of a run."""
         return getattr(module, self.init)() if isinstance(self.init, str) else self.init(module)
 
 
 def sgd_step(ox: Any, forward: Function) -> Function:
-    """A training step of a language model: the loss of the next token, and stepped parameters."""
+    """Return a training step of a language model, which returns the loss and new parameters."""
 
     def loss(params: Any, tokens: Any, **statics: Any) -> Any:
         scores = ox.nn.log_softmax(forward(params, tokens[:, :-1], **statics))
@@ -81,7 +81,7 @@ PROGRAMS: dict[str, Program] = {
     ),
 }  # fmt: skip
 
-# What is compiled and run.
+# The programs that are compiled and run.
 RUNS: dict[str, Program] = {
     "run": Program(
         "GPT-2 training step, 2 layers of width 64", "gpt/gpt.py", "forward", "tiny",
@@ -92,13 +92,14 @@ RUNS: dict[str, Program] = {
 
 
 def load_source(path: Path, framework: str) -> ModuleType:
-    """The module of the program at `path`, with `import olympus as ox` naming the framework.
+    """Import the program at `path`, with the framework instead of `import olympus as ox`.
 
-    Raises ValueError when the file has no such line. Lines keep their numbers and file name.
+    Raises ValueError unless the file has exactly one such line. Line numbers and the file name do
+    not change.
     """
     text = path.read_text(encoding="utf-8")
     if text.count(IMPORT_LINE) != 1:
-        raise ValueError(f"{path} must hold the line {IMPORT_LINE.strip()!r} once")
+        raise ValueError(f"{path} must have the line {IMPORT_LINE.strip()!r} once")
     text = text.replace(IMPORT_LINE, f"import {framework} as ox\n")
     module = ModuleType(f"{path.stem}_under_{framework}")
     module.__file__ = str(path)
@@ -108,9 +109,9 @@ def load_source(path: Path, framework: str) -> ModuleType:
 
 
 def load(program: Program, framework: str) -> tuple[Function, tuple[Any, ...]]:
-    """What makes a fresh function at each call, and the ShapeDtypeStructs to trace it with.
+    """Return a function that returns a new function object, and the ShapeDtypeStructs to trace it.
 
-    A fresh function object at each call keeps the frameworks' tracing caches from answering.
+    The frameworks' tracing caches do not apply to a new function object.
     """
     ox = importlib.import_module(framework)
     module = load_source(EXAMPLES / program.source, framework)
@@ -125,7 +126,7 @@ def load(program: Program, framework: str) -> tuple[Function, tuple[Any, ...]]:
 
 
 def values(program: Program, framework: str) -> tuple[Any, ...]:
-    """Arguments to run the program with: what its `init` makes, and the same random inputs."""
+    """Return the arguments of a run: the parameters of `init`, and random inputs from a seed."""
     rng = np.random.default_rng(0)
     params = program.params_of(load_source(EXAMPLES / program.source, framework))
     return params, *(

@@ -1,4 +1,4 @@
-"""Results as text and data. In: Results. Out: Markdown tables for the README, and plain JSON."""
+"""The results as Markdown tables and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.scaling import SCALING, Scaling
 from benchmarks.whole_report import comparisons, tables
 from olympus_cli.bench.statistics import Summary, summarize
 
-# measure -> (what the row is called, scale and unit), in the order of the table
+# measure -> (the label of its row, scale and unit), in the order of the table
 STAGES = {
     "both": ("trace + lower", MILLI),
     "trace": ("trace", MILLI),
@@ -45,7 +45,7 @@ TITLED = {name: (program.title, STAGES) for name, program in PROGRAMS.items()}
 TITLED |= {name: (program.title, RUN_STAGES) for name, program in RUNS.items()}
 UNTITLED = {"import": IMPORT, "call": CALL, "help": HELP}
 
-# what the two sides of a task are called that are not olympus and jax
+# the titles of the two sides of tasks that do not compare olympus and jax
 STARTED = {
     COST: COST_SIDES,
     "help": ("`olympus --help`", '`python -c "import click"`'),
@@ -55,7 +55,7 @@ STARTED = {
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table: the two sides' medians with quartiles in `unit`, and their ratio."""
+    """A row of a table: the medians of both sides with quartiles in `unit`, and their ratio."""
 
     task: str
     measure: str
@@ -67,13 +67,13 @@ class Row:
 
 
 def rows(results: Results) -> list[Row]:
-    """A Row for every measure of every task of two sides, in the order that they are shown."""
+    """Return a Row for every measure of every task with two sides, in the order of the tables."""
     pairs = [task for task in results.samples if not is_whole(task) or task.startswith(STARTS)]
     return [row for task in pairs for row in task_rows(results, task)]
 
 
 def task_rows(results: Results, task: str) -> Iterator[Row]:
-    """The Rows of one task."""
+    """Yield the Rows of one task."""
     for measure, (label, (scale, unit)) in labels(task, results.samples[task]).items():
         sides = results.samples[task][measure]
         ours, theirs = ([scale * x for x in sides[side]] for side in ("olympus", "jax"))
@@ -82,7 +82,7 @@ def task_rows(results: Results, task: str) -> Iterator[Row]:
 
 
 def labels(task: str, measures: Iterable[str]) -> dict[str, tuple[str, tuple[float, str]]]:
-    """What the row of each measure is called, its scale and its unit."""
+    """Return the label of each measure, its scale and its unit."""
     if task in SCALING:
         return scaling_labels(SCALING[task], measures)
     if task in UNTITLED:
@@ -98,19 +98,19 @@ def labels(task: str, measures: Iterable[str]) -> dict[str, tuple[str, tuple[flo
 def scaling_labels(
     scaling: Scaling, measures: Iterable[str]
 ) -> dict[str, tuple[str, tuple[float, str]]]:
-    """The same for measures such as `trace/1000`, which were measured up to some size."""
+    """Return the labels of measures such as `trace/1000`, up to the largest measured size."""
     cells = [measure.split("/") for measure in measures if "/" in measure]
-    found = {
+    stages = {
         f"{stage}/{size}": (f"{scaling.title}, {int(size):,} equations: {stage}", MICRO)
         for stage, size in cells
     }
     largest = max(int(size) for _, size in cells)
     growth = f"{scaling.title}: trace + lower at {largest:,} over at {scaling.sizes[0]:,}"
-    return found | {"growth": (growth, ONE)}
+    return stages | {"growth": (growth, ONE)}
 
 
 def markdown(results: Results, command: str, rounds: int) -> str:
-    """The tables, what they were measured on, and the command that measures them again."""
+    """Return the tables, the machine, and the command that repeats the measurement."""
     lines = rows(results)
     scaling = [row for row in lines if row.task in SCALING]
     sides = [row for row in lines if not row.task.startswith((*STARTED, *SCALING))]
@@ -127,13 +127,13 @@ def markdown(results: Results, command: str, rounds: int) -> str:
 
 
 def describe(results: Results, command: str, rounds: int) -> str:
-    """Where the numbers come from and how to read them."""
+    """Return the machine, the command and the meaning of the figures."""
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
     pairs = f"{rounds} pairs of processes{exceptions(results, rounds)}"
     where = f"{os.cpu_count()} cores ({platform.machine()}, {platform.system()})"
     ended = (
-        f"\nA compilation was ended after {results.limit} s, and one that memory was too short for "
-        "has no number."
+        f"\nA compilation was ended after {results.limit} s; one that ran out of memory has no "
+        "number."
     )
     return (
         f"Measured by `{command}`\n"
@@ -145,27 +145,27 @@ def describe(results: Results, command: str, rounds: int) -> str:
 
 
 def exceptions(results: Results, rounds: int) -> str:
-    """The tasks that were measured in fewer pairs, in brackets; those of the groups as one."""
+    """Return the tasks with fewer pairs, in brackets; all tasks of the groups are one item."""
     most = {
         "programs compiled whole, and builds" if is_whole(task) else task: most_rounds(task, rounds)
         for task in results.samples
     }
-    fewer = [f"{what}: {count}" for what, count in most.items() if count < rounds]
+    fewer = [f"{name}: {count}" for name, count in most.items() if count < rounds]
     return f" ({', '.join(fewer)})" if fewer else ""
 
 
-def table(lines: list[Row], ours: str, theirs: str, what: str = "") -> str:
-    """A Markdown table of the Rows."""
+def table(lines: list[Row], ours: str, theirs: str, title: str = "") -> str:
+    """Return a Markdown table of the Rows."""
     cells = [
         [row.label, cell(row.ours, row.unit), cell(row.theirs, row.unit),
          cell(row.ratio, "", bold=True)]
         for row in lines
     ]  # fmt: skip
-    return grid([what, ours, theirs, "ratio"], cells)
+    return grid([title, ours, theirs, "ratio"], cells)
 
 
 def data(results: Results, command: str, rounds: int) -> dict[str, Any]:
-    """Everything measured, for JSON: the raw samples of each process and the summarized rows."""
+    """Return the JSON document: the samples of each process and the rows."""
     return {
         "command": command,
         "rounds": rounds,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 __all__ = ["Samples", "peak_memory"]
 
-#: The samples of each measure, in seconds, bytes or counts
+#: The samples of each measure, in seconds, bytes or counts.
 Samples = dict[str, list[float]]
 
 
 def peak_memory() -> float:
-    """The largest resident set of this process so far, in bytes."""
-    from olympus_cli.process.memory import peak_memory as most  # which imports no framework
+    """Return the largest resident set of this process so far, in bytes."""
+    from olympus_cli.process.memory import peak_memory as most  # imports no framework
 
     return float(most() or "nan")

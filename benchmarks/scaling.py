@@ -1,8 +1,8 @@
-"""What one equation costs as programs grow. In: a framework. Out: seconds an equation, by size.
+"""The time of one equation as programs grow, by framework and size.
 
-The programs are straight lines of elementwise operations, so that an equation is an equation in
-both frameworks, and whatever rises with the size is not the work of one equation. Processor time
-is counted: a busy machine interrupts what takes seconds, and spares what takes milliseconds.
+The programs are sequences of elementwise operations, so both frameworks have the same equations,
+and a time that grows with the size is not the work of one equation. Processor time is measured,
+because a busy machine interrupts long measurements more often than short ones.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from statistics import median
 from typing import Any
 
 STAGES = ("trace", "lower")
-WHOLE = 9  # repetitions of a measurement that takes its time; fewer leave out the largest sizes
+WHOLE = 9  # repetitions of a complete measurement; with fewer, the largest sizes are omitted
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Programs of every one of `sizes` equations; `make` makes one from the framework and size."""
+    """Programs of `sizes` equations; `make(framework, size)` returns one."""
 
     title: str
     make: Callable[[Any, int], Callable[..., Any]]
@@ -28,7 +28,7 @@ class Scaling:
 
 
 def chain(ox: Any, size: int) -> Callable[..., Any]:
-    """A function of two vectors whose trace has `size` equations."""
+    """Return a function of two vectors whose trace has `size` equations."""
     lax = ox.lax
 
     def function(x: Any, y: Any) -> Any:
@@ -41,7 +41,7 @@ def chain(ox: Any, size: int) -> Callable[..., Any]:
 
 
 def gradient(ox: Any, size: int) -> Callable[..., Any]:
-    """The gradient of the sum of a `chain`, which has about three times as many equations."""
+    """Return the gradient of the sum of a `chain`, with about three times as many equations."""
     function = chain(ox, size)
     return ox.grad(lambda x, y: ox.numpy.sum(function(x, y)))  # type: ignore[no-any-return]
 
@@ -53,14 +53,14 @@ SCALING = {
 
 
 def costs(ox: Any, scaling: Scaling, repeat: int) -> dict[str, list[float]]:
-    """Seconds of each stage divided by the size, and what both grew by from first to last size.
+    """Measure the seconds of each stage divided by the size, and their growth with the size.
 
-    Small sizes are measured up to `repeat` times, so that all sizes take about as long.
+    Small sizes are measured up to `repeat` times, so that all sizes take about the same time.
     """
     largest = scaling.sizes[-1]
     sizes = [size for size in scaling.sizes if size * WHOLE <= largest * repeat]
     samples: dict[str, list[float]] = {}
-    trace_and_lower(ox, scaling.make(ox, sizes[0]))  # what a process does once is no equation's
+    trace_and_lower(ox, scaling.make(ox, sizes[0]))  # the work that a process does only once
     for size in sizes:
         for _ in range(max(1, min(repeat, largest // (10 * size)))):
             seconds = trace_and_lower(ox, scaling.make(ox, size))
@@ -74,7 +74,7 @@ def costs(ox: Any, scaling: Scaling, repeat: int) -> dict[str, list[float]]:
 
 
 def trace_and_lower(ox: Any, function: Callable[..., Any]) -> tuple[float, float]:
-    """Seconds of processor time that tracing and lowering a function of two vectors take."""
+    """Return the seconds of processor time to trace and to lower a function of two vectors."""
     vector = ox.ShapeDtypeStruct((8,), "float32")
     gc.collect()
     start = time.process_time()

@@ -1,9 +1,9 @@
-"""`python -m benchmarks.thresholds`: from which size on a block is worth keeping. Out: Markdown.
+"""`python -m benchmarks.thresholds`: the size from which outlining a block is profitable.
 
-Layers of a product and of elementwise operations, the number of layers and of their equations
-varied, are compiled and run with every block kept and with none, in turns in one process. A cell
-has two ratios, of the time to compile and of the time to run: the geometric mean over widths, with
-and without derivatives.
+Programs of layers with one product and elementwise operations, with several numbers of layers and
+of equations, are compiled and run with every block outlined and with none, in turns in one process.
+It prints Markdown. A cell has two ratios, of the times to compile and of the times to run:
+geometric means over widths, with derivatives and without.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TARGET = ox.Target("cpu")
 
 
 def layers(equations: int) -> Callable[[Any, Any], Any]:
-    """A network whose layers have about so many equations, one of them a product."""
+    """Return a network whose layers have about `equations` equations, one of them a product."""
 
     def layer(w: Any, x: Any) -> Any:
         y = x @ w
@@ -53,7 +53,7 @@ def layers(equations: int) -> Callable[[Any, Any], Any]:
 
 
 def with_gradient(network: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A step of gradient descent."""
+    """Return a step of gradient descent."""
 
     def step(ws: Any, x: Any) -> Any:
         grads = ox.grad(lambda ws: jnp.mean(network(ws, x) ** 2))(ws)
@@ -63,43 +63,43 @@ def with_gradient(network: Callable[[Any, Any], Any]) -> Callable[[Any, Any], An
 
 
 def compiled(program: Olympuspr) -> tuple[Any, float]:
-    """The executable, and the seconds that it took."""
+    """Compile a program; return the executable and the seconds."""
     start = time.perf_counter()
     entry = compilation.entry_attributes("main", program)
-    made = xla.compile(lowering.lower_module(program, entry), TARGET)
-    return made, time.perf_counter() - start
+    executable = xla.compile(lowering.lower_module(program, entry), TARGET)
+    return executable, time.perf_counter() - start
 
 
-def per_call(made: Any, buffers: list[Any]) -> float:
-    """Seconds a call; the last result of a batch is waited for."""
+def per_call(executable: Any, buffers: list[Any]) -> float:
+    """Return the seconds of a call, the mean of a batch."""
     calls = 20
     start = time.perf_counter()
     for _ in range(calls):
-        outputs = made.execute(buffers)
+        outputs = executable.execute(buffers)
     for output in outputs:
         xla.block_until_ready(output)
     return (time.perf_counter() - start) / calls
 
 
 def ratios(program: Olympuspr, arguments: Sequence[Any], rounds: int) -> tuple[float, float]:
-    """Time with blocks over time without, to compile and to run: of the least of each."""
+    """Return the least time with blocks over that without, to compile and to run."""
     versions = [outline(program, ALWAYS), program]
     if not blocks(versions[0]):
         return math.nan, math.nan
     buffers = [xla.put(x) for x in arguments]
-    took: list[list[float]] = [[], []]
-    ran: list[list[float]] = [[], []]
+    compiling: list[list[float]] = [[], []]
+    running: list[list[float]] = [[], []]
     for number in range(rounds):
         for side in (0, 1) if number % 2 else (1, 0):
-            made, seconds = compiled(versions[side])
-            took[side].append(seconds)
-            per_call(made, buffers)
-            ran[side] += [per_call(made, buffers) for _ in range(3)]
-    return min(took[0]) / min(took[1]), min(ran[0]) / min(ran[1])
+            executable, seconds = compiled(versions[side])
+            compiling[side].append(seconds)
+            per_call(executable, buffers)
+            running[side] += [per_call(executable, buffers) for _ in range(3)]
+    return min(compiling[0]) / min(compiling[1]), min(running[0]) / min(running[1])
 
 
 def cases(equations: int, occurrences: int) -> Iterator[tuple[Olympuspr, list[Any]]]:
-    """The programs of a cell, with arguments."""
+    """Yield the programs of a cell, with arguments."""
     rng = np.random.default_rng(0)
     for width, derived in itertools.product(WIDTHS, (False, True)):
         fun = layers(equations)
@@ -110,7 +110,7 @@ def cases(equations: int, occurrences: int) -> Iterator[tuple[Olympuspr, list[An
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, and print the table."""
+    """Measure the programs and print the table."""
     parser = argparse.ArgumentParser("python -m benchmarks.thresholds", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="compilations of each (default: 5)")
     rounds = parser.parse_args(argv).rounds
@@ -119,11 +119,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for equations in EQUATIONS:
         cells = []
         for occurrences in OCCURRENCES:
-            found = [ratios(*case, rounds) for case in cases(equations, occurrences)]
+            pairs = [ratios(*case, rounds) for case in cases(equations, occurrences)]
             with np.errstate(all="ignore"):
-                both = np.exp(np.nanmean(np.log(found), axis=0))
-            cells.append("{:.2f}, {:.2f}".format(*both))
-            print(equations, occurrences, np.round(found, 2).tolist(), file=sys.stderr)
+                means = np.exp(np.nanmean(np.log(pairs), axis=0))
+            cells.append("{:.2f}, {:.2f}".format(*means))
+            print(equations, occurrences, np.round(pairs, 2).tolist(), file=sys.stderr)
         print(f"| {equations} | " + " | ".join(cells) + " |", flush=True)
     return 0
 

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.variety`: what blocks bring to networks of many kinds. Out: Markdown.
+"""`python -m benchmarks.variety`: the effect of repeated blocks on networks of many kinds.
 
-Each is compiled and run with all its blocks kept and with none, in turns in one process. The table
-says which of them OLYMPUS keeps by itself, and has the ratio of the processor time to compile, of
-the least, and to run, of the lower third.
+Each network is compiled and run with all blocks outlined and with none, in turns in one process.
+The Markdown table has the decision of the rule and the ratios of processor times: the least time to
+compile, and the lower third of the times to run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.networks import HELD_OUT, NETWORKS
+from benchmarks.networks import NETWORKS, TEST_NETWORKS
 from benchmarks.thresholds import ALWAYS, compiled
 from olympus_core import xla
 from olympus_core.blocks.outline import blocks, outline
@@ -27,55 +27,56 @@ SAMPLES = 30
 
 
 def ratios(program: Olympuspr, arguments: Sequence[Any], rounds: int) -> tuple[float, float]:
-    """Processor time with all blocks over that with none, to compile and to run."""
+    """Return the processor time with all blocks over that with none, to compile and to run."""
     versions = [outline(program, ALL), program]
     buffers = [xla.put(x) for x in arguments]
-    took: list[list[float]] = [[], []]
-    ran: list[list[float]] = [[], []]
+    compiling: list[list[float]] = [[], []]
+    running: list[list[float]] = [[], []]
     for number in range(rounds):
         for side in (0, 1) if number % 2 else (1, 0):
             start = time.process_time()
-            made, _ = compiled(versions[side])
-            took[side].append(time.process_time() - start)
-            run(made, buffers)
-            ran[side] += [run(made, buffers) for _ in range(SAMPLES // rounds)]
-    low = [float(np.quantile(samples, 1 / 3)) for samples in ran]
-    return min(took[0]) / min(took[1]), low[0] / low[1]
+            executable, _ = compiled(versions[side])
+            compiling[side].append(time.process_time() - start)
+            run(executable, buffers)
+            running[side] += [run(executable, buffers) for _ in range(SAMPLES // rounds)]
+    low = [float(np.quantile(samples, 1 / 3)) for samples in running]
+    return min(compiling[0]) / min(compiling[1]), low[0] / low[1]
 
 
-def run(made: Any, buffers: list[Any]) -> float:
-    """Seconds of processor time of a call, of ten."""
+def run(executable: Any, buffers: list[Any]) -> float:
+    """Return the processor time of a call, the mean of ten, in seconds."""
     start = time.process_time()
     for _ in range(10):
-        outputs = made.execute(buffers)
+        outputs = executable.execute(buffers)
     for output in outputs:
         xla.block_until_ready(output)
     return (time.process_time() - start) / 10
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, and print the table."""
+    """Measure the networks and print the table."""
     parser = argparse.ArgumentParser("python -m benchmarks.variety", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="compilations of each (default: 3)")
     parser.add_argument(
-        "--held-out", action="store_true", help="networks that the rule was not drawn from"
+        "--held-out", action="store_true", help="networks from which the rule was not derived"
     )
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     print("| network | layers, width | kept | compile | run |")
     print("| --- | ---: | --- | ---: | ---: |")
-    found: dict[str, list[tuple[float, float]]] = {"yes": [], "no": []}
-    for network in HELD_OUT if given.held_out else NETWORKS:
+    decisions: dict[str, list[tuple[float, float]]] = {"yes": [], "no": []}
+    for network in TEST_NETWORKS if options.held_out else NETWORKS:
         program, arguments = network.traced()
-        kept = "yes" if blocks(outline(program)) else "no"
-        pair = ratios(program, arguments, given.rounds)
-        found[kept].append(pair)
-        size = f"{network.layers}, {network.width}"
-        print(f"| {network.name} | {size} | {kept} | {pair[0]:.2f} | {pair[1]:.2f} |", flush=True)
-    for kept, pairs in found.items():
+        decision = "yes" if blocks(outline(program)) else "no"
+        pair = ratios(program, arguments, options.rounds)
+        decisions[decision].append(pair)
+        cells = network.name, f"{network.layers}, {network.width}", decision
+        print(f"| {' | '.join(cells)} | {pair[0]:.2f} | {pair[1]:.2f} |", flush=True)
+    for decision, pairs in decisions.items():
         if pairs:
             means, most = np.exp(np.log(pairs).mean(axis=0)), np.max(pairs, axis=0)
             for name, (compiling, running) in (("geometric mean", means), ("most", most)):
-                print(f"| {name} of {len(pairs)} | | {kept} | {compiling:.2f} | {running:.2f} |")
+                cells = f"{name} of {len(pairs)}", "", decision
+                print(f"| {' | '.join(cells)} | {compiling:.2f} | {running:.2f} |")
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Programs compiled whole, as tables. In: Results. Out: Markdown, a table a measure.
+"""The results of programs that are compiled whole, as Markdown: a table for each measure.
 
-A ratio is taken within a round, as everywhere. A side that ran past the limit of time has the limit
-for its compile time, and a ratio to it is a bound; one that ran out of memory has no number.
+A ratio is computed within a round. A side that exceeded the time limit has the limit as its compile
+time, and a ratio to it is a bound; a side that ran out of memory has no number.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ UNKNOWN = "-"
 class Comparison:
     """One measure of a program, in `unit`.
 
-    `sides` has the sides that were measured, `ratios` ours over each of the others, and `ended` the
-    sides that were not, with their limit, or None where memory was short.
+    `sides` has the measured sides, `ratios` those of OLYMPUS to each other side, and `ended` the
+    sides that exceeded a limit: the limit of time, or None if they ran out of memory.
     """
 
     task: str
@@ -48,54 +48,52 @@ class Comparison:
 
 
 def whole_tasks(results: Results) -> list[str]:
-    """The measured tasks that compile programs whole."""
+    """Return the measured tasks that compile whole programs."""
     return [task for task in results.samples if is_whole(task) and not task.startswith(STARTS)]
 
 
 def comparisons(results: Results) -> list[Comparison]:
-    """A Comparison for every measure of every program."""
+    """Return a Comparison for every measure of every program."""
     return [
         compare(results, task, measure) for measure in MEASURES for task in whole_tasks(results)
     ]
 
 
 def compare(results: Results, task: str, measure: str) -> Comparison:
-    """The Comparison of one measure of a task."""
+    """Return the Comparison of one measure of a task."""
     scale, unit = MEASURES[measure][1]
     ended = results.ended.get(task, {})
-    found = {
+    samples = {
         side: [scale * value for value in values]
         for side, values in results.samples[task].get(measure, {}).items()
         if side not in ended
     }
-    ours = found.get("olympus")
+    ours = samples.get("olympus")
     ratios = {
         side: paired_ratio(ours, values)
-        for side, values in found.items() if ours and side != "olympus"
+        for side, values in samples.items() if ours and side != "olympus"
     }  # fmt: skip
     limit = scale * results.limit if measure == "compile" else None
     return Comparison(
         task, measure, of_task(task).title, unit,
-        {side: summarize(values) for side, values in found.items()}, ratios,
+        {side: summarize(values) for side, values in samples.items()}, ratios,
         {side: limit if reason == "time" else None for side, reason in ended.items()},
     )  # fmt: skip
 
 
 def tables(results: Results) -> list[str]:
-    """A table for each measure of the programs that jax compiles too, and one of auto and off."""
+    """Return a table for each measure of the programs with a side of JAX, and one of blocks."""
     lines = comparisons(results)
-    against = [line for line in lines if "jax" in sides_of(line.task)]
-    found = [
-        measure_table([line for line in against if line.measure == measure], measure)
+    with_jax = [line for line in lines if "jax" in sides_of(line.task)]
+    measures = [
+        measure_table([line for line in with_jax if line.measure == measure], measure)
         for measure in MEASURES
-    ] if against else []  # fmt: skip
-    if lines:
-        found.append(repeats_table(results, lines))
-    return found
+    ] if with_jax else []  # fmt: skip
+    return [*measures, repeats_table(results, lines)] if lines else measures
 
 
 def measure_table(lines: list[Comparison], measure: str) -> str:
-    """A column for each side, and for what ours is over those of jax."""
+    """Return a table with a column for each side, and for each ratio to a side of JAX."""
     sides = [side for side in SIDES if any(side in sides_of(line.task) for line in lines)]
     peers = [side for side in sides if side not in BOTH_WAYS]
     rows = [
@@ -109,14 +107,14 @@ def measure_table(lines: list[Comparison], measure: str) -> str:
 
 
 def side_cell(line: Comparison, side: str) -> str:
-    """What a side took, or the limit that it ran past."""
+    """Return the cell of a side: its figure, or the limit that it exceeded."""
     if limit := line.ended.get(side):
         return f"> {number(limit)} {line.unit}"
     return cell(line.sides[side], line.unit) if side in line.sides else UNKNOWN
 
 
 def ratio_cell(line: Comparison, side: str) -> str:
-    """What ours is over `side`, or what it is less than."""
+    """Return the cell of the ratio of OLYMPUS to `side`, or of its upper bound."""
     if side in line.ratios:
         return cell(line.ratios[side], "", bold=True)
     if (limit := line.ended.get(side)) and "olympus" in line.sides:
@@ -125,15 +123,18 @@ def ratio_cell(line: Comparison, side: str) -> str:
 
 
 def repeats_table(results: Results, lines: list[Comparison]) -> str:
-    """What keeping repeated blocks changes in each program, and on the whole."""
+    """Return the table of the effect of repeated blocks on each program, with means."""
     columns = [
         {line.task: line for line in lines if line.measure == measure and is_both(line)}
         for measure in ("compile", "run")
     ]
     rows = []
     for task, compiled in columns[0].items():
-        kept = count(results, task, "blocks")
-        blocks = f"{kept} x {count(results, task, 'calls') / kept:.3g}" if kept else "none"
+        number_of_blocks = count(results, task, "blocks")
+        calls = count(results, task, "calls")
+        blocks = (
+            f"{number_of_blocks} x {calls / number_of_blocks:.3g}" if number_of_blocks else "none"
+        )
         cells = [
             text
             for line in (compiled, columns[1][task])
@@ -146,32 +147,32 @@ def repeats_table(results: Results, lines: list[Comparison]) -> str:
 
 
 def is_both(line: Comparison) -> bool:
-    """Whether the program was compiled with the blocks kept and without."""
+    """Return True if the program is compiled with repeated blocks and without."""
     return set(BOTH_WAYS) <= set(sides_of(line.task))
 
 
 def means(results: Results, columns: list[dict[str, Comparison]]) -> Iterator[list[str]]:
-    """Geometric means of the ratios, of all programs and of those that keep a block."""
+    """Yield the geometric means of the ratios, of all programs and of programs with blocks."""
     with_blocks = [task for task in columns[0] if count(results, task, "blocks")]
-    for tasks, what in ((list(columns[0]), "all programs"), (with_blocks, "those with blocks")):
-        found = [
+    for tasks, title in ((list(columns[0]), "all programs"), (with_blocks, "those with blocks")):
+        medians = [
             [line.ratios["off"].median for task in tasks if "off" in (line := column[task]).ratios]
             for column in columns
         ]
-        if all(found):
-            ratios = [f"**{number(geometric_mean(values))}**" for values in found]
-            label = f"geometric mean of {what} ({len(found[0])})"
+        if all(medians):
+            ratios = [f"**{number(geometric_mean(values))}**" for values in medians]
+            label = f"geometric mean of {title} ({len(medians[0])})"
             yield [label, "", "", "", ratios[0], "", "", ratios[1]]
 
 
 def count(results: Results, task: str, measure: str) -> int:
-    """What the last process of ours counted, 0 where it did not get to it."""
+    """Return the count of the last process of OLYMPUS, or 0 if it has none."""
     values = results.samples[task].get(measure, {}).get("olympus", [0.0])
     return int(values[-1])
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The exponential of the mean logarithm.
+    """Return the geometric mean.
 
     >>> geometric_mean([0.5, 2.0])
     1.0

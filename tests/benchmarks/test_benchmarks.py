@@ -119,7 +119,7 @@ def test_the_import_line_is_rewritten_in_place(tmp_path: Path) -> None:
     path.write_text('"""A program."""\nimport olympus as ox\n\nname = ox.__name__\n')
     assert programs.load_source(path, "json").name == "json"
     path.write_text("import olympus\n")
-    with pytest.raises(ValueError, match="must hold the line 'import olympus as ox' once"):
+    with pytest.raises(ValueError, match="must have the line 'import olympus as ox' once"):
         programs.load_source(path, "json")
 
 
@@ -202,7 +202,7 @@ def test_a_picture_without_its_library_ends_with_2(
 ) -> None:
     monkeypatch.setattr(cli, "is_available", lambda: False)
     assert cli.main(["--plot", "cost.svg"]) == 2
-    assert "needs matplotlib; pip install '.[bench]'" in capsys.readouterr().err
+    assert "needs matplotlib: pip install '.[bench]'" in capsys.readouterr().err
 
 
 def test_a_picture_of_nothing_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ import olympus
 
 __all__ = ["FOLDER", "index_table", "packages", "page", "public_names"]
 
-#: Where the pages are, in `docs/`.  They are generated with the site and not committed.
+#: The folder of the pages, in `docs/`.  They are generated with the site and not committed.
 FOLDER = "reference/python"
 
 _SPAN = re.compile(r"(`+[^`]*`+)")
