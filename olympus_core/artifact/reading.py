@@ -5,10 +5,9 @@ Every part is checked against the types and forms of `bundle.schema.json`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from olympus_core import xla
 from olympus_core.artifact.host import Host
@@ -26,6 +25,7 @@ from olympus_core.artifact.shardings import StoredPlacement
 from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
 from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_core.base.json_records import DataError, parse_json
 
 _T = TypeVar("_T")
 
@@ -37,15 +37,13 @@ def parse_manifest(content: bytes) -> Manifest:
       ArtifactError: they are not JSON, have another schema version, or do not match the schema.
     """
     try:
-        return _document(json.loads(content, parse_constant=_refuse_constant))
-    except ValueError as exc:
+        document = parse_json(content)
+    except DataError as exc:
         raise ArtifactError(f"its manifest is not JSON: {exc}") from exc
+    try:
+        return _document(document)
     except RecursionError as exc:
         raise ArtifactError("its manifest is nested too deeply to be read") from exc
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"JSON has no {name}")
 
 
 def _document(value: Any) -> Manifest:

@@ -66,7 +66,7 @@ def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if (attributes := _attributes(kind, forms)) is not None:
+    if attributes := form_of(kind, forms):
         data = {}
         for key, name in attributes.items():
             part = getattr(value, name)
@@ -125,6 +125,11 @@ def form(*keys: str, **attributes: str) -> dict[str, str]:
     return {key: attributes.get(key, key) for key in keys}
 
 
+def form_of(kind: Any, forms: Forms) -> Mapping[str, str]:
+    """Return the attributes of a record by key; empty for a type that is not a record."""
+    return forms.get(kind) or _fields_by_name(kind)
+
+
 def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -> None:
     """Raise DataError unless `value`, which is at `where`, has `keys` and no others."""
     if wrong := sorted(set(keys) ^ value.keys()):
@@ -154,14 +159,9 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 @cache
-def _fields_by_name(kind: Any) -> Mapping[str, str] | None:
-    """Return the fields of a record, each as its own key; None for another type."""
-    return {name: name for name in _field_names(kind)} if is_record(kind) else None
-
-
-def _attributes(kind: Any, forms: Forms) -> Mapping[str, str] | None:
-    """Return the attributes of a record by key; None for a type that is not a record."""
-    return forms.get(kind) or _fields_by_name(kind)
+def _fields_by_name(kind: Any) -> Mapping[str, str]:
+    """Return the fields of a record, each as its own key; empty for another type."""
+    return {name: name for name in _field_names(kind)} if is_record(kind) else {}
 
 
 def _object(value: object, where: str) -> Mapping[str, object]:
@@ -171,8 +171,7 @@ def _object(value: object, where: str) -> Mapping[str, object]:
 
 
 def _record(value: Mapping[str, object], kind: Any, where: str, forms: Forms) -> Any:
-    attributes = _attributes(kind, forms)
-    assert attributes is not None
+    attributes = form_of(kind, forms)
     hints, prefix = _field_types(kind), where and f"{where}."
     check_keys(value, attributes, where)
     return kind(

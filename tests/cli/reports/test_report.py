@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 from click.testing import Result
 
+import olympus_cli
 from olympus.analysis import CostFigures, CostRow, Estimate, KernelEstimate, LiveBuffer, Unknown
+from olympus.artifact import indented
 from olympus.errors import ArtifactError
 from olympus.stages import MemoryAnalysis
 from olympus_cli.program.leaves import Leaf
@@ -28,10 +30,12 @@ from olympus_cli.reports.build_report import (
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import read_report, render_json, schema, write_report
 from olympus_cli.reports.program_figures import CostReport, MemoryReport, uncounted, unfitting
+from olympus_cli.reports.report_schema import report_schema
 from olympus_cli.reports.text import render_text
 from olympus_cli.text.units import byte_size, count, duration
 
 Invoke = Callable[..., Result]
+SCHEMA = Path(olympus_cli.__file__).parent / "reports/report.schema.json"
 
 COUNTS = CostFigures(3_000_000_000, {"float32": 2_000_000_000}, 7, 1_500_000, 31_377, 24, 0)
 ROW = CostRow("mlp.py:7", 3_000_000_000, 2_000_000_000, 7, 1_500_000, 24, 0, 0, 0, 1.0, "forward")
@@ -87,6 +91,13 @@ def test_the_schema_is_a_schema_and_a_report_fits_it() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     check(json.loads(render_json(REPORT)))
     assert schema()["properties"]["schema_version"]["const"] == SCHEMA_VERSION
+
+
+def test_the_shipped_schema_is_that_of_the_types(request: pytest.FixtureRequest) -> None:
+    text = indented(report_schema()) + "\n"
+    if request.config.getoption("--update-golden"):
+        SCHEMA.write_text(text, encoding="utf-8")
+    assert SCHEMA.read_text(encoding="utf-8") == text, "pytest --update-golden renews it"
 
 
 @pytest.mark.parametrize(
