@@ -51,7 +51,7 @@ def parse_json(content: bytes | str) -> Any:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number of JSON")
+    raise ValueError(f"JSON has no {constant}")
 
 
 def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:

@@ -8,10 +8,10 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from olympus.errors import ArtifactError, UsageError
-from olympus.files import read_regular
+from olympus.files import parse_json, read_regular
 from olympus_cli.history.exchange.hyperfine import read_results
 from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write_benchmarks
 from olympus_cli.history.exchange.records import spread_of
@@ -97,13 +97,9 @@ def _content(path: Path) -> tuple[bytes, float]:
 
 def _document(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refused)
+        return parse_json(text)
     except ValueError as error:
         raise ValueError(f"it is not JSON that can be read: {error}") from error
-
-
-def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number of JSON")
 
 
 def _of_document(document: Any, content: bytes, changed: float) -> list[Point]:

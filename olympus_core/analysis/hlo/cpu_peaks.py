@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_core.base.json_records import parse_json
 from olympus_core.base.regular_files import read_regular
 
 _MOST_BYTES = 2**20  # of a file
@@ -187,9 +188,9 @@ def kept_peaks() -> Kept:
     except OSError as error:
         return Kept(None, f"{path} cannot be read: {error.strerror}")
     try:
-        return _parsed(json.loads(text))
-    except (ArtifactError, ValueError, RecursionError) as error:
-        return Kept(None, f"{path} is damaged: {str(error) or 'it is nested too deeply'}")
+        return _parsed(parse_json(text))
+    except (ArtifactError, ValueError) as error:
+        return Kept(None, f"{path} is damaged: {error}")
 
 
 def known_peaks() -> CpuPeaks:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_core.analysis.sources.places import Place, Places, nested_operations
 from olympus_core.base.errors import ArtifactError
+from olympus_core.base.json_records import parse_json
 from olympus_core.base.regular_files import path_text, source_line
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ class SourceMap:
           ArtifactError: the content is not a map, or has another version.
         """
         try:
-            return _parsed(json.loads(content))
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as exc:
+            return _parsed(parse_json(content))
+        except (ValueError, KeyError, IndexError, TypeError) as exc:
             raise ArtifactError(f"the map of source lines cannot be read: {exc}") from exc
 
 

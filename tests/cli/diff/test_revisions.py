@@ -66,7 +66,7 @@ def test_all_targets_against_a_revision(repository: Path, invoke: Invoke) -> Non
     assert result.stderr.splitlines() == [
         "note: target 'again' is new: git:HEAD does not have it",
         "note: target 'gone' is new: git:HEAD does not have it",
-        "note: target 'loop' of git:HEAD is not there any more",
+        "note: target 'loop' of git:HEAD does not exist any more",
         "wrote out.json",
     ]
     found = json.loads((repository / "out.json").read_text())

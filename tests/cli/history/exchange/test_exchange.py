@@ -257,7 +257,7 @@ HEADER = "time,target,metric,unit,value"
         ),
         ('{"benchmarks": [], "datetime": "2026-01-31", "commit_info": 3}', "commit_info is not"),
         (json.dumps({**PYTEST, "benchmarks": [{"name": "a"}]}), r"benchmarks\[0\].stats is not"),
-        ('{"benchmarks": [NaN]}', "NaN is not a number of JSON"),
+        ('{"benchmarks": [NaN]}', "JSON has no NaN"),
     ],
 )  # fmt: skip
 def test_what_it_is_not_is_refused_with_the_reason(
