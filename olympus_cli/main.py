@@ -28,21 +28,21 @@ COMMANDS = {
     "init": "Write a commented olympus.toml and an example program.",
     "trace": "Print the Olympuspr of a function for the shapes of its arguments.",
     "lower": "Print a program as StableHLO, HLO, Olympuspr, a graph or bytecode.",
-    "cost": "Tell what a program costs, by source line, without compiling it.",
-    "compile": "Compile a program for a backend: executable and reports.",
-    "build": "Build the targets of olympus.toml, only what changed.",
+    "cost": "Show the cost of a program by source line, without compiling it.",
+    "compile": "Compile a program for a backend, and show its cost.",
+    "build": "Build the targets of olympus.toml that are stale.",
     "shard": "Try shardings of a program's arguments, and rank them.",
-    "report": "Make a page of what a program costs and needs, and open it.",
-    "run": "Execute a program on files or seeded inputs.",
-    "sign": "Sign a bundle, or make a key to sign with.",
-    "check": "Hold programs against their budgets and golden programs.",
-    "verify": "Check that the numbers of programs are right.",
-    "bench": "Measure programs, stage by stage.",
-    "profile": "Measure where the time of a call goes, by line, scope or kernel.",
-    "diff": "Show what changed between two programs, by operation and source line.",
-    "history": "Show what the figures of targets were, commit by commit.",
-    "devices": "List the devices there are, and measure this machine's CPU.",
-    "doctor": "Show versions, backends, devices and cache, and what is missing.",
+    "report": "Write a page with the cost and memory of a program, for a browser.",
+    "run": "Run a program on inputs from a file or a seed.",
+    "sign": "Sign a bundle, or create a key pair.",
+    "check": "Check programs against budgets and golden files.",
+    "verify": "Verify the numerical results of programs.",
+    "bench": "Measure the time of the stages and the calls of programs.",
+    "profile": "Measure the time of a call by line, scope, operation or kernel.",
+    "diff": "Show the differences between two programs, by operation and line.",
+    "history": "Show the figures of targets, commit by commit.",
+    "devices": "List devices and their figures, or measure this machine's CPU.",
+    "doctor": "Show versions, backends, devices, the cache and missing packages.",
 }
 
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -80,7 +80,7 @@ class Commands(click.Group):
             from olympus_cli.text.nearest import did_you_mean
 
             hint = did_you_mean(args[0], COMMANDS, "commands are")
-            raise UsageError(f"there is no command {args[0]!r}", hint=hint)
+            raise UsageError(f"no command is named {args[0]!r}", hint=hint)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -189,7 +189,7 @@ def _working_directory() -> None:
 
         raise UsageError(
             f"the working directory cannot be used: {error.strerror}",
-            hint="it has been removed or replaced: change to it again, or to another",
+            hint="it has been removed or replaced: change to a directory that exists",
         ) from error
 
 
@@ -208,7 +208,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version and leave.",
+    help="Show the version and exit.",
 )
 @verbose_option
 def cli() -> None:

@@ -62,7 +62,7 @@ _PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
     "--plot",
     metavar="FILE",
     type=WritablePath(),
-    help="Draw the times of a matrix against size, as an SVG in FILE.",
+    help="Write a plot of time by size, for targets of a matrix, to FILE as SVG.",
 )
 @gate_options
 def command(
@@ -75,9 +75,8 @@ def command(
     plot: Path | None,
     outputs: Outputs,
 ) -> None:
-    """Without a name, measure the default targets of olympus.toml.  Of a FILE.olympus, measure the
-    loading and the calls.  The combinations of a matrix of numbers are a table and a plot of time
-    against size.
+    """Without a name, measure the default targets of olympus.toml. For a FILE.olympus, measure
+    loading and calls. For a matrix of numbers, also show a table and a plot of time by size.
 
     \b
     Examples:
@@ -96,7 +95,7 @@ def command(
     ]
     if plot is not None and not axes_of((each.work.name, each.work.matrix) for each in programs):
         raise UsageError(
-            "there is nothing to plot: no target is measured in two sizes",
+            "--plot needs a target that is measured in at least two sizes",
             hint="name a target with a matrix of numbers",
         )
     kept = against.save and baseline_path(project_root(request), against.save)
@@ -239,5 +238,6 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
         write_file(plot, sweep_page(sweeps))
     elif plot is not None:
         console.message(
-            f"warning: {display_path(plot)} is not written: no target was measured in two sizes"
+            f"warning: {display_path(plot)} is not written: no target was measured in at least two "
+            "sizes"
         )

@@ -44,19 +44,19 @@ from olympus_cli.spec.resolve import open_project
     "--jobs",
     type=whole_number(1),
     metavar="N",
-    help="Build this many targets at a time; one for each processor otherwise.",
+    help="Build N targets at a time; the default is one for each processor.",
 )
 @time_limit_option
 @click.option(
     "--backend",
     metavar="NAME",
-    help="Build only for this one of a target's backends: cpu, gpu or gpu:h200.",
+    help="Build only for this backend of each target, such as cpu, gpu or gpu:h200.",
 )
 @device_config_option
 @stage_options
 @page_option
-@click.option("--force", is_flag=True, help="Build also what is up to date.")
-@click.option("--frozen", is_flag=True, help="Build nothing; exit 7 if something would be built.")
+@click.option("--force", is_flag=True, help="Also build targets that are fresh.")
+@click.option("--frozen", is_flag=True, help="Build nothing; exit with code 7 if one is stale.")
 @gate_options
 def command(
     names: tuple[str, ...],
@@ -72,7 +72,7 @@ def command(
     frozen: bool,
     outputs: Outputs,
 ) -> None:
-    """Without a name, build the default targets: all, unless olympus.toml names them.
+    """Without a name, build all targets, or the default targets that olympus.toml names.
 
     \b
     Examples:

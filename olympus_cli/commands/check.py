@@ -46,14 +46,14 @@ from olympus_cli.workers.pool import default_jobs
 @click.option(
     "--update",
     is_flag=True,
-    help="Save the figures that relative limits are of, and golden programs.",
+    help="Save golden programs, and the figures that relative limits refer to.",
 )
 @click.option(
     "-j",
     "--jobs",
     type=whole_number(1),
     metavar="N",
-    help="Check this many targets at a time; one for each processor otherwise.",
+    help="Check N targets at a time; the default is one for each processor.",
 )
 @gate_options
 def command(
@@ -63,9 +63,9 @@ def command(
     jobs: int | None,
     outputs: Outputs,
 ) -> None:
-    """Without a name, check the default targets that have a budget or are golden. A target that is
-    named and has neither is not judged, which is exit code 2. Nothing is run, and nothing is timed.
-    Targets are checked in parallel.  A stale one whose limits need an executable is built then.
+    """Without a name, check the default targets that have a budget or are golden. To name a target
+    that has neither is an error (exit code 2). Programs are not run or timed. Targets are checked
+    in parallel; a stale one is built if a limit needs its executable.
 
     \b
     Examples:
@@ -176,7 +176,7 @@ def _fail_unjudged(trials: Trials, opened: Project, targets: list[str]) -> None:
 def _fail_without_donation(trials: Trials, opened: Project, found: Sequence[Checked]) -> None:
     """Record targets whose only rule is `donation` of `[budget]`, and which donate no array."""
     for target in [each.target for each in found if not each.is_judged]:
-        hint = f"donate = [...] of [target.{target.partition('@')[0]}] names arguments to donate"
+        hint = f"add donate = [...] to [target.{target.partition('@')[0]}], the names of arguments"
         error = UsageError(f"target {target!r} is not judged: {NO_DONATION}", hint=hint)
         trials.not_judged(target, error, place_of_target(opened.file, target))
 

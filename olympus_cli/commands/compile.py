@@ -36,7 +36,7 @@ from olympus_cli.terminal import console
     "--output",
     metavar="FOLDER",
     type=FolderPath(),
-    help="Write to FOLDER instead of build/TARGET.",
+    help="Write the outputs to FOLDER; the default is build/TARGET.",
 )
 @page_option
 @time_limit_option
@@ -44,7 +44,8 @@ from olympus_cli.terminal import console
 def command(
     request: Request, output: Path | None, page: bool, time_limit: float | None, as_json: bool
 ) -> None:
-    """Compile for the backend that is named, or for those of the target.
+    """The outputs are the executable, the bundle and the report, as of olympus build.  Without
+    --backend, compile for all backends of the target.
 
     \b
     Examples:

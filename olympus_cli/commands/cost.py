@@ -56,7 +56,7 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
     type=click.Choice((*KINDS, _STACK)),
     default="line",
     show_default=True,
-    help="Add up by source line, name scope, operation, dtype or stack of calls.",
+    help="Sum the cost by source line, name scope, operation, dtype or call stack.",
 )
 @trips_option
 @click.option(
@@ -65,17 +65,18 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
     metavar="N",
     default=20,
     show_default=True,
-    help="Show at most so many rows, the dearest.",
+    help="Show at most N rows, those with the highest cost.",
 )
 @click.option(
     "--compile",
     "compiles",
     is_flag=True,
-    help="Compile as well, and tell the memory and an estimate of the time.",
+    help="Also compile the program, and show its memory and estimated time.",
 )
 @common_options
 def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool) -> None:
-    """Nothing is compiled or written unless --compile is given, which uses the build of a target.
+    """Nothing is written. With --compile, the figures of a fresh build of the target are used if it
+    has one.
 
     \b
     Examples:

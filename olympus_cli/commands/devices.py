@@ -40,12 +40,12 @@ _MUCH_WORSE = 0.8  # of the rates that are kept
 @click.option(
     "--calibrate",
     is_flag=True,
-    help="Measure what this machine's CPU can do, and keep it for estimates.",
+    help="Measure the peak rates of this machine's CPU, and save them for estimates.",
 )
 @click.option(
     "--force",
     is_flag=True,
-    help="With --calibrate, replace a better calibration also on a busy machine.",
+    help="With --calibrate, replace the saved rates even if they are better.",
 )
 @device_config_option
 @project_option
@@ -58,7 +58,8 @@ def command(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """With NAME, show one device with the sources of its figures; cpu is this machine's.
+    """With NAME, show one device and the sources of its figures. The name cpu is the CPU of this
+    machine.
 
     \b
     Examples:
@@ -68,11 +69,11 @@ def command(
     """
     if calibrate:
         if name not in (None, "cpu"):
-            raise UsageError(f"--calibrate measures this machine's CPU, and not {name!r}")
+            raise UsageError(f"--calibrate measures this machine's CPU; got the device {name!r}")
         _calibrate(force, as_json)
         return
     if force:
-        raise UsageError("--force is an option of --calibrate", hint="olympus devices --calibrate")
+        raise UsageError("--force needs --calibrate", hint="olympus devices --calibrate --force")
     own = _own(device_config, project)
     if name is None:
         _list(own, as_json)
@@ -128,7 +129,7 @@ def _cpu(as_json: bool) -> None:
     if kept.trouble:
         console.message(f"warning: {kept.trouble}")
     if kept.peaks is None:
-        console.message("nothing is measured: olympus devices --calibrate does")
+        console.message("this CPU is not measured: olympus devices --calibrate measures it")
 
 
 def _calibrate(force: bool, as_json: bool) -> None:
@@ -154,7 +155,7 @@ def _calibrate(force: bool, as_json: bool) -> None:
         assert kept_in is not None  # the earlier calibration was read from it
         found, path = earlier, kept_in
         console.message(
-            f"warning: the earlier calibration is kept, which is better: {earlier.origin}; "
+            f"warning: the saved calibration is better and is not replaced: {earlier.origin}; "
             "--force replaces it"
         )
     cpu = analysis.this_cpu()
@@ -163,7 +164,7 @@ def _calibrate(force: bool, as_json: bool) -> None:
         console.print_json({**document, "warnings": busy})
     else:
         console.table(("figure", "value"), cpu_rows(cpu, found))
-        console.data(f"kept in {display_path(path)}")
+        console.data(f"saved in {display_path(path)}")
 
 
 def _is_much_worse(new: CpuPeaks, kept: CpuPeaks | None) -> bool:

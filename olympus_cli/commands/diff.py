@@ -53,17 +53,17 @@ _DIFFERENT = 1
     "page",
     metavar="FILE",
     type=WritablePath(),
-    help="Write the comparison to FILE, side by side.",
+    help="Write a page with both programs side by side to FILE.",
 )
 @gate_options
 def command(
     first: str, second: str | None, request: Request, page: Path | None, outputs: Outputs
 ) -> None:
-    """A and B are each a TARGET, an ENTRY, the folder of a build, a FILE.olympus, a file with
-    StableHLO, git:REV or git:REV:TARGET.  A TARGET alone is compared with its last build, and
-    git:REV alone with the default targets as they are now.
+    """A and B are each a TARGET, an ENTRY, the folder of a build, a FILE.olympus, a StableHLO file,
+    git:REV or git:REV:TARGET. Without B, a TARGET is compared with its last build, and git:REV with
+    the default targets in the working tree.
 
-    The exit code is 0 if nothing differs, and 1 if the programs or their options do.
+    The exit code is 0 if the programs and their options are equal, and 1 if they differ.
 
     \b
     Examples:
@@ -76,7 +76,8 @@ def command(
         if second is None and is_whole_revision(first):
             if page is not None:
                 raise UsageError(
-                    "--html is of one comparison", hint=f"name a target too: {first}:TARGET"
+                    f"--html needs one target, and {first} compares the default targets",
+                    hint=f"name a target too: {first}:TARGET",
                 )
             equal = _compare_all(first, request, checkouts, outputs)
         else:

@@ -56,52 +56,53 @@ _NOTHING = "the history has no such figures"
     "metrics",
     metavar="M",
     multiple=True,
-    help="Show this figure run by run, such as flops or steady-call; may be repeated.",
+    help="Show this metric run by run, such as flops or steady-call; may be repeated.",
 )
 @click.option(
     "--all",
     "every",
     is_flag=True,
-    help="Without --metric, show the times of builds too, such as build-time.",
+    help="Without --metric, also show the times of builds, such as build-time.",
 )
 @click.option(
     "--since",
     metavar="DATE|REV",
-    help="Show what is of a date, or of a revision of git, or later.",
+    help="Show only figures since a date or a git revision.",
 )
 @click.option(
     "--limit",
     type=whole_number(1),
     default=50,
+    show_default=True,
     metavar="N",
-    help="Show the latest N runs of each figure; 50 if absent.",
+    help="Show the latest N runs of each metric.",
 )
 @click.option(
     "--plot",
     "picture",
     type=WritablePath(),
     metavar="FILE",
-    help="Write the plot to FILE.svg, or to FILE.html with all that is told.",
+    help="Write the plot to FILE.svg, or the plots, tables and changes to FILE.html.",
 )
 @click.option(
     "--export",
     "exports",
     type=WritablePath(),
     metavar="FILE",
-    help="Write the figures to FILE, .csv or .json.",
+    help="Write the figures to FILE.csv or FILE.json.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="Export in this format; without it, .csv is csv and .json pytest-benchmark.",
+    help="Export in this format; the default is csv for .csv, and pytest-benchmark for .json.",
 )
 @click.option(
     "--import",
     "imports",
     type=FilePath(),
     metavar="FILE",
-    help="Add the figures of FILE: CSV, or the JSON of pytest-benchmark or hyperfine.",
+    help="Add the figures in FILE: CSV, or JSON of pytest-benchmark or hyperfine.",
 )
 @gate_options
 def command(
@@ -117,7 +118,7 @@ def command(
     imports: Path | None,
     outputs: Outputs,
 ) -> None:
-    """Without a metric, show the latest figures and how they differ from those before.
+    """Without --metric, show the latest figures and their change from the run before.
 
     \b
     Examples:
@@ -129,7 +130,7 @@ def command(
     """
     _check_options(names, metrics, picture, exports, form, imports)
     if every and (metrics or exports is not None or imports is not None):
-        raise UsageError("--all is of the latest figures, without --metric, --export and --import")
+        raise UsageError("--all cannot be combined with --metric, --export or --import")
     opened = open_project(project)
     path = history_file(opened)
     metrics = tuple(dict.fromkeys(metrics))
@@ -167,19 +168,18 @@ def _check_options(
 ) -> None:
     """Raise UsageError for options that do not go together, before anything is read."""
     if exports is not None and imports is not None:
-        raise UsageError("--export and --import are two commands; give one of them")
+        raise UsageError("--export cannot be combined with --import")
     if imports is not None and (names or metrics):
-        raise UsageError("--import takes all that is in a file: name no target and no metric")
+        raise UsageError("--import adds all figures of a file; it takes no target and no --metric")
     if form is not None and exports is None:
-        raise UsageError("--format is of --export FILE", hint="--import tells the format itself")
+        raise UsageError("--format needs --export FILE", hint="--import detects the format")
     if picture is None:
         return
     if exports is not None or imports is not None:
-        raise UsageError("--plot draws what is shown, and --export and --import show nothing")
+        raise UsageError("--plot cannot be combined with --export or --import")
     if picture.suffix not in _PLOTS:
         raise UsageError(
-            f"{display_path(picture)} does not say a format",
-            hint=f"--plot writes {' and '.join(_PLOTS)}",
+            f"--plot {display_path(picture)}: the name must end in {' or '.join(_PLOTS)}"
         )
     if not metrics and picture.suffix != _PAGE:
         raise UsageError(
@@ -231,7 +231,7 @@ def _draw(history: History, picture: Path) -> None:
         return
     if len(history.lines) != 1:
         raise UsageError(
-            f"an SVG holds one plot, and there are {len(history.lines)}",
+            f"an SVG has one plot, and {len(history.lines)} are selected",
             hint="name one target and one metric, or write FILE.html",
         )
     write_file(picture, line_svg(history.lines[0]))

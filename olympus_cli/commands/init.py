@@ -228,13 +228,13 @@ KEPT = (".gitignore", "requirements.txt")
     type=click.Choice(list(TEMPLATES)),
     default=DEFAULT,
     show_default=True,
-    help="Write a program with one function, an MLP, a training step, or an MLP with a workflow "
-    "for GitHub Actions.",
+    help="Write one function (minimal), an MLP (mlp), a training step (training), or an MLP with a "
+    "workflow for GitHub Actions (ci).",
 )
-@click.option("--force", is_flag=True, help="Overwrite files of the same names.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @common_options
 def command(folder: str, template: str, force: bool, as_json: bool) -> None:
-    """A .gitignore or a requirements.txt that exists stays as it is, also with --force.
+    """An existing .gitignore or requirements.txt is not overwritten, not even with --force.
 
     \b
     Examples:
@@ -248,12 +248,12 @@ def command(folder: str, template: str, force: bool, as_json: bool) -> None:
     present = [str(path) for name, path in paths.items() if name in exist]
     if present and not force:
         verb = "exists" if len(present) == 1 else "exist"
-        raise UsageError(f"{_listed(present)} {verb} already", hint="--force overwrites")
+        raise UsageError(f"{_listed(present)} {verb} already", hint="add --force to overwrite")
     for path in paths.values():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"{path.parent} cannot be made: {error.strerror}") from error
+            raise UsageError(f"{path.parent} cannot be created: {error.strerror}") from error
         check_writable(path)
     for name, path in paths.items():
         write_whole(path, files[name])

@@ -42,9 +42,9 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
     type=click.Choice(FORMATS),
     default=FORMATS[0],
     show_default=True,
-    help=f"Choose the form: {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.",
+    help=f"Print the program as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}.",
 )
-@click.option("--debug-info", is_flag=True, help="Keep source locations and name scopes.")
+@click.option("--debug-info", is_flag=True, help="Include source locations and name scopes.")
 @output_option("the program", printed=True)
 @common_options
 def command(

@@ -61,7 +61,7 @@ _TRACES = (".json", ".json.gz")
     type=click.Choice(tuple(KINDS)),
     default="line",
     show_default=True,
-    help="Add up by source line, name scope, operation or kernel.",
+    help="Sum the times by source line, name scope, operation or kernel.",
 )
 @click.option(
     "--rows",
@@ -69,7 +69,7 @@ _TRACES = (".json", ".json.gz")
     metavar="N",
     default=20,
     show_default=True,
-    help="Show at most so many rows, the slowest.",
+    help="Show at most N rows, the slowest.",
 )
 @click.option(
     "--runs",
@@ -77,7 +77,7 @@ _TRACES = (".json", ".json.gz")
     metavar="N",
     default=10,
     show_default=True,
-    help="Measure so many calls, and take the median.",
+    help="Measure N calls, and show the median.",
 )
 @click.option(
     "--html",
@@ -90,7 +90,7 @@ _TRACES = (".json", ".json.gz")
     "--trace",
     metavar="FILE",
     type=WritablePath(),
-    help="Write the timeline of one call to FILE, .json or .json.gz, for Perfetto.",
+    help="Write the timeline of one call, for Perfetto, to FILE.json or FILE.json.gz.",
 )
 @common_options
 def command(
@@ -104,7 +104,7 @@ def command(
     trace: Path | None,
     as_json: bool,
 ) -> None:
-    """The program runs on the CPU, under XLA's own profiler.
+    """The program runs on the CPU, under XLA's profiler.
 
     \b
     Examples:
@@ -157,7 +157,7 @@ def _check_files(page: Path | None, trace: Path | None) -> None:
         return
     if not trace.name.endswith(_TRACES):
         raise UsageError(
-            f"--trace {display_path(trace)}: a timeline is written to a .json or a .json.gz file"
+            f"--trace {display_path(trace)}: the name must end in {' or '.join(_TRACES)}"
         )
     if page is not None and resolved(page) == resolved(trace):
         raise UsageError(f"--html and --trace would both be written to {display_path(page)}")
@@ -185,9 +185,9 @@ def _work(
     backend = next((each for each in spec.backends if each.backend == "cpu"), None)
     if backend is None:
         raise BackendError(
-            f"{spec.name} is for {backend_text(spec.backends[0])}, and programs are profiled on "
-            "the CPU alone",
-            hint="--backend cpu compiles it for the CPU",
+            f"{spec.name} is for {backend_text(spec.backends[0])}, and only programs for the CPU "
+            "can be profiled",
+            hint="add --backend cpu to compile it for the CPU",
         )
     spec = replace(spec, backends=(backend,))
     named = spec.name, spec.entry, backend_text(backend)

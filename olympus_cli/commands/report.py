@@ -28,6 +28,7 @@ from olympus_cli.options.shared import (
 )
 from olympus_cli.process import interrupts
 from olympus_cli.reports.json import PAGE
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
@@ -44,7 +45,7 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 @stage_options
 @output_option("a copy of the page")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
-@click.option("--profile", is_flag=True, help="Run it, and show where the time of a call goes.")
+@click.option("--profile", is_flag=True, help="Run the program, and show the time of a call.")
 @time_limit_option
 @common_options
 def command(
@@ -55,7 +56,8 @@ def command(
     time_limit: float | None,
     as_json: bool,
 ) -> None:
-    """Build what is not up to date, with its report as a page: one file that needs no network.
+    """The target is built if it is stale. The page is one file, report.html in the folder of the
+    build, and needs no network.
 
     \b
     Examples:
@@ -63,17 +65,18 @@ def command(
       olympus report model:forward --shapes "x=f32[8,3]" -o forward.html
     """
     if output == "-" and (as_json or opens):
-        raise UsageError("--json and --open need the page in a file", hint="leave out -o -")
+        raise UsageError("`-o -` cannot be combined with --json or --open")
     spec = request.spec()
     if profile and all(backend.backend != "cpu" for backend in spec.backends):
         raise BackendError(
-            f"{spec.name} is not for the CPU, and programs are profiled there alone",
-            hint="--backend cpu compiles it for the CPU",
+            f"{spec.name} is for {backend_text(spec.backends[0])}, and only programs for the CPU "
+            "can be profiled",
+            hint="add --backend cpu to compile it for the CPU",
         )
     with ExitStack() as stack:
         alone = output is not None and ":" in request.text  # only the page of an entry is kept
         if not alone:
-            folder = outputs_folder(request, spec, f"-o FILE writes the page of {spec.entry} alone")
+            folder = outputs_folder(request, spec, f"-o FILE writes only the page of {spec.entry}")
             alone = output is not None and unwritable(folder.parent) is not None
         if alone:
             folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
@@ -81,7 +84,7 @@ def command(
             _build(spec, folder, time_limit, profile)
         except UsageError as error:
             if output is None and unwritable(folder.parent) is not None:
-                error.hint = "--output FILE writes the page alone, and nothing in the build folder"
+                error.hint = "--output FILE writes the page only, and nothing in the build folder"
             raise
         page = folder / PAGE
         if output is not None:

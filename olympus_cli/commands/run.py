@@ -57,8 +57,8 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """The executable in a FILE.olympus is native code, which can do all that you can: run only
-    files whose authors you trust (--trust verifies a signature), or give --no-native.
+    """The executable in a FILE.olympus is native code, which runs with all your permissions: run
+    only files from authors whom you trust (--trust verifies a signature), or use --no-native.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def command(
       olympus run forward.olympus --inputs in.npz -o out.npz
     """
     if output == "-" and as_json:
-        raise UsageError("`-o -` and --json both write to stdout: give one of them")
+        raise UsageError("`-o -` cannot be combined with --json: both write to stdout")
     _check_form(output)
     check_flags()
     bundle = bundle_loader(request, allowed)
@@ -102,7 +102,7 @@ def _check_form(output: Path | Literal["-"] | None) -> None:
     if output is None or output == "-" or output.suffix == _SUFFIX or is_device(output):
         return
     raise UsageError(
-        f"the results are written as {_SUFFIX}, and {display_path(output)} does not end so",
+        f"--output {display_path(output)}: the name must end in {_SUFFIX}",
         hint=f"--output {shlex.quote(display_path(output.with_suffix(_SUFFIX)))}",
     )
 

@@ -86,21 +86,22 @@ def _axis_size(name: str, text: str) -> int:
     "--mesh",
     metavar="AXIS=N,...",
     callback=_parsed_mesh,
-    help="Use a mesh with these axes, such as data=2,model=4; the target's if absent.",
+    help="Use a mesh with these axes, such as data=2,model=4; the default is the target's.",
 )
 @click.option(
     "--by",
     type=click.Choice(tuple(ORDERS)),
-    help="Order by the peak memory of a device, the bytes of collectives, or the time. "
-    "If absent: time where every candidate fits the device's memory, else memory.",
+    help="Rank by the peak memory of a device, the bytes of collectives, or the time. The default "
+    "is time if every candidate fits the memory of its device, and memory otherwise.",
 )
 @common_options
 def command(
     request: Request, mesh: Mapping[str, int] | None, by: str | None, as_json: bool
 ) -> None:
-    """No device is needed: the program is compiled for each candidate and never run.
+    """The program is compiled for each candidate and never run, so that no device is needed.
 
-    The candidates split the four largest arrays and the largest of each argument, and none.
+    The candidates split the four largest arrays, and the largest array of each argument. One
+    candidate splits no array.
 
     \b
     Examples:
@@ -253,7 +254,7 @@ def _show(
     console.table(_COLUMNS, table)
     first, found = tried[0]
     is_split = any(first.shardings.values())
-    told = "" if is_split else f"# splitting an argument brings nothing by {_MEASURES[by]}\n"
+    told = "" if is_split else f"# no split of an argument reduces {_MEASURES[by]}\n"
     best = toml_text(found.spec or spec)
-    title = f"# for each of {spec.num_devices} devices; the best, for olympus.toml:"
+    title = f"# figures of one of {spec.num_devices} devices; the best split, for olympus.toml:"
     console.data(f"\nordered by {_MEASURES[by]}\n{told}{title}\n{best}")

@@ -20,13 +20,15 @@ from olympus_cli.text.places import display_path
 
 @click.command("sign", cls=Command)
 @click.argument("file", metavar="[FILE.olympus]", required=False, type=FilePath())
-@click.option("--key", metavar="KEY", type=FilePath(), help="Sign with this private Ed25519 key.")
+@click.option(
+    "--key", metavar="KEY", type=FilePath(), help="Sign with the private key in this file."
+)
 @click.option(
     "--new-key",
     "prefix",
     metavar="PREFIX",
     type=FilePath(),
-    help="Make a key instead: PREFIX.key signs and is secret, PREFIX.pub verifies.",
+    help="Create an Ed25519 key pair: PREFIX.key signs and is secret, PREFIX.pub verifies.",
 )
 @output_option("the signed bundle")
 @common_options
@@ -37,8 +39,8 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """Without --output, the signature is added to FILE.olympus itself. With it,
-    `olympus run --trust` checks who made the bundle.
+    """`olympus run --trust` verifies the signature, and thereby the author of the bundle. Without
+    --output, the signature is added to FILE.olympus in place.
 
     \b
     Examples:
@@ -47,10 +49,10 @@ def command(
       olympus run forward.olympus --trust team.pub
     """
     if output == "-" and as_json:
-        raise UsageError("`-o -` and --json both write to stdout: give one of them")
+        raise UsageError("`-o -` cannot be combined with --json: both write to stdout")
     if prefix is not None:
         if file or key or output:
-            raise UsageError("--new-key makes a key, and takes no FILE.olympus, --key or --output")
+            raise UsageError("--new-key cannot be combined with FILE.olympus, --key or --output")
         written = _make_key(prefix)
     elif file is None or key is None:
         raise UsageError("olympus sign needs a FILE.olympus and --key KEY, or --new-key PREFIX")

@@ -58,10 +58,10 @@ from olympus_cli.workers.call import OnStage, call
     metavar="N",
     default=1,
     show_default=True,
-    help="Verify on the inputs of N seeds, from --seed on.",
+    help="Verify with the inputs of N seeds, the first of which is --seed.",
 )
-@click.option("--failures-only", is_flag=True, help="Show no rows of comparisons that passed.")
-@click.option("--update", is_flag=True, help="Write the golden outputs, if nothing is wrong.")
+@click.option("--failures-only", is_flag=True, help="Show only comparisons that failed.")
+@click.option("--update", is_flag=True, help="Write the golden outputs if nothing fails.")
 @gate_options
 def command(
     names: tuple[str, ...],
@@ -74,8 +74,9 @@ def command(
     update: bool,
     outputs: Outputs,
 ) -> None:
-    """Without a name, verify the default targets of olympus.toml.  Each is run, and compared with
-    the same program operation by operation, or with what --against names.
+    """Without a name, verify the default targets of olympus.toml. Each program is run, and its
+    results are compared with those of the same program run operation by operation, or with the
+    references of --against.
 
     \b
     Examples:
@@ -85,7 +86,7 @@ def command(
       olympus verify --output junit=verify.xml --output github
     """
     if inputs.file is not None and runs > 1:
-        raise UsageError("--runs draws inputs from several seeds, and --inputs gives them")
+        raise UsageError("--runs cannot be combined with --inputs: it draws inputs from seeds")
     specs = [replace(request, text=name).spec() for name in expanded(names, request)]
     others = [found for text in against if (found := parse_reference(text, allowed))]
     check_flags()

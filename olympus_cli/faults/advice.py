@@ -153,10 +153,10 @@ def _import(error: ImportError) -> str | None:
         if parent.partition(".")[0] == "olympus":
             return _of_module(importlib.import_module(parent), name)
         if error.name.partition(".")[0] == "jax":
-            return "programs are written with olympus: `import olympus as jax`"
+            return "a program imports olympus, not jax: `import olympus as jax`"
         return f"install {error.name!r} in the environment that olympus runs in"
     if "relative import" in str(error):
-        return "a file that imports relatively is part of a package: use package.module:function"
+        return "a file with relative imports is part of a package: write package.module:function"
     return None
 
 
@@ -170,8 +170,8 @@ def _of_jax(error: BaseException) -> str | None:
     if module.partition(".")[0] != "jax" and not _JAX.search(str(error)):
         return None
     return (
-        "this line calls JAX, which does not take arrays of OLYMPUS: replace the module of JAX by "
-        "that of OLYMPUS, such as `import olympus.numpy as jnp` or `import olympus as jax`"
+        "this line calls JAX, which does not accept arrays of OLYMPUS: import the module of "
+        "OLYMPUS, such as `import olympus.numpy as jnp` or `import olympus as jax`"
     )
 
 

@@ -32,7 +32,7 @@ _INPUT = (
         metavar="LOW:HIGH",
         default="0:8",
         show_default=True,
-        help="Draw seeded integers from this range; HIGH is not in it.",
+        help="Draw integers from this range; HIGH is excluded.",
     ),
     click.option(
         "--seed",
@@ -40,15 +40,15 @@ _INPUT = (
         metavar="N",
         default=0,
         show_default=True,
-        help="Make the inputs from this seed.",
+        help="Draw the inputs from this seed.",
     ),
     click.option(
         "--inputs",
         "file",
         metavar="FILE",
         type=FilePath(),
-        help="Read the inputs from a .npz or .safetensors file, an array for each argument, or "
-        "from a .npy file for the only one.",
+        help="Read the inputs from a .npz or .safetensors file with an array for each argument, or "
+        "a single input from a .npy file.",
     ),
 )
 
@@ -67,8 +67,8 @@ _BUDGET = (
         default=Effort.time_limit,
         show_default=True,
         metavar="SECONDS",
-        help="Measure a target no longer than this; its start, compilation and first call are not "
-        "included, and a comparison in turns takes 4 pairs of samples a round at least.",
+        help="Measure a target for at most this time, without its start, compilation and first "
+        "call. A comparison in turns takes at least 4 pairs of samples a round.",
     ),
     click.option(
         "--precision",
@@ -83,7 +83,7 @@ _BUDGET = (
         "--give-up",
         type=positive_number,
         metavar="SECONDS",
-        help="End a target that is not done after so long, compilation included; it has failed.",
+        help="Fail a target that takes longer than this, including its compilation.",
     ),
 )
 
@@ -101,27 +101,27 @@ _BASELINE = (
     click.option(
         "--baseline",
         metavar="NAME|FILE|git:REV",
-        help="Compare with a saved baseline, with a FILE.json or FILE.olympus, or with the target "
-        "at a revision; fail if it is worse.",
+        help="Compare with a saved baseline, a FILE.json, a FILE.olympus, or the target at a git "
+        "revision; fail if a metric is worse.",
     ),
     click.option(
         "--save-baseline",
         "save",
         metavar="NAME",
-        help="Keep what was measured as baselines/NAME.json, beside olympus.toml.",
+        help="Save the measurements as baselines/NAME.json, beside olympus.toml.",
     ),
     click.option(
         "--threshold",
         metavar="PERCENT",
         type=_threshold,
-        help="Take less than this for no change, such as 5%, which it is if olympus.toml has none.",
+        help="Ignore changes below this, such as 5%; the default is that of olympus.toml, or 5%.",
     ),
     click.option(
         "--rounds",
         type=whole_number(1, _MOST_ROUNDS),
         metavar="N",
-        help="Measure in N processes of each side, and twice as many if that leaves it open; "
-        f"{ROUNDS} with --baseline or --save-baseline, 1 without.",
+        help="Measure in N processes of each side, and in twice as many if the result is unclear; "
+        f"the default is {ROUNDS} with --baseline or --save-baseline, and 1 without.",
     ),
 )
 
@@ -131,20 +131,20 @@ _BUNDLE = (
         "--recompile/--no-recompile",
         default=True,
         show_default=True,
-        help="Compile a FILE.olympus again if it does not fit this machine, or refuse it.",
+        help="Recompile a FILE.olympus that does not fit this machine, or refuse it.",
     ),
     click.option(
         "--native/--no-native",
         default=True,
         show_default=True,
-        help="Run the native code in a FILE.olympus, or compile its program from StableHLO.",
+        help="Run the native code in a FILE.olympus, or compile its StableHLO.",
     ),
     click.option(
         "--trust",
         metavar="KEY",
         multiple=True,
         type=FilePath(),
-        help="Run a FILE.olympus only if it is signed with this public key; may be repeated.",
+        help="Run a FILE.olympus only if this public key verifies its signature; may be repeated.",
     ),
 )
 
@@ -198,14 +198,13 @@ def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if threshold is not None and baseline is None:
             raise UsageError(
-                "--threshold is of --baseline, and nothing is compared",
-                hint="--baseline NAME, FILE or git:REV names the other side",
+                "--threshold needs --baseline",
+                hint="add --baseline NAME, FILE or git:REV, the other side of the comparison",
             )
         if save is not None and rounds is not None and rounds < MIN_ROUNDS:
             raise UsageError(
-                f"--save-baseline {save} needs {MIN_ROUNDS} rounds, and --rounds is {rounds}: "
-                "nothing can be judged by fewer",
-                hint=f"--rounds {MIN_ROUNDS} or more; {ROUNDS} without the option",
+                f"--save-baseline {save} needs at least {MIN_ROUNDS} rounds; got --rounds {rounds}",
+                hint=f"write --rounds {MIN_ROUNDS} or more; the default is {ROUNDS}",
             )
         against = Against(baseline, save, threshold, rounds)
         return function(*args, against=against, **rest)

@@ -30,8 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ARGUMENTS = {
     "ENTRY": "A function: package.module:function or path/file.py:function.",
     "TARGET": "A target of olympus.toml.",
-    "FILE.olympus": "A built program.",
-    "DIR": "A folder; the working directory if absent.",
+    "FILE.olympus": "A bundle, which a build writes.",
+    "DIR": "A folder; the default is the working directory.",
 }
 
 
@@ -86,7 +86,9 @@ class FolderPath(FilePath):
     ) -> pathlib.Path:
         """Return the path."""
         if value == "-":
-            self.fail("a folder cannot be written to stdout; ./- is a folder.", param, ctx)
+            self.fail(
+                "a folder cannot be written to stdout; write ./- for a folder named -.", param, ctx
+            )
         return super().convert(value, param, ctx)
 
 
@@ -162,19 +164,19 @@ def _decorated(function: F, *options: Callable[[F], F]) -> F:
 project_option = click.option(
     "--project",
     metavar="PATH",
-    help="Use the olympus.toml at PATH; otherwise look for one upward from here.",
+    help="Use the olympus.toml at PATH; the default is the nearest one, in this folder or above.",
 )
 time_limit_option = click.option(
     "--time-limit",
     type=positive_number,
     metavar="SECONDS",
-    help="Give up a target after this long.",
+    help="Fail a target whose build takes longer than this.",
 )
 page_option = click.option(
     "--html",
     "page",
     is_flag=True,
-    help="Write the report as a page for a browser too, report.html.",
+    help="Also write the report as a page for a browser, report.html.",
 )
 verbose_option = click.option(
     "-v",
@@ -192,14 +194,14 @@ def output_option(what: str, *, form: str = "", printed: bool = False) -> Callab
     `what` and `form` describe the output in the help text.  If `what` is `printed` anyway,
     `output` is None for stdout too.
     """
-    how = f" as {form}" if form else ", whole or not at all"
+    suffix = f" as {form}" if form else ""
     return click.option(
         "-o",
         "--output",
         metavar="FILE",
         type=_OutputPath(),
         callback=_not_stdout if printed else None,
-        help=f"Write {what} to FILE{how}; - is stdout.",
+        help=f"Write {what} to FILE{suffix}; - is stdout.",
     )
 
 
@@ -221,9 +223,9 @@ def _form(text: str) -> tuple[str, pathlib.Path | None]:
         from olympus_cli.text.nearest import did_you_mean  # not for every command's help
 
         hint = did_you_mean(form, FORMATS, "forms are")
-        raise click.BadParameter(f"{form!r} is not a form of a report; {hint}")
+        raise click.BadParameter(f"no form of a report is named {form!r}; {hint}")
     if equals and not file:
-        raise click.BadParameter(f"{text!r} names no file")
+        raise click.BadParameter(f"{text!r} has no file after '='")
     return form, None if file in ("", *STDOUT) else FilePath().convert(file, None, None)
 
 
@@ -248,8 +250,8 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FORM[=FILE]",
         type=_form,
         multiple=True,
-        help=f"Tell what was found as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, "
-        "on stdout or in FILE; may be repeated.",
+        help=f"Write the report as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, "
+        "to stdout or to FILE; may be repeated.",
     )
     return form(common_options(gather))
 
@@ -258,7 +260,7 @@ device_config_option = click.option(
     "--device-config",
     metavar="FILE",
     type=FilePath(),
-    help="Take devices of your own from FILE, tables [device.NAME] in TOML.",
+    help="Add the devices that FILE defines, in TOML tables [device.NAME].",
 )
 
 
@@ -273,17 +275,17 @@ def backend_options(function: F) -> F:
         click.option(
             "--backend",
             metavar="NAME",
-            help="Choose the backend: cpu or gpu, or tpu for olympus lower.",
+            help="Use this backend: cpu or gpu; olympus lower also takes tpu.",
         ),
         click.option(
             "--device",
             metavar="NAME",
-            help="Choose the GPU's model, such as h200, or several of it, such as 8xh200.",
+            help="Use this model of GPU, such as h200, or several of it, such as 8xh200.",
         ),
         click.option(
             "--topology",
             metavar="HOSTSxDEVICES",
-            help="Say how many hosts there are and how many GPUs each has, such as 2x8.",
+            help="Use this many hosts, each with this many GPUs, such as 2x8.",
         ),
         device_config_option,
     )
@@ -292,7 +294,7 @@ def backend_options(function: F) -> F:
 repeats_option = click.option(
     "--repeats",
     type=click.Choice(REPEATS),
-    help="Keep repeated blocks of the program as functions where that is a gain, or never.",
+    help="Outline repeated blocks of the program as functions where it pays, or never.",
 )
 
 
@@ -307,7 +309,7 @@ def stage_options(function: F) -> F:
     optimize = click.option(
         "--optimize",
         type=click.Choice(OPTIMIZE),
-        help="Compile for a fast program, or soon, for a slower one.",
+        help="Compile for a fast program (default), or in a short time (fast-build).",
     )
     return _decorated(function, optimize, repeats_option)
 
@@ -317,7 +319,8 @@ trips_option = click.option(
     "trips",
     metavar="FILE:LINE=N",
     multiple=True,
-    help="Say how often the loop at a line runs, where the program does not; may be repeated.",
+    help="Set the trip count of the loop at a source line, if the program does not determine it; "
+    "may be repeated.",
 )
 
 
@@ -363,8 +366,8 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "statics",
             metavar="NAME=VALUE",
             multiple=True,
-            help="Give a static argument, its value in TOML: train=false, n=3, "
-            "mode='\"fast\"'; may be repeated.",
+            help="Give a static argument as a TOML value: train=false, n=3, mode='\"fast\"'; "
+            "may be repeated.",
         ),
         project_option,
     )

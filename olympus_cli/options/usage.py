@@ -22,7 +22,9 @@ def usage_error(error: click.ClickException) -> UsageError:
     'got unexpected extra argument (x)'
     """
     context = getattr(error, "ctx", None)
-    help_hint = f"{context.command_path} --help shows what it takes" if context else None
+    help_hint = (
+        f"{context.command_path} --help lists its arguments and options" if context else None
+    )
     if isinstance(error, NoSuchOption):
         name = context.command_path if context else "the command"
         hint = _after_the_command(error.option_name, context)

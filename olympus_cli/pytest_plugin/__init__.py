@@ -64,12 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--olympus",
         action="store_true",
-        help="collect the targets of olympus.toml: their budgets and golden programs",
+        help="collect the targets of olympus.toml: check their budgets and golden programs",
     )
     group.addoption(
         "--olympus-verify",
         action="store_true",
-        help="collect the targets of olympus.toml: are their numbers right?",
+        help="collect the targets of olympus.toml: verify their numerical results",
     )
 
 
@@ -77,8 +77,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and add the root's olympus.toml to the files to collect."""
     config.addinivalue_line(
         "markers",
-        f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): what a program that the fixture "
-        "`olympus` makes in this test may be at most, as a [budget] of olympus.toml says it",
+        f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): the budget of each program of the "
+        "fixture `olympus` in this test, with the keys of a [budget] of olympus.toml",
     )
     if not _is_asked(config) or _selects_tests(config):
         return
@@ -168,14 +168,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     markers = list(item.iter_markers(_MARKER))
     if markers and "olympus" not in getattr(item, "fixturenames", ()):
         pytest.fail(
-            f"{item.nodeid} has the marker {_MARKER}, which is of programs that the fixture "
-            "`olympus` makes, and does not take the fixture",
+            f"{item.nodeid} has the marker {_MARKER}, which is for programs of the fixture "
+            "`olympus`, and does not use the fixture",
             pytrace=False,
         )
     if any(not marker.args and not marker.kwargs for marker in markers):
         pytest.fail(
-            f"{item.nodeid}: {_MARKER} has no limit, so that no program is judged; it takes limits "
-            "such as flops='2 GFLOP'",
+            f"{item.nodeid}: {_MARKER} needs a limit, such as flops='2 GFLOP'",
             pytrace=False,
         )
     if unnamed := [value for marker in markers for value in marker.args]:
@@ -204,4 +203,6 @@ def olympus(request: pytest.FixtureRequest) -> Iterator[Programs]:
     programs = Programs(request.config.rootpath, given)
     yield programs
     if markers and not programs.count:
-        pytest.fail(f"the test has the marker {_MARKER} and made no program", pytrace=False)
+        pytest.fail(
+            f"the test has the marker {_MARKER} and lowers or compiles no program", pytrace=False
+        )

@@ -105,7 +105,7 @@ class Programs:
         """
         __tracebackhide__ = True
         if not limits and not self._budget:
-            raise UsageError(f"{_CHECK} was given no limit", hint='such as flops="2 GFLOP"')
+            raise UsageError(f"{_CHECK} needs a limit", hint='such as flops="2 GFLOP"')
         budget = self._budget.under(_budget(limits, _CHECK))
         if not budget:
             raise UsageError(f"{_CHECK}: {_NO_RULE.format(', '.join(limits))}")
@@ -163,9 +163,9 @@ def _budget(given: Mapping[str, object], source: str) -> Budget:
         raise told from None  # our frames are irrelevant to the test
     for key, limit in found.limits.items():
         if limit.factor is not None:
-            raise UsageError(f"{source}: {key} is {limit.text!r}, and nothing is saved here")
+            raise UsageError(f"{source}: {key} is {limit.text!r}, and a test has no saved figure")
     if _OF_TARGETS in found.limits:
-        raise UsageError(f"{source}: {_OF_TARGETS} is of targets of olympus.toml alone")
+        raise UsageError(f"{source}: {_OF_TARGETS} applies only to targets of olympus.toml")
     return found
 
 

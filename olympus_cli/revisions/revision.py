@@ -17,6 +17,7 @@ from olympus.errors import OlympusError, UsageError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.revisions.git import remove_stale, remove_worktree, run_git, temporary_folder
 from olympus_cli.spec.checkout import Checkout
+from olympus_cli.text.places import display_path
 
 PREFIX = "git:"
 _SYMLINK = "120000"  # the mode of a symbolic link in git
@@ -44,8 +45,8 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
     """
     if shutil.which("git") is None:
         raise UsageError(f"{PREFIX}{revision} needs git, which is not installed")
-    told = _git(folder, "rev-parse", "--show-toplevel", why="there is no git repository here")
-    top = Path(told).resolve()
+    why = f"{display_path(folder)} is not in a git repository"
+    top = Path(_git(folder, "rev-parse", "--show-toplevel", why=why)).resolve()
     commit = _git(
         folder,
         *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),

@@ -40,9 +40,11 @@ def parse_backend(
     name, _, inline = text.partition(":")
     if name not in BACKENDS:
         hint = did_you_mean(name, BACKENDS, "backends are")
-        raise UsageError(f"there is no backend {name!r}", hint=hint)
+        raise UsageError(f"no backend is named {name!r}", hint=hint)
     if inline and device and inline != device:
-        raise UsageError(f"backend {text!r} names device {inline!r}, and --device says {device!r}")
+        raise UsageError(
+            f"backend {text!r} names the device {inline!r}, and --device is {device!r}"
+        )
     try:
         return olympus.target(name, inline or device or None, own, topology)
     except UsageError as error:

@@ -77,7 +77,7 @@ def _metrics(section: Section) -> tuple[str, ...] | None:
     names = tuple(_judged(name) for name in section.texts("metrics"))
     for name in names:
         if name not in JUDGED:
-            hint = did_you_mean(name, JUDGED, "there are")
+            hint = did_you_mean(name, JUDGED, "metrics are")
             section.fail("metrics", f"has {name!r}, which is not a metric that can fail", hint)
     return tuple(dict.fromkeys(names))
 
@@ -107,7 +107,7 @@ def parse_threshold(value: object) -> float:
         share = percentage(value)
     if not 0 < share < _MOST:
         raise SpecError(
-            f"must be a share above 0, in per cent or as a number below 1; got {value!r:.80}",
+            f"must be a percentage above 0, or a number between 0 and 1; got {value!r:.80}",
             hint='such as "5%" or 0.05',
         )
     return share

@@ -23,7 +23,7 @@ def budget_of(parent: Section, devices: Devices) -> Budget:
     data = {spelled(key, LIMITED): value for key, value in table.data.items()}
     if len(data) < len(table.data):
         twice = next(key for key in table.data if spelled(key, LIMITED) != key)
-        table.fail(twice, f"is the key {spelled(twice, LIMITED)} again, which is there too")
+        table.fail(twice, f"is another spelling of {spelled(twice, LIMITED)}, which is also set")
     section = Section(table.source, table.keys, data)
     section.only((*LIMITED, "fits", "forbid", "donation"))
     limits = {
@@ -47,7 +47,7 @@ def _fits(section: Section, devices: Devices) -> olympus.Target | None:
     try:
         return olympus.target("gpu", name, devices)
     except UsageError as error:
-        section.fail("fits", f"is wrong: {error}", error.hint)
+        section.fail("fits", f"is invalid: {error}", error.hint)
 
 
 _FORBIDDEN = "such as f64, stablehlo.transpose, stablehlo.while or host-callback"

@@ -25,7 +25,7 @@ def read_devices(path: Path | None) -> Devices:
     Section(source, (), source.data).only(("device",))
     found = devices_of(source)
     if not found:
-        source.fail((), "has no device", 'such as a table [device.mine] with like = "h200"')
+        source.fail((), "has no device", 'add one, such as [device.mine] with like = "h200"')
     return found
 
 

@@ -132,7 +132,7 @@ def tolerance_spec(section: Section) -> ToleranceSpec:
     allow = own.texts("allow")
     for each in allow:
         if each not in _ALLOWED:
-            own.fail("allow", f'holds {each!r}, and may hold "nan" and "inf"')
+            own.fail("allow", f'has {each!r}, which is not "nan" or "inf"')
     return ToleranceSpec(_numbers(own), {key: _dtype_numbers(table, key) for key in dtypes}, allow)
 
 

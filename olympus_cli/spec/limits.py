@@ -17,7 +17,7 @@ from olympus.errors import SpecError
 from olympus_cli.text.nearest import nearest
 from olympus_cli.text.units import byte_size, count, duration
 
-_TOO_LARGE = "is {:.80}, which is too large: no limit would be left"
+_TOO_LARGE = "is {:.80}, which is too large for a limit"
 _LARGEST_FACTOR = 1e6  # of the saved figure: a larger one is a mistake
 
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)")
@@ -164,14 +164,14 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
         sign = 1 if found.group(1) == "+" else -1
         factor = 1 + sign * float(found.group(2)) / 100
         if factor < 0:
-            raise SpecError(f"is {text!r:.80}, which no figure can be")
+            raise SpecError(f"must be at least -100%; got {text!r:.80}")
         if factor > _LARGEST_FACTOR:
-            raise SpecError(f"is {text!r:.80}, and the most is +{_LARGEST_FACTOR - 1:.0%}")
+            raise SpecError(f"must be at most +{_LARGEST_FACTOR - 1:.0%}; got {text!r:.80}")
         return Limit(text, factor=factor)
     found = _TEXT.fullmatch(text)
     if found is None:
-        form = 'a number with a unit, or relative, as "+1%" is'
-        raise SpecError(f"is {text!r:.80}, and must be {form}")
+        form = 'a number with a unit, or relative, such as "+1%"'
+        raise SpecError(f"must be {form}; got {text!r:.80}")
     number, unit = float(found.group(1)), found.group(2)
     if unit not in quantity.units:
         raise SpecError(

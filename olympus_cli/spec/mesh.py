@@ -38,12 +38,13 @@ def mesh_of(section: Section) -> MeshSpec:
     table = section.table("mesh")
     for name, size in table.data.items():
         if not name.isidentifier():
-            section.fail("mesh", f"has the axis {name!r}, and a name has letters, digits and _")
+            form = "which is not a name of letters, digits and _"
+            section.fail("mesh", f"has the axis {name!r}, {form}")
         if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST_DEVICES:
             table.wrong(name, f"a whole number of devices from 1 to {MOST_DEVICES}", size)
     count = math.prod(table.data.values())
     if count > MOST_DEVICES:
-        section.fail("mesh", f"has {count} devices, and {MOST_DEVICES} at most are allowed")
+        section.fail("mesh", f"has {count} devices, and at most {MOST_DEVICES} are allowed")
     return dict(table.data)
 
 
@@ -62,7 +63,7 @@ def sharding_of(section: Section, key: str, value: object, mesh: MeshSpec) -> Sh
     names = [name for entry in entries for name in entry]
     for name in names:
         if not mesh:
-            hint = f"give the target one, such as mesh = {{ {name} = 8 }}"
+            hint = f"add a mesh to the target, such as mesh = {{ {name} = 8 }}"
             section.fail(key, f"names the axis {name!r}, and the target has no mesh", hint)
         if name not in mesh:
             near = did_you_mean(name, mesh, "its axes are")

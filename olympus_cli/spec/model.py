@@ -159,6 +159,6 @@ class Project:
             return found
         bases = [key.partition("@")[0] for key in self.targets]
         raise UsageError(
-            f"there is no target {name!r} in {self.root / 'olympus.toml'}",
-            hint=did_you_mean(name, [*self.targets, *bases], "it has"),
+            f"no target is named {name!r} in {self.root / 'olympus.toml'}",
+            hint=did_you_mean(name, [*self.targets, *bases], "targets are"),
         )

@@ -61,7 +61,7 @@ TARGET_KEYS = (
 )
 
 _PART = re.compile(r"[\w.+-]+")  # the name of a target is also the name of a folder
-_PART_FORM = "letters, digits and . _ + - only, for it names a folder"
+_PART_FORM = "letters, digits and . _ + - only, because it names a folder"
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")  # the entry of a function, in place of a shape
 _MOST = 10_000  # targets of one matrix: a larger one is a mistake, and takes seconds to expand
 
@@ -76,7 +76,9 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     """
     file = path / FILE if os.path.isdir(path) else path
     if not is_named(file):  # also False for a name that no file can have
-        raise SpecError(f"there is no {display_path(file)}", hint="olympus init writes one")
+        raise SpecError(
+            f"{display_path(file)} does not exist", hint="olympus init writes an olympus.toml"
+        )
     source = load(file)
     top = Section(source, (), source.data)
     top.only(("project", "target", "budget", "bench", "device"))
@@ -109,7 +111,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
         try:
             project.select()
         except UsageError as error:
-            settings.fail("default-targets", f"is wrong: {error}", error.hint)
+            settings.fail("default-targets", f"is invalid: {error}", error.hint)
     return project
 
 
@@ -144,14 +146,14 @@ def _python_path(settings: Section, root: Path) -> tuple[Path, ...]:
     for folder in folders:
         if not os.path.isdir(folder):
             settings.fail(
-                "python-path", f"names {display_path(folder)}, and there is no such folder"
+                "python-path", f"names the folder {display_path(folder)}, which does not exist"
             )
     return folders
 
 
 def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[str, TargetSpec]:
     if not _PART.fullmatch(name) or name.startswith("."):
-        parent.fail(name, f"is not a valid target name: {_PART_FORM}, and no . at its beginning")
+        parent.fail(name, f"is not a valid target name: {_PART_FORM}, and no . at the beginning")
     section = parent.table(name)
     section.only(TARGET_KEYS)
     for key, value in section.data.items():
@@ -179,13 +181,13 @@ def _axes(section: Section) -> dict[str, list[object]]:
             table.wrong(key, "an array of at least one value", values)
         for value in values:
             if not isinstance(value, str | int | float):
-                table.fail(key, f"must hold strings, numbers and booleans; got {value!r}")
+                table.fail(key, f"must have strings, numbers and booleans; got {value!r}")
             if not _PART.fullmatch(str(value)):
-                table.fail(key, f"holds {value!r}, which cannot be part of a name: {_PART_FORM}")
+                table.fail(key, f"has {value!r}, which cannot be part of a name: {_PART_FORM}")
         if twice := matrix.repeated(values):
             table.fail(key, f"has {twice} twice: each value names a target")
     if (size := math.prod(map(len, table.data.values()))) > _MOST:
-        section.fail("matrix", f"gives {size} targets, and {_MOST} at most are allowed")
+        section.fail("matrix", f"gives {size} targets, and at most {_MOST} are allowed")
     return table.data
 
 
@@ -334,7 +336,7 @@ def _check_from(section: Section, key: str, value: dict[str, Any]) -> None:
     entry = value.get("from")
     if isinstance(entry, str) and _ENTRY.fullmatch(entry):
         name = min(value.keys() - {"from", "with", "sharding"})
-        near = did_you_mean(name, ["with", "sharding"], "beside from there are")
+        near = did_you_mean(name, ["with", "sharding"], "the keys beside from are")
         section.fail(key, f"has no key {name!r}", near)
 
 
@@ -350,7 +352,7 @@ def _check_keys(section: Section, key: str, value: dict[str, Any]) -> None:
         if name == "shape":
             continue
         if "shape" in value and (names_axes or (is_near and not _has_shapes(each))):
-            near = did_you_mean(name, ["sharding"], "beside shape there is")
+            near = did_you_mean(name, ["sharding"], "the key beside shape is")
             section.fail(key, f"has no key {name!r}", near)
         if is_near and names_axes:
             section.fail(key, f"has {name!r}, which no argument has, and no shape", form)
@@ -361,7 +363,7 @@ def _sharded(section: Section, key: str, value: dict[str, Any], mesh: MeshSpec) 
     at = f"{key}.sharding"
     sharding = sharding_of(section, at, value["sharding"], mesh)
     if not isinstance(shape, ShapeSpec):
-        section.fail(at, "is of one array, and the shape is a table or an array of them")
+        section.fail(at, "is for one array, and shape is a table or an array of shapes")
     check_shape(section, at, shape.shape, sharding, mesh)
     return replace(shape, sharding=sharding)
 
@@ -401,4 +403,4 @@ def _backends(section: Section, devices: Devices) -> tuple[olympus.Target, ...]:
     try:
         return tuple(dict.fromkeys(parse_backend(name, own=devices) for name in names))
     except UsageError as error:
-        section.fail("backends", f"is wrong: {error}", error.hint)
+        section.fail("backends", f"is invalid: {error}", error.hint)

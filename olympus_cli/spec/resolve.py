@@ -116,8 +116,8 @@ def open_project(project: str | Path | None, own: Devices | None = None) -> Proj
     found = find_project(Path.cwd())
     if found is None:
         raise UsageError(
-            f"there is no {FILE} in {Path.cwd()} or a folder above it",
-            hint="olympus init writes one; --project PATH names one elsewhere",
+            f"{FILE} is missing in {Path.cwd()} and in every folder above it",
+            hint="olympus init writes one; --project PATH names one in another folder",
         )
     return load_project(found, own)
 
@@ -173,7 +173,7 @@ def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, De
     path = Path(project) if project is not None else Path.cwd()
     root = resolved(path.parent if is_named(path) else path)
     if not os.path.isdir(root):
-        raise UsageError(f"--project {project}: there is no such folder")
+        raise UsageError(f"--project {project}: the folder does not exist")
     name = text.rpartition(":")[2]
     file = path if is_named(path) else find_project(root) if project is None else root / FILE
     folders, devices = beside_targets(file) if file is not None and is_named(file) else ((), {})
@@ -192,29 +192,30 @@ def _meant(text: str, folder: Path) -> str | None:
 
 def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
     if text.endswith(".py"):
-        raise UsageError(f"{text!r} names no function", hint=f"such as {text}:forward")
+        raise UsageError(f"{text!r} names no function", hint=f"write {text}:forward, for example")
     if text.endswith(".olympus"):
         raise UsageError(
-            f"{text!r} is a built program, and this takes an entry or a target",
-            hint=f"olympus run {text} executes it",
+            f"{text!r} is a bundle, and this command takes an entry or a target",
+            hint=f"olympus run {text} runs it",
         )
     entry = _meant(text, Path(project or ""))
     if project is None and find_project(Path.cwd()) is None:
         raise UsageError(
-            f"{text!r} is not an entry, as it has no ':', and there is no {FILE} that it could be "
-            f"a target of in {Path.cwd()} or a folder above it",
+            f"{text!r} has no ':', so that it is not an entry but a target, and {FILE} is missing "
+            f"in {Path.cwd()} and in every folder above it",
             hint=entry or "an entry is package.module:function or path/file.py:function",
         )
     opened = open_project(project, own)
     if entry and not opened.has(text):
         raise UsageError(
-            f"there is no target {text!r} in {display_path(opened.root / FILE)}", hint=entry
+            f"no target is named {text!r} in {display_path(opened.root / FILE)}", hint=entry
         )
     found = opened.select([text])
     if len(found) > 1:
         names = ", ".join(target.name for target in found[:_MOST])
         more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
         raise UsageError(
-            f"target {text!r} has a matrix, and one program is needed", hint=f"choose {names}{more}"
+            f"target {text!r} has a matrix, and this command takes one program",
+            hint=f"name one of {names}{more}",
         )
     return found[0], opened.devices

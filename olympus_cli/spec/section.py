@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from olympus_cli.text.nearest import did_you_mean
+from olympus_cli.text.nearest import did_you_mean, nearest
 
 _CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"}
 
@@ -56,15 +56,16 @@ class Section:
         """Return the string at `key`, after a check that a file or a folder can have this name."""
         value = self.text(key, default)
         if "\0" in value:
-            self.fail(key, f"is {value!r}, and no file can have a name with a NUL character")
+            self.fail(key, f"is {value!r}, and a path cannot have a NUL character")
         return value
 
     def choice(self, key: str, choices: tuple[str, ...]) -> Any:
         """Return the string at `key`, one of `choices`; the default is the first of them."""
         value = self.text(key, choices[0])
         if value not in choices:
-            hint = did_you_mean(value, choices, "there are")
-            self.fail(key, f"is {value!r}, and must be {' or '.join(choices)}", hint)
+            near = nearest(value, choices)
+            hint = f"did you mean {' or '.join(near)}?" if near else None
+            self.fail(key, f"must be {' or '.join(choices)}; got {value!r}", hint)
         return value
 
     def flag(self, key: str) -> bool:

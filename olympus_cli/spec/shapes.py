@@ -220,7 +220,7 @@ class _Reader:
             if found is not None:
                 entry.append(FromEntry(found, self.with_values()))
                 if self.peek() != "}":
-                    self.fail("`from` stands alone in its table, or with `with`", hint=_WITH)
+                    self.fail("a table with `from` has no other key than `with`", hint=_WITH)
             else:
                 items[name] = self.value()
 
@@ -273,7 +273,7 @@ class _Reader:
             hint = did_you_mean(name, DTYPES) if nearest(name, DTYPES) else _FORM
             if self.peek() == ":":
                 hint = f"a name has '=' after it: {name}=f32[8,128]"
-            self.fail(f"there is no dtype {name!r}", start, hint)
+            self.fail(f"no dtype is named {name!r}", start, hint)
         if not self.take("["):
             self.fail(f"expected '[' after {name!r}, found {self.found()}")
         sizes: list[int] = []

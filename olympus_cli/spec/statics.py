@@ -36,7 +36,7 @@ def parse_statics(texts: Iterable[str]) -> dict[str, object]:
     for text in texts:
         found = _STATIC.fullmatch(text)
         if found is None:
-            raise SpecError(f"--static {text!r} is not NAME=VALUE", hint="such as --static n=3")
+            raise SpecError(f"--static {text!r} must be NAME=VALUE", hint="such as --static n=3")
         name, value = found.group(1), found.group(2).strip()
         if name in statics:
             raise SpecError(f"static argument {name!r} is given twice")
@@ -82,7 +82,7 @@ def _value(name: str, text: str) -> object:
     try:
         return parse_value(text)
     except OutOfBounds as error:
-        raise SpecError(f"static argument {name!r} is wrong: {error.msg}") from error
+        raise SpecError(f"static argument {name!r} is invalid: {error.msg}") from error
     except ValueError as error:
         raise SpecError(
             f"static argument {name!r}: {text!r} is not a TOML value", hint=_hint(name, text)
@@ -112,5 +112,5 @@ def _table_hint(name: str, text: str) -> str:
         parse_value(written)
     except ValueError:
         written = '{n = 3, name = "text"}'
-        return f"a table is such as --static {shlex.quote(f'{name}={written}')}"
+        return f"such as --static {shlex.quote(f'{name}={written}')}"
     return f"a string is quoted in TOML: --static {shlex.quote(f'{name}={written}')}"

@@ -26,12 +26,14 @@ def parse_trips(texts: Iterable[str]) -> dict[str, int]:
     for text in texts:
         line, equals, number = text.rpartition("=")
         if not equals or not _LINE.fullmatch(line.strip()):
-            raise UsageError(f"--trips {text!r} must be FILE:LINE=N, such as solver.py:41=30")
+            raise UsageError(
+                f"--trips {text!r} must be FILE:LINE=N", hint="such as --trips solver.py:41=30"
+            )
         if not re.fullmatch(r"[0-9]{1,15}", number.strip()):
             needs = "a whole number of trips, of 15 digits at most"
             raise UsageError(f"--trips {text!r}: {number.strip()!r} is not {needs}")
         if line.strip() in found:
-            raise UsageError(f"--trips says twice how often the loop at {line.strip()} runs")
+            raise UsageError(f"--trips: the loop at {line.strip()} is given twice")
         found[line.strip()] = int(number)
     return found
 
@@ -47,5 +49,5 @@ def trips_of(section: Section) -> dict[str, int]:
         if not _LINE.fullmatch(line):
             section.fail("trips", f"has the key {line!r}, which is not {_LINE_FORM}")
         if type(number) is not int or not 0 <= number <= _MOST:
-            section.fail("trips", f"must say how often {line} runs, as an integer; got {number!r}")
+            section.fail("trips", f"must have a whole number for {line}; got {number!r}")
     return dict(table.data)

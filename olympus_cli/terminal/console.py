@@ -193,11 +193,9 @@ def defect(problem: InternalError, verbose: bool = False) -> None:
     _write_message(f"{_red('error')}: {visible(f'this is a defect of olympus: {problem}')}")
     if place := place_of(problem, own_alone=True):
         message(quoted(place))
-    message(
-        "hint: please report it in the project's issue tracker, with what `olympus doctor` prints"
-    )
+    message("hint: report it in the project's issue tracker, with the output of `olympus doctor`")
     if not verbose:
-        message("      and the same command's output with -v")
+        message("      and the output of this command with -v")
 
 
 def _frames(problem: Exception) -> None:

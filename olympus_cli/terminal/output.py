@@ -41,7 +41,9 @@ def emit(content: str | bytes, output: Path | None) -> None:
     elif isinstance(content, str):
         console.data(content)
     elif sys.stdout.isatty():
-        raise UsageError("binary data is not written to a terminal", hint="add -o FILE, or a pipe")
+        raise UsageError(
+            "binary data is not written to a terminal", hint="write it to a file or a pipe: -o FILE"
+        )
     else:
         console.raw(content)
 

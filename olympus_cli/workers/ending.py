@@ -34,7 +34,7 @@ def finish_process(*own: int) -> None:
     Example: `finish_process(0, 1, 2)`.
     """
     if _threads():
-        with _limited("threads of the program did not end and were ended"):
+        with _limited("threads of the program did not end and were stopped"):
             threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -70,6 +70,6 @@ class Snapshot:
         return replace(
             failure,
             kind="TraceError",
-            message=f"the program has changed {changed[0]}{more}, which olympus itself runs on: "
+            message=f"the program has changed {changed[0]}{more}, which olympus uses: "
             f"{failure.message}",
         )

@@ -260,7 +260,7 @@ def _work(
         channel.end(*message)
         ending.finish_process(0, 1, 2, results.fileno(), dumped)
     except BaseException as error:  # the program may have changed Python
-        write(2, f"olympus cannot go on in this process: {type(error).__name__}\n".encode())
+        write(2, f"olympus cannot continue in this process: {type(error).__name__}\n".encode())
     finally:
         _exit(1)  # the message, if sent, reports the result of the work
 

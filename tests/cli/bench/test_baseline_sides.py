@@ -217,4 +217,4 @@ def test_a_revision_that_does_not_trace_is_told(work: Path) -> None:
     (work / "olympus.toml").write_text(target("new", "forward"))
     result = olympus(work, "bench", "--baseline", "git:HEAD", *QUICK)
     assert result.returncode == 2
-    assert "there is no target 'new'" in result.stderr
+    assert "no target is named 'new'" in result.stderr

@@ -69,12 +69,12 @@ def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--threshold", "10%"], "--threshold is of --baseline"),
-        (["--threshold", "5", "--baseline", "main"], "must be a share above 0"),
+        (["--threshold", "10%"], "--threshold needs --baseline"),
+        (["--threshold", "5", "--baseline", "main"], "must be a percentage above 0"),
         (["--rounds", "101"], "must be at most 100; got 101"),
         (["--rounds", "0"], "must be at least 1"),
-        (["--save-baseline", "zz", "--rounds", "1"], "needs 3 rounds, and --rounds is 1"),
-        (["--save-baseline", "zz", "--rounds", "2"], "--rounds 3 or more; 5 without the option"),
+        (["--save-baseline", "zz", "--rounds", "1"], "needs at least 3 rounds; got --rounds 1"),
+        (["--save-baseline", "zz", "--rounds", "2"], "write --rounds 3 or more; the default is 5"),
         (["--precision", "0%"], "must be above 0"),
         (["--precision", "much%"], "must be a number"),
         (["--baseline", "main", "--threshold", "0.1"], "there is no baseline baselines/main.json"),
@@ -269,11 +269,11 @@ def test_a_wrong_baseline_is_told_before_anything_is_measured(
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ('threshold = "5"', "must be a share above 0, in per cent or as a number below 1"),
-        ("threshold = 5", "must be a share above 0"),
-        ("threshold = true", "must be a share above 0"),
-        ('threshold = "0%"', "must be a share above 0"),
-        ("threshold = nan", "must be a share above 0"),
+        ('threshold = "5"', "must be a percentage above 0, or a number between 0 and 1"),
+        ("threshold = 5", "must be a percentage above 0"),
+        ("threshold = true", "must be a percentage above 0"),
+        ('threshold = "0%"', "must be a percentage above 0"),
+        ("threshold = nan", "must be a percentage above 0"),
         ('metrics = ["steady"]', "has 'steady', which is not a metric that can fail"),
         ("metrics = 3", "must be an array of strings"),
         ("percent = 3", "has no key 'percent'"),
@@ -293,4 +293,4 @@ def test_a_wrong_table_is_refused(
 def test_a_wrong_threshold_of_the_option_is_refused(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "--threshold", "5", "--baseline", "main")
     assert result.exit_code == 2
-    assert "must be a share above 0" in result.stderr
+    assert "must be a percentage above 0" in result.stderr

@@ -164,7 +164,7 @@ def test_a_plot_of_sizes_that_failed_is_told(
         file.write(SIZES)
     result = invoke("bench", "sizes", "--plot", "times.svg")
     assert result.exit_code == 4
-    told = "warning: times.svg is not written: no target was measured in two sizes\n"
+    told = "warning: times.svg is not written: no target was measured in at least two sizes\n"
     assert told in result.stderr
     assert not (work / "times.svg").exists()
 
@@ -172,7 +172,7 @@ def test_a_plot_of_sizes_that_failed_is_told(
 def test_a_plot_needs_two_sizes(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "scale", "--time-limit", "0.1", "--plot", "times.svg", "--json")
     assert result.exit_code == 2
-    assert "there is nothing to plot: no target is measured in two sizes" in result.stderr
+    assert "--plot needs a target that is measured in at least two sizes" in result.stderr
     assert json.loads(result.stdout)["failed"][0]["error"]["exit_code"] == 2
     assert not (work / "times.svg").exists()
 

@@ -334,7 +334,7 @@ def test_the_donation_of_all_targets_judges_those_that_donate(work: Path, invoke
     assert result.exit_code == 2
     reason = "it donates no array, and its only rule is donation of [budget]"
     assert f"target 'dense' is not judged: {reason}" in result.stderr
-    assert "hint: donate = [...] of [target.dense]" in result.stderr
+    assert "hint: add donate = [...] to [target.dense]" in result.stderr
     document = json.loads(result.stdout)
     assert document["not_judged"] == [{"target": "dense", "reason": reason}]
     (verdict,) = document["targets"][0]["verdicts"]
@@ -433,7 +433,7 @@ def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
         ("flops = -1", "must not be negative"),
         ("flops = true", "must be a number, or a text with a unit"),
         ('flops = "many"', "must be a number with a unit"),
-        ('flops = "-101%"', "which no figure can be"),
+        ('flops = "-101%"', "must be at least -100%"),
         ("flop = 1", "did you mean flops"),
         ('fits = "h2000"', "there is no device 'h2000'"),
         ('forbid = ["f65"]', "'f65', which is not a dtype or an operation"),

@@ -213,7 +213,7 @@ def test_trips_of_a_line_are_said_once(work: Path, invoke: Invoke) -> None:
     twice = ("--trips", "program.py:23=4", "--trips", "program.py:23=8")
     result = invoke("cost", "program:search", "--shapes", "f32[8]", *twice)
     assert result.exit_code == 2
-    assert "says twice how often the loop at program.py:23 runs" in result.stderr
+    assert "--trips: the loop at program.py:23 is given twice" in result.stderr
 
 
 @pytest.mark.parametrize("trips", ['{ "program.py" = 4 }', '{ "program.py:23" = -4 }', "3"])

@@ -104,7 +104,7 @@ def test_ones_own_are_listed(own: Path, invoke: Invoke) -> None:
 
 def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
     before = invoke("devices", "cpu")
-    assert "nothing is measured: olympus devices --calibrate does" in before.stderr
+    assert "this CPU is not measured: olympus devices --calibrate" in before.stderr
     done = invoke("devices", "--calibrate")
     assert done.exit_code == 0, done.stderr
     assert "products in float32" in done.stdout and str(cache) in done.stdout
@@ -116,7 +116,10 @@ def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
     assert again["peaks"].keys() == kept["peaks"].keys() and again["trouble"] is None
     assert Path(again["file"]).is_file()
     wrong = invoke("devices", "h200", "--calibrate")
-    assert wrong.exit_code == 2 and "measures this machine's CPU, and not 'h200'" in wrong.stderr
+    assert (
+        wrong.exit_code == 2
+        and "measures this machine's CPU; got the device 'h200'" in wrong.stderr
+    )
 
 
 def test_a_better_calibration_is_kept_where_the_machine_is_busy(
@@ -134,7 +137,7 @@ def test_a_better_calibration_is_kept_where_the_machine_is_busy(
     told = invoke("devices", "--calibrate")
     assert told.exit_code == 0
     assert "the machine is busy: a load of 9 with 2 processors" in told.stderr
-    assert f"the earlier calibration is kept, which is better: {origin}" in told.stderr
+    assert f"the saved calibration is better and is not replaced: {origin}" in told.stderr
     assert kept_peaks().peaks == good
     assert f"calibrated                    {origin}" in told.stdout
     assert data(invoke("devices", "--calibrate", "--json"))["is_replaced"] is False
@@ -144,7 +147,7 @@ def test_a_better_calibration_is_kept_where_the_machine_is_busy(
     measured.append(good)  # as good as it gets on a busy machine
     assert data(invoke("devices", "--calibrate", "--json"))["is_replaced"] is True
     alone = invoke("devices", "--force")
-    assert alone.exit_code == 2 and "--force is an option of --calibrate" in alone.stderr
+    assert alone.exit_code == 2 and "--force needs --calibrate" in alone.stderr
 
 
 def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:

@@ -31,7 +31,7 @@ P = "{w=f32[3,4], b=f32[4]}"
         (["model:net"], 2, ["a value of type Net, not a function"]),
         (["model.py"], 2, ["'model.py' names no function", "model.py:forward"]),
         (["add", "--shapes", "f32[2"], 2, ["  f32[2\n       ^"]),
-        (["add", "--shapes", "g32[2]"], 2, ["no dtype 'g32'", "hint: did you mean"]),
+        (["add", "--shapes", "g32[2]"], 2, ["no dtype is named 'g32'", "hint: did you mean"]),
         (["model:add", "--shapes", "x=" + "[" * 2000], 2, ["nested more than 100 deep"]),
         (["model:add", "--static", "x=" + "[" * 2000], 2, ["is not a TOML value"]),
         (["model:add", "--shapes", "f32[2]"], 2, ["add needs argument 'y'"]),
@@ -43,12 +43,12 @@ P = "{w=f32[3,4], b=f32[4]}"
         (["model:forward", "--static", "scale=fast"], 2, ["""'scale="fast"'"""]),
         (["model:forward", "--static", "relu=True"], 2, ["TOML writes true"]),
         (["model:forward", "--static", "scale=1\nb=2"], 2, ["is not a TOML value"]),
-        (["model:forward", "--static", "scale"], 2, ["is not NAME=VALUE"]),
+        (["model:forward", "--static", "scale"], 2, ["must be NAME=VALUE"]),
         (["model:forward", "--static", "a=1", "--static", "a=2"], 2, ["'a' is given twice"]),
-        (["forwrd"], 2, ["no target 'forwrd'", "did you mean forward"]),
+        (["forwrd"], 2, ["no target is named 'forwrd'", "did you mean forward"]),
         (["forward"], 2, ["has a matrix", "forward@batch=1, forward@batch=8"]),
-        (["add", "--project", "nowhere"], 2, ["there is no nowhere"]),
-        (["model:add", "--project", "nowhere"], 2, ["no such folder"]),
+        (["add", "--project", "nowhere"], 2, ["nowhere does not exist"]),
+        (["model:add", "--project", "nowhere"], 2, ["the folder does not exist"]),
         (
             ["model:fails", "--shapes", "f32[2]"],
             3,
@@ -100,7 +100,7 @@ def test_bad_input(
 def test_no_project_and_no_entry(folder: Path, invoke: Invoke) -> None:
     result = invoke("trace", "mlp")
     assert result.exit_code == 2
-    assert "'mlp' is not an entry" in result.stderr
+    assert "'mlp' has no ':', so that it is not an entry but a target" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,10 @@ def test_verbose_adds_the_traceback(project: Path, invoke: Invoke, args: list[st
     ("args", "word"),
     [
         (["trac"], "did you mean trace"),
-        (["trace"], "missing argument 'ENTRY|TARGET'\nhint: olympus trace --help shows what it"),
+        (
+            ["trace"],
+            "missing argument 'ENTRY|TARGET'\nhint: olympus trace --help lists its arguments",
+        ),
         (["run"], "missing argument 'ENTRY|TARGET|FILE.olympus'"),
         (["trace", "m:f", "--shape", "x"], "no option '--shape'\nhint: did you mean --shapes"),
         (["trace", "m:f", "--shap=x"], "olympus trace has no option '--shap'"),
@@ -173,7 +176,7 @@ def test_the_command_alone_shows_its_help(invoke: Invoke) -> None:
         (["trace", "model.forward"], ["did you mean model:forward?"]),
         (["trace", "model.py.forward"], ["did you mean model.py:forward?"]),
         (["build", "model:add"], ["'model:add' is an entry", "olympus compile model:add"]),
-        (["trace", "add.olympus"], ["is a built program", "olympus run add.olympus"]),
+        (["trace", "add.olympus"], ["is a bundle", "olympus run add.olympus"]),
         (["trace", "odd:later"], ["odd:later is an async function", "`def`"]),
         (["trace", "odd:stream"], ["odd:stream is an async function"]),
         (["trace", "odd:items"], ["odd:items is a generator function", "list or a tuple"]),

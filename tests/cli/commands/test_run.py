@@ -460,7 +460,7 @@ def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:
     assert "olympuspr" in json.loads(both.stdout)
     both = invoke("run", *shapes, "-o", "-", "--json")
     assert both.exit_code == 2
-    assert "give one of them" in both.stderr
+    assert "`-o -` cannot be combined with --json" in both.stderr
     folder = invoke("compile", *shapes, "-o", "-")
     assert folder.exit_code == 2
     assert "a folder cannot be written to stdout" in folder.stderr
@@ -476,7 +476,7 @@ def test_results_go_to_npz_files_alone(work: Path, invoke: Invoke, name: str) ->
     result = invoke("run", "fails:it", "--output", name)
     assert result.exit_code == 2
     message, hint = result.stderr.splitlines()
-    assert message == f"error: the results are written as .npz, and {name} does not end so"
+    assert message == f"error: --output {name}: the name must end in .npz"
     quote = "'" if " " in name else ""
     assert hint == f"hint: --output {quote}{Path(name).stem}.npz{quote}"
     assert not (work / name).exists()

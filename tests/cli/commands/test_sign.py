@@ -60,7 +60,7 @@ def test_a_dash_is_stdout_and_leaves_the_bundle_as_it_is(work: Path, invoke: Inv
     assert result.stderr == ""
     assert (work / "plain.olympus").read_bytes() == plain
     both = invoke(*signed, "--json")
-    assert both.exit_code == 2 and "give one of them" in both.stderr
+    assert both.exit_code == 2 and "`-o -` cannot be combined with --json" in both.stderr
     assert invoke("sign", "--new-key", "k", "-o", "-").exit_code == 2
 
 

@@ -207,7 +207,7 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(begun: Path) -> None:
 
 def test_colours_go_to_terminals_that_want_them(begun: Path) -> None:
     _, colourful = in_terminal(begun, "build", "predikt")
-    assert "\033[1;31merror\033[0m: there is no target 'predikt'" in colourful
+    assert "\033[1;31merror\033[0m: no target is named 'predikt'" in colourful
     _, plain = in_terminal(begun, "build", "predikt", NO_COLOR="1")
     assert "\033[1;31m" not in plain
     assert "did you mean predict" in plain

@@ -19,7 +19,7 @@ def test_a_target_that_was_not_built(work: Path, invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("sides", "exit_code", "words"),
     [
-        (("forwards", "forward"), 2, "there is no target 'forwards'"),
+        (("forwards", "forward"), 2, "no target is named 'forwards'"),
         (("none.mlir", "forward"), 2, "none.mlir cannot be read"),
         (("none.olympus", "forward"), 2, "cannot be read"),
         (("./empty", "forward"), 2, "is not a build's folder"),
@@ -30,7 +30,7 @@ def test_a_target_that_was_not_built(work: Path, invoke: Invoke) -> None:
         (("text.olympus", "forward"), 5, "not an .olympus bundle"),
         (("text.mlir",), 2, "is one program, and two are compared"),
         (("/dev/null", "forward"), 2, "it is not a regular file"),
-        (("forward", "forward", "--backend", "nowhere"), 2, "there is no backend"),
+        (("forward", "forward", "--backend", "nowhere"), 2, "no backend is named 'nowhere'"),
     ],
 )
 def test_what_cannot_be_compared(

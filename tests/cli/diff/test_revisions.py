@@ -174,10 +174,10 @@ def test_a_revision_that_does_not_build_is_one_message(repository: Path, invoke:
         (("git:", "forward"), "names no revision"),
         (("git:nowhere",), "has no revision 'nowhere'"),
         (("git:",), "names no revision"),
-        (("git:HEAD", "--html", "page.html"), "--html is of one comparison"),
+        (("git:HEAD", "--html", "page.html"), "--html needs one target"),
         (("git:HEAD", "git:HEAD"), "names no target"),
         (("git:HEAD", "net.py"), "names no target"),
-        (("git:HEAD:forwards", "forward"), "there is no target 'forwards'"),
+        (("git:HEAD:forwards", "forward"), "no target is named 'forwards'"),
     ],
 )
 def test_a_revision_that_is_not_there(
@@ -193,7 +193,7 @@ def test_a_revision_that_is_not_there(
 def test_there_is_no_repository(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "git:HEAD", "forward")
     assert result.exit_code == 2
-    assert "there is no git repository here" in result.stderr
+    assert "is not in a git repository" in result.stderr
 
 
 @pytest.mark.usefixtures("private_tmp")

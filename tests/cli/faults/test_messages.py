@@ -143,7 +143,7 @@ def test_every_kind_of_traced_array_has_the_public_name() -> None:
         ),
         (["--json", "trace", "f"], ["the command: olympus trace --json f"]),
         (["-o", "x", "trace", "f"], ["the command: olympus trace -o x f"]),
-        (["--nosuch", "trace", "f"], ["olympus --help shows what it takes"]),
+        (["--nosuch", "trace", "f"], ["olympus --help lists its arguments and options"]),
         (["build", "--backend", "gpu:a100-80"], ["they are built for cpu (f and 2 more)"]),
     ],
 )
@@ -201,7 +201,7 @@ def test_a_page_needs_no_build_folder(work: Path, invoke: Invoke) -> None:
     assert invoke("build", "f").exit_code == 2
     result = invoke("report", "f")
     assert result.exit_code == 2
-    assert "hint: --output FILE writes the page alone" in result.stderr
+    assert "hint: --output FILE writes the page only" in result.stderr
     result = invoke("report", "f", "-o", "page.html")
     assert result.exit_code == 0, result.stderr
     assert (work / "page.html").stat().st_size > 1000
@@ -253,5 +253,5 @@ def test_metrics_and_limits_have_two_spellings(work: Path, invoke: Invoke) -> No
 
 @pytest.mark.parametrize("value", ["5", "5 per cent", 5, True])
 def test_a_threshold_without_its_unit(value: object) -> None:
-    with pytest.raises(SpecError, match="in per cent or as a number below 1"):
+    with pytest.raises(SpecError, match="or a number between 0 and 1"):
         parse_threshold(value)

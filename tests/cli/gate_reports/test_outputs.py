@@ -245,9 +245,9 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("--output", "xml"), "'xml' is not a form of a report; forms are github, gitlab"),
+        (("--output", "xml"), "no form of a report is named 'xml'; forms are github, gitlab"),
         (("--output", "markdwon"), "did you mean markdown"),
-        (("--output", "junit="), "'junit=' names no file"),
+        (("--output", "junit="), "'junit=' has no file after '='"),
         (("--output", "junit", "--output", "github"), "junit and github cannot both go to stdout"),
         (("--output", "text", "--json"), "text and json cannot both go to stdout"),
         (("--output", "junit=a", "--output", "json=./a"), "two forms would be written to a"),

@@ -24,7 +24,7 @@ from tests.cli.mesh.project import ARGS, written
         ('x = { shape = "f32[8,8]", sharding = [["data", "data"]] }', "'data' twice"),
         ('x = { shape = "f32[8]", sharding = [1] }', "must be the name of an axis, an array"),
         ('x = { shape = "f32[8]", sharding = [[""]] }', "must be the name of an axis, an array"),
-        ('x = { shape = "{ a = f32[8] }", sharding = ["data"] }', "is of one array, and the shape"),
+        ('x = { shape = "{ a = f32[8] }", sharding = ["data"] }', "is for one array, and shape"),
         ('x = { from = "layers:init", sharding = "data" }', "must be an array with an entry"),
         ('x = { shape = "f32[8]", sharding = "data" }', "must be an array with an entry"),
         ('x = { from = "layers:init", sharding = ["dat"] }', "names the axis 'dat', which the"),
@@ -59,7 +59,7 @@ def test_mistakes_in_shardings_have_their_place(folder, text, message) -> None:
         ("mesh = { data = true }", "mesh.data must be a whole number"),
         (
             "mesh = { data = 1024, model = 2 }",
-            "mesh has 2048 devices, and 1024 at most are allowed",
+            "mesh has 2048 devices, and at most 1024 are allowed",
         ),
         ('mesh = { "a b" = 2 }', "mesh has the axis 'a b'"),
         (

@@ -148,8 +148,8 @@ def test_rounding_keeps_events_within_each_other() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--trace", "t.txt"), "--trace t.txt: a timeline is written to a .json or a .json.gz"),
-        (("--trace", "t.gz"), "--trace t.gz: a timeline is written to"),
+        (("--trace", "t.txt"), "--trace t.txt: the name must end in .json or .json.gz"),
+        (("--trace", "t.gz"), "--trace t.gz: the name must end in .json"),
         (("--html", "t.json", "--trace", "./t.json"), "would both be written to t.json"),
     ],
 )
@@ -194,7 +194,7 @@ def test_the_report_has_the_graph_where_it_is_asked_for(work: Path, invoke: Invo
     assert "<title>dense, " in page
     refused = invoke(*words, "--profile", "--device", "h200")
     assert refused.exit_code == 6
-    assert "programs are profiled there alone" in refused.stderr
+    assert "only programs for the CPU can be profiled" in refused.stderr
 
 
 def test_a_bundle_is_profiled(work: Path, invoke: Invoke) -> None:
@@ -216,7 +216,11 @@ def test_an_argument_may_be_called_runs(work: Path, invoke: Invoke) -> None:
     ("words", "code", "says"),
     [
         (("program:fails", "--shapes", "f32[2]"), 3, "odd"),
-        (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--device", "h200"), 6, "CPU alone"),
+        (
+            ("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--device", "h200"),
+            6,
+            "only programs for the CPU",
+        ),
         (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--runs", "0"), 2, "at least 1"),
         (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--by", "dtype"), 2, "dtype"),
         (("program:dense", "--shapes", "f32[2,2], f32[2,2]", "--html", "no/x.html"), 2, "written"),

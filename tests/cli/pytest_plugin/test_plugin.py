@@ -270,9 +270,9 @@ def test_wrong(olympus, limits):
             "E *UsageError: olympus.check: ?budget? has no key 'flop'",
             "E *UsageError: olympus.check: budget.flops is '2 GiB'*",
             "E *hint: its units are *",
-            "E *UsageError: olympus.check: flops is '+1%', and nothing is saved here",
-            "E *UsageError: olympus.check: bundle-size is of targets*",
-            "E *UsageError: olympus.check was given no limit",
+            "E *UsageError: olympus.check: flops is '+1%', and a test has no saved figure",
+            "E *UsageError: olympus.check: bundle-size applies only to targets*",
+            "E *UsageError: olympus.check needs a limit",
         ]
     )
 
@@ -322,7 +322,10 @@ def test_nothing_made(olympus):
     result = run(work)
     result.assert_outcomes(passed=2, failed=1, errors=1)
     result.stdout.fnmatch_lines(
-        ["the test has the marker olympus_budget and made no program", "E *flops is *"]
+        [
+            "the test has the marker olympus_budget and lowers or compiles no program",
+            "E *flops is *",
+        ]
     )
 
 
@@ -401,7 +404,7 @@ def test_infinite(olympus):
     result.assert_outcomes(errors=2, failed=2)
     result.stdout.fnmatch_lines(
         [
-            "*olympus_budget has no limit, so that no program is judged*",
+            "*olympus_budget needs a limit*",
             "*olympus_budget: forbid limits nothing*",
             "*check: forbid limits nothing*",
             "*budget.flops is '1e400 FLOP', which is too large*",

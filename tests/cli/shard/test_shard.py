@@ -135,7 +135,8 @@ def test_for_gpus_that_are_not_there(work: Path, invoke: Invoke) -> None:
     result = invoke("shard", "dense:odd", *options)
     assert result.exit_code == 0, result.stderr
     assert (
-        "# for each of 4 devices; the best, for olympus.toml:\nmesh = { data = 4 }" in result.stdout
+        "# figures of one of 4 devices; the best split, for olympus.toml:\nmesh = { data = 4 }"
+        in result.stdout
     )
     assert 'argument 1 ["data"]' in result.stdout
     assert "yes" in result.stdout
@@ -214,7 +215,7 @@ def test_the_batch_is_tried_beside_large_parameters(work: Path) -> None:
 
 def test_it_is_said_that_splitting_brings_nothing(work: Path, invoke: Invoke) -> None:
     options = ("--shapes", "f32[8]", "--mesh", "data=2")
-    said = "# splitting an argument brings nothing by the bytes of collectives\n"
+    said = "# no split of an argument reduces the bytes of collectives\n"
     result = invoke("shard", "dense:total", *options, "--by", "collectives")
     assert result.exit_code == 0, result.stderr
     assert said in result.stdout

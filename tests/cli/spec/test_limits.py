@@ -97,7 +97,7 @@ def test_a_static_of_5000_digits_is_told_as_such(project: Path, invoke: Invoke) 
     result = invoke("trace", "model:same", "--shapes", "f32[2]", "--static", f"m={DIGITS}")
     assert result.exit_code == 2
     assert (
-        result.stderr == "error: static argument 'm' is wrong: a number has at most 1000 digits\n"
+        result.stderr == "error: static argument 'm' is invalid: a number has at most 1000 digits\n"
     )
     assert parse_value("9" * 1000) == int("9" * 1000)
 

@@ -373,7 +373,7 @@ def _cannot_be_finished(_say: object, what: str) -> str:
 @pytest.mark.parametrize(
     ("what", "words"),
     [
-        ("thread", "threads of the program did not end and were ended: mine\n"),
+        ("thread", "threads of the program did not end and were stopped: mine\n"),
         (
             "file",
             "a file of the program could not be written: [Errno 28] No space left on device\n",
@@ -426,7 +426,7 @@ def test_so_is_what_a_module_raises(work: Path, invoke: Invoke, name: str) -> No
 def test_what_a_program_changes_of_python_is_no_defect_of_ours(work: Path) -> None:
     done = olympus("build", "patches", "good", "--json")
     assert done.returncode == 3
-    assert "the program has changed sys.path, which olympus itself runs on" in done.stderr
+    assert "the program has changed sys.path, which olympus uses" in done.stderr
     assert json.loads(done.stdout)["targets"][1]["status"] == "built"
     broken = Failure("InternalError", "KeyError: 'x'")
     assert Snapshot.taken().blamed(broken) is broken

@@ -239,4 +239,4 @@ def test_the_least_pairs_are_those_that_are_taken_and_documented() -> None:
         text = " ".join((ROOT / "docs" / f"{name}.md").read_text().split())
         assert f"at least {LEAST_PAIRS} pairs of samples" in text
     (told,) = (each.help for each in bench.command.params if each.name == "time_limit")
-    assert f"{LEAST_PAIRS} pairs of samples a round at least" in told
+    assert f"at least {LEAST_PAIRS} pairs of samples a round" in told

@@ -109,7 +109,7 @@ def test_json_tells_where_the_page_is(project: Path, invoke: Invoke) -> None:
     assert told == {"target": "add", "page": str(project / "build" / "add" / "report.html")}
     result = invoke("report", "add", "--json", "-o", "-")
     assert result.exit_code == 2
-    assert "leave out -o -" in result.stderr
+    assert "`-o -` cannot be combined with --json or --open" in result.stderr
 
 
 def test_a_page_is_opened(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
