@@ -20,7 +20,7 @@ from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, UsageError
 from olympus.files import check_keys
 from olympus_cli.bench.measure.conditions import host
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.reports.versioned_json import read_json
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.places import display_path, unwritable
@@ -83,11 +83,11 @@ def stored_path(root: Path, text: str) -> Path:
     path = Path(text).absolute()
     if os.path.exists(path):
         return path
-    names = sorted(each.stem for each in (root / BASELINES).glob(f"*{_SUFFIX}"))
+    names = sorted(file.stem for file in (root / BASELINES).glob(f"*{_SUFFIX}"))
     hint = did_you_mean(path.stem, names, "there are")
     if path.stem in names:
         hint = f"--baseline {path.stem} is {display_path(root / BASELINES / path.name)}"
-    raise UsageError(f"there is no baseline {display_path(path)}", hint=hint or _SAVING)
+    raise UsageError(f"baseline {display_path(path)} does not exist", hint=hint or _SAVING)
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -98,10 +98,10 @@ def read_baseline(path: Path) -> Baseline:
         ArtifactError: the file cannot be read, or does not contain a baseline.
     """
     if not os.path.exists(path):
-        there = sorted(each.stem for each in path.parent.glob(f"*{_SUFFIX}"))
+        names = sorted(file.stem for file in path.parent.glob(f"*{_SUFFIX}"))
         raise UsageError(
-            f"there is no baseline {display_path(path)}",
-            hint=did_you_mean(path.stem, there, "there are") or _SAVING,
+            f"baseline {display_path(path)} does not exist",
+            hint=did_you_mean(path.stem, names, "there are") or _SAVING,
         )
     data = read_json(path, _VERSION, _EARLIER)
     try:
@@ -114,12 +114,12 @@ def read_baseline(path: Path) -> Baseline:
 def _rounds(data: object) -> dict[str, tuple[Measured, ...]]:
     if not isinstance(data, dict):
         raise ValueError("targets is not an object")
-    found = {}
+    rounds_of = {}
     for name, rounds in data.items():
         if not isinstance(rounds, list) or not rounds:
             raise ValueError(f"targets.{name} is not an array of rounds")
-        found[name] = tuple(_round(name, number, each) for number, each in enumerate(rounds))
-    return found
+        rounds_of[name] = tuple(_round(name, number, item) for number, item in enumerate(rounds))
+    return rounds_of
 
 
 def _round(name: str, number: int, data: object) -> Measured:
@@ -128,7 +128,7 @@ def _round(name: str, number: int, data: object) -> Measured:
     except ValueError as error:
         raise ValueError(f"targets.{name}[{number}]: {error}") from error
     if measured.target != name:
-        raise ValueError(f"targets.{name}[{number}] is of target {measured.target!r}")
+        raise ValueError(f"targets.{name}[{number}] has target {measured.target!r}")
     return measured
 
 
@@ -160,10 +160,10 @@ def write_baseline(path: Path, targets: Mapping[str, Sequence[Measured]]) -> Non
         UsageError: the file cannot be written.
     """
     with _locked(path.parent):
-        kept = read_baseline(path).targets if os.path.exists(path) else {}
+        earlier = read_baseline(path).targets if os.path.exists(path) else {}
         data: dict[str, Any] = {
-            name: [each.document() for each in rounds]
-            for name, rounds in sorted({**kept, **targets}.items())
+            name: [measured.document() for measured in rounds]
+            for name, rounds in sorted({**earlier, **targets}.items())
         }
         text = json.dumps({"schema_version": _VERSION, "targets": data}, indent=1, allow_nan=False)
         write_whole(path, text + "\n")
@@ -196,10 +196,10 @@ def check_host(
         UsageError: the figures are from another machine or another backend.
     """
     here = host()
-    for each in theirs:
-        if each.backend not in backends:
-            raise _other_backend(label, target, each.backend, " or ".join(sorted(backends)))
-        _check_machine({**each.machine, "device": ""}, {**here, "device": ""}, label)
+    for measured in theirs:
+        if measured.backend not in backends:
+            raise _other_backend(label, target, measured.backend, " or ".join(sorted(backends)))
+        _check_machine({**measured.machine, "device": ""}, {**here, "device": ""}, label)
 
 
 def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> None:
@@ -208,10 +208,10 @@ def check_comparable(ours: Measured, theirs: Sequence[Measured], label: str) -> 
     Raises:
         UsageError: they are not; the hint shows a comparison that is possible.
     """
-    for each in theirs:
-        if each.backend != ours.backend:
-            raise _other_backend(label, ours.target, each.backend, ours.backend)
-        _check_machine(each.machine, ours.machine, label)
+    for measured in theirs:
+        if measured.backend != ours.backend:
+            raise _other_backend(label, ours.target, measured.backend, ours.backend)
+        _check_machine(measured.machine, ours.machine, label)
 
 
 def _other_backend(label: str, target: str, theirs: str, ours: str) -> UsageError:
@@ -222,28 +222,29 @@ def _other_backend(label: str, target: str, theirs: str, ours: str) -> UsageErro
 
 
 def _check_machine(theirs: Mapping[str, str], ours: Mapping[str, str], label: str) -> None:
-    if told := _other(theirs, ours):
+    if differing := _differing(theirs, ours):
         raise UsageError(
-            f"the baseline {label} is of another machine and cannot be compared: {told}",
+            f"the baseline {label} was measured on another machine and cannot be compared: "
+            f"{differing}",
             hint="measure both on one: --baseline git:REV or FILE.olympus runs both sides here",
         )
 
 
 def differences(ours: Measured, theirs: Measured) -> list[str]:
     """Return sentences on the differences between two sides of a target, for a reader."""
-    found = []
-    if told := _other(theirs.versions, ours.versions):
-        found.append(f"the two sides have different versions: {told}")
+    sentences = []
+    if differing := _differing(theirs.versions, ours.versions):
+        sentences.append(f"the two sides have different versions: {differing}")
     if not theirs.fingerprint:
-        found.append(
+        sentences.append(
             "the other side has no fingerprint of its program: it may be another program than ours"
         )
     elif ours.fingerprint != theirs.fingerprint:
-        found.append("the program is not the same: olympus diff shows how it changed")
-    return found
+        sentences.append("the program is not the same: olympus diff shows how it changed")
+    return sentences
 
 
-def _other(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+def _differing(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """Return the differences between two dicts: "cpu was A and is B"; "" if they are equal."""
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     return ", ".join(

@@ -10,12 +10,19 @@ from typing import Any
 from olympus_cli.bench.compare.attempts import Attempt
 from olympus_cli.bench.compare.comparing import Compared, Judged
 from olympus_cli.bench.compare.verdict import MetricVerdict
-from olympus_cli.bench.model import TEXT, Measured, Metric
+from olympus_cli.bench.measurement import TEXT, Measured, Metric
 from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
 from olympus_cli.bench.sweep import Sweep, sweeps_of
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gate_reports.failures import failure_data
-from olympus_cli.gate_reports.model import Case, GateReport, Remark, Table, Word, case_of_error
+from olympus_cli.gate_reports.gate_report import (
+    Case,
+    GateReport,
+    Remark,
+    Table,
+    Word,
+    case_of_error,
+)
 from olympus_cli.text.units import byte_size, count, duration
 
 _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
@@ -104,7 +111,7 @@ def _above(facts: Any) -> str:
 def _warm_up(facts: Any) -> str:
     calls = _number(facts, "warm_up_calls") or 0
     how = {"yes": "then steady", "no": "and not steady yet"}.get(
-        str(facts.get("warm_up_steady")), "too few to tell whether it is steady"
+        str(facts.get("warm_up_steady")), "too few to judge whether it is steady"
     )
     return f"{calls:g} calls in {duration(_number(facts, 'warm_up_seconds'))}, {how}"
 
@@ -114,34 +121,36 @@ def _inputs(facts: Any) -> str:
     if not _number(facts, "input_bytes"):
         return "none"
     turns = " in turns" if sets > 1 else ""
-    told = f"{sets:g} of {byte_size(_number(facts, 'input_bytes'))}{turns}"
+    text = f"{sets:g} of {byte_size(_number(facts, 'input_bytes'))}{turns}"
     donated = {
         "fed back": "; the results take the places of donated arguments",
         "copied": "; donated arguments are copied before each call",
     }
-    return told + donated.get(str(facts.get("donated")), "")
+    return text + donated.get(str(facts.get("donated")), "")
 
 
 def _machine(found: Measured) -> str:
-    told = found.machine
+    machine = found.machine
     limit = _number(found.conditions, "cpu_limit")
     most = "" if limit is None else f", limited to {limit:g}"
-    device = "" if told.get("device") == "cpu" else f", {told.get('device')}"
-    return f"{told.get('cpu')}, {told.get('threads')} threads{most}{device}, {told.get('os')}"
+    device = "" if machine.get("device") == "cpu" else f", {machine.get('device')}"
+    return (
+        f"{machine.get('cpu')}, {machine.get('threads')} threads{most}{device}, {machine.get('os')}"
+    )
 
 
 def _load(found: Measured) -> str:
-    said = found.conditions
-    load, hertz = _number(said, "load"), _number(said, "clock_hz")
+    conditions = found.conditions
+    load, hertz = _number(conditions, "load"), _number(conditions, "clock_hz")
     words = ["unknown" if load is None else f"{load:g} before"]
-    if (after := _number(said, "load_after")) is not None:
+    if (after := _number(conditions, "load_after")) is not None:
         words.append(f"{after:g} after")
-    if (others := _number(said, "others")) is not None:
+    if (others := _number(conditions, "others")) is not None:
         words.append(f"other programs took {others:.2f} processors")
     if hertz is not None:
         words.append(f"clock {hertz / 1e9:.2f} GHz")
-    if said.get("governor"):
-        words.append(f"governor {said['governor']}")
+    if conditions.get("governor"):
+        words.append(f"governor {conditions['governor']}")
     return ", ".join(words)
 
 
@@ -149,12 +158,12 @@ def overview_table(attempts: Sequence[Attempt]) -> Table:
     """Return a table with a row for each target, including failed ones."""
     found = [each.measured for each in attempts if each.measured is not None]
     names = ("steady-call", "first-call", "compile", "load", "process-memory")
-    kept = [name for name in names if any(name in each.metrics for each in found)]
+    shown = [name for name in names if any(name in each.metrics for each in found)]
     rows = tuple(
-        (each.name, *(_median(each.measured, name) for name in kept), _fate(each.failure))
+        (each.name, *(_median(each.measured, name) for name in shown), _fate(each.failure))
         for each in attempts
     )
-    return ("all targets", ("target", *kept, "outcome"), rows)
+    return ("all targets", ("target", *shown, "outcome"), rows)
 
 
 def _median(found: Measured | None, name: str) -> str:
@@ -263,10 +272,10 @@ def compared_notes(found: Compared) -> Iterator[str]:
     names: dict[str, list[str]] = {}  # several metrics often share a reason
     for each in found.judged:
         if each.gate and each.verdict.reason:
-            told = f"{each.verdict.word}: {each.verdict.reason}"
-            names.setdefault(told, []).append(each.metric)
-    for told, metrics in names.items():
-        yield f"{' and '.join(metrics)} {'is' if len(metrics) == 1 else 'are'} {told}"
+            sentence = f"{each.verdict.word}: {each.verdict.reason}"
+            names.setdefault(sentence, []).append(each.metric)
+    for sentence, metrics in names.items():
+        yield f"{' and '.join(metrics)} {'is' if len(metrics) == 1 else 'are'} {sentence}"
 
 
 def worse_lines(found: Compared) -> Iterator[str]:

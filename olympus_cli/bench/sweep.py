@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.charts.axis import plain_number
 from olympus_cli.charts.plot import Plot, Series

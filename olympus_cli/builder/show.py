@@ -14,7 +14,7 @@ from olympus_cli.builder.driver import Listener
 from olympus_cli.builder.lines import build_text
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.gate_reports.failures import failure_data, raise_all, with_target
-from olympus_cli.gate_reports.model import Case, GateReport, case_of_error, remark
+from olympus_cli.gate_reports.gate_report import Case, GateReport, case_of_error, remark
 from olympus_cli.terminal import console
 
 

@@ -91,7 +91,7 @@ class Plot:
         frame = self._framed()
         title, x, y = one_line(self.title), one_line(self.x), one_line(self.y)
         if frame is None:
-            return f"{title}\n  there are no values to plot\n"
+            return f"{title}\n  no values to plot\n"
         ticks = frame.y.ticks(max(2, height // 3))
         margin = max([len(text) for _, text in ticks], default=0) + 1
         columns = max(width - margin - 1, 10)
@@ -127,7 +127,7 @@ class Plot:
             _label(16, 26, title, "title", "start"),
         ]
         if frame is None:
-            nothing = "there are no values to plot"
+            nothing = "no values to plot"
             parts.append(_label(width / 2, height / 2, nothing, "dim", "middle"))
         else:
             parts += _axes(frame, field, self.x, self.y)
@@ -371,9 +371,9 @@ def _line(points: Sequence[_Point], frame: _Frame, field: _Field, kind: str) -> 
         if p.low is not None and p.high is not None:
             ends = field.y(frame.y.place(p.low)), field.y(frame.y.place(p.high))
             yield f'<path class="{kind}" d="M{x} {ends[0]}V{ends[1]}" opacity="0.45"/>'
-        told = f"{p.name or frame.x.text(p.x)}: {frame.y.text(p.y)}"
+        text = f"{p.name or frame.x.text(p.x)}: {frame.y.text(p.y)}"
         yield f'<circle class="{kind}" cx="{x}" cy="{y}" r="3.5">'
-        yield f"<title>{_words(told)}</title></circle>"
+        yield f"<title>{_words(text)}</title></circle>"
 
 
 def _svg_key(keys: Sequence[str], marks: Sequence[PlotMark], field: _Field) -> Iterator[str]:

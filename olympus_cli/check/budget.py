@@ -13,8 +13,7 @@ from typing import Literal
 
 from olympus.analysis import Collective, CostRow
 from olympus.errors import BackendError
-from olympus_cli.check.figures import Figures
-from olympus_cli.reports.program_figures import unknown_text
+from olympus_cli.reports.program_figures import CompiledFigures, CostReport, unknown_text
 from olympus_cli.reports.text import between_text
 from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
@@ -23,6 +22,36 @@ from olympus_cli.text.units import byte_size, count
 _MOST = 3  # source lines in a message on a broken budget
 
 Parts = Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a target on one backend; None for a figure that no budget needs.
+
+    `ops` are the StableHLO operations as written, by their full names, and `instructions` those of
+    the optimized program by opcode. `dtypes` has the dtype of each argument and result of the
+    program by its name, such as "argument x". `donations` are the names of the donated arguments,
+    and `unused_donations` those without a result that takes their memory. `lines_of` returns the
+    cost by line of an operation, or of a dtype, and `occurrences` the number of occurrences of an
+    operation at each place. `absent` is the error of the compilation if the compiler for the
+    backend is not installed.
+    """
+
+    backend: str
+    cost: CostReport
+    by_operation: tuple[CostRow, ...]
+    by_dtype: tuple[CostRow, ...]
+    ops: Mapping[str, int]
+    dtypes: Mapping[str, str]
+    donations: tuple[str, ...]
+    unused_donations: tuple[str, ...]
+    lines_of: Callable[[str | None, str | None], Sequence[CostRow]]
+    occurrences: Callable[[str], Sequence[tuple[float, str]]]
+    compiled: CompiledFigures | None = None
+    instructions: Mapping[str, int] | None = None
+    executable_size: int | None = None
+    bundle_size: int | None = None
+    absent: BackendError | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +66,7 @@ class BudgetMetric:
 
     figure: Callable[[Figures], float | None]
     parts: Callable[[Figures], Parts]
-    why: Callable[[Figures], str] = lambda _figures: "the compiler does not tell it"
+    why: Callable[[Figures], str] = lambda _figures: "the compiler does not report it"
     hidden: Callable[[Figures], Sequence[Part]] = lambda _figures: ()
     by_operations: bool = False
     least: Callable[[Figures], float | None] = lambda _figures: None
@@ -52,11 +81,11 @@ class Part:
     """
 
     place: str
-    told: str
+    text: str
     amount: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.place}  {self.told}" if self.place else self.told
+        return f"{self.place}  {self.text}" if self.place else self.text
 
 
 @dataclass(frozen=True)
@@ -168,7 +197,7 @@ def _looping(figures: Figures) -> str:
     loops = figures.compiled.collective_loops
     return (
         f"how often the loop at {' and that at '.join(loops)} runs depends on data, or is not "
-        "known, and it has collectives (trips of the target can say it)"
+        "known, and it has collectives (trips of the target can give it)"
     )
 
 
@@ -221,7 +250,7 @@ def _estimated(figures: Figures) -> float | None:
 def _not_estimated(figures: Figures) -> str:
     assert figures.compiled is not None
     found = figures.compiled.estimate
-    return "; ".join(found.unknown) if found else "there is no estimate for this backend"
+    return "; ".join(found.unknown) if found else "this backend has no estimate"
 
 
 def _kernels(figures: Figures) -> Parts:
@@ -319,24 +348,24 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     least = metric.least(figures)
     base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
     if figure is None:
-        told = f"{key} is not known: {metric.why(figures)}"
-        return base("unknown", limit.text, told, tuple(metric.hidden(figures)[:_MOST]))
+        why = f"{key} is not known: {metric.why(figures)}"
+        return base("unknown", limit.text, why, tuple(metric.hidden(figures)[:_MOST]))
     if most is None:
-        told = (
+        why = (
             f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
         )
-        return base(_bounded(shown(figure), least), limit.text, told)
+        return base(_bounded(shown(figure), least), limit.text, why)
     relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
     allowed = f"{shown(most)} ({relative})" if relative else limit.text
     text = _bounded(shown(figure), least)
     if figure <= most:
         return base(text, allowed)
-    told = f"{key} is {text}, {_over(figure, most)} the limit of {allowed}"
+    why = f"{key} is {text}, {_over(figure, most)} the limit of {allowed}"
     if least is not None:
-        told += f"; the compiler plans {shown(least)}, and {_KERNELS}"
+        why += f"; the compiler plans {shown(least)}, and {_KERNELS}"
     parts = metric.parts(figures)
     lines = _largest(parts, _operations if metric.by_operations else shown)
-    return base(text, allowed, told, lines)
+    return base(text, allowed, why, lines)
 
 
 #: The reason why a figure of the memory is a bound.
@@ -376,8 +405,8 @@ def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> 
     found = figures.compiled.memory
     needed = found.bound(found.needed)
     if needed is None or memory is None:
-        told = f"whether it fits {device} is not known: the compiler does not tell its memory"
-        return Verdict(target, figures.backend, "fits", "unknown", device, told)
+        why = f"whether it fits {device} is not known: the compiler does not report its memory"
+        return Verdict(target, figures.backend, "fits", "unknown", device, why)
     limit = f"{device} ({byte_size(memory)})"
     text = between_text(found.needed, found.workspace_bound)
     if needed <= memory:
@@ -386,10 +415,10 @@ def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> 
         [(each.bytes, each.line or each.name) for each in figures.compiled.memory.largest],
         byte_size,
     )
-    told = f"it needs {text}, and {device} has {byte_size(memory)}"
+    why = f"it needs {text}, and {device} has {byte_size(memory)}"
     if found.workspace_bound:
-        told += f"; {_KERNELS}"
-    return Verdict(target, figures.backend, "fits", text, limit, told, lines)
+        why += f"; {_KERNELS}"
+    return Verdict(target, figures.backend, "fits", text, limit, why, lines)
 
 
 def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
@@ -398,17 +427,17 @@ def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
     key = f"forbid {name}"
     passed = [each for each, dtype in figures.dtypes.items() if dtype == forbidden_name(name)]
     if passed and not times:
-        told = f"the program has {name}, which is forbidden, as a dtype of arguments or results"
+        why = f"the program has {name}, which is forbidden, as a dtype of arguments or results"
         lines = tuple(Part(each, name) for each in passed[:_MOST])
         text = count(len(passed))
-        base = partial(Verdict, target, figures.backend, key, text, "none", told, lines)
+        base = partial(Verdict, target, figures.backend, key, text, "none", why, lines)
         return base(value=len(passed), most=0)
     if not times:
         return Verdict(target, figures.backend, key, "none", "none", value=0, most=0)
-    told = f"the program has {name}, which is forbidden, {count(times)} times"
+    why = f"the program has {name}, which is forbidden, {count(times)} times"
     lines = _largest(_forbidden_parts(name, figures), _operations)
     base = partial(Verdict, target, figures.backend, key, count(times), "none")
-    return base(told, lines, value=times, most=0)
+    return base(why, lines, value=times, most=0)
 
 
 def _times(name: str, figures: Figures) -> int:
@@ -431,7 +460,7 @@ def _forbidden_parts(name: str, figures: Figures) -> Parts:
     meant = str(forbidden_name(name))
     rows = [row for each in _rows_of(name, figures) for row in figures.lines_of(each.key, None)]
     rows = rows or list(figures.lines_of(None, meant))
-    return [(row.operations, row.key) for row in rows] or figures.written_at(meant)
+    return [(row.operations, row.key) for row in rows] or figures.occurrences(meant)
 
 
 #: words in the names of operations that call the host while a program runs

@@ -10,7 +10,7 @@ from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli.builder.folder_locks import FolderLocks
 from olympus_cli.check.check import Checked, check_in_worker
 from olympus_cli.check.golden import check_golden
-from olympus_cli.check.saved import program_path, read_program
+from olympus_cli.check.golden_files import program_path, read_program
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.text.places import display_path
 from olympus_cli.workers.call import Ended, call

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import olympus
-from olympus.analysis import SourceMap, graph_of
+from olympus.analysis import Graph, SourceMap, graph_of
 from olympus.errors import ArtifactError
-from olympus.files import typed
+from olympus.files import path_text, typed
 from olympus_cli.builder.folder_locks import requested_lock
 from olympus_cli.builder.retracing import instability_of, unstable_warning
 from olympus_cli.builder.reuse import TargetFolder, up_to_date
-from olympus_cli.check.budget import Verdict, figures_of, judge_budget
-from olympus_cli.check.figures import Figures
+from olympus_cli.check.budget import Figures, Verdict, figures_of, judge_budget
 from olympus_cli.check.golden import judge_golden, unstable
-from olympus_cli.check.saved import read_program, read_saved
-from olympus_cli.check.written import written_at
+from olympus_cli.check.golden_files import read_program, read_saved
 from olympus_cli.frontends.python import load_target
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.leaves import argument_leaves, result_leaves
@@ -30,6 +30,8 @@ from olympus_cli.reports.program_figures import compiled_figures, cost_report
 from olympus_cli.reports.relative_paths import relative
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.messages import Channel
+
+_DIALECTS = ("", "stablehlo.", "chlo.", "func.")
 
 
 @dataclass(frozen=True)
@@ -165,10 +167,10 @@ def memory_of(device: olympus.Target | None) -> int | None:
 
 def _sizes(program: Program) -> dict[str, int]:
     """Return the bytes of each executable by its backend's label, and of the bundle as ""."""
-    made = {unit.backend: unit.compiled.serialize() for unit in program.units}
-    sizes = {unit.label: len(made[unit.backend]) for unit in program.units}
+    executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
+    sizes = {unit.label: len(executables[unit.backend]) for unit in program.units}
     with TemporaryDirectory(prefix="olympus-check-") as folder:
-        save_bundle(program, Path(folder), made)
+        save_bundle(program, Path(folder), executables)
         bundle = (Path(folder) / (program.spec.name + SUFFIX)).stat().st_size
     return {"": bundle, **sizes}
 
@@ -210,9 +212,36 @@ def unit_figures(
         tuple(leaf.name for leaf in arguments if leaf.donated),
         unit.lowered.unused_donations,
         lambda operation, dtype: relative(cost.by("line", operation=operation, dtype=dtype), root),
-        lambda name: written_at(graph_of(unit.lowered.module), name, root),
+        lambda name: occurrences(graph_of(unit.lowered.module), name, root),
         built or (compiled and compiled_figures(compiled, root, trips)),
         built.ops if built else compiled and instruction_counts(compiled.as_text()),
         sizes.get(unit.label),
         sizes.get(""),
     )
+
+
+def occurrences(graph: Graph, name: str, root: Path) -> list[tuple[float, str]]:
+    """Return the number of operations of a name, without its dialect, on each source line.
+
+    Lines have the form "model.py:41", relative to the folder `root`; "" is for operations without
+    one.
+
+    >>> occurrences(graph, "while", Path("/home/me"))
+    [(1, 'model.py:41')]
+    """
+    names = {dialect + name for dialect in _DIALECTS}
+    counts = Counter(
+        place for operation, place in _places_of_operations(graph) if operation in names
+    )
+    return [
+        (times, place.removeprefix(f"{path_text(root)}{os.sep}")) for place, times in counts.items()
+    ]
+
+
+def _places_of_operations(graph: Graph) -> Iterator[tuple[str, str]]:
+    """Yield the name and the place of each operation, at any depth."""
+    blocks_left = [function.block for function in graph.functions.values()]
+    while blocks_left:
+        for operation in blocks_left.pop().operations:
+            yield operation.name, str(operation.place)
+            blocks_left += operation.blocks

@@ -12,7 +12,7 @@ from olympus.analysis import Difference, compare, graph_of, read_module
 from olympus.errors import ArtifactError
 from olympus_cli.builder.retracing import Instability
 from olympus_cli.check.budget import Part, Verdict
-from olympus_cli.check.saved import program_path
+from olympus_cli.check.golden_files import program_path
 from olympus_cli.reports.changes import counted_changes
 from olympus_cli.text.places import display_path
 from olympus_cli.text.units import counted

@@ -9,8 +9,8 @@ from typing import Any
 
 from olympus_cli.check.budget import Verdict
 from olympus_cli.check.check import Checked
-from olympus_cli.gate_reports.model import Case, GateReport, Word, place_in, remark
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.gate_report import Case, GateReport, Word, place_in, remark
+from olympus_cli.gate_reports.target_runs import TargetRuns
 
 #: The rules of a judged target, and the reason if it has none.
 HAS_RULES = "has a budget or is golden"
@@ -26,18 +26,18 @@ COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 
 def checked_report(
     found: Sequence[Checked],
-    trials: Trials,
+    target_runs: TargetRuns,
     roots: Mapping[str, Path],
     unjudged: Sequence[str] = (),
 ) -> GateReport:
     """Return the report; the places of a target are relative to its folder in `roots`.
 
     `unjudged` are the targets without a budget and a golden program. The ones among the cases of
-    `trials` have a row, and a note names the others.
+    `target_runs` have a row, and a note names the others.
     """
     verdicts = [verdict for each in found for verdict in each.verdicts]
     shown = {verdict.target for verdict in verdicts}
-    failed = [case.target for case in trials.cases if case.verdict == "not judged"]
+    failed = [case.target for case in target_runs.cases if case.verdict == "not judged"]
     others = [target for target in unjudged if target not in failed]
     failed = [target for target in failed if target not in shown]
     reasons = [(each, UNJUDGED) for each in unjudged]
@@ -45,12 +45,12 @@ def checked_report(
     rows = (*map(_row, verdicts), *((each, "", "", "", "", "not judged") for each in failed))
     return GateReport(
         "check",
-        (*(_case(each, roots[each.target]) for each in verdicts), *trials.cases),
+        (*(_case(each, roots[each.target]) for each in verdicts), *target_runs.cases),
         (("", COLUMNS, rows),) if rows else (),
         {
             "targets": [_data(each) for each in found],
             "not_judged": [{"target": each, "reason": reason} for each, reason in reasons],
-            "failed": trials.failed,
+            "failed": target_runs.failed,
         },
         notes=(unjudged_note(others),) if others else (),
         warnings=tuple(
@@ -58,7 +58,7 @@ def checked_report(
             for each in found
             for text in each.warnings
         ),
-        seconds=trials.seconds,
+        seconds=target_runs.seconds,
     )
 
 
@@ -71,10 +71,10 @@ def unjudged_note(targets: Sequence[str]) -> str:
 
 def broken_message(checked: Checked) -> str:
     """Return the errors of a target, with the lines that contribute most; "" if there are none."""
-    return "\n".join(_told(checked.broken))
+    return "\n".join(_broken_lines(checked.broken))
 
 
-def _told(broken: Sequence[Verdict]) -> Iterator[str]:
+def _broken_lines(broken: Sequence[Verdict]) -> Iterator[str]:
     for verdict in broken:
         yield f"target {verdict.target!r} on {verdict.backend}: {verdict.why}"
         yield from (f"  {line}" for line in verdict.lines)
@@ -118,5 +118,8 @@ def _data(checked: Checked) -> dict[str, Any]:
 
 def _verdict_data(verdict: Verdict) -> dict[str, Any]:
     data = {**asdict(verdict), "verdict": verdict.word}
+    data["lines"] = [
+        {"place": line.place, "told": line.text, "amount": line.amount} for line in verdict.lines
+    ]
     del data["is_judged"]
     return data

@@ -12,9 +12,21 @@ import click
 
 from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli.bench.baselines import baseline_path, check_saving, write_baseline
-from olympus_cli.bench.compare.against import Asked, Other, is_bundle, other_sides, project_root
-from olympus_cli.bench.compare.attempts import Against, Attempt, CutShort, attempted, total_gates
-from olympus_cli.bench.expected import expected_time
+from olympus_cli.bench.compare.attempts import (
+    Against,
+    Attempt,
+    CutShort,
+    attempted,
+    expected_time,
+    total_gates,
+)
+from olympus_cli.bench.compare.other_side import (
+    Other,
+    RequestedProgram,
+    is_bundle,
+    other_sides,
+    project_root,
+)
 from olympus_cli.bench.measure.work import BundleWork, Effort, SamplerWork
 from olympus_cli.bench.show import attempt_tables, bench_report, worse_lines
 from olympus_cli.bench.sweep import axes_of, sweep_page, sweeps_of
@@ -133,15 +145,15 @@ def _program(
     effort: Effort,
     against: Against,
     allowed: BundleOptions,
-) -> Asked:
+) -> RequestedProgram:
     """Return the requested program; options for bundles may apply to its baseline alone."""
     if is_bundle(against.baseline) and not is_bundle(request.text):
         allowed = BundleOptions()
-    return Asked(request, _work(request, allowed, inputs, effort))
+    return RequestedProgram(request, _work(request, allowed, inputs, effort))
 
 
 def _others(
-    against: Against, programs: Sequence[Asked], allowed: BundleOptions
+    against: Against, programs: Sequence[RequestedProgram], allowed: BundleOptions
 ) -> AbstractContextManager[Sequence[Other | None]]:
     """The other side of each program, if it has one."""
     if against.baseline is None:
@@ -187,7 +199,7 @@ def _work(
 
 
 def _measure(
-    programs: Sequence[Asked],
+    programs: Sequence[RequestedProgram],
     others: Sequence[Other | None],
     against: Against,
     attempts: list[Attempt],

@@ -13,7 +13,7 @@ from olympus_cli.builder.folder_locks import FolderLocks
 from olympus_cli.builder.reuse import clearing
 from olympus_cli.check.calling import CheckEnd, check_targets
 from olympus_cli.check.check import Checked
-from olympus_cli.check.saved import Saved, write_program, write_saved
+from olympus_cli.check.golden_files import Saved, write_program, write_saved
 from olympus_cli.check.verdicts import (
     HAS_RULES,
     NO_DONATION,
@@ -22,7 +22,7 @@ from olympus_cli.check.verdicts import (
     checked_report,
 )
 from olympus_cli.gate_reports.outputs import Outputs
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.history.recording import record_check
 from olympus_cli.options.shared import (
     Command,
@@ -78,26 +78,26 @@ def command(
     selected = opened.select(names)
     specs = [spec for spec in selected if spec.budget or spec.golden]
     others = [spec.name for spec in selected if not (spec.budget or spec.golden)]
-    trials = Trials("check", len(selected))
+    target_runs = TargetRuns("check", len(selected))
     if names or not specs:
-        _fail_unjudged(trials, opened, others)
+        _fail_unjudged(target_runs, opened, others)
     ends, interruption = _ended_checks(specs, update, jobs or default_jobs())
     found: list[Checked] = []
     try:
-        _record(specs, ends, update, trials, interruption, found)
+        _record(specs, ends, update, target_runs, interruption, found)
         if names or not any(each.is_judged for each in found):
-            _fail_without_donation(trials, opened, found)
+            _fail_without_donation(target_runs, opened, found)
     finally:
         try:  # what the user waits for comes first: another Ctrl-C ends the process
             roots = {spec.name: spec.root for spec in specs}
-            outputs.write(checked_report(found, trials, roots, others))
+            outputs.write(checked_report(found, target_runs, roots, others))
         finally:
             record_check(opened, found)
     if interruption is not None:
         raise interruption
     if not names and not specs:
         raise UsageError(f"nothing to check: no target {HAS_RULES}", hint=_HINT)
-    trials.raise_failures(is_verbose())
+    target_runs.raise_failures(is_verbose())
 
 
 def _ended_checks(
@@ -137,7 +137,7 @@ def _record(
     specs: Sequence[TargetSpec],
     ends: Mapping[str, CheckEnd],
     update: bool,
-    trials: Trials,
+    target_runs: TargetRuns,
     interruption: KeyboardInterrupt | None,
     found: list[Checked],
 ) -> None:
@@ -149,36 +149,38 @@ def _record(
         end = ends.get(spec.name)
         if end is None:
             assert interruption is not None
-            trials.interrupted(spec.name, interruption)
+            target_runs.interrupted(spec.name, interruption)
             continue
         if end.log:
             console.message(f"{spec.name} printed:\n{end.log.rstrip()}")
-        with trials.of(spec.name, end.seconds), clearing(spec):
+        with target_runs.of(spec.name, end.seconds), clearing(spec):
             checked = end.result()
             found.append(checked)
             if update:
                 _save(spec, checked)
             if told := broken_message(checked):
-                trials.says_no(told)
+                target_runs.add_failure(told)
 
 
 _HINT = 'add [target.NAME.budget] with a limit, such as flops = "2 GFLOP", to olympus.toml'
 
 
-def _fail_unjudged(trials: Trials, opened: Project, targets: list[str]) -> None:
+def _fail_unjudged(target_runs: TargetRuns, opened: Project, targets: list[str]) -> None:
     """Record targets that were to be judged and have neither a budget nor a golden program."""
     for target in targets:
         hint = _HINT.replace("NAME", target.partition("@")[0])
         error = UsageError(f"target {target!r} is not judged: {UNJUDGED}", hint=hint)
-        trials.not_judged(target, error, place_of_target(opened.file, target))
+        target_runs.not_judged(target, error, place_of_target(opened.file, target))
 
 
-def _fail_without_donation(trials: Trials, opened: Project, found: Sequence[Checked]) -> None:
+def _fail_without_donation(
+    target_runs: TargetRuns, opened: Project, found: Sequence[Checked]
+) -> None:
     """Record targets whose only rule is `donation` of `[budget]`, and which donate no array."""
     for target in [each.target for each in found if not each.is_judged]:
         hint = f"add donate = [...] to [target.{target.partition('@')[0]}], the names of arguments"
         error = UsageError(f"target {target!r} is not judged: {NO_DONATION}", hint=hint)
-        trials.not_judged(target, error, place_of_target(opened.file, target))
+        target_runs.not_judged(target, error, place_of_target(opened.file, target))
 
 
 def _save(spec: TargetSpec, checked: Checked) -> None:

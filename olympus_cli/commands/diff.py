@@ -22,7 +22,7 @@ from olympus_cli.diff.sides import (
     names_at,
 )
 from olympus_cli.gate_reports.outputs import Outputs
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.options.shared import (
     Command,
     WritablePath,
@@ -133,15 +133,17 @@ def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs:
     names = [target.name for target in project.select()]
     added = [name for name in names if name not in then]
     removed = [name for name in then if name not in project.targets]
-    trials, documents = Trials("diff", len(names)), dict[str, dict[str, Any]]()
+    target_runs, documents = TargetRuns("diff", len(names)), dict[str, dict[str, Any]]()
     try:
         for name in names:
             if name not in added:
-                with trials.of(name):
+                with target_runs.of(name):
                     documents[name], _ = _compared(revision, name, request, checkouts)
     finally:  # what comes after a target does not take its results
-        outputs.write(revision_report(revision, documents, added, removed, trials, project.root))
-    trials.raise_failures(is_verbose())
+        outputs.write(
+            revision_report(revision, documents, added, removed, target_runs, project.root)
+        )
+    target_runs.raise_failures(is_verbose())
     return all(document["equal"] for document in documents.values())
 
 

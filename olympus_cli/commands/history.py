@@ -10,15 +10,13 @@ from typing import Any
 import click
 
 from olympus.errors import UsageError
-from olympus_cli.gate_reports.model import GateReport
+from olympus_cli.gate_reports.gate_report import GateReport
 from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.history.exchange.files import FORMATS, Format, exported, format_of, read_figures
-from olympus_cli.history.finding import chosen_points, history_file, history_of, moment_of
-from olympus_cli.history.model import Figure, Point, Run
 from olympus_cli.history.page import render_history_page
-from olympus_cli.history.series import History, latest_figures
-from olympus_cli.history.store import append
-from olympus_cli.history.telling import (
+from olympus_cli.history.points import Figure, Point, Run
+from olympus_cli.history.query import chosen_points, history_file, history_of, moment_of
+from olympus_cli.history.rendering import (
     LATEST,
     RUNS,
     describe_change,
@@ -27,6 +25,8 @@ from olympus_cli.history.telling import (
     line_text,
     run_rows,
 )
+from olympus_cli.history.series import History, latest_figures
+from olympus_cli.history.store import append
 from olympus_cli.options.shared import (
     Command,
     FilePath,

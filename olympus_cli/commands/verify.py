@@ -9,9 +9,9 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli.builder.reuse import clearing
-from olympus_cli.gate_reports.model import Table
+from olympus_cli.gate_reports.gate_report import Table
 from olympus_cli.gate_reports.outputs import Outputs
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.options.inputs import bundle_options, input_options
 from olympus_cli.options.shared import (
     Command,
@@ -91,24 +91,24 @@ def command(
     others = [found for text in against if (found := parse_reference(text, allowed))]
     check_flags()
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
-    trials, documents = Trials("verify", len(work)), list[dict[str, Any]]()
+    target_runs, documents = TargetRuns("verify", len(work)), list[dict[str, Any]]()
     tables, lines = list[Table](), Lines(len(work))
     try:
         with interrupts.interrupts_raised(), interrupts.terminations_raised():
             for spec, given in work:
-                with trials.of(spec.name), lines.of(spec.name) as describe:
+                with target_runs.of(spec.name), lines.of(spec.name) as describe:
                     judged = _verified(spec, given.of(spec), against, others, update, describe)
                     documents.append(judged)
                     if table := verified_table(judged, runs > 1, failures_only):
                         tables.append(table)
-                    _judge(judged, trials)
+                    _judge(judged, target_runs)
                 outputs.show(*tables)
     finally:  # what comes after a target does not take its results
-        outputs.write(verified_report(documents, trials, tables, runs > 1, failures_only))
-    trials.raise_failures(is_verbose())
+        outputs.write(verified_report(documents, target_runs, tables, runs > 1, failures_only))
+    target_runs.raise_failures(is_verbose())
 
 
-def _judge(found: dict[str, Any], trials: Trials) -> None:
+def _judge(found: dict[str, Any], target_runs: TargetRuns) -> None:
     """Keep that a target failed.
 
     Raises:
@@ -117,7 +117,7 @@ def _judge(found: dict[str, Any], trials: Trials) -> None:
     if reason := not_judged(found):
         raise UsageError(f"{found['target']} is not judged: {reason}", hint=not_judged_hint(found))
     if not found["passed"]:
-        trials.says_no(failure_message(found))
+        target_runs.add_failure(failure_message(found))
 
 
 def _verified(

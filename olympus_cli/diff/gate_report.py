@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from olympus_cli.diff.text import MOST, change_text, render_comparison
-from olympus_cli.gate_reports.model import Case, GateReport, place_in
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.gate_report import Case, GateReport, place_in
+from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.reports.changes import short_name
 
 Document = Mapping[str, Any]
@@ -34,7 +34,7 @@ def revision_report(
     documents: Mapping[str, Document],
     added: Sequence[str],
     removed: Sequence[str],
-    trials: Trials,
+    target_runs: TargetRuns,
     root: Path,
 ) -> GateReport:
     """Return the report of all targets compared with the revision `side`, "git:REV".
@@ -51,20 +51,20 @@ def revision_report(
         (
             *(case for each in documents.values() for case in _cases(each, root)),
             *(Case(name, "diff", "target", "skipped", reason) for name in added),
-            *trials.cases,
+            *target_runs.cases,
         ),
         (),
         {
-            "equal": all(each["equal"] for each in documents.values()) and not trials.failed,
+            "equal": all(each["equal"] for each in documents.values()) and not target_runs.failed,
             "revision": side,
             "targets": [{"target": name, **each} for name, each in documents.items()],
             "added": [*added],
             "removed": [*removed],
-            "failed": trials.failed,
+            "failed": target_runs.failed,
         },
         notes=tuple(notes),
         text="\n".join(filter(None, map(render_comparison, documents.values()))),
-        seconds=trials.seconds,
+        seconds=target_runs.seconds,
     )
 
 

@@ -121,7 +121,7 @@ def is_interrupt(error: BaseException) -> bool:
     """Return True if an exception is from Ctrl-C or SIGTERM, not from the program itself."""
     if isinstance(error, Terminated):
         return True
-    return isinstance(error, KeyboardInterrupt) and interrupts.asked()
+    return isinstance(error, KeyboardInterrupt) and interrupts.may_be_ctrl_c()
 
 
 def is_defect(error: BaseException, begins: str | None = None) -> bool:

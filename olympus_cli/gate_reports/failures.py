@@ -8,7 +8,7 @@ from typing import Any
 from olympus.errors import GateError, OlympusError
 from olympus_cli.faults.blame import as_told
 from olympus_cli.faults.failure import Failure
-from olympus_cli.gate_reports.model import source_line
+from olympus_cli.gate_reports.gate_report import source_line
 from olympus_cli.process.interrupts import command_end
 from olympus_cli.terminal import console
 
@@ -51,9 +51,9 @@ def error_document(error: BaseException) -> dict[str, Any]:
     >>> error_document(UsageError("no shapes", hint="add --shapes"))["error"]["exit_code"]
     2
     """
-    told = as_told(error)
+    shown = as_told(error)
     data = failure_data(Failure.of(error))
-    return {"error": {**data, "location": data["location"] or source_line(told)}}
+    return {"error": {**data, "location": data["location"] or source_line(shown)}}
 
 
 def with_target(target: str, error: OlympusError) -> OlympusError:

@@ -19,7 +19,7 @@ from olympus_cli.gate_reports.formats.github import render_github
 from olympus_cli.gate_reports.formats.gitlab import render_gitlab
 from olympus_cli.gate_reports.formats.markdown import render_markdown
 from olympus_cli.gate_reports.formats.text import render_gate_text
-from olympus_cli.gate_reports.model import GateReport, Table, case_of_error
+from olympus_cli.gate_reports.gate_report import GateReport, Table, case_of_error
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable, write_file
 from olympus_cli.text.places import display_path
@@ -49,7 +49,7 @@ _MOST_SUMMARY = 1024 * 1024  # bytes of all that a step has written there: GitHu
 class Outputs(AbstractContextManager["Outputs"]):
     """The formats of a command's report, as a context for its work.
 
-    `asked` are the formats with their files, None for stdout; by default, text on stdout.  A
+    `requested` are the formats with their files, None for stdout; by default, text on stdout.  A
     command that fails before it has a report writes a report of that failure.
 
     Raises:
@@ -60,18 +60,18 @@ class Outputs(AbstractContextManager["Outputs"]):
       ...     outputs.write(report)
     """
 
-    def __init__(self, command: str, asked: Sequence[tuple[str, Path | None]]) -> None:
+    def __init__(self, command: str, requested: Sequence[tuple[str, Path | None]]) -> None:
         self._command = command
-        self._asked = list(dict.fromkeys(asked)) or [("text", None)]
+        self._requested = list(dict.fromkeys(requested)) or [("text", None)]
         self._shown = 0
         self._is_written = False
         self._problem: OlympusError | None = None
-        _check(asked)
+        _check(requested)
 
     @property
     def shows_text(self) -> bool:
         """True if the format on stdout is text."""
-        return ("text", None) in self._asked
+        return ("text", None) in self._requested
 
     def show(self, *tables: Table) -> None:
         """Write those of the tables that are not written yet to stdout, if its format is text."""
@@ -91,10 +91,10 @@ class Outputs(AbstractContextManager["Outputs"]):
             console.message(f"warning: {warning.text}")
         for note in report.notes:
             console.message(f"note: {note}")
-        if any(form == "github" for form, _ in self._asked):
+        if any(form == "github" for form, _ in self._requested):
             _append_summary(report)
         # stdout comes last: if its reader closes the pipe, the files are already written
-        for form, path in sorted(self._asked, key=lambda each: each[1] is None):
+        for form, path in sorted(self._requested, key=lambda each: each[1] is None):
             try:
                 self._write(form, path, report)
             except UsageError as error:
@@ -139,19 +139,19 @@ class Outputs(AbstractContextManager["Outputs"]):
         self.write(GateReport(self._command, (case,), (), document))
 
 
-def _check(asked: Sequence[tuple[str, Path | None]]) -> None:
+def _check(requested: Sequence[tuple[str, Path | None]]) -> None:
     """Check the formats and files before the work.
 
     Raises:
         UsageError: one of them could not be written.
     """
-    to_stdout = list(dict.fromkeys(form for form, path in asked if path is None))
+    to_stdout = list(dict.fromkeys(form for form, path in requested if path is None))
     if len(to_stdout) > 1:
         raise UsageError(
             f"{' and '.join(to_stdout)} cannot both go to stdout",
             hint=f"--output {to_stdout[-1]}=FILE writes one of them to a file",
         )
-    paths = [path for _, path in asked if path is not None]
+    paths = [path for _, path in requested if path is not None]
     for path in paths:
         check_writable(path)
     real = [os.path.realpath(path) for path in paths]

@@ -177,15 +177,15 @@ def _large_changes(series: Floats, places: Sequence[int]) -> Iterator[tuple[int,
 
     The place with the smallest difference is removed and its sides are joined, until all are large.
     """
-    kept = list(places)
-    while kept:
-        levels = [float(np.median(series[a:b])) for a, b in pairwise([0, *kept, len(series)])]
+    remaining = list(places)
+    while remaining:
+        levels = [float(np.median(series[a:b])) for a, b in pairwise([0, *remaining, len(series)])]
         margins = [
             abs(after - before) - LEAST_EFFECT * abs(before) for before, after in pairwise(levels)
         ]
-        smallest = min(range(len(kept)), key=lambda i: margins[i])
+        smallest = min(range(len(remaining)), key=lambda i: margins[i])
         if margins[smallest] >= 0:
-            for place, (before, after) in zip(kept, pairwise(levels), strict=True):
+            for place, (before, after) in zip(remaining, pairwise(levels), strict=True):
                 yield place, before, after
             return
-        del kept[smallest]
+        del remaining[smallest]

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from olympus_cli.history.rendering import RUNS, Reason, describe_change, line_svg, run_rows, verdict
 from olympus_cli.history.series import History, Line
-from olympus_cli.history.telling import RUNS, Reason, describe_change, line_svg, run_rows, verdict
 from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.text.units import quantity
 

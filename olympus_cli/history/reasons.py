@@ -10,7 +10,7 @@ from typing import Any
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus.errors import ArtifactError
 from olympus_cli.diff.comparing import compared
-from olympus_cli.history.model import Point
+from olympus_cli.history.points import Point
 from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
 from olympus_cli.workers.call import OnStage, call

@@ -21,10 +21,10 @@ from olympus_cli.terminal import console
 
 if TYPE_CHECKING:
     from olympus_cli.bench.measure.work import SamplerWork
-    from olympus_cli.bench.model import Measured
+    from olympus_cli.bench.measurement import Measured
     from olympus_cli.builder.outcome import Outcome
     from olympus_cli.check.check import Checked
-    from olympus_cli.history.model import Figure, StoredProgram
+    from olympus_cli.history.points import Figure, StoredProgram
     from olympus_cli.history.repository import RepositoryState
     from olympus_cli.spec.model import Project
 
@@ -41,8 +41,8 @@ def prepare(project: Project) -> None:
     The recorded state of the repository is the one at the last call.
     """
     if project.history is not None:
-        with interrupts.held():  # a KeyboardInterrupt during the import of C modules is unsafe
-            import olympus_cli.history.figures
+        with interrupts.deferred():  # a KeyboardInterrupt during the import of C modules is unsafe
+            import olympus_cli.history.build_figures
             import olympus_cli.history.store  # noqa: F401
             from olympus_cli.history.repository import repository_state
         tool_versions()  # cached
@@ -58,7 +58,7 @@ def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
     renewed = [e for e in outcomes if (e.status == "built" or e.staged) and e.report]
     if project.history is None or not renewed:
         return
-    from olympus_cli.history.figures import build_figures, build_programs
+    from olympus_cli.history.build_figures import build_figures, build_programs
 
     figures: list[Figure] = []
     programs: list[StoredProgram] = []
@@ -76,7 +76,7 @@ def record_check(project: Project, found: Iterable[Checked]) -> None:
     checked = list(found)
     if project.history is None or not checked:
         return
-    from olympus_cli.history.figures import check_figures
+    from olympus_cli.history.build_figures import check_figures
 
     figures: list[Figure] = []
     programs: list[StoredProgram] = []
@@ -101,7 +101,7 @@ def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Mea
     measured = [each for work, each in found if _is_of_target(project, work, each)]
     if not measured:
         return
-    from olympus_cli.history.measured import measured_figures
+    from olympus_cli.history.bench_figures import measured_figures
 
     figures = [figure for each in measured for figure in measured_figures(each)]
     _record(project, "bench", figures, [], measured[0].machine)
@@ -137,7 +137,7 @@ def _record(
     machine: Mapping[str, str] | None = None,
     state: RepositoryState | None = None,
 ) -> None:
-    from olympus_cli.history.model import Run, utc_text
+    from olympus_cli.history.points import Run, utc_text
     from olympus_cli.history.repository import repository_state
     from olympus_cli.history.store import append
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from olympus_cli.history.model import utc_text
+from olympus_cli.history.points import utc_text
 from olympus_cli.revisions.git import run_git
 
 _TIME_LIMIT = 5.0  # seconds: a build does not wait longer for information
@@ -30,10 +30,10 @@ def repository_state(folder: Path) -> RepositoryState:
 
     It is dirty if a file that git tracks differs from the commit.
     """
-    told = _told(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
-    if told is None:
+    output = _output(folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+    if output is None:
         return RepositoryState()
-    lines = told.splitlines()
+    lines = output.splitlines()
     heads = [line.split(" ", 2) for line in lines if line.startswith("# branch.")]
     facts = {parts[1]: parts[2] for parts in heads if len(parts) == 3}
     commit, branch = facts.get("branch.oid"), facts.get("branch.head")
@@ -51,16 +51,16 @@ def commit_time(folder: Path, revision: str) -> str | None:
     >>> commit_time(Path.cwd(), "HEAD~1")
     '2026-01-31T12:00:00.000000Z'
     """
-    told = _told(
+    output = _output(
         folder, "log", "-1", "--no-show-signature", "--format=%cI", "--end-of-options", revision
     )
     try:
-        return utc_text(datetime.fromisoformat((told or "").strip()))
+        return utc_text(datetime.fromisoformat((output or "").strip()))
     except ValueError:
         return None
 
 
-def _told(folder: Path, *arguments: str) -> str | None:
+def _output(folder: Path, *arguments: str) -> str | None:
     try:
         done = run_git(folder, *arguments, time_limit=_TIME_LIMIT)
     except (OSError, subprocess.TimeoutExpired):

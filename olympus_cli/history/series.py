@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from olympus_cli.history.changepoints import Changepoint, changepoints, every_change
-from olympus_cli.history.model import Figure, Point, Run
+from olympus_cli.history.points import Figure, Point, Run
 
 _OF_BUILDS = "build-"  # the prefix of the figures of a build, not of its program
 
@@ -98,17 +98,21 @@ class History:
 
     def without_builds(self) -> History:
         """Return the history without the figures of builds themselves, `build-...`."""
-        kept = [
+        selected = [
             (line, reasons)
             for line, reasons in zip(self.lines, self.reasons, strict=True)
             if not line.metric.startswith(_OF_BUILDS)
         ]
-        return History(self.file, tuple(a for a, _ in kept), tuple(b for _, b in kept))
+        return History(
+            self.file,
+            tuple(line for line, _ in selected),
+            tuple(reasons for _, reasons in selected),
+        )
 
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data with every number that the text, the plot and the page show."""
-        told = zip(self.lines, self.reasons, strict=True)
-        return {"file": self.file, "series": [_line_data(*each) for each in told]}
+        pairs = zip(self.lines, self.reasons, strict=True)
+        return {"file": self.file, "series": [_line_data(line, reasons) for line, reasons in pairs]}
 
 
 def _line_data(line: Line, reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -155,8 +159,8 @@ def latest_figures(
         groups.setdefault((figure.target, figure.backend, figure.metric), []).append(point)
     rows = [_latest(each) for each in groups.values() if each[-1].run.moment >= (since or "")]
     rows.sort(key=lambda row: (row["target"], row["backend"], row["metric"]))
-    kept = [row for row in rows if every or not row["metric"].startswith(_OF_BUILDS)]
-    return {"file": file, "figures": kept, "left_out": len(rows) - len(kept)}
+    shown = [row for row in rows if every or not row["metric"].startswith(_OF_BUILDS)]
+    return {"file": file, "figures": shown, "left_out": len(rows) - len(shown)}
 
 
 def _latest(points: Sequence[Point]) -> dict[str, Any]:

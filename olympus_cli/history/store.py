@@ -23,7 +23,7 @@ from urllib.parse import quote
 from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus.files import typed
 from olympus_cli.history.exchange.records import checked, read_time
-from olympus_cli.history.model import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
+from olympus_cli.history.points import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
 from olympus_cli.text.metrics import current_name
 from olympus_cli.text.places import display_path
@@ -70,7 +70,9 @@ def append(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{display_path(path.parent)} cannot be made: {error.strerror}") from error
+        raise UsageError(
+            f"{display_path(path.parent)} cannot be created: {error.strerror}"
+        ) from error
     with _opened(path, write=True) as connection:
         connection.execute("BEGIN IMMEDIATE")
         _check(connection, path, empty_is_good=True)
@@ -185,7 +187,7 @@ def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         if not write:
-            raise UsageError(f"there is no {display_path(path)}") from None
+            raise UsageError(f"file {display_path(path)} does not exist") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{display_path(path)} cannot be read: {error}") from error
     else:
@@ -195,10 +197,10 @@ def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
         with closing(_connected(path, write=write)) as connection:
             yield connection
     except sqlite3.Error as error:
-        raise _told(error, path, write=write) from error
+        raise _olympus_error(error, path, write=write) from error
 
 
-def _told(error: sqlite3.Error, path: Path, *, write: bool) -> OlympusError:
+def _olympus_error(error: sqlite3.Error, path: Path, *, write: bool) -> OlympusError:
     """Return the error for one of SQLite: about access to the file, or about its content."""
     code = getattr(error, "sqlite_errorcode", None)
     kind = None if code is None else code & 0xFF  # the rest of an extended code is a detail
@@ -284,7 +286,7 @@ def _check_added(run: Run, figures: Sequence[Figure]) -> None:
         for figure in figures:
             checked(Point(run, figure), f"target {figure.target[:_SHOWN]!r}")
     except ValueError as error:
-        raise UsageError(f"a figure cannot be kept in the history: {error}") from error
+        raise UsageError(f"a figure cannot be saved in the history: {error}") from error
 
 
 def _run_number(connection: sqlite3.Connection, run: Run) -> tuple[int, int]:

@@ -30,7 +30,7 @@ class _State:
     was_raised = False
     elsewhere = False  # True if another process handles Ctrl-C for this one
     last_words = b""  # the bytes that restore the terminal
-    held: list[BaseException] | None = None  # the exceptions deferred by `held`
+    deferred: list[BaseException] | None = None  # the exceptions deferred by `deferred`
 
 
 _state = _State()
@@ -58,7 +58,7 @@ def left_to_another_process() -> None:
     _state.elsewhere = True
 
 
-def asked() -> bool:
+def may_be_ctrl_c() -> bool:
     """Return True if a KeyboardInterrupt may be from Ctrl-C; if not, the program raised it."""
     if _state.elsewhere:
         return False
@@ -79,7 +79,7 @@ def interrupts_raised() -> Iterator[None]:
 
 
 @contextmanager
-def held() -> Iterator[list[BaseException]]:
+def deferred() -> Iterator[list[BaseException]]:
     """A context that defers exceptions of signals: the first is raised at the end.
 
     The value of the context is the list of deferred exceptions.  In a nested context, the exception
@@ -90,20 +90,20 @@ def held() -> Iterator[list[BaseException]]:
     receive them.
     """
     came: list[BaseException] = []
-    before, _state.held = _state.held, came
+    before, _state.deferred = _state.deferred, came
     try:
         yield came
     finally:
-        _state.held = before
+        _state.deferred = before
         if came:
             raise_soon(came[0])
 
 
 def raise_soon(error: BaseException) -> None:
-    """Raise `error` in the handler of a signal, or at the end of `held`."""
-    if _state.held is None:
+    """Raise `error` in the handler of a signal, or at the end of `deferred`."""
+    if _state.deferred is None:
         raise error
-    _state.held.append(error)
+    _state.deferred.append(error)
 
 
 @contextmanager

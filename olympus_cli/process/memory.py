@@ -71,8 +71,8 @@ def _of_addresses(root: Path) -> int | None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return None
-    taken = _fields(root / "proc/self/status").get("VmSize:", 0)
-    return max(0, limit - _KIB * taken)
+    used = _fields(root / "proc/self/status").get("VmSize:", 0)
+    return max(0, limit - _KIB * used)
 
 
 def _fields(path: Path) -> dict[str, int]:

@@ -20,8 +20,8 @@ def claim() -> None:
     global _claimed
     _claimed = True
     by_python = not sys.flags.safe_path and bool(sys.path) and _is_here(sys.path[0])
-    kept = sys.path[1:] if by_python and not _is_home(sys.path[0]) else sys.path
-    sys.path[:] = safe_path(kept)
+    path = sys.path[1:] if by_python and not _is_home(sys.path[0]) else sys.path
+    sys.path[:] = safe_path(path)
 
 
 def is_own() -> bool:

@@ -6,12 +6,12 @@ import errno
 import sys
 
 EXIT_CODE = 4  # the same as for a compiler that runs out of memory
-HINT = "the limits of memory, files and processes are those that `ulimit -a` shows"
+HINT = "`ulimit -a` shows the limits of memory, files and processes"
 
 _LEAST = 512  # MiB of address space: with less, libraries end the process when imported
 _ERRORS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT}
 #: The messages of the dynamic linker and of Python, in exceptions of other classes.
-_TOLD = (
+_MESSAGES = (
     "failed to map segment",
     "Cannot allocate memory",
     "cannot allocate memory",
@@ -36,9 +36,9 @@ def words(error: BaseException) -> str | None:
         return f"this machine's memory is too small{text and f': {text}'}"
     if isinstance(error, OSError) and error.errno in _ERRORS:
         return f"the system is out of resources: {error.strerror}"
-    if isinstance(error, OSError | ImportError | RuntimeError | SystemError):
-        told = next((each for each in _TOLD if each in text), None)
-        return told and f"the system is out of resources: {text.splitlines()[-1].strip()}"
+    is_of_system = isinstance(error, OSError | ImportError | RuntimeError | SystemError)
+    if is_of_system and any(message in text for message in _MESSAGES):
+        return f"the system is out of resources: {text.splitlines()[-1].strip()}"
     return None
 
 

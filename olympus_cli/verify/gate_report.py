@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from olympus_cli.gate_reports.model import Case, GateReport, Table, Word, place_in
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.gate_report import Case, GateReport, Table, Word, place_in
+from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.verify.show import (
     COLUMNS,
     finding_message,
@@ -23,7 +23,7 @@ _FIGURES = ("ulps", "error", "mismatches", "size", "got", "expected", "allowed")
 
 def verified_report(
     documents: Sequence[Document],
-    trials: Trials,
+    target_runs: TargetRuns,
     tables: Sequence[Table],
     with_seed: bool,
     failures_only: bool,
@@ -35,11 +35,11 @@ def verified_report(
     cases = [case for each in documents for case in _cases(each, with_seed)]
     return GateReport(
         "verify",
-        (*cases, *trials.cases),
+        (*cases, *target_runs.cases),
         tuple(tables),
-        {"targets": list(documents), "failed": trials.failed},
+        {"targets": list(documents), "failed": target_runs.failed},
         notes=tuple(note for each in documents for note in _notes(each, failures_only)),
-        seconds=trials.seconds,
+        seconds=target_runs.seconds,
     )
 
 

@@ -261,7 +261,7 @@ def call(
         interrupts.terminations_raised(),
         ExitStack() as in_the_end,
     ):
-        with interrupts.held():  # until the exit stack can end it
+        with interrupts.deferred():  # until the exit stack can end it
             process = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
             in_the_end.enter_context(closing(process))
         while (ended := process.look()) is None:
@@ -300,7 +300,7 @@ def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.
     _last[:] = [snapshot]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
-        with interrupts.held() as came:
+        with interrupts.deferred() as came:
             if (child := fork_quietly()) == 0:
                 came.clear()  # the parent ends, and with it the child
         if child == 0:

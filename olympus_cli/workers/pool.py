@@ -63,7 +63,7 @@ def run_all(
             while waiting and len(running) < jobs:
                 work = waiting.pop()
                 try:
-                    with interrupts.held():  # until it is in the list of processes to end
+                    with interrupts.deferred():  # until it is in the list of processes to end
                         running.append(_Running(work, on_stage, how))
                 except OlympusError as error:  # the system has no process left
                     yield Done(work.name, Ended(None, Failure.of(error), ""))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from olympus_cli.check.saved import GOLDENS, read_program, read_saved
+from olympus_cli.check.golden_files import GOLDENS, read_program, read_saved
 from olympus_cli.main import cli
 from olympus_cli.spec.resolve import open_project
 from tests.documents.documents import ROOT, read

@@ -44,8 +44,7 @@ ORDERS = {
         ),
     ],
     "olympus_cli/bench": [
-        *("statistics", "model", "measure", "baselines", "compare", "sweep", "show"),
-        "expected",
+        *("statistics", "measurement", "measure", "baselines", "compare", "sweep", "show"),
     ],
 }
 #: Folders whose functions are named after those of NumPy and SciPy, with others' names among them

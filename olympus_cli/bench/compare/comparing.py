@@ -18,7 +18,7 @@ import numpy as np
 from olympus.errors import ArtifactError, OlympusError
 from olympus_cli.bench.baselines import check_comparable, differences
 from olympus_cli.bench.compare.resampling import levels
-from olympus_cli.bench.compare.sessions import ALIKE, Session, Skew
+from olympus_cli.bench.compare.sessions import NO_SKEW, Session, Skew
 from olympus_cli.bench.compare.verdict import (
     CONFIDENCE,
     MEASUREMENTS,
@@ -27,7 +27,7 @@ from olympus_cli.bench.compare.verdict import (
     judge,
 )
 from olympus_cli.bench.measure.rates import roofline_share
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
 from olympus_cli.text.metrics import BENCH
 
@@ -298,8 +298,8 @@ def _unconfirmed(whole: MetricVerdict, last: MetricVerdict) -> str:
     """Return the reason why a gate that was worse is not, from the two verdicts."""
     if last.is_beyond(whole):  # the last interval has a higher confidence than the first
         return whole.reason or "it was worse at first, and all rounds together leave it open"
-    told = last.reason if last.ratio is None else f"its ratio is {last.ratio:.3f}"
-    return f"it was worse, and the last measurement did not confirm it: {told}"
+    reason = last.reason if last.ratio is None else f"its ratio is {last.ratio:.3f}"
+    return f"it was worse, and the last measurement did not confirm it: {reason}"
 
 
 def _judged(
@@ -315,7 +315,7 @@ def _judged(
     kinds = {"load" in metrics for metrics in every}
     judged = JUDGED if len(kinds) == 1 else INTERLEAVED  # loading a bundle compiles nothing
     names = [name for name in judged if all(name in metrics for metrics in every)]
-    skew = ALIKE if rule.paired else _skew(ours, theirs)
+    skew = NO_SKEW if rule.paired else _skew(ours, theirs)
     found = [
         _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule, skew)
         for name in names
@@ -334,7 +334,9 @@ def _unmeasured(
     """Return the verdict on a gate that cannot be judged, with the reason."""
     sides = {"the program": ours, rule.label: theirs}
     lacking = [
-        told for told, side in sides.items() if not all(name in each.metrics for each in side)
+        name_of_side
+        for name_of_side, side in sides.items()
+        if not all(name in each.metrics for each in side)
     ]
     reason = "one side is a bundle, which is loaded, and the other is compiled"
     if lacking:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from olympus_cli.bench.measure.sampler import Interrupted, Sampler, measure_target
 from olympus_cli.bench.measure.work import SamplerWork
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.workers.call import OnStage
 
 Clock = Callable[[], float]
@@ -29,10 +29,10 @@ _PAIRS = 40  # samples of each side in a round, whose median is used: more add l
 
 @dataclass(frozen=True)
 class Side:
-    """A program to measure; `telling` is a context that adds to its errors, such as a revision."""
+    """A program to measure; `adding_to_errors` is a context that names its revision in errors."""
 
     work: SamplerWork
-    telling: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
+    adding_to_errors: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
 
 
 def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
@@ -46,7 +46,7 @@ def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
     """
     work = _share(side.work, rounds)
     for _ in range(rounds):
-        with side.telling():
+        with side.adding_to_errors():
             found = measure_target(work, on_stage=on_stage)
         yield found
 
@@ -75,7 +75,7 @@ def _round(
         opened: list[tuple[Side, Sampler]] = []
         slowest = warm_up = 0.0
         for side in sides:
-            with side.telling():
+            with side.adding_to_errors():
                 sampler = stack.enter_context(closing(Sampler(_share(side.work, rounds), on_stage)))
                 prepared = sampler.prepare()
             slowest, warm_up = max(slowest, prepared.call), max(warm_up, prepared.warm_up)
@@ -83,12 +83,12 @@ def _round(
         calls = max(1, math.ceil(_SECONDS / max(slowest, 1e-9)))
         samples = [_sampling(*each) for each in opened]
         left = _share(ours.work, rounds).effort.calls_limit - warm_up
-        taken = 0
+        pairs = 0
         try:
             for _ in turns(samples[0], samples[1], calls, 2 * left):
-                taken += 1
+                pairs += 1
         except KeyboardInterrupt as error:
-            if not taken:
+            if not pairs:
                 raise
             raise Interrupted(_finished(*opened[number % 2], "interrupted")) from error
         found = [_finished(*each) for each in opened]
@@ -119,7 +119,7 @@ def turns(
 
 def _sampling(side: Side, sampler: Sampler) -> Sample:
     def sample(calls: int) -> float:
-        with side.telling():
+        with side.adding_to_errors():
             return sampler.sample(calls)
 
     return sample
@@ -127,7 +127,7 @@ def _sampling(side: Side, sampler: Sampler) -> Sample:
 
 def _finished(side: Side, sampler: Sampler, stopped: str = "samples") -> Measured:
     """Return a side's measurement without the load of others, as that includes the other side."""
-    with side.telling():
+    with side.adding_to_errors():
         found = sampler.finish(stopped)
     return replace(found, conditions={**found.conditions, "others": None})
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean, median
 from typing import Any
 
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 
 _LEAST_LEFT = 0.01  # the minimum share of the processors that is left by others
 _SHARED = 0.5  # the largest share of a processor that a thread loses to one other thread
@@ -42,9 +42,9 @@ class Session:
 
         def figures(*names: str) -> list[float]:
             """Return the first known figure of `names` for each round, without impossible ones."""
-            told = ([each.conditions.get(name) for name in names] for each in rounds)
-            known = ([x for x in each if isinstance(x, int | float)] for each in told)
-            return [float(each[0]) for each in known if each and 0 <= each[0] <= _HIGHEST]
+            values = ([measured.conditions.get(name) for name in names] for measured in rounds)
+            known = ([x for x in row if isinstance(x, int | float)] for row in values)
+            return [float(row[0]) for row in known if row and 0 <= row[0] <= _HIGHEST]
 
         others = figures("others")
         threads, limits, clocks = (
@@ -107,27 +107,29 @@ class Skew:
             if factor > _SLIGHT
         )
         return (
-            f"the sessions differ: {', '.join(self._told())}, which may have made "
+            f"the sessions differ: {', '.join(self._differences())}, which may have made "
             f"{' and '.join(effects)}; measure again when the machine is quiet, or compare with "
             "--baseline git:REV"
         )
 
-    def _told(self) -> list[str]:
+    def _differences(self) -> list[str]:
         before, now = self.before, self.now
-        told = []
+        differences = []
         if before.others is not None and now.others is not None:
             of = "" if now.threads is None else f" of {now.threads:g}"
-            told.append(
+            differences.append(
                 f"other programs took {before.others:.2f}{of} processors then and "
                 f"{now.others:.2f} now"
             )
         if before.clock_hz is not None and now.clock_hz is not None:
             clocks = before.clock_hz / 1e9, now.clock_hz / 1e9
-            told.append(f"the clock was {clocks[0]:.2f} GHz then and {clocks[1]:.2f} GHz now")
+            differences.append(
+                f"the clock was {clocks[0]:.2f} GHz then and {clocks[1]:.2f} GHz now"
+            )
         if before.limit != now.limit:
             limits = ("none" if each is None else f"{each:g}" for each in (before.limit, now.limit))
-            told.append("the limit of processors was {} then and {} now".format(*limits))
-        return told
+            differences.append("the limit of processors was {} then and {} now".format(*limits))
+        return differences
 
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data with every number."""
@@ -136,7 +138,7 @@ class Skew:
 
 
 #: Two sessions without known differences.
-ALIKE = Skew(Session(), Session())
+NO_SKEW = Skew(Session(), Session())
 
 
 def _allowed(session: Session) -> float | None:

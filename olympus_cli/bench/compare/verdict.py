@@ -13,8 +13,8 @@ from statistics import NormalDist
 from typing import Literal
 
 from olympus_cli.bench.compare.resampling import Interval, ratio_interval
-from olympus_cli.bench.compare.sessions import ALIKE, Skew
-from olympus_cli.bench.model import Metric
+from olympus_cli.bench.compare.sessions import NO_SKEW, Skew
+from olympus_cli.bench.measurement import Metric
 
 VerdictWord = Literal["better", "worse", "no change", "inconclusive"]
 
@@ -60,7 +60,7 @@ def judge(
     paired: bool,
     threshold: float = THRESHOLD,
     confidence: float = CONFIDENCE,
-    skew: Skew = ALIKE,
+    skew: Skew = NO_SKEW,
 ) -> MetricVerdict:
     """Return the verdict on a metric; each side has one measurement per process.
 
@@ -111,8 +111,8 @@ def _sessions(threshold: float, tail: float, between: float, skew: Skew) -> str:
     wider = math.log(max(skew.longer, 1 / skew.shorter)) - NormalDist().inv_cdf(tail) * between
     least = math.expm1(math.log1p(threshold) + wider)
     return (
-        f"two sessions on a machine differ too, and a stored baseline tells a change above "
-        f"{least:.0%} at best; --baseline git:REV tells less"
+        f"two sessions on a machine differ too, and a stored baseline shows a change above "
+        f"{least:.0%} at best; --baseline git:REV shows smaller ones"
     )
 
 

@@ -132,9 +132,9 @@ class Calls:
     def _copies(self, turn: int) -> dict[int, Any]:
         """Return new arrays with the values of the donated arguments."""
         hosts, places = self._hosts[turn], self._places
-        made = {i: olympus.device_put(hosts[i], places[i]) for i in self._donated}
-        olympus.block_until_ready(list(made.values()))
-        return made
+        copies = {i: olympus.device_put(hosts[i], places[i]) for i in self._donated}
+        olympus.block_until_ready(list(copies.values()))
+        return copies
 
     def _put(self, arrays: Sequence[Any]) -> list[Any]:
         """Return the arguments on the device, or sharded over several as the program needs.

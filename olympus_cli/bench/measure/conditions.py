@@ -167,8 +167,8 @@ def _busy_seconds(root: Path) -> float | None:
     """
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)} if _HAS_AFFINITY else set()
     lines = [line.split() for line in (_text(root / "proc/stat") or "").splitlines()]
-    told = [[_number(word) for word in each[1:9]] for each in lines if names.intersection(each[:1])]
-    ticks = [[value for value in each if value is not None] for each in told]
+    rows = [[_number(word) for word in row[1:9]] for row in lines if names.intersection(row[:1])]
+    ticks = [[value for value in row if value is not None] for row in rows]
     if len(ticks) < max(len(names), 1) or not all(len(each) == 8 and any(each) for each in ticks):
         return None  # for example in a sandbox, where all are 0
     return sum(sum(each) - each[3] - each[4] for each in ticks) / os.sysconf("SC_CLK_TCK")
@@ -181,8 +181,8 @@ def _clock(root: Path) -> float | None:
     clock.
     """
     folder = root / "sys/devices/system/cpu"
-    told = [_number(_text(path)) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
-    clocks = [1e3 * each for each in told if each is not None]
+    kilohertz = [_number(_text(path)) for path in folder.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
+    clocks = [1e3 * number for number in kilohertz if number is not None]
     if not clocks:
         lines = (_text(root / "proc/cpuinfo") or "").splitlines()
         mhz = [_number(line.partition(":")[2]) for line in lines if line.startswith("cpu MHz")]

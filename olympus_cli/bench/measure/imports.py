@@ -34,19 +34,19 @@ def import_seconds(spec: TargetSpec | None, time_limit: float) -> dict[str, tupl
     Each is measured at least once, and again if that ends within `time_limit` seconds. The dict is
     empty if the import fails without a terminal, or takes more than a minute.
     """
-    found: list[tuple[float, float | None]] = []
+    measured: list[tuple[float, float | None]] = []
     until = begin = time.perf_counter()
     until += time_limit
-    while len(found) < _TIMES:
-        taken, now = _once(spec), time.perf_counter()
-        if taken is None:
+    while len(measured) < _TIMES:
+        seconds, now = _once(spec), time.perf_counter()
+        if seconds is None:
             break
-        found.append(taken)
+        measured.append(seconds)
         if now + (now - begin) > until:
             break
         begin = now
-    ours = tuple(each for each, _ in found)
-    theirs = tuple(each for _, each in found if each is not None)
+    ours = tuple(own for own, _ in measured)
+    theirs = tuple(program for _, program in measured if program is not None)
     named = {"import": ours, "import-program": theirs}
     return {name: seconds for name, seconds in named.items() if seconds}
 
@@ -89,11 +89,11 @@ def _answer(answers: int, ours: float) -> None:
     from olympus_cli.frontends.relocating import relocate
 
     spec = pickle.load(sys.stdin.buffer)
-    told = f"{ours!r}"
+    answer = f"{ours!r}"
     if spec is not None:
         if spec.checkout is not None:
             relocate(spec.checkout)
         begin = time.perf_counter()
         load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
-        told += f" {time.perf_counter() - begin!r}"
-    os.write(answers, told.encode())
+        answer += f" {time.perf_counter() - begin!r}"
+    os.write(answers, answer.encode())

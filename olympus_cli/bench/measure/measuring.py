@@ -12,7 +12,7 @@ from olympus_cli.bench.measure.rates import program_facts, rate_metrics, rooflin
 from olympus_cli.bench.measure.steady import drift, warm_up
 from olympus_cli.bench.measure.subject import subject_of
 from olympus_cli.bench.measure.work import Prepared, SamplerWork
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.process.memory import peak_memory
 from olympus_cli.program.versions import tool_versions
 from olympus_cli.spec.backends import backend_text
@@ -99,9 +99,9 @@ class Measuring:
 
     def _metrics(self, facts: dict[str, Any]) -> dict[str, Metric]:
         """Return all metrics, in the order in which they are reported."""
-        taken = self._subject.seconds
+        seconds = self._subject.seconds
         found = {
-            name: Metric("s", "lower", tuple(taken[name])) for name in _STAGES if name in taken
+            name: Metric("s", "lower", tuple(seconds[name])) for name in _STAGES if name in seconds
         }
         found["first-call"] = Metric("s", "lower", (self._prepared.first_call,))
         found["steady-call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)

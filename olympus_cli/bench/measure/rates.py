@@ -15,7 +15,7 @@ from olympus.analysis import CpuPeaks, kept_peaks, known_peaks, roofline
 from olympus.errors import OlympusError
 from olympus.stages import device_model
 from olympus_cli.bench.measure.subject import Subject
-from olympus_cli.bench.model import Metric
+from olympus_cli.bench.measurement import Metric
 from olympus_cli.text.metrics import BENCH
 
 

@@ -20,7 +20,7 @@ from olympus.files import typed
 from olympus_cli.bench.measure.serving import serve
 from olympus_cli.bench.measure.stopping import Stopping
 from olympus_cli.bench.measure.work import Effort, Prepared, SamplerWork
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.workers.call import Isolated, OnStage
 from olympus_cli.workers.conversation import Conversation
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from olympus_cli.gate_reports.formats.workspace import first_in_workspace
-from olympus_cli.gate_reports.model import WORDS, GateReport, Word
+from olympus_cli.gate_reports.gate_report import WORDS, GateReport, Word
 from olympus_cli.text.visible import visible
 
 _COMMANDS: Mapping[Word, str] = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from olympus_cli.gate_reports.formats.workspace import first_in_workspace
-from olympus_cli.gate_reports.model import Case, GateReport, Word
+from olympus_cli.gate_reports.gate_report import Case, GateReport, Word
 from olympus_cli.terminal import console
 
 _SEVERITIES: Mapping[Word, str] = {

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from olympus_cli.gate_reports.model import Case, GateReport, Word
+from olympus_cli.gate_reports.gate_report import Case, GateReport, Word
 from olympus_cli.text.places import display_place
 from olympus_cli.text.visible import visible
 
@@ -62,8 +62,8 @@ def _add(suite: Element, case: Case) -> None:
         element.set("time", f"{case.seconds:.3f}")
     if kind := _ELEMENTS.get(case.verdict):
         first = case.message.partition("\n")[0]
-        told = SubElement(element, kind, {"message": _text(first), "type": _text(case.gate)})
-        told.text = _text("\n".join([case.message, *map(display_place, case.places)]))
+        problem = SubElement(element, kind, {"message": _text(first), "type": _text(case.gate)})
+        problem.text = _text("\n".join([case.message, *map(display_place, case.places)]))
     if case.figures:
         SubElement(element, "system-out").text = _text(json.dumps(dict(case.figures)))
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from olympus_cli.gate_reports.model import WORDS, Case, GateReport, Word
+from olympus_cli.gate_reports.gate_report import WORDS, Case, GateReport, Word
 from olympus_cli.text.places import display_place
 from olympus_cli.text.visible import visible
 
@@ -32,15 +32,15 @@ def render_markdown(report: GateReport, most: int | None = None) -> str:
 
 def _lines(report: GateReport) -> Iterator[str]:
     counts = Counter(case.verdict for case in report.cases)
-    told = ", ".join(
+    verdicts = ", ".join(
         f"{counts[word]} {_counted(word, counts[word])}" for word in WORDS if counts[word]
     )
-    yield f"## olympus {report.command}: {told or 'nothing was judged'}"
-    asking = [case for case in report.cases if case.verdict not in ("passed", "skipped")]
-    if asking:
-        asking.sort(key=lambda case: WORDS.index(case.verdict))
+    yield f"## olympus {report.command}: {verdicts or 'nothing was judged'}"
+    problems = [case for case in report.cases if case.verdict not in ("passed", "skipped")]
+    if problems:
+        problems.sort(key=lambda case: WORDS.index(case.verdict))
         columns = ("verdict", "target", "gate", "where", "what is wrong")
-        yield from _table("", columns, [_row(case) for case in asking])
+        yield from _table("", columns, [_row(case) for case in problems])
     if report.text is not None:
         yield from _fenced(report.text)
     else:

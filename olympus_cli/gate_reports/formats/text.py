@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from olympus_cli.gate_reports.model import GateReport
+from olympus_cli.gate_reports.gate_report import GateReport
 from olympus_cli.terminal import console
 from olympus_cli.text.places import display_place, quoted
 from olympus_cli.text.visible import visible

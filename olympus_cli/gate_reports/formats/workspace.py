@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from olympus_cli.gate_reports.model import split_place
+from olympus_cli.gate_reports.gate_report import split_place
 
 
 def first_in_workspace(places: Iterable[str]) -> tuple[str, int] | None:

@@ -16,7 +16,7 @@ from olympus_cli.history.exchange.hyperfine import read_results
 from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write_benchmarks
 from olympus_cli.history.exchange.records import spread_of
 from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
-from olympus_cli.history.model import Point, utc_text
+from olympus_cli.history.points import Point, utc_text
 from olympus_cli.text.places import display_path
 
 Format = Literal["csv", "pytest-benchmark"]

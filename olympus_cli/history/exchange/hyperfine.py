@@ -18,8 +18,8 @@ from typing import Any
 
 from olympus.files import typed
 from olympus_cli.bench.statistics import summarize
-from olympus_cli.history.exchange.records import made, point_of, read_time
-from olympus_cli.history.model import Point, Run, Spread
+from olympus_cli.history.exchange.records import new_point, point_of, read_time
+from olympus_cli.history.points import Point, Run, Spread
 
 _OWN = "olympus"  # the key in `parameters`
 _VERSION = 2
@@ -57,9 +57,9 @@ def _point(result: object, run: Run, where: str, is_second: bool) -> Point:
     facts = {"target": name, "metric": "time"}
     samples = _samples(result, where, is_second)
     if samples:
-        return made(run, {**facts, **_summary(samples)}, where)
+        return new_point(run, {**facts, **_summary(samples)}, where)
     median = typed(result.get("median"), float, f"{where}.median")
-    return made(run, {**facts, "value": median, "count": 1}, where)
+    return new_point(run, {**facts, "value": median, "count": 1}, where)
 
 
 def _own(text: str, where: str) -> object:

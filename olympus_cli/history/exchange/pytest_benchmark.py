@@ -11,8 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from olympus.files import typed
-from olympus_cli.history.exchange.records import made, point_data, point_of, read_time, spread_of
-from olympus_cli.history.model import Point, Run, Spread
+from olympus_cli.history.exchange.records import (
+    new_point,
+    point_data,
+    point_of,
+    read_time,
+    spread_of,
+)
+from olympus_cli.history.points import Point, Run, Spread
 from olympus_cli.history.recording import machine_digest
 
 _OWN = "olympus"  # the key in `extra_info`
@@ -143,4 +149,4 @@ def _point(benchmark: object, run: Run, where: str) -> Point:
         "count": stat("rounds", int),
         "spread": {name: stat(name, float) for name in Spread.__dataclass_fields__},
     }
-    return made(run, facts, where)
+    return new_point(run, facts, where)

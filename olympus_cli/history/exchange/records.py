@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from olympus.files import typed
-from olympus_cli.history.model import MOST_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
+from olympus_cli.history.points import MOST_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
 
 
 def point_data(point: Point) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def spread_of(figure: Figure) -> Spread | None:
     return figure.spread
 
 
-def made(run: Run, facts: Mapping[str, Any], where: str) -> Point:
+def new_point(run: Run, facts: Mapping[str, Any], where: str) -> Point:
     """Return a point of a run and the facts of a figure, with the checks of `point_of`.
 
     Raises:

@@ -18,7 +18,7 @@ from dataclasses import fields
 from typing import Any
 
 from olympus_cli.history.exchange.records import point_data, point_of
-from olympus_cli.history.model import Figure, Point, Run, Spread
+from olympus_cli.history.points import Figure, Point, Run, Spread
 from olympus_cli.text.nearest import did_you_mean
 
 _RUN = tuple(field.name for field in fields(Run))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
 from olympus_cli.bench.measure.conditions import host
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.spec.benching import BenchSpec
 
 MACHINE = {**host(), "device": "cpu"}

@@ -19,7 +19,7 @@ from olympus_cli.bench.compare import rounds
 from olympus_cli.bench.compare.attempts import Attempt
 from olympus_cli.bench.measure.sampler import Interrupted
 from olympus_cli.bench.measure.work import Prepared, SamplerWork
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.commands import bench
 from olympus_cli.spec.resolve import Request
 from tests.cli.bench.made import PROGRAM, QUICK, measured, olympus, target
@@ -164,7 +164,7 @@ def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:
     assert "is one program and cannot be the baseline of 2: f, g" in result.stderr
     result = olympus(work, "bench", "f", "--baseline", "gone.olympus", *QUICK)
     assert result.returncode == 2
-    assert "there is no bundle gone.olympus" in result.stderr
+    assert "bundle gone.olympus does not exist" in result.stderr
 
 
 def test_metrics_that_a_bundle_does_not_have_are_refused_before_anything_is_measured(

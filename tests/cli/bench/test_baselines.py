@@ -45,7 +45,7 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
     write_baseline(baseline_path(tmp_path, "main"), {"f": [measured()]})
-    with pytest.raises(UsageError, match="there is no baseline") as caught:
+    with pytest.raises(UsageError, match="does not exist") as caught:
         read_baseline(baseline_path(tmp_path, "mian"))
     assert caught.value.hint == "did you mean main?"
     with pytest.raises(UsageError) as caught:
@@ -58,7 +58,7 @@ def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None
     write_baseline(kept, {"f": [measured()]})
     assert stored_path(tmp_path, "main") == stored_path(tmp_path, str(kept)) == kept
     for text, hint in (("main.json", "--baseline main is "), ("mian.json", "did you mean main?")):
-        with pytest.raises(UsageError, match="there is no baseline") as caught:
+        with pytest.raises(UsageError, match="does not exist") as caught:
             stored_path(tmp_path, text)
         assert caught.value.hint is not None and caught.value.hint.startswith(hint)
     with pytest.raises(UsageError) as caught:
@@ -77,8 +77,11 @@ def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None
         (["--save-baseline", "zz", "--rounds", "2"], "write --rounds 3 or more; the default is 5"),
         (["--precision", "0%"], "must be above 0"),
         (["--precision", "much%"], "must be a number"),
-        (["--baseline", "main", "--threshold", "0.1"], "there is no baseline baselines/main.json"),
-        (["--baseline", "main.json", "--precision", "5%"], "there is no baseline main.json"),
+        (
+            ["--baseline", "main", "--threshold", "0.1"],
+            "baseline baselines/main.json does not exist",
+        ),
+        (["--baseline", "main.json", "--precision", "5%"], "baseline main.json does not exist"),
     ],
 )
 def test_a_wrong_option_is_told_before_anything_is_measured(
@@ -105,7 +108,7 @@ def test_the_name_of_a_baseline_is_that_of_a_file(tmp_path: Path, name: str) -> 
         (lambda d: d.update(targets=[]), "targets is not an object"),
         (lambda d: d["targets"].update(f=[]), "targets.f is not an array of rounds"),
         (lambda d: d["targets"].update(f=[3]), r"targets.f\[0\]: the document is not an object"),
-        (lambda d: d["targets"].update(g=d["targets"]["f"]), r"targets.g\[0\] is of target 'f'"),
+        (lambda d: d["targets"].update(g=d["targets"]["f"]), r"targets.g\[0\] has target 'f'"),
         (lambda d: metric(d).update(samples=[]), "has no sample"),
         (lambda d: metric(d).update(samples=[-1.0]), "out of range"),
         (lambda d: metric(d).update(samples=["1"]), "is not a number"),
@@ -169,7 +172,7 @@ def test_figures_of_another_machine_or_backend_are_refused() -> None:
     [
         (
             {"machine": {**MACHINE, "threads": "999"}},
-            "is of another machine and cannot be compared",
+            "was measured on another machine and cannot be compared",
         ),
         ({"machine": {**MACHINE, "os": "amiga"}}, "os was amiga and is"),
         ({"backend": "gpu:h200"}, "has target 'f' on gpu:h200, and it is measured on cpu"),
@@ -251,8 +254,8 @@ def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("main", "there is no baseline baselines/main.json"),
-        ("x.json", "there is no baseline x.json"),
+        ("main", "baseline baselines/main.json does not exist"),
+        ("x.json", "baseline x.json does not exist"),
         ("a/b", "cannot be the name of a baseline"),
         ("git:", "names no revision"),
     ],

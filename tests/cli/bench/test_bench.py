@@ -19,7 +19,7 @@ from olympus_cli.bench.compare import attempts
 from olympus_cli.bench.measure.measuring import Measuring
 from olympus_cli.bench.measure.sampler import OnStage
 from olympus_cli.bench.measure.work import SamplerWork
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.bench.statistics import median_ranks, summarize
 from olympus_cli.text.metrics import BENCH
 

@@ -11,7 +11,7 @@ import olympus
 from olympus.analysis import Calibrated, keep_peaks, known_peaks
 from olympus_cli.bench.measure import rates
 from olympus_cli.bench.measure.subject import Subject
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.bench.show import Attempt, fact_rows, measured_tables, overview_table
 from olympus_cli.faults.failure import Failure
 
@@ -108,7 +108,7 @@ def test_how_it_was_measured_is_told() -> None:
             "150% of it: this CPU has higher peaks",
         ),
         ({"warm_up_steady": "no"}, "warm-up", "and not steady yet"),
-        ({"warm_up_steady": "unknown"}, "warm-up", "too few to tell"),
+        ({"warm_up_steady": "unknown"}, "warm-up", "too few to judge"),
         ({"input_bytes": 0}, "inputs", "none"),
         ({"input_sets": 1}, "inputs", "1 of 1.00 KiB"),
         ({"donated": "fed back"}, "inputs", "the results take the places of donated arguments"),

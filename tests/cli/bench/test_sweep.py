@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from olympus_cli.bench.measure.rates import rate_metrics
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.bench.show import Attempt, bench_report, measured_tables
 from olympus_cli.bench.sweep import sweep_page, sweeps_of
 

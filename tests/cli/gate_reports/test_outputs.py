@@ -29,9 +29,9 @@ from olympus_cli.gate_reports.formats.github import render_github
 from olympus_cli.gate_reports.formats.junit import render_junit
 from olympus_cli.gate_reports.formats.markdown import render_markdown
 from olympus_cli.gate_reports.formats.text import render_gate_text
-from olympus_cli.gate_reports.model import Case, GateReport, Remark, case_of_error
+from olympus_cli.gate_reports.gate_report import Case, GateReport, Remark, case_of_error
 from olympus_cli.gate_reports.outputs import RENDERERS, Outputs
-from olympus_cli.gate_reports.trials import Trials
+from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.process.interrupts import Terminated
 from olympus_cli.terminal import console
 from olympus_cli.text.choices import FORMATS
@@ -108,7 +108,7 @@ def test_every_form_has_a_renderer() -> None:
     assert tuple(RENDERERS) == FORMATS
 
 
-def test_all_forms_at_once_after_a_gate_that_says_no(
+def test_all_forms_at_once_after_a_gate_that_add_failure(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = work / "summary.md"
@@ -461,12 +461,12 @@ def test_the_place_of_an_error(error: UsageError, verdict: str, places: tuple[st
 def test_an_interrupted_target_is_an_error(
     end: type[KeyboardInterrupt], kind: str, message: str, code: int
 ) -> None:
-    trials = Trials("check", 2)
-    with pytest.raises(end), trials.of("dense"):
+    target_runs = TargetRuns("check", 2)
+    with pytest.raises(end), target_runs.of("dense"):
         raise end
-    assert [(case.verdict, case.message) for case in trials.cases] == [("error", message)]
+    assert [(case.verdict, case.message) for case in target_runs.cases] == [("error", message)]
     error = {"kind": kind, "message": message, "hint": None, "location": None, "exit_code": code}
-    assert trials.failed == [{"target": "dense", "error": error}]
+    assert target_runs.failed == [{"target": "dense", "error": error}]
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, Terminated])
@@ -498,12 +498,12 @@ def test_a_verification_is_interrupted_between_processes_too(
 
 
 def test_a_gate_that_says_no_is_told_after_what_failed() -> None:
-    trials = Trials("check", 2)
-    trials.says_no("dense is wrong")
-    with trials.of("other"):
+    target_runs = TargetRuns("check", 2)
+    target_runs.add_failure("dense is wrong")
+    with target_runs.of("other"):
         raise CompileError("it died")
     with pytest.raises(CompileError, match="2 of 2 targets failed"):
-        trials.raise_failures(False)
+        target_runs.raise_failures(False)
 
 
 def test_what_is_not_ours_is_told_as_a_defect(tmp_path: Path) -> None:

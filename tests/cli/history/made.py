@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from olympus_cli.bench.model import Measured, Metric
-from olympus_cli.history.model import Figure, Run
+from olympus_cli.bench.measurement import Measured, Metric
+from olympus_cli.history.points import Figure, Run
 from tests.cli.conftest import Invoke
 
 PROGRAM = """\

@@ -104,7 +104,7 @@ def test_it_can_be_turned_off_and_moved(work: Path, invoke: Invoke) -> None:
     assert not (work / "build").exists()
     result = invoke("history")
     assert result.exit_code == 2
-    assert "says that no history is kept" in result.stderr
+    assert "disables the history" in result.stderr
     (work / "olympus.toml").write_text('[project]\nhistory = "kept/h.db"\n' + TOML)
     record_bench(open_project(None), [(usual(), MEASURED)])
     assert read_points(work / "kept/h.db")

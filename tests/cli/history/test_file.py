@@ -16,7 +16,7 @@ import pytest
 
 from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus_cli.history import schema, store
-from olympus_cli.history.model import StoredProgram, utc_text
+from olympus_cli.history.points import StoredProgram, utc_text
 from olympus_cli.history.store import append, read_points, read_programs
 from tests.cli.conftest import Invoke
 from tests.cli.history.made import flops, history, run
@@ -25,7 +25,7 @@ from tests.cli.history.made import flops, history, run
 def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from olympus_cli.history.model import Figure, Run\n"
+        "from olympus_cli.history.points import Figure, Run\n"
         "from olympus_cli.history.store import append\n"
         "for i in range(15):\n"
         "    run = Run(f'2026-01-01T00:00:{i:02}.000000Z', 'bench', branch=sys.argv[2])\n"
@@ -46,7 +46,7 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         "from olympus_cli.history import store\n"
-        "from olympus_cli.history.model import Figure, Run, StoredProgram\n"
+        "from olympus_cli.history.points import Figure, Run, StoredProgram\n"
         "def killed(connection):\n"
         "    connection.execute('PRAGMA cache_spill = 1')\n"
         "    connection.execute('INSERT INTO program VALUES (1, ?, ?, NULL)',\n"
@@ -158,12 +158,12 @@ def test_what_is_not_a_file_is_not_opened(work: Path, invoke: Invoke, kind: str)
         os.mkfifo(path)
     result = invoke("history")
     assert result.exit_code == 2
-    assert ("there is no history yet" if kind == "nowhere" else "it is not a file") in result.stderr
+    assert ("does not exist yet" if kind == "nowhere" else "it is not a file") in result.stderr
 
 
 def test_a_place_that_cannot_be_written_is_a_mistake_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         append(tmp_path / "file" / "history.sqlite", [(run(1), [])])
     for code, message in (
         (sqlite3.SQLITE_READONLY, "cannot be written"),
@@ -172,9 +172,9 @@ def test_a_place_that_cannot_be_written_is_a_mistake_of_the_user(tmp_path: Path)
     ):
         error = sqlite3.OperationalError("told")
         error.sqlite_errorcode = code
-        told = store._told(error, tmp_path / "h", write=True)
-        assert isinstance(told, UsageError)
-        assert message in str(told)
+        raised = store._olympus_error(error, tmp_path / "h", write=True)
+        assert isinstance(raised, UsageError)
+        assert message in str(raised)
 
 
 def test_who_waits_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,12 +238,12 @@ def test_a_stored_program_that_was_changed_is_damage(tmp_path: Path, content: by
 
 def test_errors_of_the_store_are_those_of_olympus() -> None:
     for error in (sqlite3.DatabaseError("x"), sqlite3.OperationalError("x")):
-        assert isinstance(store._told(error, Path("h"), write=False), OlympusError)
+        assert isinstance(store._olympus_error(error, Path("h"), write=False), OlympusError)
 
 
 def test_a_figure_that_could_not_be_read_again_is_not_added(work: Path) -> None:
     long = flops(1, target="x" * 1001)
-    with pytest.raises(UsageError, match=r"cannot be kept in the history: .* of more than 1000"):
+    with pytest.raises(UsageError, match=r"cannot be saved in the history: .* of more than 1000"):
         append(history(work), [(run(1), [flops(1)]), (run(2), [long])])
     assert not history(work).exists()
 

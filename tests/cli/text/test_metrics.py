@@ -12,10 +12,10 @@ import pytest
 
 from olympus.errors import ArtifactError
 from olympus_cli.bench.baselines import baseline_path, read_baseline, write_baseline
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.history import schema
 from olympus_cli.history.exchange.table import write_table
-from olympus_cli.history.model import Point
+from olympus_cli.history.points import Point
 from olympus_cli.history.store import append, read_points
 from olympus_cli.reports.build_report import Seconds
 from olympus_cli.spec.benching import GATED, JUDGED

@@ -11,7 +11,7 @@ import pytest
 from olympus.errors import ArtifactError
 from olympus_cli.bench.compare.comparing import Compared, Rounds, compare, cut_short, merged
 from olympus_cli.bench.compare.rounds import turns
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.bench.show import (
     compared_cases,
     compared_notes,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.spec.benching import BenchSpec
 from tests.cli.bench.compare.test_verdict import PAIRED, Machine
 
@@ -117,5 +117,5 @@ def test_a_stored_baseline_says_what_it_cannot_tell() -> None:
     found = stored(1.1, 0.0, 1)
     reasons = {each.verdict.reason for each in found.judged if each.gate}
     (reason,) = reasons
-    assert "a stored baseline tells a change above 21% at best; --baseline git:REV" in reason
+    assert "a stored baseline shows a change above 21% at best; --baseline git:REV" in reason
     assert len(found.ours) == 5, "more rounds do not tell how sessions differ"

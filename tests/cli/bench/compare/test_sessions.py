@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
-from olympus_cli.bench.compare.sessions import ALIKE, Session, Skew
+from olympus_cli.bench.compare.sessions import NO_SKEW, Session, Skew
 from olympus_cli.bench.compare.verdict import judge
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.bench.show import compared_notes
 from olympus_cli.spec.benching import BenchSpec
 from tests.cli.bench.compare.test_comparing import process
@@ -138,7 +138,7 @@ def test_the_reason_says_what_was_measured_and_what_to_do() -> None:
 def test_a_slight_difference_counts_in_what_can_be_told() -> None:
     found = compared(1.15, clocks=(1.0, 0.98))
     (note,) = compared_notes(found)
-    assert "a stored baseline tells a change above 23% at best" in note  # and above 21% without
+    assert "a stored baseline shows a change above 23% at best" in note  # and above 21% without
 
 
 def told(**conditions: object) -> Measured:
@@ -159,7 +159,7 @@ def test_factors_by_hand() -> None:
     def waiting(before: float, now: float, threads: float = 4) -> Skew:
         return Skew(Session(before, threads), Session(now, threads))
 
-    assert (ALIKE.longer, ALIKE.shorter) == (1, 1)
+    assert (NO_SKEW.longer, NO_SKEW.shorter) == (1, 1)
     assert waiting(0.0, 0.2).longer == pytest.approx(1.25)
     assert waiting(0.2, 0.0).shorter == pytest.approx(0.8)
     assert waiting(1.0, 2.0).longer == pytest.approx(2.0)

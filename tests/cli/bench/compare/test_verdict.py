@@ -14,7 +14,7 @@ from scipy import stats
 
 from olympus_cli.bench.compare.resampling import ratio_interval, student_quantile
 from olympus_cli.bench.compare.verdict import ROUNDS, adjusted, judge
-from olympus_cli.bench.model import Direction, Metric
+from olympus_cli.bench.measurement import Direction, Metric
 from tests.drawn import examples
 
 Random = np.random.Generator

@@ -16,7 +16,7 @@ from click.testing import Result
 from olympus.errors import CompileError
 from olympus_cli.bench.measure.imports import import_seconds
 from olympus_cli.bench.measure.sampler import Effort, Sampler, SamplerWork
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.spec.resolve import Request
 
 Invoke = Callable[..., Result]

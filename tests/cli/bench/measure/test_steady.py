@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import olympus
-from olympus_cli.bench.compare.attempts import Against
+from olympus_cli.bench.compare.attempts import Against, expected_time
 from olympus_cli.bench.compare.rounds import LEAST_PAIRS, Side, turns
-from olympus_cli.bench.expected import expected_time
 from olympus_cli.bench.measure.steady import SAMPLE_SECONDS, drift, trend, warm_up
 from olympus_cli.bench.measure.stopping import MAX_SAMPLES, MIN_SAMPLES, Stopping, repetitions
 from olympus_cli.bench.measure.work import BundleWork, Effort, SamplerWork

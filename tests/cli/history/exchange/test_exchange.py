@@ -16,7 +16,7 @@ import pytest
 
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.history.exchange.files import exported, format_of, read_figures
-from olympus_cli.history.model import Figure, Point, Run, Spread
+from olympus_cli.history.points import Figure, Point, Run, Spread
 from olympus_cli.history.store import append, read_points
 
 RUN = Run(

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from olympus.analysis import Estimate, KernelEstimate, KernelProfile, Profile
 from olympus_cli.diff.html import render_diff_page as render_comparison_page
-from olympus_cli.history.model import Point
 from olympus_cli.history.page import render_history_page as render_history
+from olympus_cli.history.points import Point
 from olympus_cli.history.series import History, lines_of
 from olympus_cli.profile.page import render_profile
 from olympus_cli.profile.profiled import ProfiledProgram

@@ -20,7 +20,7 @@ from olympus.errors import UsageError
 from olympus_cli.bench.baselines import check_host, read_baseline, stored_path
 from olympus_cli.bench.compare.rounds import Side
 from olympus_cli.bench.measure.work import BundleWork, SamplerWork
-from olympus_cli.bench.model import Measured
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
 from olympus_cli.spec.checkout import Checkout
@@ -32,7 +32,7 @@ Other: TypeAlias = "tuple[Measured, ...] | Side"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedProgram:
     """A program to measure: the user's request, and the work."""
 
     request: Request
@@ -56,7 +56,7 @@ def project_root(request: Request) -> Path:
 
 @contextmanager
 def other_sides(
-    text: str, programs: Sequence[Asked], allowed: BundleOptions
+    text: str, programs: Sequence[RequestedProgram], allowed: BundleOptions
 ) -> Iterator[Sequence[Other]]:
     """Yield the other side of each of `programs`, valid within the context.
 
@@ -78,11 +78,11 @@ def other_sides(
         yield rounds
 
 
-def _root(programs: Sequence[Asked]) -> Path:
+def _root(programs: Sequence[RequestedProgram]) -> Path:
     return project_root(programs[0].request)
 
 
-def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Side:
+def _bundle(text: str, programs: Sequence[RequestedProgram], allowed: BundleOptions) -> Side:
     if len(programs) > 1:
         names = ", ".join(program.work.label for program in programs)
         raise UsageError(
@@ -92,7 +92,7 @@ def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Sid
     (ours,) = programs
     path = Path(text).absolute()
     if not os.path.isfile(path):
-        raise UsageError(f"there is no bundle {display_path(path)}")
+        raise UsageError(f"bundle {display_path(path)} does not exist")
     request = replace(ours.request, text=text, shapes=None, statics=(), stages={})
     bundle_loader(request, allowed)  # reports the native code in it
     work = BundleWork(path, bundle_backend(request), allowed)
@@ -100,7 +100,7 @@ def _bundle(text: str, programs: Sequence[Asked], allowed: BundleOptions) -> Sid
 
 
 @contextmanager
-def _revision(text: str, programs: Sequence[Asked]) -> Iterator[list[Other]]:
+def _revision(text: str, programs: Sequence[RequestedProgram]) -> Iterator[list[Other]]:
     revision, target = split_revision(text)
     if not revision:
         raise UsageError(f"{text!r} names no revision", hint=f"such as {PREFIX}HEAD~1")
@@ -109,23 +109,23 @@ def _revision(text: str, programs: Sequence[Asked]) -> Iterator[list[Other]]:
     for each in programs:
         if is_bundle(each.request.text) and target is None:
             raise UsageError(
-                f"{text} does not say which target {each.request.text} is compared with",
+                f"{text} names no target to compare {each.request.text} with",
                 hint=f"such as {text}:TARGET",
             )
     with checkout(revision, _root(programs)) as found:
         yield [_at(found, program, target) for program in programs]
 
 
-def _at(found: Checkout, program: Asked, target: str | None) -> Side:
+def _at(found: Checkout, program: RequestedProgram, target: str | None) -> Side:
     """Return the side of a program at the revision."""
-    telling = partial(blaming_revision, found)
+    add_revision = partial(blaming_revision, found)
     text = target or program.request.text
     here = project_root(program.request)
     if ":" in text and program.request.project is None:
         here = Path.cwd()  # an entry is relative to the current folder, in a project or not
-    with telling():
+    with add_revision():
         project = str(found.counterpart(here))
         request = replace(program.request, text=text, project=project)
         ours = program.work
         spec = replace(request.spec(), checkout=found)
-        return Side(SamplerWork.of_target(spec, ours.inputs, ours.effort), telling)
+        return Side(SamplerWork.of_target(spec, ours.inputs, ours.effort), add_revision)

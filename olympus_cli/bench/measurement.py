@@ -23,8 +23,8 @@ _FROM_SAMPLES = ("count", "median", "q1", "q3", "minimum", "low", "high", "preci
 
 def _spaced(rate: float) -> str:
     """Return a rate in units of 1000, to be followed by its unit: "1.50 k", "12 "."""
-    told = count(float(f"{rate:.3g}"))
-    return told if told[-1].isalpha() else f"{told} "
+    text = count(float(f"{rate:.3g}"))
+    return text if text[-1].isalpha() else f"{text} "
 
 
 #: The functions that format the figures of each unit.
@@ -57,8 +57,8 @@ class Metric:
         2.0
         """
         summary = summarize(self.samples)
-        told = {**asdict(summary), "precision": summary.precision}
-        return {**told, **asdict(self), "samples": list(self.samples)}
+        figures = {**asdict(summary), "precision": summary.precision}
+        return {**figures, **asdict(self), "samples": list(self.samples)}
 
 
 @dataclass(frozen=True)

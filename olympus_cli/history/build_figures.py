@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from olympus.files import read_regular
-from olympus_cli.history.model import Figure, StoredProgram
+from olympus_cli.history.points import Figure, StoredProgram
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.reports.build_report import BackendReport, Report, Seconds
 from olympus_cli.text.metrics import UNITS

@@ -72,7 +72,7 @@ def _write(path: Path, text: str) -> None:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{display_path(folder)} cannot be made: {error.strerror}") from error
+        raise UsageError(f"{display_path(folder)} cannot be created: {error.strerror}") from error
     check_writable(path)
     write_whole(path, text)
 

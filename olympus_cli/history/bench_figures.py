@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from olympus_cli.bench.model import Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.bench.statistics import summarize
-from olympus_cli.history.model import Figure, Spread
+from olympus_cli.history.points import Figure, Spread
 
 
 def measured_figures(measured: Measured) -> Iterator[Figure]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from olympus.errors import UsageError
 from olympus_cli.history.changepoints import MOST_POINTS
-from olympus_cli.history.model import Point, utc_text
+from olympus_cli.history.points import Point, utc_text
 from olympus_cli.history.reasons import reasons_of_changes
 from olympus_cli.history.repository import commit_time
 from olympus_cli.history.series import History, lines_of
@@ -28,8 +28,8 @@ def history_file(project: Project) -> Path:
     """
     if project.history is None:
         raise UsageError(
-            f"{display_path(project.root / 'olympus.toml')} says that no history is kept",
-            hint="[project] history = true keeps one in the build folder",
+            f"{display_path(project.root / 'olympus.toml')} disables the history",
+            hint="[project] history = true saves one in the build folder",
         )
     return project.history
 
@@ -72,7 +72,7 @@ def chosen_points(
     """
     if not os.path.exists(path):
         raise UsageError(
-            f"there is no history yet: {display_path(path)} is not there",
+            f"the history {display_path(path)} does not exist yet",
             hint="olympus build, check and bench write it",
         )
     if metrics:

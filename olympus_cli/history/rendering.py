@@ -8,7 +8,7 @@ from typing import Any
 from olympus_cli.charts.plot import Plot, PlotMark, Series
 from olympus_cli.diff.text import count_changes, render_comparison
 from olympus_cli.history.changepoints import Changepoint
-from olympus_cli.history.model import Point
+from olympus_cli.history.points import Point
 from olympus_cli.history.series import Line
 from olympus_cli.text.units import change, quantity
 
@@ -125,10 +125,10 @@ def _difference(document: Reason | None, most: int | None) -> Iterator[str]:
     if document is None:
         return
     changes = {**document, "options": [], "versions": [], "figures": []}
-    told = [text for text in render_comparison(changes).splitlines()[1:-1] if text]
-    yield from told[:most]
-    if most is not None and len(told) > most:
-        yield f"... the first {most} of {len(told)} lines; --json and --plot FILE.html tell all"
+    lines = [text for text in render_comparison(changes).splitlines()[1:-1] if text]
+    yield from lines[:most]
+    if most is not None and len(lines) > most:
+        yield f"... the first {most} of {len(lines)} lines; --json and --plot FILE.html show all"
 
 
 def _marks(line: Line) -> list[PlotMark]:

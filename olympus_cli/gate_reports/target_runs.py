@@ -2,11 +2,11 @@
 
 Use it as follows:
 
-    trials = Trials("check", len(specs))
+    target_runs = TargetRuns("check", len(specs))
     for spec in specs:
-        with trials.of(spec.name):
+        with target_runs.of(spec.name):
             ...
-    trials.raise_failures(verbose)
+    target_runs.raise_failures(verbose)
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from olympus_cli.gate_reports.failures import (
     raise_all,
     with_target,
 )
-from olympus_cli.gate_reports.model import Case, case_of_error
+from olympus_cli.gate_reports.gate_report import Case, case_of_error
 
 
-class Trials:
+class TargetRuns:
     """The failures of targets: `cases` and `failed` have the targets that could not be checked.
 
     `gate` is the kind of the cases, and `total` the number of targets.  `seconds` is the time of
@@ -75,7 +75,7 @@ class Trials:
         self.cases.append(case_of_error(target, self._gate, message))
         self.failed.append({"target": target, "error": interruption_data(error)})
 
-    def says_no(self, message: str) -> None:
+    def add_failure(self, message: str) -> None:
         """Record that a target failed the gate, with a message that names it."""
         self._errors.append(GateError(message))
 
