@@ -24,7 +24,6 @@ from pathlib import Path
 import olympus
 from olympus.analysis import Change, SourceMap, compare, graph_of, read_module
 from olympus.errors import OlympusError
-from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.changes import change_place, change_words
 from olympus_cli.spec.model import TargetSpec
@@ -115,10 +114,7 @@ def instability_of(program: Program, label: str, *, elsewhere: bool) -> Instabil
 
 def trace_in_worker(on_stage: OnStage, spec: TargetSpec, label: str, digest: str) -> str | None:
     """Return a backend's program as text with source lines; None if its digest is `digest`."""
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace()
-    program.lower([label])
+    program = Program.of(spec, on_stage, until="lower", labels=[label])
     (unit,) = program.units
     if _digest(unit.stablehlo) == digest:
         return None

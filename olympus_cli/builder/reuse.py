@@ -23,7 +23,6 @@ from olympus_cli.builder.record import Record, read_record
 from olympus_cli.builder.refreshing import moves_of
 from olympus_cli.builder.store import locate, locked
 from olympus_cli.builder.update import bring_up_to_date, is_outdated
-from olympus_cli.frontends.python import load_target
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.inputs import check_input_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
@@ -209,9 +208,7 @@ def lowered_to_run(spec: TargetSpec, on_stage: OnStage) -> Program:
     Raises the errors of `ready_to_run`.
     """
     label = label_to_run(spec)
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace()
+    program = Program.of(spec, on_stage, until="trace")
     if spec.labels[label].backend == "cpu":
         check_input_memory(program.arguments)
     program.lower([label])

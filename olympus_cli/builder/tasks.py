@@ -16,10 +16,8 @@ from olympus.files import to_data, typed
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.update import bring_up_to_date
-from olympus_cli.frontends.python import load_target
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.program.stages import Program
-from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.reports.build_report import REPORT_FORMS
 from olympus_cli.workers.call import OnStage
 from olympus_cli.workers.pool import Done, OnTargetStage, Work, run_all
@@ -66,14 +64,11 @@ def _run_task(on_stage: OnStage, task: Task) -> Any:
 
     `on_stage` gets the name of each stage.
     """
-    on_stage("import")
-    start, clock = time.perf_counter(), Stopwatch()
-    with clock.part("load"):
-        if not task.force:
-            task.place.check_owner(task.spec.root)
-        program = Program(load_target(task.spec), on_stage, clock)
-    _LAST[:] = [program]
-    program.trace(stacks=task.page)
-    program.lower(task.labels)
+    start = time.perf_counter()
+    _LAST.clear()
+    if not task.force:
+        task.place.check_owner(task.spec.root)
+    program = Program.of(task.spec, on_stage, until="lower", labels=task.labels, stacks=task.page)
+    _LAST.append(program)
     outcome = bring_up_to_date(program, task, on_stage)
     return to_data(replace(outcome, seconds=time.perf_counter() - start), REPORT_FORMS)

@@ -20,7 +20,6 @@ from olympus_cli.builder.reuse import TargetFolder, up_to_date
 from olympus_cli.check.budget import Figures, Verdict, figures_of, judge_budget
 from olympus_cli.check.golden import judge_golden, unstable
 from olympus_cli.check.golden_files import read_program, read_saved
-from olympus_cli.frontends.python import load_target
 from olympus_cli.program.bundle import SUFFIX, save_bundle
 from olympus_cli.program.leaves import argument_leaves, result_leaves
 from olympus_cli.program.stages import Program, Unit
@@ -80,10 +79,7 @@ def check_in_worker(
         OlympusError: an error of a stage of the program.
     """
     saved = {} if update else read_saved(spec.root, spec.name).figures
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace()
-    program.lower()
+    program = Program.of(spec, on_stage, until="lower")
     program.check_trips()
     report, sizes, units = None, dict[str, int](), program.units
     absent = None

@@ -11,7 +11,6 @@ from olympus.analysis import CostRow, Kind, Roofline, roofline
 from olympus.files import to_data, typed
 from olympus.stages import device_model
 from olympus_cli.builder.reuse import clearing, up_to_date
-from olympus_cli.frontends.python import load_target
 from olympus_cli.options.shared import (
     Command,
     backend_options,
@@ -114,11 +113,9 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
 
 def _costed(on_stage: OnStage, spec: TargetSpec, kind: str, compiles: bool) -> dict[str, Any]:
     """Return the cost of one call of a target's program, on its first backend."""
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace(stacks=kind == _STACK)
     label, backend = next(iter(spec.labels.items()))
-    program.lower([label])
+    stacks = kind == _STACK
+    program = Program.of(spec, on_stage, until="lower", labels=[label], stacks=stacks)
     (unit,) = program.units
     on_stage("count")
     cost = program.cost(unit)

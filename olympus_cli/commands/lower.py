@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 import olympus
-from olympus_cli.frontends.python import load_target
 from olympus_cli.options.shared import (
     Command,
     backend_options,
@@ -76,11 +75,8 @@ def _lowered(
     on_stage: OnStage, spec: TargetSpec, form: str, debug_info: bool
 ) -> tuple[str | bytes, dict[str, Any]]:
     """Return a target's program in the requested form, and its document."""
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace()
     label, backend = next(iter(spec.labels.items()))
-    program.lower([label])
+    program = Program.of(spec, on_stage, until="lower", labels=[label])
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     content = _in_form(program.units[0].lowered, form, debug_info)

@@ -13,8 +13,9 @@ import click
 import olympus
 from olympus.errors import CompileError, UsageError
 from olympus.sharding import MOST_DEVICES
-from olympus_cli.frontends.python import load_target, shapes_of
+from olympus_cli.frontends.python import shapes_of
 from olympus_cli.options.shared import Command, backend_options, common_options, entry_options
+from olympus_cli.program.stages import Program
 from olympus_cli.reports.text import between_text
 from olympus_cli.shard.candidates import (
     Candidate,
@@ -188,10 +189,10 @@ def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str]
 
     Shapes are text in the place of each array; None for what is no tree of dicts and lists.
     """
-    on_stage("import")
-    program = load_target(replace(spec, mesh={}, out_sharding=None))
-    on_stage("trace")
-    result = program.trace().out_info
+    program = Program.of(replace(spec, mesh={}, out_sharding=None), on_stage, until="trace")
+    for warning in program.warnings:
+        console.message(f"warning: {warning}")
+    result = program.traced.out_info
 
     def plain(arg: Any) -> Any:
         if isinstance(arg, FromEntry):
@@ -209,7 +210,7 @@ def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str]
         return None
 
     arguments = [*spec.args, *spec.kwargs.values()]
-    return [plain(a) for a in arguments], parameters(program), _items(result, plain)
+    return [plain(a) for a in arguments], parameters(program.source), _items(result, plain)
 
 
 def _items(result: Any, plain: Callable[[Any], Any]) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from olympus_cli.frontends.python import load_target
 from olympus_cli.options.shared import Command, common_options, entry_options, output_option
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.program import program_document
@@ -43,9 +42,7 @@ def command(request: Request, output: Path | None, as_json: bool) -> None:
 
 def _traced(on_stage: OnStage, spec: TargetSpec) -> tuple[str, dict[str, Any]]:
     """Return the Olympuspr of a target, and the document of its program."""
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace()
+    program = Program.of(spec, on_stage, until="trace")
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     return str(program.traced.olympuspr), program_document(program.source, program.traced)

@@ -15,7 +15,6 @@ from olympus.errors import ArtifactError, UsageError
 from olympus.files import read_regular
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
 from olympus_cli.diff.sides import STABLEHLO, BuildSide, BundleSide, FileSide, Side, TargetSide
-from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
 from olympus_cli.program.versions import tool_versions
 from olympus_cli.reports.build_report import Report
@@ -67,12 +66,9 @@ def read_side(on_stage: OnStage, side: Side) -> dict[str, Any]:
 
 
 def _of_target(on_stage: OnStage, side: TargetSide) -> dict[str, Any]:
-    on_stage("import")
-    source = load_target(side.spec)
-    program = Program(source, on_stage)
-    program.trace()
-    program.lower([next(iter(side.spec.labels))])
-    source.check_imports()
+    label = next(iter(side.spec.labels))
+    program = Program.of(side.spec, on_stage, until="lower", labels=[label])
+    program.source.check_imports()
     (unit,), spec = program.units, side.spec
     sources = SourceMap.of(unit.lowered.module, spec.root)
     cost = cost_report(program.cost(unit), spec.root)

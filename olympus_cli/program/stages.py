@@ -13,17 +13,21 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import olympus
 from olympus.errors import BackendError, UsageError
 from olympus_cli.faults.blame import defined_at, is_users
-from olympus_cli.frontends.python import Traceable
+from olympus_cli.frontends.python import Traceable, load_target
 from olympus_cli.frontends.statics import static_text
 from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.program.stopwatch import Stopwatch
+from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.written import at_key
 from olympus_cli.workers.call import OnStage
+
+#: The last stage that `Program.of` runs.
+Stage: TypeAlias = Literal["trace", "lower", "compile"]
 
 
 def _ignore_stage(_stage: str) -> None:
@@ -68,10 +72,10 @@ class Unit:
 
 
 class Program:
-    """The stages of one program for all its backends; each method is one stage, in order.
+    """The stages of one program for all its backends; `of` runs them in order.
 
-    `on_stage` is called with the name of each stage as it begins. `clock` has the time of tracing.
-    Its part "load" includes computing the shapes that are taken `from` another function.
+    `on_stage` is called with the name of each stage as it begins. `clock` has the times of "load"
+    and "trace"; "load" includes computing the shapes that are taken `from` another function.
     """
 
     def __init__(
@@ -85,6 +89,41 @@ class Program:
         self.has_stacks = False
         self.clock = clock or Stopwatch()
         self._on_stage = on_stage
+
+    @classmethod
+    def of(
+        cls,
+        spec: TargetSpec,
+        on_stage: OnStage = _ignore_stage,
+        *,
+        until: Stage,
+        labels: Collection[str] | None = None,
+        stacks: bool = False,
+    ) -> Program:
+        """Return the program of a target, after its stages up to and including `until`.
+
+        It is lowered for each backend of the target, or only for those in `labels`. With `stacks`
+        it is traced with the call stack of each operation. It is compiled for the backends whose
+        compiler is installed, after its `trips` are checked.
+
+        Raises:
+            OlympusError: an error of a stage.
+
+        Example: `Program.of(spec, on_stage, until="lower", labels=["cpu"]).units[0].lowered`.
+        """
+        on_stage("import")
+        clock = Stopwatch()
+        with clock.part("load"):
+            source = load_target(spec)
+        program = cls(source, on_stage, clock)
+        program.trace(stacks=stacks)
+        if until != "trace":
+            program.lower(labels)
+        if until == "compile":
+            program.leave_out_absent()
+            program.check_trips()
+            program.compile()
+        return program
 
     def trace(self, *, stacks: bool = False) -> None:
         """Trace the program to Olympuspr; with `stacks` it has the call stack of each operation."""

@@ -11,7 +11,7 @@ import olympus
 from olympus import tree
 from olympus.errors import CompileError
 from olympus.sharding import NamedSharding
-from olympus_cli.frontends.python import Traceable, load_target
+from olympus_cli.frontends.python import Traceable
 from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program
 from olympus_cli.shard.candidates import Candidate, Path, arrays, placed_target
@@ -88,15 +88,14 @@ def _compiled(on_stage: OnStage, spec: TargetSpec, pairs: Mapping[Path, Path]) -
     The compiler chooses the sharding of an argument that is replaced, and its result must have the
     same one.  If the compiler chose another for the result, the program is compiled again.
     """
-    program = _program(on_stage, spec)
+    program = Program.of(spec, on_stage, until="compile")
     said = {path: shape.sharding for path, shape in arrays(spec) if shape.sharding is not None}
     if pairs:
         chosen, is_given_there = _chosen(program, pairs)
         said = chosen | said
         if not is_given_there:
-            program = _program(
-                on_stage, placed_target(spec, Candidate(said), results_like(pairs, said))
-            )
+            placed = placed_target(spec, Candidate(said), results_like(pairs, said))
+            program = Program.of(placed, on_stage, until="compile")
     compiled = program.units[0].compiled
     memory, device = compiled.memory(), olympus.stages.device_model(compiled.target)
     fits = None
@@ -116,17 +115,6 @@ def _compiled(on_stage: OnStage, spec: TargetSpec, pairs: Mapping[Path, Path]) -
         "at_least": bool(estimate.unknown),
         "shardings": said,
     }
-
-
-def _program(on_stage: OnStage, spec: TargetSpec) -> Program:
-    on_stage("import")
-    program = Program(load_target(spec), on_stage)
-    program.trace()
-    program.lower()
-    program.leave_out_absent()
-    program.check_trips()
-    program.compile()
-    return program
 
 
 def _chosen(program: Program, pairs: Mapping[Path, Path]) -> tuple[dict[Path, ShardingSpec], bool]:

@@ -13,10 +13,8 @@ import numpy as np
 
 import olympus
 from olympus.errors import ArtifactError, CompileError, UsageError
-from olympus.sharding import expect_devices
 from olympus.verification import interpret
 from olympus_cli.builder.reuse import ready_to_run
-from olympus_cli.frontends.python import load_target
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, load_bundle
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.leaves import Leaf
@@ -112,9 +110,7 @@ def _interpreted(
     on_stage: OnStage, spec: TargetSpec, inputs: InputOptions
 ) -> list[tuple[str, bytes]]:
     on_stage("lower")
-    expect_devices(spec.num_devices)
-    program = Program(load_target(spec))
-    program.trace()
+    program = Program.of(spec, until="trace")
     lowered = program.traced.lower(repeats="off")
     on_stage("interpret")
     return _files(program.results, interpret(lowered, inputs.arrays(program.arguments)))

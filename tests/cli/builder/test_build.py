@@ -29,7 +29,6 @@ from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.show import build_report
 from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
-from olympus_cli.frontends.python import load_target
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.build_report import BackendReport, Report, Seconds, XlaCost, XlaReport
 from olympus_cli.reports.program_figures import CostReport, MemoryReport
@@ -374,9 +373,7 @@ def test_compiler_options_are_used_stored_and_part_of_the_key(work: Path, invoke
 def test_the_compiler_is_asked_once_for_each_output(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = Program(load_target(Request("scale").spec()))
-    program.trace()
-    program.lower()
+    program = Program.of(Request("scale").spec(), until="lower")
     asked: list[str] = []
     for name in ("as_text", "serialize", "cost_analysis", "memory_analysis"):
         usual = getattr(Compiled, name)
@@ -420,9 +417,7 @@ def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: 
     (folder / "results.py").write_text(RESULTS)
     programs, keys = [], []
     for name in (one, other):
-        program = Program(load_target(Request(f"results:{name}", "f32[2]").spec()))
-        program.trace()
-        program.lower()
+        program = Program.of(Request(f"results:{name}", "f32[2]").spec(), until="lower")
         program.spec = dataclasses.replace(program.spec, entry="results:f")
         programs.append(program.units[0].stablehlo)
         keys.append(content_keys(program)["cpu"])
