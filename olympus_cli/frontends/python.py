@@ -185,7 +185,7 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
     if counted * struct.dtype.itemsize > _MOST_BYTES:
         raise UsageError(f"{spec} is too large: its size in bytes does not fit in 64 bits")
-    if olympus.eval_shape(lambda x: x, struct).dtype != struct.dtype:
+    if olympus.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:
         raise UsageError(
             f"{spec}: 64-bit dtypes are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"
         )
