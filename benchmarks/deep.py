@@ -207,14 +207,13 @@ def example(label: str) -> Deep:
     def prepare(ox: Any, side: str) -> tuple[Callable[[], Any], Values]:
         from olympus_cli.frontends.python import load_target
         from olympus_cli.program.inputs import seeded_inputs
-        from olympus_cli.program.leaves import argument_leaves
         from olympus_cli.program.runnable import Runnable
 
         # a donated argument cannot be passed again
         source = load_target(replace(targets(project)[name], donate=()))
 
         def arguments(compiled: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            leaves = argument_leaves(compiled)
+            leaves = compiled.arguments
             arrays = [ox.device_put(array) for array in seeded_inputs(leaves)]
             return Runnable(compiled, leaves, ()).bind(arrays)
 

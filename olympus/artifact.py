@@ -5,7 +5,6 @@
 
 from olympus_core.artifact import COMPILERS as COMPILERS
 from olympus_core.artifact import SCHEMA_VERSION as SCHEMA_VERSION
-from olympus_core.artifact import Argument as Argument
 from olympus_core.artifact import Bundle as Bundle
 from olympus_core.artifact import Host as Host
 from olympus_core.artifact import KeyPair as KeyPair
@@ -13,7 +12,6 @@ from olympus_core.artifact import Manifest as Manifest
 from olympus_core.artifact import Member as Member
 from olympus_core.artifact import Node as Node
 from olympus_core.artifact import PublicKey as PublicKey
-from olympus_core.artifact import Result as Result
 from olympus_core.artifact import Signature as Signature
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import indented as indented
@@ -23,3 +21,7 @@ from olympus_core.artifact import save as save
 from olympus_core.artifact import sign as sign
 from olympus_core.artifact import update_sources as update_sources
 from olympus_core.artifact import write_whole as write_whole
+from olympus_core.stages.interface import ArgInfo as _ArgInfo
+
+Argument = _ArgInfo
+Result = _ArgInfo

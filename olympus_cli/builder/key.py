@@ -15,10 +15,9 @@ import hashlib
 import json
 import os
 from dataclasses import asdict
-from typing import Any
 
 import olympus
-from olympus.artifact import COMPILERS, Host, Node
+from olympus.artifact import COMPILERS, Host
 from olympus.files import read_regular
 from olympus.stages import device_config, device_model
 from olympus_cli.program.stages import Program, Unit
@@ -45,8 +44,9 @@ def content_keys(program: Program) -> dict[str, str]:
     signature = [
         spec.entry,
         program.statics,
-        [repr(leaf) for leaf in program.arguments + program.results],
-        stored_types(program.traced),
+        [(argument.name, argument.donated) for argument in program.arguments],
+        [result.name for result in program.results],
+        program.types,
         dict(spec.compiler_options),
         spec.optimize,
         *([dict(spec.trips)] if spec.trips else []),  # the report's figures depend on them
@@ -112,7 +112,7 @@ def content_parts(program: Program) -> dict[str, dict[str, str]]:
     Statics, arguments and results are not included, because a report has them.
     """
     spec = program.spec
-    types = json.dumps(stored_types(program.traced), sort_keys=True)
+    types = json.dumps(program.types, sort_keys=True)
     common = {
         "entry": spec.entry,
         STRUCTURE: _digest(types),
@@ -146,19 +146,3 @@ def _unit_parts(unit: Unit) -> dict[str, str]:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def stored_types(stage: Any) -> list[object]:
-    """Return the trees and types of a stage's arguments and results, in the form of a bundle.
-
-    The compiler options and the shardings of its `jit` come last.
-
-    Raises:
-        UsageError: a bundle cannot store one of the trees.
-    """
-    trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
-    types = olympus.tree.leaves((stage.in_avals, stage.out_avals))
-    signature = stage.signature
-    shardings = (*signature.in_shardings, *signature.out_shardings)
-    options = (*signature.compiler_options, *(each for each in shardings if each is not None))
-    return [*trees, *map(repr, types), *map(repr, options)]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from olympus.analysis import SourceMap, compare, graph_of, read_module
 from olympus.errors import ArtifactError
+from olympus.stages import ArgInfo
 from olympus_cli.builder.key import DIGESTS, PROGRAM, STRUCTURE, content_parts
 from olympus_cli.builder.manifest import Manifest, intact
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.changes import change_lines
@@ -242,9 +242,9 @@ def _are_intact(directory: Path, *paths: Path) -> bool:
     return all(path in known and intact(directory, known[path]) for path in existing)
 
 
-def _types(leaves: Sequence[Leaf]) -> dict[str, str]:
+def _types(leaves: Sequence[ArgInfo]) -> dict[str, str]:
     return {
-        leaf.name: array_type(leaf.dtype, leaf.shape) + (" donated" if leaf.donated else "")
+        leaf.name: array_type(leaf.dtype_name, leaf.shape) + (" donated" if leaf.donated else "")
         for leaf in leaves
     }
 

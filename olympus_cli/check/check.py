@@ -21,7 +21,6 @@ from olympus_cli.check.budget import Figures, Verdict, figures_of, judge_budget
 from olympus_cli.check.golden import judge_golden, unstable
 from olympus_cli.check.golden_files import read_program, read_saved
 from olympus_cli.program.bundle import SUFFIX, save_bundle
-from olympus_cli.program.leaves import argument_leaves, result_leaves
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
@@ -196,15 +195,15 @@ def unit_figures(
     built = next((each for each in backends if each.label == unit.label), None)
     cost = unit.lowered.cost(trips)
     compiled = unit.compiled
-    arguments = argument_leaves(unit.lowered)
-    results = {leaf.name: leaf.dtype for leaf in result_leaves(unit.lowered)}
+    arguments = unit.lowered.arguments
+    results = {leaf.name: leaf.dtype_name for leaf in unit.lowered.results}
     return Figures(
         unit.label,
         cost_report(cost, root),
         relative(cost.by("operation"), root),
         relative(cost.by("dtype"), root),
         operation_counts(unit.stablehlo),
-        {f"argument {leaf.name}": leaf.dtype for leaf in arguments} | results,
+        {f"argument {leaf.name}": leaf.dtype_name for leaf in arguments} | results,
         tuple(leaf.name for leaf in arguments if leaf.donated),
         unit.lowered.unused_donations,
         lambda operation, dtype: relative(cost.by("line", operation=operation, dtype=dtype), root),

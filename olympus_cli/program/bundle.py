@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import olympus
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.settings import read_settings
 from olympus_cli.program.stages import Program
@@ -127,7 +126,4 @@ def load_bundle(
     expect_devices(bundle.num_devices)
     compiled = bundle.compiled(backend, recompile=options.recompile)
     signature = bundle.manifest.signature
-    arguments = [Leaf.of(a.name, a.dtype, a.shape, a.donated) for a in signature.arguments]
-    return Runnable(
-        compiled, arguments, [Leaf.of(r.name, r.dtype, r.shape) for r in signature.results]
-    )
+    return Runnable(compiled, signature.arguments, signature.results)

@@ -16,7 +16,7 @@ import numpy as np
 
 from olympus.errors import UsageError
 from olympus.files import open_regular
-from olympus_cli.program.leaves import RESULT, Leaf
+from olympus.stages import ArgInfo
 from olympus_cli.program.tensor_files import (
     dotted,
     is_safetensors,
@@ -31,6 +31,7 @@ from olympus_cli.text.units import array_type
 Array = np.ndarray[Any, Any]
 
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
+_RESULT = "result"  # the name of a program's result
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MOST_NAMED = 12  # arguments in a hint
 _MOST_BYTES = 2**40  # of a file
@@ -40,7 +41,7 @@ _LONGEST_HEADER = 10_000  # bytes; the limit of NumPy
 _LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; the limit of a zip file
 
 
-def array_names(path: Path, leaves: Sequence[Leaf]) -> set[str] | None:
+def array_names(path: Path, leaves: Sequence[ArgInfo]) -> set[str] | None:
     """Return the argument names of a file's arrays; None for a .npy or a damaged file."""
     with suppress(Exception):  # `file_inputs` has the message
         known = [leaf.name for leaf in leaves]
@@ -54,7 +55,7 @@ def array_names(path: Path, leaves: Sequence[Leaf]) -> set[str] | None:
 
 
 def file_inputs(
-    path: Path, leaves: Sequence[Leaf], program: Sequence[Leaf] | None = None
+    path: Path, leaves: Sequence[ArgInfo], program: Sequence[ArgInfo] | None = None
 ) -> list[Array]:
     """Return the array in the file `path` for each leaf; .npz members have the names of the leaves.
 
@@ -87,7 +88,7 @@ def file_inputs(
 
 
 def _loaded(
-    file: BinaryIO, leaves: Sequence[Leaf], path: Path, program: Sequence[Leaf]
+    file: BinaryIO, leaves: Sequence[ArgInfo], path: Path, program: Sequence[ArgInfo]
 ) -> list[Array]:
     """Return the array for each leaf from a .npy or .npz file."""
     magic = file.read(len(np.lib.format.MAGIC_PREFIX))
@@ -138,7 +139,7 @@ def _archive(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _members(
-    archive: zipfile.ZipFile, leaves: Sequence[Leaf], path: Path, program: Sequence[Leaf]
+    archive: zipfile.ZipFile, leaves: Sequence[ArgInfo], path: Path, program: Sequence[ArgInfo]
 ) -> list[Array]:
     """Return the array of each leaf; the archive's directory is checked before reading any."""
     members: dict[str, zipfile.ZipInfo] = {}
@@ -168,7 +169,7 @@ def _match_members(
     extra = [name for name in members if name not in known]
     missing = [name for name in known if name not in members]
     hint = f"the program takes {listed(program, _MOST_NAMED) or 'no arrays'}"
-    if members and all(name.startswith(RESULT) for name in members):
+    if members and all(name.startswith(_RESULT) for name in members):
         hint = (
             f"it has the results {listed(members)}; they are inputs again if they are the "
             f"program's only argument, or if their parts are all its arguments"
@@ -192,11 +193,11 @@ def _as_arguments(
     The result is the only argument, or its parts are the arguments in their order: `result['w']` is
     for `params['w']`, and `result[1]` for the second one.
     """
-    if not all(name.startswith(RESULT) for name in members) or set(members) == set(known):
+    if not all(name.startswith(_RESULT) for name in members) or set(members) == set(known):
         return members
     tops = list(dict.fromkeys(_TOP.match(name).group() for name in known))  # type: ignore[union-attr]
-    prefixes = {f"{RESULT}[{i}]": top for i, top in enumerate(tops)}
-    for renames in ({RESULT: tops[0]} if len(tops) == 1 else {}, prefixes):
+    prefixes = {f"{_RESULT}[{i}]": top for i, top in enumerate(tops)}
+    for renames in ({_RESULT: tops[0]} if len(tops) == 1 else {}, prefixes):
         named = {_renamed(name, renames): member for name, member in members.items()}
         if set(named) == set(known):
             return named
@@ -210,7 +211,7 @@ def _renamed(name: str, prefixes: Mapping[str, str]) -> str:
     return name
 
 
-def _array(file: IO[bytes], leaf: Leaf, path: Path) -> Array:
+def _array(file: IO[bytes], leaf: ArgInfo, path: Path) -> Array:
     """Return the array of a .npy file; its header is checked before reading data."""
     shape, by_columns, dtype = _header(file)
     if dtype.hasobject:
@@ -289,50 +290,49 @@ def _portable_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(wide)
 
 
-def check_type(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> None:
+def check_type(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: ArgInfo, path: Path) -> None:
     """Raise UsageError unless an array of the type can be the leaf's, possibly after a cast."""
     kind = _kind(dtype)
-    castable = kind is not None and kind == _kind(leaf.numpy_dtype)
-    same = dtype.newbyteorder("=") == leaf.numpy_dtype or _is_unknown(dtype, leaf)
+    castable = kind is not None and kind == _kind(leaf.dtype)
+    same = dtype.newbyteorder("=") == leaf.dtype or _is_unknown(dtype, leaf)
     if shape != leaf.shape or not (same or castable):
         raise _another(dtype, shape, leaf, path)
 
 
-def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: Leaf, path: Path) -> UsageError:
+def _another(dtype: np.dtype[Any], shape: tuple[int, ...], leaf: ArgInfo, path: Path) -> UsageError:
     return UsageError(
-        f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
+        f"argument {leaf.name} is {array_type(leaf.dtype_name, leaf.shape)}, "
         f"but {display_path(path)} has {array_type(str(dtype.newbyteorder('=')), shape)} for it"
     )
 
 
-def _is_unknown(dtype: np.dtype[Any], leaf: Leaf) -> bool:
+def _is_unknown(dtype: np.dtype[Any], leaf: ArgInfo) -> bool:
     """Return True if the raw bytes can have the leaf's dtype, such as bfloat16 in NumPy's files."""
-    return (
-        dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.numpy_dtype.itemsize
-    )
+    return dtype.kind == "V" and dtype.fields is None and dtype.itemsize == leaf.dtype.itemsize
 
 
-def cast_array(array: Array, leaf: Leaf, path: Path) -> Array:
+def cast_array(array: Array, leaf: ArgInfo, path: Path) -> Array:
     """Return `array` in the leaf's dtype: the same, or cast with a note.
 
     A cast must keep integers equal and finite floats finite; otherwise UsageError is raised. An
     array that `portable` converted from the dtype is cast without a note.
     """
     if _is_unknown(array.dtype, leaf):
-        return array.view(leaf.numpy_dtype)
-    if array.dtype.newbyteorder("=") == leaf.numpy_dtype:
-        return array if array.dtype.isnative else array.astype(leaf.numpy_dtype)
+        return array.view(leaf.dtype)
+    if array.dtype.newbyteorder("=") == leaf.dtype:
+        return array if array.dtype.isnative else array.astype(leaf.dtype)
     with np.errstate(over="ignore"):
-        cast: Array = array.astype(leaf.numpy_dtype)
+        cast: Array = array.astype(leaf.dtype)
     if _is_portable_form(array, cast):
         return cast
-    whole = _kind(leaf.numpy_dtype) == "integer"
+    whole = _kind(leaf.dtype) == "integer"
     kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
     if not np.all(kept):
         problem = _another(array.dtype, array.shape, leaf, path)
-        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype}")
+        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype_name}")
     console.message(
-        f"note: {leaf.name} of {display_path(path)} is {array.dtype}, and is cast to {leaf.dtype}"
+        f"note: {leaf.name} of {display_path(path)} is {array.dtype}, "
+        f"and is cast to {leaf.dtype_name}"
     )
     return cast
 

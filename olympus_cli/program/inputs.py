@@ -19,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from olympus.errors import UsageError
+from olympus.stages import ArgInfo
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.input_files import (
     array_names,
@@ -28,7 +29,6 @@ from olympus_cli.program.input_files import (
     is_integer,
     listed,
 )
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.made_inputs import entry_arrays
 from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays
 from olympus_cli.spec.inputs import InputSpec
@@ -65,12 +65,12 @@ class InputOptions:
         """Return the same options for a target, with its declarations of inputs."""
         return replace(self, specs=spec.inputs, target=spec)
 
-    def undeclared(self, leaves: Sequence[Leaf]) -> list[bool]:
+    def undeclared(self, leaves: Sequence[ArgInfo]) -> list[bool]:
         """Return, for each leaf, True if neither `file` nor `specs` describes it."""
         declared = _chosen(self.specs, leaves, self.target)
         return [self.file is None and leaf.name not in declared for leaf in leaves]
 
-    def arrays(self, leaves: Sequence[Leaf]) -> list[Array]:
+    def arrays(self, leaves: Sequence[ArgInfo]) -> list[Array]:
         """Return one array for each leaf; raises the errors of `file_inputs`."""
         how = self.seed, self.int_range, self.specs, self.target
         if self.file is None:
@@ -88,7 +88,7 @@ class InputOptions:
         made = iter(seeded_inputs(leaves, *how, wanted=absent))
         return [next(made if leaf in absent else found) for leaf in leaves]
 
-    def _absent(self, file: Path, leaves: Sequence[Leaf]) -> list[Leaf]:
+    def _absent(self, file: Path, leaves: Sequence[ArgInfo]) -> list[ArgInfo]:
         """Return the leaves that `file` does not have and that `specs` describe.
 
         Raises:
@@ -110,12 +110,12 @@ class InputOptions:
 
 
 def seeded_inputs(
-    leaves: Sequence[Leaf],
+    leaves: Sequence[ArgInfo],
     seed: int = 0,
     int_range: tuple[int, int] = DEFAULT_INT_RANGE,
     specs: Mapping[str, InputSpec] | None = None,
     target: TargetSpec | None = None,
-    wanted: Sequence[Leaf] | None = None,
+    wanted: Sequence[ArgInfo] | None = None,
 ) -> list[Array]:
     """Return an array for each leaf: floats from N(0, 0.1^2), integers from `int_range`, half-open.
 
@@ -124,7 +124,7 @@ def seeded_inputs(
     in `specs` that no argument has. Arrays that do not fit the memory raise MemoryError. Only the
     `wanted` leaves get arrays; None means all.
 
-    >>> seeded_inputs([Leaf.of("x", "int32", (3,))], seed=1)[0].shape
+    >>> seeded_inputs([ArgInfo((3,), np.dtype("int32"), name="x")], seed=1)[0].shape
     (3,)
     """
     specs = specs or {}
@@ -151,7 +151,7 @@ def seeded_inputs(
 def _whole_arguments(
     specs: Mapping[str, InputSpec],
     chosen: Mapping[str, str],
-    leaves: Sequence[Leaf],
+    leaves: Sequence[ArgInfo],
     target: TargetSpec | None,
 ) -> dict[str, Array]:
     """Return the arrays of arguments from a function or a .safetensors file, by name."""
@@ -164,7 +164,7 @@ def _whole_arguments(
 
 
 def _whole_argument(
-    key: str, spec: InputSpec, parts: Sequence[Leaf], target: TargetSpec | None
+    key: str, spec: InputSpec, parts: Sequence[ArgInfo], target: TargetSpec | None
 ) -> dict[str, Array]:
     """Return the arrays of one argument; empty if each is drawn or read from a .npy file."""
     if spec.entry is not None and target is not None:
@@ -191,26 +191,26 @@ def _match(source: Path, names: Sequence[str], arrays: Mapping[str, Array]) -> N
         raise UsageError(f"{what}, which the program does not take", hint=hint)
 
 
-def check_input_memory(leaves: Sequence[Leaf]) -> None:
+def check_input_memory(leaves: Sequence[ArgInfo]) -> None:
     """Raise MemoryError if the arrays of all leaves need more memory than is available."""
     total, available = sum(leaf.bytes for leaf in leaves), available_memory()
     if available is None or total <= available:
         return
     largest = max(leaves, key=lambda leaf: leaf.bytes)
-    kind = array_type(largest.dtype, largest.shape)
+    kind = array_type(largest.dtype_name, largest.shape)
     needs = f"argument {largest.name}, {kind}, needs {byte_size(largest.bytes)}"
     if len(leaves) > 1:
         needs += f", all {len(leaves)} arguments {byte_size(total)}"
     raise MemoryError(f"{needs}, and {byte_size(available)} are available")
 
 
-def _filled(leaf: Leaf, draw: Callable[[int], Array]) -> Array:
+def _filled(leaf: ArgInfo, draw: Callable[[int], Array]) -> Array:
     """Return an array of the leaf, whose elements `draw` gives piece by piece, in order.
 
     A generator gives the same numbers in pieces as in one call. Of complex numbers, all real parts
     are drawn before the imaginary parts.
     """
-    made = np.empty(leaf.shape, leaf.numpy_dtype)
+    made = np.empty(leaf.shape, leaf.dtype)
     flat = made.reshape(-1)
     for part in (flat.real, flat.imag) if made.dtype.kind == "c" else (flat,):
         for start in range(0, part.size, _PIECE):
@@ -220,7 +220,7 @@ def _filled(leaf: Leaf, draw: Callable[[int], Array]) -> Array:
 
 
 def _chosen(
-    specs: Mapping[str, InputSpec], leaves: Sequence[Leaf], target: TargetSpec | None
+    specs: Mapping[str, InputSpec], leaves: Sequence[ArgInfo], target: TargetSpec | None
 ) -> dict[str, str]:
     """Return the key in `specs` of each described leaf: the longest name that contains it."""
     found: dict[str, str] = {}
@@ -248,9 +248,9 @@ def _is_part(name: str, key: str) -> bool:
     return re.fullmatch(rf"{pattern}([\[.].*)?", name) is not None
 
 
-def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
+def _drawn(leaf: ArgInfo, spec: InputSpec, rng: np.random.Generator) -> Array:
     """Return the array of a leaf that a target describes."""
-    dtype, shape = leaf.numpy_dtype, leaf.shape
+    dtype, shape = leaf.dtype, leaf.shape
     if spec.file is not None:
         return file_inputs(spec.file, [leaf])[0]
     if spec.range is not None and is_integer(dtype):
@@ -261,7 +261,7 @@ def _drawn(leaf: Leaf, spec: InputSpec, rng: np.random.Generator) -> Array:
     if dtype == np.bool_ or is_integer(dtype):
         form = "range" if is_integer(dtype) else "file"
         raise UsageError(
-            f"the input {leaf.name} is {array_type(leaf.dtype, shape)}, and takes a {form}"
+            f"the input {leaf.name} is {array_type(leaf.dtype_name, shape)}, and takes a {form}"
         )
 
     part = np.empty(0, dtype).real.dtype
@@ -287,29 +287,29 @@ def _floats(spec: InputSpec, rng: np.random.Generator, count: int) -> Array:
     return np.asarray(float(mean) + float(deviation) * rng.standard_normal(count))
 
 
-def _overflow(leaf: Leaf, spec: InputSpec) -> UsageError:
+def _overflow(leaf: ArgInfo, spec: InputSpec) -> UsageError:
     """Return the error for a declared distribution with numbers not finite in the dtype."""
     name, pair = ("range", spec.range) if spec.range is not None else ("normal", spec.normal)
     low, high = pair or (0.0, FLOAT_SCALE)
-    largest = ml_dtypes.finfo(np.empty(0, leaf.numpy_dtype).real.dtype).max
+    largest = ml_dtypes.finfo(np.empty(0, leaf.dtype).real.dtype).max
     return UsageError(
-        f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, and numbers of its "
-        f"declared input {{ {name} = [{low:g}, {high:g}] }} are not finite in {leaf.dtype}",
+        f"argument {leaf.name} is {array_type(leaf.dtype_name, leaf.shape)}, and numbers of its "
+        f"declared input {{ {name} = [{low:g}, {high:g}] }} are not finite in {leaf.dtype_name}",
         hint=f"the largest number of the dtype is {float(largest):.6g}: declare smaller numbers",
     )
 
 
-def _integers(leaf: Leaf, int_range: tuple[int, int], rng: np.random.Generator) -> Array:
+def _integers(leaf: ArgInfo, int_range: tuple[int, int], rng: np.random.Generator) -> Array:
     low, high = _bounds(leaf, int_range)
     wide = np.uint64 if high > np.iinfo(np.int64).max else np.int64
     return _filled(leaf, lambda count: rng.integers(low, high, count, wide, endpoint=True))
 
 
 def _seeded(
-    leaf: Leaf, seed: int, int_range: tuple[int, int], spec: InputSpec | None = None
+    leaf: ArgInfo, seed: int, int_range: tuple[int, int], spec: InputSpec | None = None
 ) -> Array:
     rng = np.random.default_rng([seed, zlib.crc32(leaf.name.encode())])
-    dtype = leaf.numpy_dtype
+    dtype = leaf.dtype
     if spec is not None:
         return _drawn(leaf, spec, rng)
     if dtype == np.bool_:
@@ -319,14 +319,14 @@ def _seeded(
     return _filled(leaf, lambda count: rng.standard_normal(count) * FLOAT_SCALE)
 
 
-def _bounds(leaf: Leaf, int_range: tuple[int, int]) -> tuple[int, int]:
+def _bounds(leaf: ArgInfo, int_range: tuple[int, int]) -> tuple[int, int]:
     """Return the least and the greatest integer in the range that fit the leaf's dtype."""
-    limits = ml_dtypes.iinfo(leaf.numpy_dtype)
+    limits = ml_dtypes.iinfo(leaf.dtype)
     low, high = max(int_range[0], int(limits.min)), min(int_range[1] - 1, int(limits.max))
     if low > high:
         raise UsageError(
             f"no integer of {int_range[0]}:{int_range[1]} fits argument {leaf.name}: "
-            f"{leaf.dtype} holds {limits.min} to {limits.max}",
+            f"{leaf.dtype_name} holds {limits.min} to {limits.max}",
             hint="give an --int-range that overlaps with these, or --inputs",
         )
     return low, high

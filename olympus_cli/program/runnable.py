@@ -16,7 +16,7 @@ import olympus
 from olympus import tree
 from olympus.errors import BackendError, CompileError
 from olympus.sharding import expect_devices, more_devices
-from olympus_cli.program.leaves import Leaf
+from olympus.stages import ArgInfo
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
@@ -30,8 +30,8 @@ class Runnable:
     """A compiled program, the names of its arguments and results, and warnings of its stages."""
 
     compiled: Any
-    arguments: Sequence[Leaf]
-    results: Sequence[Leaf]
+    arguments: Sequence[ArgInfo]
+    results: Sequence[ArgInfo]
     warnings: Sequence[str] = ()
 
     def places(self, backend: olympus.Target) -> list[Any]:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import olympus
+from olympus.artifact import Node
 from olympus.errors import BackendError, UsageError
+from olympus.stages import ArgInfo
 from olympus_cli.faults.blame import defined_at, is_users
 from olympus_cli.frontends.python import Traceable, load_target
 from olympus_cli.frontends.statics import static_text
-from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
 from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.written import at_key
@@ -47,6 +48,22 @@ def _warn_of_none(source: Traceable) -> None:
     message = f"function {source.name} returns None and has no results (is a return missing?)"
     file, _, line = (defined_at(source.function) or "").rpartition(":")
     warnings.warn_explicit(message, UserWarning, file or "<unknown>", int(line or 0))
+
+
+def stored_types(stage: Any) -> list[object]:
+    """Return the trees and types of a stage's arguments and results, in the form of a bundle.
+
+    The compiler options and the shardings of its `jit` come last.
+
+    Raises:
+        UsageError: a bundle cannot store one of the trees.
+    """
+    trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
+    signature = stage.signature
+    types = (*signature.in_avals, *signature.out_avals)
+    shardings = (*signature.in_shardings, *signature.out_shardings)
+    options = (*signature.compiler_options, *(s for s in shardings if s is not None))
+    return [*trees, *map(repr, types), *map(repr, options)]
 
 
 @dataclass
@@ -232,14 +249,21 @@ class Program:
         return str(self.units[0].lowered.olympuspr)
 
     @cached_property
-    def arguments(self) -> tuple[Leaf, ...]:
+    def arguments(self) -> tuple[ArgInfo, ...]:
         """The arguments of the compiled program, in flattened order."""
-        return argument_leaves(self.traced)
+        arguments: tuple[ArgInfo, ...] = self.traced.arguments
+        return arguments
 
     @cached_property
-    def results(self) -> tuple[Leaf, ...]:
+    def results(self) -> tuple[ArgInfo, ...]:
         """The results of the compiled program, in flattened order."""
-        return result_leaves(self.traced)
+        results: tuple[ArgInfo, ...] = self.traced.results
+        return results
+
+    @cached_property
+    def types(self) -> list[object]:
+        """The trees and types of the arguments and results: see `stored_types`."""
+        return stored_types(self.traced)
 
     @property
     def statics(self) -> dict[str, str]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from olympus.errors import BackendError, UsageError
 from olympus.files import open_regular, read_regular
+from olympus.stages import ArgInfo
 from olympus_cli.process.memory import available_memory
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.text.nearest import renamed
 from olympus_cli.text.places import display_path
 from olympus_cli.text.units import array_type
@@ -89,9 +89,9 @@ def tensor_names(path: Path) -> list[str]:
 
 def safetensors_arrays(
     path: Path,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[ArgInfo],
     key: str | None = None,
-    program: Sequence[Leaf] | None = None,
+    program: Sequence[ArgInfo] | None = None,
 ) -> dict[str, Array]:
     """Return the array in the file for each leaf, by leaf name; tensors have `dotted` names.
 
@@ -135,10 +135,10 @@ def _library() -> Any:
 
 def _names_of(
     path: Path,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[ArgInfo],
     tensors: Sequence[str],
     key: str | None,
-    program: Sequence[Leaf],
+    program: Sequence[ArgInfo],
 ) -> dict[str, str]:
     """Return the tensor of each leaf: with the leaf's name, the dotted name, or that less `key`."""
     wanted = {leaf.name for leaf in leaves}
@@ -166,7 +166,7 @@ def _names_of(
     return form
 
 
-def _forms(leaves: Sequence[Leaf], key: str | None) -> list[dict[str, str]]:
+def _forms(leaves: Sequence[ArgInfo], key: str | None) -> list[dict[str, str]]:
     """Return the possible forms of tensor names, each by leaf name."""
     whole = {leaf.name: dotted(leaf.name) for leaf in leaves}
     forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
@@ -185,18 +185,18 @@ def _names_hint(tensors: Sequence[str], extra: Sequence[str], known: Sequence[st
     return f"its tensors are {has}; the program takes {takes}" if has != takes else None
 
 
-def _compare(path: Path, leaf: Leaf, dtype: str, shape: tuple[int, ...]) -> None:
+def _compare(path: Path, leaf: ArgInfo, dtype: str, shape: tuple[int, ...]) -> None:
     """Raise UsageError for a tensor of another shape, or of a dtype that NumPy does not have."""
     if dtype not in _DTYPES:
         raise UsageError(f"{display_path(path)} has {leaf.name} in {dtype}, which cannot be read")
     if shape != leaf.shape:
         raise UsageError(
-            f"argument {leaf.name} is {array_type(leaf.dtype, leaf.shape)}, "
+            f"argument {leaf.name} is {array_type(leaf.dtype_name, leaf.shape)}, "
             f"but {display_path(path)} has {array_type(_DTYPES[dtype], shape)} for it"
         )
 
 
-def _array(path: Path, leaf: Leaf, tensor: Mapping[str, Any]) -> Array:
+def _array(path: Path, leaf: ArgInfo, tensor: Mapping[str, Any]) -> Array:
     _compare(path, leaf, tensor["dtype"], tuple(tensor["shape"]))
     content = np.frombuffer(tensor["data"], np.uint8)
     if tensor["dtype"] == "BOOL" and np.any(content > 1):

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from olympus.files import Forms, form, to_data, typed
-from olympus.stages import MemoryAnalysis
-from olympus_cli.program.leaves import Leaf
+from olympus.stages import ArgInfo, MemoryAnalysis
 from olympus_cli.reports.program_figures import FORMS, CompiledFigures, CostReport
 from olympus_cli.reports.versioned_json import is_inside
 
@@ -130,8 +129,8 @@ class Report:
     entry: str
     versions: Mapping[str, str]
     statics: Mapping[str, str]
-    arguments: tuple[Leaf, ...]
-    results: tuple[Leaf, ...]
+    arguments: tuple[ArgInfo, ...]
+    results: tuple[ArgInfo, ...]
     optimize: str
     seconds: Seconds
     peak_memory: int | None
@@ -163,6 +162,7 @@ class Report:
 REPORT_FORMS: Forms = MappingProxyType(
     {
         **FORMS,
+        ArgInfo: form("name", "dtype", "shape", "bytes", "donated"),
         MemoryAnalysis: _MEMORY,
         XlaCost: form(
             *("flops", "transcendentals", "bytes_accessed", "arithmetic_intensity"),

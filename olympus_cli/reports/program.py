@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_cli.program.leaves import Leaf, argument_leaves, result_leaves
+from olympus.stages import ArgInfo
 
 if TYPE_CHECKING:
     import olympus
@@ -20,8 +20,8 @@ def program_document(source: Traceable, traced: olympus.stages.Traced) -> dict[s
         "target": spec.name,
         "entry": spec.entry,
         "static": {name: _json(value) for name, value in spec.static.items()},
-        "arguments": _arrays(argument_leaves(traced)),
-        "results": _arrays(result_leaves(traced)),
+        "arguments": _arrays(traced.arguments),
+        "results": _arrays(traced.results),
     }
 
 
@@ -31,5 +31,8 @@ def _json(value: object) -> object:
     return value if exact else str(value)
 
 
-def _arrays(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
-    return [{"name": leaf.name, "dtype": leaf.dtype, "shape": list(leaf.shape)} for leaf in leaves]
+def _arrays(arrays: Sequence[ArgInfo]) -> list[dict[str, Any]]:
+    return [
+        {"name": array.name, "dtype": array.dtype_name, "shape": list(array.shape)}
+        for array in arrays
+    ]

@@ -12,6 +12,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from olympus.analysis import Collective, CostRow
 from olympus.files import Forms, field_types, form_of, is_record
 from olympus_cli.reports.build_report import (
@@ -114,6 +116,8 @@ def _schema(kind: Any, forms: Forms, definitions: dict[str, Any]) -> dict[str, A
         return _or_null(_schema(only, forms, definitions))
     if origin is typing.Literal:
         return {"enum": list(parts)}
+    if origin is np.dtype:
+        return {"type": "string"}
     if origin is tuple:
         return {"type": "array", "items": _schema(parts[0], forms, definitions)}
     if origin is not None:

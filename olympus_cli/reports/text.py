@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from olympus.analysis import Collective
-from olympus_cli.program.leaves import Leaf
+from olympus.stages import ArgInfo
 from olympus_cli.reports.build_report import BackendReport, BlockReport, Report, XlaReport
 from olympus_cli.reports.program_figures import (
     CompiledFigures,
@@ -88,14 +88,14 @@ def figure_row(name: str, value: str) -> str:
     return f"  {name:<15} {value}"
 
 
-def _arrays(title: str, arrays: Sequence[Leaf]) -> Iterator[str]:
+def _arrays(title: str, arrays: Sequence[ArgInfo]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
     yield figure_row(title, f"{len(arrays)} ({total})")
     shown = arrays[:_MOST_ARRAYS]
     width = max((len(array.name) for array in shown), default=0)
     for array in shown:
         donated = "  donated" if array.donated else ""
-        yield f"    {array.name:<{width}}  {array_type(array.dtype, array.shape)}{donated}"
+        yield f"    {array.name:<{width}}  {array_type(array.dtype_name, array.shape)}{donated}"
     if len(arrays) > _MOST_ARRAYS:
         yield f"    ... and {len(arrays) - _MOST_ARRAYS} more"
 

@@ -13,8 +13,8 @@ import numpy as np
 from olympus.artifact import write_whole
 from olympus.errors import ArtifactError, GateError, UsageError
 from olympus.files import parse_json, read_regular, to_data, typed
+from olympus.stages import ArgInfo
 from olympus_cli.program.input_files import file_inputs, npz_bytes
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.terminal.output import check_writable
 from olympus_cli.text.places import display_path
 
@@ -47,7 +47,7 @@ def digest(arrays: Sequence[Array]) -> str:
 
 
 def write_golden(
-    path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf], results: Sequence[Array]
+    path: Path, inputs: Sequence[Array], leaves: Sequence[ArgInfo], results: Sequence[Array]
 ) -> None:
     """Write the results as a .npz file, and a .json file with the digests beside it.
 
@@ -68,7 +68,7 @@ def write_golden(
         raise UsageError(f"{display_path(path)} cannot be written: {error.strerror}") from error
 
 
-def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[Leaf]) -> list[Array]:
+def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[ArgInfo]) -> list[Array]:
     """Return the saved results for these inputs.
 
     Raises:

@@ -13,11 +13,11 @@ import numpy as np
 
 import olympus
 from olympus.errors import ArtifactError, CompileError, UsageError
+from olympus.stages import ArgInfo
 from olympus.verification import interpret
 from olympus_cli.builder.reuse import ready_to_run
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, load_bundle
 from olympus_cli.program.inputs import InputOptions
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
@@ -117,7 +117,7 @@ def _interpreted(
 
 
 def _files(
-    leaves: Sequence[Leaf], results: Sequence[np.ndarray[Any, Any]]
+    leaves: Sequence[ArgInfo], results: Sequence[np.ndarray[Any, Any]]
 ) -> list[tuple[str, bytes]]:
     found = []
     for leaf, array in zip(leaves, results, strict=True):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus.errors import GateError
+from olympus.stages import ArgInfo
 from olympus.verification import (
     Finding,
     ResultCheck,
@@ -23,7 +24,6 @@ from olympus.verification import (
 )
 from olympus_cli.builder.reuse import give_executables, lowered_to_run
 from olympus_cli.program.inputs import InputOptions
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable, runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_text
@@ -82,7 +82,7 @@ def verify_target(
 def _drawn(
     program: Program,
     inputs: InputOptions,
-    arguments: Sequence[Leaf],
+    arguments: Sequence[ArgInfo],
     arrays: Sequence[Array],
     found: Verification,
 ) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _drawn(
     return [
         {
             "name": arguments[i].name,
-            "dtype": arguments[i].dtype,
+            "dtype": arguments[i].dtype_name,
             "statistics": _plain(statistics(arrays[i])._asdict()),
         }
         for i in sorted(needed)
@@ -148,7 +148,7 @@ def _parts(program: Program) -> Run:
     )
 
 
-def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:
+def _arrays(name: str, files: Files, leaves: Sequence[ArgInfo]) -> list[Array]:
     """Return the results of another run, in the dtypes of the program's results."""
     found = []
     for _, content in files:
@@ -160,7 +160,7 @@ def _arrays(name: str, files: Files, leaves: Sequence[Leaf]) -> list[Array]:
             "it is another program"
         )
     return [
-        x.view(leaf.numpy_dtype) if x.dtype.kind == "V" else x
+        x.view(leaf.dtype) if x.dtype.kind == "V" else x
         for x, leaf in zip(found, leaves, strict=True)
     ]
 

@@ -9,10 +9,8 @@ from olympus_core.artifact.host import COMPILERS, Host
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.manifest import (
     SCHEMA_VERSION,
-    Argument,
     Manifest,
     Member,
-    Result,
     Signature,
     StoredExecutable,
 )
@@ -24,7 +22,6 @@ from olympus_core.artifact.updating import update_sources
 __all__ = [
     "COMPILERS",
     "SCHEMA_VERSION",
-    "Argument",
     "Bundle",
     "Host",
     "KeyPair",
@@ -32,7 +29,6 @@ __all__ = [
     "Member",
     "Node",
     "PublicKey",
-    "Result",
     "Signature",
     "StoredExecutable",
     "indented",

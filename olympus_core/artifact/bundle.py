@@ -19,7 +19,7 @@ from olympus_core.artifact import container, host
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_program
-from olympus_core.artifact.placing import aval_of, chosen_devices, first_devices, placed
+from olympus_core.artifact.placing import chosen_devices, first_devices, placed
 from olympus_core.artifact.reading import parse_manifest
 from olympus_core.artifact.saving import OLYMPUSPR, sources_member
 from olympus_core.artifact.shardings import StoredShardings
@@ -250,8 +250,8 @@ class Bundle:
             s.argument_tree.structure(),
             s.result_tree.structure(),
             tuple(a.name for a in s.arguments),
-            tuple(map(aval_of, s.arguments)),
-            tuple(map(aval_of, s.results)),
+            tuple(argument.aval for argument in s.arguments),
+            tuple(result.aval for result in s.results),
             frozenset(i for i, a in enumerate(s.arguments) if a.donated),
         )
 

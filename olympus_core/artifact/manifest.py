@@ -14,30 +14,13 @@ from olympus_core.artifact.host import Host
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
 from olympus_core.artifact.treespec import Node
+from olympus_core.stages.interface import ArgInfo
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1  # raised with every change that an old reader would misread
 
-
-@dataclass(frozen=True)
-class Argument:
-    """One array argument of the program: the user's name and path, and its type."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    weak_type: bool
-    donated: bool
-
-
-@dataclass(frozen=True)
-class Result:
-    """One array result of the program: its path in the result, and its type."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    weak_type: bool
+#: The fields of a result in JSON; an argument also has `donated`.
+ARRAY_FIELDS = ("name", "dtype", "shape", "weak_type")
 
 
 @dataclass(frozen=True)
@@ -48,23 +31,26 @@ class Signature:
     `static` has by name.
     """
 
-    arguments: tuple[Argument, ...]
+    arguments: tuple[ArgInfo, ...]
     argument_tree: Node
-    results: tuple[Result, ...]
+    results: tuple[ArgInfo, ...]
     result_tree: Node
     static: Mapping[str, Any]
 
     def to_data(self) -> dict[str, Any]:
-        """Return JSON-like data; only objects with fields are copied, because there are many
-        arrays.
-        """
+        """Return JSON-like data."""
         return {
-            "arguments": [vars(each).copy() for each in self.arguments],
+            "arguments": [{**_type(a), "donated": a.donated} for a in self.arguments],
             "argument_tree": self.argument_tree.to_data(),
-            "results": [vars(each).copy() for each in self.results],
+            "results": [_type(result) for result in self.results],
             "result_tree": self.result_tree.to_data(),
             "static": self.static,
         }
+
+
+def _type(array: ArgInfo) -> dict[str, Any]:
+    values = array.name, array.dtype_name, array.shape, array.weak_type
+    return dict(zip(ARRAY_FIELDS, values, strict=True))
 
 
 @dataclass(frozen=True)

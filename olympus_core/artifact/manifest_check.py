@@ -10,15 +10,13 @@ import math
 from collections.abc import Iterator, Sequence
 
 from olympus_core import xla
-from olympus_core.artifact.manifest import Argument, Result, Signature
+from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
-from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.placement.sharding import NamedSharding, Sharding
+from olympus_core.stages.interface import ArgInfo
 
-_Arrays = Sequence[Argument | Result]
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
 
 
@@ -34,7 +32,7 @@ def check_program(signature: Signature, content: bytes, num_devices: int = 1) ->
         ("argument", signature.arguments, entry.arguments),
         ("result", signature.results, entry.results),
     ):
-        wanted = [mlir.tensor_type(_aval(each)) for each in arrays]
+        wanted = [mlir.tensor_type(array.aval) for array in arrays]
         _compare(kind, "StableHLO", arrays, wanted, found)
     for i, argument in enumerate(signature.arguments):
         if argument.donated != (i in entry.donated):
@@ -78,7 +76,7 @@ def check_shardings(
 
 def _splits(
     kind: str,
-    arrays: _Arrays,
+    arrays: Sequence[ArgInfo],
     stored: Sequence[StoredSharding | None],
     found: Sequence[object] | None,
     num_devices: int,
@@ -113,13 +111,13 @@ def check_executable(
     types = executable.types()
     arguments, results = shardings or (None, None)
     for kind, arrays, found, split in (
-        ("argument", list[Argument | Result](signature.arguments), types.arguments, arguments),
-        ("result", list[Argument | Result](signature.results), types.results, results),
+        ("argument", signature.arguments, types.arguments, arguments),
+        ("result", signature.results, types.results, results),
     ):
         shapes = [each.shape for each in arrays]
         if split is not None:
             shapes = [s.shard_shape(x) for s, x in zip(split, shapes, strict=True)]
-        wanted = [(_aval(a).dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
+        wanted = [(a.dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
         _compare(kind, "executable", arrays, wanted, found)
     shared = executable.memory().alias_size_in_bytes or 0
     if shared and not any(argument.donated for argument in signature.arguments):
@@ -129,12 +127,12 @@ def check_executable(
         )
 
 
-def _aval(array: Argument | Result) -> ShapedArray:
-    return shaped(array.shape, dtypes.dtype(array.dtype))
-
-
 def _compare(
-    kind: str, where: str, arrays: _Arrays, wanted: Sequence[object], found: Sequence[object]
+    kind: str,
+    where: str,
+    arrays: Sequence[ArgInfo],
+    wanted: Sequence[object],
+    found: Sequence[object],
 ) -> None:
     if len(wanted) != len(found):
         raise ArtifactError(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from olympus_core import xla
-from olympus_core.artifact.manifest import Argument, Manifest, Result
+from olympus_core.artifact.manifest import Manifest
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_shardings
 from olympus_core.artifact.shardings import StoredShardings, put_on_devices
-from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.errors import BackendError, UsageError
 from olympus_core.execution.spmd import Placement, ShardedProgram, on_devices, with_shardings
 from olympus_core.lowering.entry import EntryAttributes
@@ -81,8 +79,8 @@ def placed(
         out_shardings=[put_on_devices(each, devices) for each in stored.results],
     )
     avals = (
-        tuple(map(aval_of, signature.arguments)),
-        tuple(map(aval_of, signature.results)),
+        tuple(argument.aval for argument in signature.arguments),
+        tuple(result.aval for result in signature.results),
     )
     meshes = placement.meshes if placement is not None else ()
     where = Placement(devices, len(devices), tuple(_whole(mesh, devices) for mesh in meshes))
@@ -90,11 +88,6 @@ def placed(
     shardings = program.in_shardings, program.out_shardings
     check_executable(signature, executable, shardings)
     return program
-
-
-def aval_of(array: Argument | Result) -> ShapedArray:
-    """Return the type of an argument or a result."""
-    return shaped(array.shape, dtypes.dtype(array.dtype), array.weak_type)
 
 
 def _whole(mesh: AbstractMesh, devices: tuple[xla.Device, ...]) -> Sharding:

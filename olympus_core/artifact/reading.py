@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 from olympus_core import xla
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
+    ARRAY_FIELDS,
     SCHEMA_VERSION,
-    Argument,
     Manifest,
     Member,
-    Result,
     Signature,
     StoredExecutable,
 )
@@ -26,6 +25,7 @@ from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
 from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.json_records import DataError, parse_json
+from olympus_core.stages.interface import ArgInfo
 
 _T = TypeVar("_T")
 
@@ -161,24 +161,21 @@ def _signature(value: JsonValue) -> Signature:
     )
 
 
-def _argument(value: JsonValue) -> Argument:
-    fields = value.fields(*Argument.__dataclass_fields__)
-    return Argument(
-        fields["name"].name(),
-        fields["dtype"].dtype(),
-        fields["shape"].each(JsonValue.size),
-        fields["weak_type"].flag(),
-        fields["donated"].flag(),
-    )
+def _argument(value: JsonValue) -> ArgInfo:
+    return _array(value.fields(*ARRAY_FIELDS, "donated"))
 
 
-def _result(value: JsonValue) -> Result:
-    fields = value.fields(*Result.__dataclass_fields__)
-    return Result(
-        fields["name"].name(),
-        fields["dtype"].dtype(),
-        fields["shape"].each(JsonValue.size),
-        fields["weak_type"].flag(),
+def _result(value: JsonValue) -> ArgInfo:
+    return _array(value.fields(*ARRAY_FIELDS))
+
+
+def _array(fields: Mapping[str, JsonValue]) -> ArgInfo:
+    return ArgInfo(
+        name=fields["name"].name(),
+        dtype=fields["dtype"].dtype(),
+        shape=fields["shape"].each(JsonValue.size),
+        weak_type=fields["weak_type"].flag(),
+        donated="donated" in fields and fields["donated"].flag(),
     )
 
 

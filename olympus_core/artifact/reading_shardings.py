@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from olympus_core import xla
-from olympus_core.artifact.manifest import Argument, Result, Signature
+from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import (
     MOST_AXES,
     StoredPlacement,
@@ -23,6 +23,7 @@ from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, ShardingError
 from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Tiling
+from olympus_core.stages.interface import ArgInfo
 
 _T = TypeVar("_T")
 #: Reads the sharding of an array of some rank.
@@ -70,7 +71,7 @@ def _both(
 
 def _all(
     value: JsonValue,
-    arrays: Sequence[Argument | Result],
+    arrays: Sequence[ArgInfo],
     parse: _Parse[StoredSharding | None],
 ) -> tuple[StoredSharding | None, ...]:
     """Return the shardings of arrays; each must be able to cut its array."""

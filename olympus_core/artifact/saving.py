@@ -17,10 +17,8 @@ from olympus_core.artifact import container
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.manifest import (
     MANIFEST,
-    Argument,
     Manifest,
     Member,
-    Result,
     Signature,
     StoredExecutable,
 )
@@ -32,7 +30,7 @@ from olympus_core.artifact.shardings import (
     without_devices,
 )
 from olympus_core.artifact.treespec import Node
-from olympus_core.base import dtypes, version
+from olympus_core.base import version
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError
 from olympus_core.placement.sharding import Sharding
@@ -229,19 +227,11 @@ def _stored(compiled: stages.Compiled, *, several: bool) -> StoredExecutable:
 
 
 def _signature(stage: stages.Compiled, static: Mapping[str, object]) -> Signature:
-    signature = stage.signature
-    named = enumerate(zip(signature.arg_names, signature.in_avals, strict=True))
     return Signature(
-        arguments=tuple(
-            Argument(name, dtypes.long_name(a.dtype), a.shape, a.weak_type, i in signature.donated)
-            for i, (name, a) in named
-        ),
-        argument_tree=Node.of(signature.in_tree),
-        results=tuple(
-            Result(name, dtypes.long_name(a.dtype), a.shape, a.weak_type)
-            for name, a in zip(stage.result_names, signature.out_avals, strict=True)
-        ),
-        result_tree=Node.of(signature.out_tree),
+        arguments=stage.arguments,
+        argument_tree=Node.of(stage.in_tree),
+        results=stage.results,
+        result_tree=Node.of(stage.out_tree),
         static={name: _static(value) for name, value in static.items()},
     )
 

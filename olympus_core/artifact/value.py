@@ -90,10 +90,12 @@ class JsonValue:
         value = self.value
         return value if isinstance(value, str | int | float) else self.refuse("text or a number")
 
-    def dtype(self) -> str:
-        """Return the name of a dtype."""
+    def dtype(self) -> dtypes.DType:
+        """Return the dtype of the name."""
         try:
-            known = dtypes.long_name(dtypes.dtype(self.text())) == self.value
+            dtype = dtypes.dtype(self.text())
         except DTypeError:
-            known = False
-        return self.text() if known else self.refuse("the name of a dtype")
+            self.refuse("the name of a dtype")
+        if dtypes.long_name(dtype) != self.value:
+            self.refuse("the name of a dtype")
+        return dtype

@@ -19,7 +19,10 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
-from olympus_core.base.errors import ArtifactError, InternalError
+import numpy as np
+
+from olympus_core.base import dtypes
+from olympus_core.base.errors import ArtifactError, DTypeError, InternalError
 
 #: The keys of records that differ from their fields: by type, attributes by key.
 Forms = Mapping[type, Mapping[str, str]]
@@ -72,6 +75,8 @@ def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:
             part = getattr(value, name)
             data[key] = part if type(part) in _PLAIN else to_data(part, forms)
         return data
+    if isinstance(value, np.dtype):
+        return dtypes.long_name(value)
     if isinstance(value, list | tuple):
         return [to_data(part, forms) for part in value]
     if isinstance(value, Mapping):
@@ -83,8 +88,8 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     """Return JSON-like data as the type `kind`; an object becomes a record.
 
     `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
-    tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None. `where`
-    is the place of the value.
+    dtype, a tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None.
+    `where` is the place of the value.
 
     Raises:
       DataError: the value has another type; the message names the place.
@@ -102,6 +107,8 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
         if value not in parts:
             raise DataError(f"{where} is not one of {', '.join(map(str, parts))}")
         return value
+    if origin is np.dtype:
+        return _dtype(typed(value, str, where), where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise DataError(f"{where} is not an array")
@@ -114,6 +121,13 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     if kind in (int, float) and not 0 <= typing.cast("float", value) <= _LIMITS[kind]:
         raise DataError(f"{where} is out of range")
     return value
+
+
+def _dtype(name: str, where: str) -> dtypes.DType:
+    try:
+        return dtypes.dtype(name)
+    except DTypeError as error:
+        raise DataError(f"{where} is not the name of a dtype") from error
 
 
 def form(*keys: str, **attributes: str) -> dict[str, str]:

@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from olympus_core.base import tree
-from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
-from olympus_core.base.dtypes import DType
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, shaped
+from olympus_core.base.dtypes import DType, long_name
 from olympus_core.placement.sharding import Sharding
 
 
+@dataclass(frozen=True, slots=True)
 class ArgInfo:
-    """An argument of a stage: its shape and dtype; `donated` is True if its buffer is donated."""
+    """An array in the arguments or results of a program: its name, type, and donation.
 
-    __slots__ = ("donated", "dtype", "shape")
+    `name` is the user's name and path, such as `params['w']`. `donated` is True if the buffer is
+    donated. Two are equal if their shapes, dtypes and donations are.
 
-    def __init__(self, shape: tuple[int, ...], dtype: DType, donated: bool) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.donated = donated
+    >>> jit(f).trace(x).arguments[0].bytes
+    12
+    """
 
-    def __repr__(self) -> str:
-        return f"ArgInfo(shape={self.shape}, dtype={self.dtype!r}, donated={self.donated})"
+    shape: tuple[int, ...]
+    dtype: DType
+    donated: bool = False
+    name: str = field(default="", repr=False, compare=False)
+    weak_type: bool = field(default=False, repr=False, compare=False)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ArgInfo):
-            return NotImplemented
-        mine = self.shape, self.dtype, self.donated
-        return mine == (other.shape, other.dtype, other.donated)
+    @property
+    def dtype_name(self) -> str:
+        """The name of the dtype, such as "float32"."""
+        return long_name(self.dtype)
 
-    def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.donated))
+    @property
+    def bytes(self) -> int:
+        """The size of the array in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The type of the array."""
+        return shaped(self.shape, self.dtype, self.weak_type)
 
 
 class Interface(NamedTuple):
@@ -98,9 +110,22 @@ class Stage:
     @property
     def args_info(self) -> Any:
         """The ArgInfo of each argument, in the structure (args, kwargs)."""
+        return self.in_tree.unflatten(self.arguments)
+
+    @property
+    def arguments(self) -> tuple[ArgInfo, ...]:
+        """The argument arrays, in flattened order."""
         s = self.signature
-        infos = [ArgInfo(a.shape, a.dtype, i in s.donated) for i, a in enumerate(s.in_avals)]
-        return s.in_tree.unflatten(infos)
+        pairs = enumerate(zip(s.arg_names, s.in_avals, strict=True))
+        return tuple(
+            [ArgInfo(a.shape, a.dtype, i in s.donated, n, a.weak_type) for i, (n, a) in pairs]
+        )
+
+    @property
+    def results(self) -> tuple[ArgInfo, ...]:
+        """The arrays of the result, in flattened order."""
+        pairs = zip(self.result_names, self.signature.out_avals, strict=True)
+        return tuple([ArgInfo(a.shape, a.dtype, False, n, a.weak_type) for n, a in pairs])
 
     @property
     def out_info(self) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 import olympus
 from olympus.analysis import AxisTraffic, Collective, Estimate, KernelEstimate
 from olympus.stages import MemoryAnalysis
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.build_report import (
     BackendReport,
     BlockReport,
@@ -29,6 +28,7 @@ from olympus_cli.reports.program_figures import (
     TotalReport,
     cost_report,
 )
+from tests.cli.arrays import arg_info
 
 __all__ = ["MODEL", "meshed", "page", "page_with", "stages"]
 
@@ -123,8 +123,8 @@ def page(backends: int = 1) -> Page:
         entry="model:step",
         versions={"olympus": "1", "jaxlib": "2", "python": "3"},
         statics={"train": "False"},
-        arguments=(Leaf("w", "float32", (16, 16), 1024, True), Leaf("x", "float32", (4, 16), 256)),
-        results=(Leaf("result", "float32", (16, 16), 1024),),
+        arguments=(arg_info("w", "float32", (16, 16), True), arg_info("x", "float32", (4, 16))),
+        results=(arg_info("result", "float32", (16, 16)),),
         optimize="default",
         seconds=Seconds(0.002, 0.0123, 0.002, 0.001, 1.5, 0.03, 0.02, 0.01),
         peak_memory=300 * 2**20,

@@ -18,8 +18,8 @@ import numpy as np
 import olympus  # noqa: F401  (what it loads is loaded before the first bundle)
 from olympus import artifact, tree
 from olympus.errors import ArtifactError, CompileError
+from olympus.stages import ArgInfo
 from olympus_cli.program.inputs import seeded_inputs
-from olympus_cli.program.leaves import Leaf
 
 
 def answers(path: str) -> list[Any]:
@@ -28,7 +28,7 @@ def answers(path: str) -> list[Any]:
     compiled = bundle.compiled()
     assert isinstance(bundle.olympuspr, str)
     arguments = bundle.manifest.signature.arguments
-    leaves = [Leaf.of(str(i), a.dtype, a.shape) for i, a in enumerate(arguments)]
+    leaves = [ArgInfo(a.shape, a.dtype, name=str(i)) for i, a in enumerate(arguments)]
     args, kwargs = tree.unflatten(compiled.in_tree, seeded_inputs(leaves))
     results = tree.leaves(compiled(*args, **kwargs))
     return [[str(x.dtype), list(x.shape), np.asarray(x).tolist()] for x in results]

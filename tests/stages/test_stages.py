@@ -157,7 +157,7 @@ def test_options_of_compile_go_before_those_of_jit():
 
 
 def test_options_are_part_of_a_builds_key():
-    from olympus_cli.builder.key import stored_types
+    from olympus_cli.program.stages import stored_types
 
     keys = [
         stored_types(olympus.jit(lambda x: x, compiler_options=options).trace(X))

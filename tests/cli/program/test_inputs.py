@@ -14,18 +14,19 @@ import numpy as np
 import pytest
 
 from olympus.errors import UsageError
+from olympus.stages import ArgInfo
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program import input_files
 from olympus_cli.program.input_files import file_inputs
 from olympus_cli.program.inputs import parse_int_range, seeded_inputs
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.spec.inputs import InputSpec
+from tests.cli.arrays import arg_info
 
 DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
 
 
-def leaf(name: str, dtype: str = "float32", *shape: int) -> Leaf:
-    return Leaf.of(name, dtype, shape)
+def leaf(name: str, dtype: str = "float32", *shape: int) -> ArgInfo:
+    return arg_info(name, dtype, shape)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -18,9 +18,9 @@ from safetensors.numpy import save_file
 from olympus.errors import BackendError, UsageError
 from olympus_cli.program.input_files import file_inputs
 from olympus_cli.program.inputs import seeded_inputs
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.tensor_files import dotted
 from olympus_cli.spec.inputs import InputSpec
+from tests.cli.arrays import arg_info
 
 Invoke = Callable[..., Result]
 
@@ -44,9 +44,9 @@ def fails():
     raise ValueError("no weights today")
 """
 LEAVES = [
-    Leaf.of("params[0]['b']", "bfloat16", (2,)),
-    Leaf.of("params[0]['w']", "float32", (3, 2)),
-    Leaf.of("x", "float32", (3,)),
+    arg_info("params[0]['b']", "bfloat16", (2,)),
+    arg_info("params[0]['w']", "float32", (3, 2)),
+    arg_info("x", "float32", (3,)),
 ]
 
 
@@ -142,7 +142,7 @@ def test_a_safetensors_file_has_paths_with_dots(tmp_path: Path) -> None:
     assert [*map(dotted, names)] == ["a", "a.0", "a.k.l", "a.it's.1", "a.field.x"]
     save_file({"params[0]['w']": np.ones(2)}, tmp_path / "names.safetensors")
     (array,) = file_inputs(
-        tmp_path / "names.safetensors", [Leaf.of("params[0]['w']", "float64", (2,))]
+        tmp_path / "names.safetensors", [arg_info("params[0]['w']", "float64", (2,))]
     )
     assert array.tolist() == [1, 1], "the name of an argument is a tensor's name too"
 
@@ -176,7 +176,7 @@ def test_every_dtype_of_the_format_is_read(kind: str, tmp_path: Path) -> None:
     content = np.array([0, 1, 1], np.dtype(dtype))
     path = tmp_path / "in.safetensors"
     path.write_bytes(header(x=tensor(kind, (3,), 0, content.nbytes)) + content.tobytes())
-    (array,) = file_inputs(path, [Leaf.of("x", dtype, (3,))])
+    (array,) = file_inputs(path, [arg_info("x", dtype, (3,))])
     assert array.dtype == np.dtype(dtype) and array.tobytes() == content.tobytes()
 
 
@@ -202,13 +202,13 @@ def test_a_file_that_is_wrong_is_refused(content: bytes, message: str, tmp_path:
     path = tmp_path / "in.safetensors"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=message):
-        file_inputs(path, [Leaf.of("x", "bool" if b"BOOL" in content else "float32", (3,))])
+        file_inputs(path, [arg_info("x", "bool" if b"BOOL" in content else "float32", (3,))])
     with pytest.raises(UsageError, match="cannot be read"):
-        file_inputs(tmp_path / "absent.safetensors", [Leaf.of("x", "float32", (3,))])
+        file_inputs(tmp_path / "absent.safetensors", [arg_info("x", "float32", (3,))])
 
 
 def test_keys_with_dots_are_refused_where_they_are_alike(tmp_path: Path) -> None:
-    leaves = [Leaf.of(name, "float32", (1,)) for name in ("p['a.b']", "p['a']['b']")]
+    leaves = [arg_info(name, "float32", (1,)) for name in ("p['a.b']", "p['a']['b']")]
     save_file({"p.a.b": np.ones(1, np.float32)}, tmp_path / "in.safetensors")
     with pytest.raises(UsageError, match="two arguments have one name"):
         file_inputs(tmp_path / "in.safetensors", leaves)
@@ -227,13 +227,13 @@ def test_without_the_package_the_install_line_is_shown(
 def test_a_file_may_have_an_array_without_elements(tmp_path: Path) -> None:
     path = tmp_path / "in.safetensors"
     path.write_bytes(header(x=tensor("F32", (0, 3), 0, 0)))
-    (array,) = file_inputs(path, [Leaf.of("x", "float32", (0, 3))])
+    (array,) = file_inputs(path, [arg_info("x", "float32", (0, 3))])
     assert array.shape == (0, 3)
 
 
 def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None:
     layers = [f"layers.{i}.w" for i in range(8)]
-    leaves = [Leaf.of(name, "float32", (1,)) for name in (*layers, "head.w")]
+    leaves = [arg_info(name, "float32", (1,)) for name in (*layers, "head.w")]
     one = np.ones(1, np.float32)
     save_file(dict.fromkeys((*layers, "head.weight"), one), tmp_path / "in.safetensors")
     with pytest.raises(UsageError) as raised:

@@ -16,7 +16,6 @@ from olympus.analysis import CostFigures, CostRow, Estimate, KernelEstimate, Liv
 from olympus.artifact import indented
 from olympus.errors import ArtifactError
 from olympus.stages import MemoryAnalysis
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.reports.build_report import (
     SCHEMA_VERSION,
     BackendReport,
@@ -33,6 +32,7 @@ from olympus_cli.reports.program_figures import CostReport, MemoryReport, uncoun
 from olympus_cli.reports.report_schema import report_schema
 from olympus_cli.reports.text import render_text
 from olympus_cli.text.units import byte_size, count, duration
+from tests.cli.arrays import arg_info
 
 Invoke = Callable[..., Result]
 SCHEMA = Path(olympus_cli.__file__).parent / "reports/report.schema.json"
@@ -50,10 +50,10 @@ REPORT = Report(
     versions={"olympus": "1", "jaxlib": "2", "python": "3"},
     statics={"train": "False"},
     arguments=(
-        Leaf("params['w']", "float32", (784, 10), 31360),
-        Leaf("x", "int8", (), 1, True),
+        arg_info("params['w']", "float32", (784, 10)),
+        arg_info("x", "int8", (), True),
     ),
-    results=(Leaf("result", "bfloat16", (8,), 16),),
+    results=(arg_info("result", "bfloat16", (8,)),),
     optimize="fast-build",
     seconds=Seconds(0.002, 0.0123, 0.002, 0.001, 1.5, 0.03, 0.02, 0.01),
     peak_memory=300 * 2**20,
@@ -220,7 +220,7 @@ def test_the_text_says_it_all() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    many = tuple(Leaf(f"p[{i}]", "int8", (), 1) for i in range(30))
+    many = tuple(arg_info(f"p[{i}]", "int8", ()) for i in range(30))
     text = render_text(replace(REPORT, arguments=many))
     assert "p[11]" in text
     assert "p[12]" not in text

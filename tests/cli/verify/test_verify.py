@@ -14,11 +14,11 @@ from click.testing import Result
 
 from olympus.errors import UsageError
 from olympus_cli.program.inputs import seeded_inputs
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.project import load_project
 from olympus_cli.verify.goldens import digest, read_golden, write_golden
 from olympus_cli.verify.progress import operation_counter
+from tests.cli.arrays import arg_info
 
 Invoke = Callable[..., Result]
 
@@ -289,7 +289,7 @@ def test_wrong_results_do_not_become_golden(work: Path, invoke: Invoke) -> None:
 
 def test_golden_outputs_of_every_dtype(tmp_path: Path) -> None:
     arrays = [np.array([1, 2], dtype) for dtype in (ml_dtypes.bfloat16, "complex64", "bool", "u4")]
-    leaves = [Leaf.of(f"result[{i}]", x.dtype, x.shape) for i, x in enumerate(arrays)]
+    leaves = [arg_info(f"result[{i}]", x.dtype, x.shape) for i, x in enumerate(arrays)]
     path = tmp_path / "goldens" / "x.npz"
     write_golden(path, [], leaves, arrays)
     for x, y in zip(arrays, read_golden(path, [], leaves), strict=True):
@@ -358,7 +358,7 @@ def test_declared_inputs_that_overflow_the_dtype(
     dtype: str, spec: InputSpec, declared: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        seeded_inputs([Leaf.of("x", dtype, (64,))], specs={"x": spec})
+        seeded_inputs([arg_info("x", dtype, (64,))], specs={"x": spec})
     assert "argument x is " in str(caught.value)
     assert f"{declared} are not finite in {dtype}" in str(caught.value)
     assert "the largest number of the dtype is" in str(caught.value.hint)
@@ -482,11 +482,11 @@ def test_progress_without_a_terminal(
 
 def test_distributions_of_inputs() -> None:
     leaves = [
-        Leaf.of("x", "float32", (1000,)),
-        Leaf.of("n", "int32", (1000,)),
-        Leaf.of("p['w']", "bfloat16", (1000,)),
-        Leaf.of("p['v'][0]", "complex64", (1000,)),
-        Leaf.of("y", "float32", (10,)),
+        arg_info("x", "float32", (1000,)),
+        arg_info("n", "int32", (1000,)),
+        arg_info("p['w']", "bfloat16", (1000,)),
+        arg_info("p['v'][0]", "complex64", (1000,)),
+        arg_info("y", "float32", (10,)),
     ]
     specs = {
         "x": InputSpec(range=(2, 3)),

@@ -13,8 +13,8 @@ import olympus
 from olympus.sharding import NamedSharding, PartitionSpec
 from olympus_cli.bench.measure.calls import Calls
 from olympus_cli.program.inputs import InputOptions
-from olympus_cli.program.leaves import Leaf
 from olympus_cli.program.runnable import Runnable
+from tests.cli.arrays import arg_info
 
 CPU = olympus.target("cpu")
 
@@ -39,7 +39,7 @@ class Recording:
         self.output_shardings = self.compiled.output_shardings
         self.seen: list[tuple[float, ...]] = []
         self.seen_arrays: Callable[[Any], object] = lambda _args: None
-        self.leaves = [Leaf.of(f"x{i}", "float32", s, i in donate) for i, s in enumerate(shapes)]
+        self.leaves = [arg_info(f"x{i}", "float32", s, i in donate) for i, s in enumerate(shapes)]
 
     def runtime_executable(self) -> Any:
         return self.compiled.runtime_executable()
@@ -51,7 +51,7 @@ class Recording:
 
     def calls(self, inputs: InputOptions | None = None) -> Calls:
         outs = olympus.tree.leaves(self.compiled.out_info)
-        ready = Runnable(self, self.leaves, [Leaf.of("", x.dtype, x.shape) for x in outs])
+        ready = Runnable(self, self.leaves, [arg_info("", x.dtype, x.shape) for x in outs])
         return Calls(ready, inputs or InputOptions(), CPU)
 
 

@@ -32,6 +32,7 @@ from olympus_cli.reports.html.source import AnnotatedLine, Fold, annotated_files
 from olympus_cli.reports.json import render_json
 from olympus_cli.reports.program_figures import CostReport, unknown_text
 from olympus_cli.reports.stacks import FrameReport, StackReport
+from tests.cli.arrays import arg_info
 from tests.cli.pages import MODEL, meshed, page, page_with, stages
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'{{ 7 * 7 }}\u202e\x1b[31m\udc80"
@@ -129,7 +130,7 @@ def test_what_is_not_known_is_said_with_its_reason() -> None:
 
 
 def test_hostile_names_are_shown_and_not_obeyed() -> None:
-    leaf = replace(page().report.arguments[0], name=HOSTILE)
+    leaf = arg_info(HOSTILE, "float32", (16, 16), donated=True)
     row = replace(page().report.backends[0].cost.lines[0], key=f"{HOSTILE}:3")
     cost = replace(page().report.backends[0].cost, lines=(row,))
     backend = replace(page().report.backends[0], cost=cost, blocks=(), ops={HOSTILE: 3})
