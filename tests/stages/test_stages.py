@@ -10,7 +10,7 @@ import pytest
 
 import olympus
 from olympus.errors import LoweringError, OlympusWarning, UsageError
-from olympus.stages import Lowered
+from olympus.stages import ArgInfo, Lowered
 from olympus_core.mlir import bindings as mlir
 from tests.blocks import networks
 
@@ -34,6 +34,28 @@ def test_types_are_trees_in_each_stage(ox):
     assert traced.out_avals["n"] == ox.core.ShapedArray((), np.float32)
     nested = ox.jit(lambda p, x: x).trace({"w": [X, X]}, 1).in_avals
     assert ox.tree.structure(nested) == ox.tree.structure((({"w": [0, 0]}, 0), {}))
+
+
+def test_arguments_and_results_have_names_types_and_sizes():
+    traced = olympus.jit(scaled, donate_argnums=0).trace(X, by=3.0)
+    for stage in (traced, traced.lower(), traced.lower().compile()):
+        x, by = stage.arguments
+        assert (x.name, x.dtype_name, x.shape, x.bytes, x.donated) == (
+            "x",
+            "float32",
+            (3,),
+            12,
+            True,
+        )
+        assert (by.name, by.aval) == ("by", olympus.core.ShapedArray((), np.float32, True))
+        assert stage.args_info == ((x,), {"by": by})
+        assert [(r.name, r.bytes) for r in stage.results] == [
+            ("result['n']", 4),
+            ("result['y']", 12),
+        ]
+    assert x == ArgInfo((3,), np.dtype("float32"), donated=True)
+    assert x != ArgInfo((3,), np.dtype("float32"), donated=False)
+    assert repr(x) == "ArgInfo(shape=(3,), dtype=dtype('float32'), donated=True)"
 
 
 @BOTH

@@ -324,3 +324,19 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     assert summary.path == "summary.txt"
     listed = replace(report, outputs=tuple(others))
     assert (path.parent / "summary.txt").read_text() == render_text(listed)
+
+
+@pytest.mark.parametrize("dtype", ["float33", "O", "f4,i4", 3])
+def test_a_report_with_an_unknown_dtype_is_refused(dtype: object) -> None:
+    data = REPORT.to_data()
+    data["arguments"][0]["dtype"] = dtype
+    with pytest.raises(ValueError, match=r"arguments\[0\]\.dtype is not"):
+        Report.from_data(data)
+
+
+def test_a_report_keeps_the_names_and_sizes_of_arrays() -> None:
+    data = REPORT.to_data()
+    assert data["arguments"][1] == {
+        "name": "x", "dtype": "int8", "shape": [], "bytes": 1, "donated": True
+    }  # fmt: skip
+    assert Report.from_data(data).to_data() == data
