@@ -106,7 +106,8 @@ def outcomes(path: Path, folder: Path, invoke: Invoke) -> Iterator[str]:
         if command.startswith("olympus "):
             result = invoke(*shlex.split(command)[1:])
             outcome = f"exit {result.exit_code}\n{result.stderr}".replace(f"{folder}/", ".../")
-            yield outcome.replace(str(folder), "...").rstrip("\n")
+            lines = outcome.replace(str(folder), "...").splitlines()
+            yield "\n".join(map(str.rstrip, lines)).rstrip("\n")
         else:
             yield raised(path)
 

@@ -122,27 +122,6 @@ def test_a_hint_of_a_target_names_options_of_the_command(
     assert list(unknown_options(hint, command)) == []
 
 
-@pytest.mark.parametrize(
-    ("mistake", "line"),
-    {
-        "no argument": 'args.x = "f32[8,128]"',
-        "a traced size": "static.n = 8",
-        "a traced index": "static.n = 0",
-        "a shape for a static": "static.n = 3",
-        "no table": "config = { rate = 0.5 }",
-        "a backend as a device": "write cpu instead of gpu:cpu",
-    }.items(),
-)
-def test_a_hint_of_a_target_is_the_line_to_write(
-    work: Path, invoke: Invoke, mistake: str, line: str
-) -> None:
-    function, table = MISTAKES[mistake]
-    (work / "olympus.toml").write_text(f'[target.t]\nentry = "m.py:{function}"\n{table}\n')
-    hint = hint_of(invoke("build", "t"))
-    assert line in hint
-    assert "--s" not in hint
-
-
 def test_the_line_for_an_argument_works(work: Path, invoke: Invoke) -> None:
     head = '[target.t]\nentry = "m.py:needs"\n'
     (work / "olympus.toml").write_text(head)
@@ -161,23 +140,6 @@ def test_a_table_or_an_array_that_exists_gets_the_argument(work: Path, invoke: I
     ]:
         (work / "olympus.toml").write_text(f"{head}args = {args}\n")
         assert hint_of(invoke("lower", "t")).startswith(form)
-
-
-@pytest.mark.parametrize(
-    ("function", "shapes", "form"),
-    [
-        ("needs", (), '--shapes "x=f32[8,128]"'),
-        ("size", ("--shapes", "n=i32[]"), "make 'n' static: --static n=8, or"),
-        ("index", ("--shapes", "n=i32[]"), "make 'n' static: --static n=0"),
-        ("fixed", ("--shapes", "n=i32[]"), "give its value: --static n=3"),
-    ],
-)
-def test_a_hint_of_an_entry_names_the_option(
-    work: Path, invoke: Invoke, function: str, shapes: tuple[str, ...], form: str
-) -> None:
-    hint = hint_of(invoke("lower", f"m.py:{function}", *shapes))
-    assert form in hint
-    assert "olympus.toml" not in hint and "[target" not in hint
 
 
 def test_a_static_that_is_no_table_has_the_form_in_the_hint(work: Path, invoke: Invoke) -> None:

@@ -90,23 +90,6 @@ def work(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("function", "words"),
-    [
-        ("uses_jax", ["program.py:14", "hint: this line calls JAX", "import olympus.numpy as jnp"]),
-        ("adds_none", ["unsupported operand type(s) for +: 'Array' and 'NoneType'"]),
-        ("traced_shape", ["and is (a traced array f32[4], 3)", "make 'x' static"]),
-        ("text_rate", ["got a traced array f32[4] and a str '3e-4'", "float(...)"]),
-        ("misspelt", ["hint: did you mean olympus.nn.softmax?"]),
-    ],
-)
-def test_a_function_that_fails(work: Path, invoke: Invoke, function: str, words: list[str]) -> None:
-    result = invoke("trace", f"program.py:{function}", "--shapes", "f32[4]")
-    assert result.exit_code == 3
-    assert all(word in result.stderr for word in words), result.stderr
-    assert "Tracer" not in result.stderr and "olympus_core" not in result.stderr
-
-
 def test_every_kind_of_traced_array_has_the_public_name() -> None:
     seen: list[str] = []
 
@@ -119,53 +102,6 @@ def test_every_kind_of_traced_array_has_the_public_name() -> None:
     olympus.grad(note)(x)
     olympus.vmap(note)(x[None])
     assert seen == ["olympus.core.Tracer <traced array f32[4]>"] * 3
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["trace", "program.py:f", "--shapes", "f32[b,8]"], ["sizes are fixed", "f32[{b},8]"]),
-        (
-            ["compile", "f", "--backend", "gpu", "--device", "cpu"],
-            ["--device cpu: ", "cpu is a backend: --backend cpu"],
-        ),
-        (
-            ["compile", "f", "--backend", "gpu", "--device", "0xh200"],
-            ["--device 0xh200: ", "'0xh200' has 0"],
-        ),
-        (
-            ["compile", "f", "--backend", "gpu", "--device", "h200", "--topology", "0x8"],
-            ["--topology 0x8: ", "'0x8' has 0"],
-        ),
-        (
-            ["--project", ".", "build", "f"],
-            ["put the option after the command: olympus build --project . f"],
-        ),
-        (["--json", "trace", "f"], ["the command: olympus trace --json f"]),
-        (["-o", "x", "trace", "f"], ["the command: olympus trace -o x f"]),
-        (["--nosuch", "trace", "f"], ["olympus --help lists its arguments and options"]),
-        (["build", "--backend", "gpu:a100-80"], ["they are built for cpu (f and 2 more)"]),
-    ],
-)
-def test_a_wrong_command_line(
-    work: Path, invoke: Invoke, args: list[str], words: list[str]
-) -> None:
-    result = invoke(*args)
-    assert result.exit_code == 2
-    assert all(word in result.stderr for word in words), result.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('[target.f]\nentry = "m:f"\n[target.g]\n[target.f]\n', ":4:10: not TOML: target.f is set"),
-        ('[target.f]\nentry = "m:f"\nentry = "k"\n', "target.f.entry is set again, after line 2"),
-        ("[target.f]\nargs.x = 1\nargs = { a = 1 }\n", "target.f.args is set again, after line 2"),
-    ],
-)
-def test_a_key_that_is_set_twice(folder: Path, invoke: Invoke, text: str, words: str) -> None:
-    (folder / "olympus.toml").write_text(text)
-    assert words in invoke("build").stderr
 
 
 def test_a_damaged_golden_file(work: Path, invoke: Invoke) -> None:

@@ -150,46 +150,6 @@ def test_the_command_line_takes_tables(work: Path, invoke: Invoke) -> None:
     assert "did you mean width?" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("static", "words"),
-    [
-        ("config = { layer = { widht = 3 } }", ("olympus.toml:5", "widht", "did you mean width?")),
-        ("\nconfig.sizes = [1]", ("olympus.toml:6", "no value for 'layer'", "Config needs it")),
-        ('config = { layer = { width = "3" } }', ("must be a whole number; got the value '3'",)),
-        ("config = { layer = { width = true } }", ("must be a whole number",)),
-        ("config = { layer = 3 }", ("must be a table with the fields of Layer",)),
-        ("config = { layer = { width = -1 } }", ("refused by Config: the width is below 0",)),
-        ('config.layer = { width = 1, act = "RELV" }', ("no member of Act", "did you mean RELU?")),
-        ('config = { layer = { width = 1 }, mode = "x" }', ("must be 'fast' or 'slow'; got 'x'",)),
-        ('config = { layer = { width = 1 }, rate = "x" }', ("must be a number; got 'x'",)),
-        (
-            'config = { from = "configured:OPAQEU" }',
-            ("no name 'OPAQEU'", "did you mean OPAQUE or Opaque?"),
-        ),
-        (
-            'config = { from = "configured" }',
-            ("olympus.toml:5", "config.from must be a text \"module:NAME\"; got 'configured'"),
-        ),
-        ("config = { from = 3 }", ('config.from must be a text "module:NAME"; got 3',)),
-        (
-            'config = { from = "configured:CONFIG", x = 1 }',
-            ("config.x is beside the key 'from', which takes no other key", "write { from = "),
-        ),
-        ('config = { from = "configured:sized" }', ("needs arguments", "a function without")),
-        ('config = { from = "configured:LOOSE" }', ("Loose", "frozen=True")),
-        ('config = { from = "configured:OPAQUE" }', ("Opaque object at 0x", "define __repr__")),
-    ],
-)
-def test_a_wrong_static_is_refused(
-    static: str, words: tuple[str, ...], work: Path, invoke: Invoke
-) -> None:
-    write(work, static)
-    result = invoke("build", "it")
-    assert result.exit_code == 2, result.stderr
-    for word in words:
-        assert word in result.stderr
-
-
 def test_a_table_needs_an_annotation_and_a_hashable_class(work: Path, invoke: Invoke) -> None:
     write(work, "config = { width = 3 }", "configured:plain")
     result = invoke("build", "it")

@@ -120,106 +120,13 @@ def test_an_entry_needs_no_project(folder: Path) -> None:
 T = '[target.t]\nentry = "m:f"\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "message", "hint"),
-    [
-        ("[targets.t]\n", ":1:", "olympus.toml has no key 'targets'", "target"),
-        ('[target.t]\nentry = "m:f"\ndonat = []\n', ":3:", "no key 'donat'", "donate"),
-        ('[project]\n\nbuild_dir = "x"\n', ":3:", "no key 'build_dir'", "build-dir"),
-        (
-            "[project]\nbuild-dir = 3\n",
-            ":2:",
-            "project.build-dir must be a string; got the value 3",
-            "",
-        ),
-        ('[target."a/b"]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
-        ("target = 3\n", ":1:", "target must be a table; got the value 3", ""),
-        ("[target.t]\nargs = {}\n", ":1:", "target.t.entry is missing", "model:forward"),
-        ('[target.t]\nentry = "m"\n', ":2:", "names no function", "module:function"),
-        (T + 'donate = "x"\n', ":3:", "target.t.donate must be an array of strings", ""),
-        ('[target.".x"]\nentry = "m:f"\n', ":1:", "no . at the beginning", ""),
-        ('[target.".."]\nentry = "m:f"\n', ":1:", "is not a valid target name", ""),
-        (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
-        (
-            T + 'static = { k = "{n}" }\n',
-            ":3:",
-            "{n}, which is not a key",
-            "no matrix",
-        ),
-        (T + 'matrix = { "a b,c=d\\n" = [1] }\n', ":3:", "'a b,c=d\\n', which is not the name", ""),
-        (T + 'matrix = { "a/b" = [1] }\n', ":3:", "'a/b', which is not the name of an arg", ""),
-        (
-            T + f"matrix = {{ a = {list(range(200))}, b = {list(range(200))} }}\n",
-            ":3:",
-            "gives 40000 targets, and at most 10000 are allowed",
-            "",
-        ),
-        (
-            T + '[target.t.compiler-options]\nxla_dump_to = "/tmp"\n',
-            ":4:",
-            "compiler-options.xla_dump_to cannot be used: 'xla_dump_to' is not a compiler option",
-            "XLA_FLAGS",
-        ),
-        (
-            T + "compiler-options = { xla_backend_optimization_level = 9 }\n",
-            ":3:",
-            "needs an integer from 0 to 3, got 9",
-            "",
-        ),
-        (
-            T + 'optimize = "fastbuild"\n',
-            ":3:",
-            "optimize must be default or fast-build; got 'fastbuild'",
-            "did you mean fast-build?",
-        ),
-        (T + "repeats = false\n", ":3:", "repeats must be a string", ""),
-        (T + 'backends = ["cup"]\n', ":3:", "no backend is named 'cup'", "cpu"),
-        (T + 'backends = ["gpu:h20"]\n', ":3:", "no device 'h20'", "h200"),
-        (T + 'backends = ["cpu:h200"]\n', ":3:", "takes no device name", ""),
-        (T + "backends = []\n", ":3:", "at least one backend", ""),
-        (T + "args = 3\n", ":3:", "a table (by name) or an array (by position)", ""),
-        (T + "[target.t.args]\nx = 3\n", ":4:", "target.t.args.x must be a shape", ""),
-        (T + '[target.t.args]\nx = "f33[2]"\n', ":4:", "no dtype is named 'f33'", "f32"),
-        (T + '[target.t.args]\nx = "f32[2"\n', ":4:", "\n  f32[2\n       ^", ""),
-        (T + 'args = [{ w = ["f32"] }]\n', ":3:", "target.t.args[0].w[0] is not a shape", ""),
-        (T + 'args.x = "m:init"\n', ":3:", "target.t.args.x is not a shape", '{ from = "m:init" }'),
-        (
-            T + 'args.x = { form = "m:init" }\n',
-            ":3:",
-            "args.x.form is not a shape",
-            '{ from = "m:init" }',
-        ),
-        (T + 'args = { p = { from = "f" } }\n', ":3:", "names no function", ""),
-        (T + 'args = ["f32[{n}]"]\n', ":3:", "{n}, which is not a key", "no matrix"),
-        (
-            T + 'args = ["f32[{bath}]"]\nmatrix = { batch = [1] }\n',
-            ":3:",
-            "{bath}, which is not a key",
-            "batch",
-        ),
-        (T + "matrix = { n = 3 }\n", ":3:", "an array of at least one value", ""),
-        (T + "matrix = { n = [] }\n", ":3:", "an array of at least one value", ""),
-        (T + "matrix = { n = [[1]] }\n", ":3:", "strings, numbers and booleans", ""),
-        (T + 'matrix = { n = ["a/b"] }\n', ":3:", "cannot be part of a name", ""),
-        (T + "matrix = { n = [1, 1] }\n", ":3:", "target.t.matrix.n has 1 twice", ""),
-        (T + 'matrix.k = [1]\nmatrix.n = [1, "1"]\n', ":4:", "target.t.matrix.n has 1 twice", ""),
-        (T + "[target.t.matrix]\nk = [1]\nn = [2, 2]\n", ":5:", "matrix.n has 2 twice", ""),
-        (T + "\n[targets.b]\n", ":4:", "olympus.toml has no key 'targets'", "target"),
-        (T + "static.k = 1\n[target.t.arg.x]\n", ":4:", "has no key 'arg'", "args"),
-        ('[project]\ndefault-targets = ["u"]\n' + T, ":2:", "no target is named 'u'", ""),
-        ("a = = 1\n", ":1:5:", "line 1, column 5", ""),
-        ("[project]\nbuild-dir = 'x\n", ":2:", "not TOML", ""),
-    ],
-)
-def test_a_wrong_key_is_told_where_and_what(
-    folder: Path, text: str, place: str, message: str, hint: str
-) -> None:
-    (folder / "olympus.toml").write_text(text)
+def test_a_matrix_of_too_many_targets(folder: Path) -> None:
+    values = list(range(200))
+    (folder / "olympus.toml").write_text(T + f"matrix = {{ a = {values}, b = {values} }}\n")
     with pytest.raises(SpecError) as caught:
         load_project(folder)
-    assert str(caught.value).startswith("olympus.toml" + place)
-    assert message in str(caught.value)
-    assert hint in (caught.value.hint or "")
+    assert str(caught.value).startswith("olympus.toml:3:")
+    assert "gives 40000 targets, and at most 10000 are allowed" in str(caught.value)
 
 
 def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:

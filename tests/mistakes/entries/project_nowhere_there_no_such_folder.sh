@@ -1,0 +1,3 @@
+olympus trace model:add --project nowhere
+# exit 2
+# error: --project nowhere: the folder does not exist

@@ -1,0 +1,12 @@
+# olympus trace numpy_value_traced_array_int32_was.py:f --shapes 'i32[]'
+import numpy
+
+
+def f(n):
+    return numpy.exp(n)
+
+
+# exit 3
+# error: the NumPy value of a traced array int32[] was asked for, at .../numpy_value_traced_array_int32_was.py:6: return numpy.exp(n)
+#   the array is the argument 'n' of 'f', and has no value while the function is traced
+# hint: use olympus.numpy.exp, which takes traced arrays

@@ -1,0 +1,12 @@
+# olympus trace python_float_traced_array_int32_was.py:f --shapes 'i32[]'
+import math
+
+
+def f(n):
+    return math.exp(n)
+
+
+# exit 3
+# error: the Python float of a traced array int32[] was asked for, at .../python_float_traced_array_int32_was.py:6: return math.exp(n)
+#   the array is the argument 'n' of 'f', and has no value while the function is traced
+# hint: use olympus.numpy.exp, which takes traced arrays

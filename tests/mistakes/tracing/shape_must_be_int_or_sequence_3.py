@@ -1,0 +1,13 @@
+# olympus lower shape_must_be_int_or_sequence_3.py:size --shapes 'n=i32[]'
+import olympus.numpy as jnp
+
+
+def size(n):
+    return jnp.zeros(n)
+
+
+# exit 3
+# error: shape must be an int or a sequence of ints, and is a traced array i32[]
+#   shape_must_be_int_or_sequence_3.py:6
+#     return jnp.zeros(n)
+# hint: take the size from the shape of an array, such as x.shape[0], or make 'n' static: --static n=8, or static_argnames="n" of olympus.jit
