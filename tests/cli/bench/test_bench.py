@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -147,8 +148,7 @@ def test_a_matrix_is_a_sweep_with_a_plot(
     result = invoke("bench", "sizes", *options)
     assert result.exit_code == 0, result.output
     assert "sizes: steady-call against k" in result.stdout
-    assert "steady-call: time grows as k^(" in result.stdout
-    assert "flops as k^(1.00 +- 0.00)" in result.stdout
+    assert re.search(r"^k +steady-call +interval +flops$", result.stdout, re.MULTILINE)
     assert (work / "times.svg").read_text().startswith("<svg")
     assert "wrote times.svg" in result.stderr
 
