@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from olympus_cli.bench.measurement import Measured, Metric
+from olympus_cli.bench.measurement import Measured
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.history.points import Figure, Spread
 
@@ -18,12 +18,18 @@ def measured_figures(measured: Measured) -> Iterator[Figure]:
         summary = summarize(metric.samples)
         yield Figure(
             measured.target, measured.backend, name, metric.unit, summary.median, summary.low,
-            summary.high, summary.count, fingerprint=measured.fingerprint, spread=_spread(metric),
+            summary.high, summary.count, fingerprint=measured.fingerprint,
+            spread=sample_spread(metric.samples),
         )  # fmt: skip
 
 
-def _spread(metric: Metric) -> Spread:
-    samples, summary = metric.samples, summarize(metric.samples)
+def sample_spread(samples: Sequence[float]) -> Spread:
+    """Return the spread of at least one sample; that of a single one is 0.
+
+    >>> sample_spread([1.0, 2.0, 3.0]).stddev
+    1.0
+    """
+    summary = summarize(samples)
     deviation = statistics.stdev(samples) if len(samples) > 1 else 0.0
     return Spread(
         statistics.fmean(samples), deviation, min(samples), max(samples), summary.q1, summary.q3

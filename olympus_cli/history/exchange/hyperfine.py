@@ -11,15 +11,15 @@ runs, of which the history has only summaries. Files that an earlier OLYMPUS wro
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from olympus.files import typed
 from olympus_cli.bench.statistics import summarize
+from olympus_cli.history.bench_figures import sample_spread
 from olympus_cli.history.exchange.records import new_point, point_of, read_time
-from olympus_cli.history.points import Point, Run, Spread
+from olympus_cli.history.points import Point, Run
 
 _OWN = "olympus"  # the key in `parameters`
 _VERSION = 2
@@ -91,15 +91,11 @@ def _seconds(measurement: object, where: str) -> float:
 
 
 def _summary(samples: Sequence[float]) -> dict[str, Any]:
-    found = summarize(samples)
-    deviation = statistics.stdev(samples) if len(samples) > 1 else 0.0
-    spread = Spread(
-        statistics.fmean(samples), deviation, min(samples), max(samples), found.q1, found.q3
-    )
+    summary = summarize(samples)
     return {
-        "value": found.median,
-        "low": found.low,
-        "high": found.high,
-        "count": found.count,
-        "spread": asdict(spread),
+        "value": summary.median,
+        "low": summary.low,
+        "high": summary.high,
+        "count": summary.count,
+        "spread": asdict(sample_spread(samples)),
     }

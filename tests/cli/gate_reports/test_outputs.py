@@ -11,9 +11,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import jsonschema
 import pytest
 from click.testing import Result
 
@@ -77,6 +79,45 @@ ELEMENTS = {
 }
 
 
+#: An entry of GitLab's code quality report: the keys of its manual, "Code Quality report format".
+GITLAB = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["description", "check_name", "fingerprint", "severity", "location"],
+        "properties": {
+            "description": {"type": "string", "minLength": 1},
+            "check_name": {"type": "string", "minLength": 1},
+            "fingerprint": {"type": "string", "pattern": "^[0-9a-f]+$"},
+            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+            "location": {
+                "type": "object",
+                "required": ["path", "lines"],
+                "properties": {
+                    "path": {"type": "string", "pattern": "^[^/.]"},
+                    "lines": {
+                        "type": "object",
+                        "required": ["begin"],
+                        "properties": {"begin": {"type": "integer", "minimum": 1}},
+                        "additionalProperties": False,
+                    },
+                },
+                "additionalProperties": False,
+            },
+        },
+        "additionalProperties": False,
+    },
+}
+
+
+def gitlab(text: str) -> list[dict[str, Any]]:
+    """The entries of a file of GitLab, which its manual's schema accepts."""
+    entries: list[dict[str, Any]] = json.loads(text)
+    jsonschema.validate(entries, GITLAB)
+    assert len({entry["fingerprint"] for entry in entries}) == len(entries)
+    return entries
+
+
 def junit(text: str) -> Element:
     """The root of a JUnit file, which is what the schema asks for."""
     root = ElementTree.fromstring(text)
@@ -126,7 +167,7 @@ def test_all_forms_at_once_after_a_gate_that_add_failure(
         "::error file=program.py,line=5,title=olympus check%3A dense%3A budget flops on cpu::"
     )
     assert texts["github"].count("\n") == 1
-    (entry,) = json.loads(texts["gitlab"])
+    (entry,) = gitlab(texts["gitlab"])
     assert entry["location"] == {"path": "program.py", "lines": {"begin": 5}}
     assert (entry["severity"], len(entry["fingerprint"])) == ("major", 64)
     (suite,) = junit(texts["junit"])
@@ -521,6 +562,6 @@ def test_a_target_that_is_not_judged_fails_in_every_form(work: Path, invoke: Inv
     assert "not judged: free: check rules: target 'free' is not judged" in told["text"]
     assert junit(told["junit"]).find(".//testcase/error") is not None
     assert told["github"].startswith("::error file=olympus.toml,line=1,")
-    (entry,) = json.loads(told["gitlab"])
+    (entry,) = gitlab(told["gitlab"])
     assert entry["severity"] == "critical"
     assert told["markdown"].startswith("## olympus check: 1 not judged\n")
