@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from olympus_core.analysis.hlo.kernels import Kernels
 from olympus_core.analysis.operations.table import operation_of
@@ -14,18 +14,38 @@ from olympus_core.analysis.records import Estimate, KernelEstimate
 from olympus_core.analysis.sources.lines import Lines
 from olympus_core.analysis.sources.places import read_name
 from olympus_core.base.errors import BackendError, UsageError
+from olympus_core.xla import CompileOnlyExecutable, Executable, Target
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.runtime.profiler import Event, Recording, record
-
-if TYPE_CHECKING:
-    from olympus_core.stages.stages import Compiled
 
 _MOST_CALLS = 200_000  # kernels in a call: the profiler stores about 3 kB for each
 _MOST_EVENTS = 500_000  # in all recordings: reading one takes about 15 us
 
 
+class Profilable(Protocol):
+    """The part of a compiled program that a profile needs, as `olympus.stages.Compiled` has it."""
+
+    target: Target
+
+    @property
+    def fun_name(self) -> str:
+        """The name of its function."""
+
+    @property
+    def executable(self) -> Executable | CompileOnlyExecutable:
+        """The executable, which has the optimized HLO."""
+
+    def prepared(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[[], Callable[[], None]]:
+        """Return a function that prepares a call and returns it."""
+
+    def estimate(self) -> Estimate:
+        """Return the estimate of the time of a call."""
+
+
 def profile(
-    compiled: Compiled,
+    compiled: Profilable,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,

@@ -229,8 +229,10 @@ class Bundle:
         stored = [each for each in self.executables if self._is_for(each, target)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
-        here = host.Host.here(), xla.versions()
-        reason = host.misfit(stored[0], self.manifest.versions, *here)
+        executable, built_by = stored[0], self.manifest.versions
+        reason = host.misfit(
+            executable.backend, executable.host, built_by, host.Host.here(), xla.versions()
+        )
         if reason is not None:
             raise ArtifactError(
                 f"the executable for {label} in {self.path} does not fit this machine: {reason}",

@@ -7,12 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from olympus_core.xla.runtime.gpu import WHEEL
-
-if TYPE_CHECKING:
-    from olympus_core.artifact.manifest import StoredExecutable
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
@@ -59,20 +55,22 @@ def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
 
 
 def misfit(
-    executable: StoredExecutable,
+    backend: str,
+    builder: Host,
     built_by: Mapping[str, str],
     host: Host,
     versions: Mapping[str, str],
 ) -> str | None:
-    """Return the reason why an executable does not fit a host; None if it fits.
+    """Return the reason why an executable for `backend` does not fit a host; None if it fits.
 
-    `built_by` are the versions of the packages that built it, and `versions` those installed here.
+    `builder` is the machine that built it, `built_by` are the versions of the packages that built
+    it, and `versions` those installed here.
     """
-    for package in COMPILERS[executable.backend]:
+    for package in COMPILERS[backend]:
         was, now = (v.get(package, "not installed") for v in (built_by, versions))
         if was != now:
             return f"it was built with {package} {was}, and here {package} is {now}"
-    return _cpu_misfit(executable.host, host) if executable.backend == "cpu" else None
+    return _cpu_misfit(builder, host) if backend == "cpu" else None
 
 
 def _cpu_misfit(builder: Host, host: Host) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from olympus_core.base import tree
 from olympus_core.base.errors import UsageError
+from olympus_core.library.random.keys import KeyArray
 
 Key = str | int
 
@@ -24,8 +25,6 @@ _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
 DEEPEST = 100  # the deepest nesting of containers that is written and read
 KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "key", "custom")
-# Of a layer above this one, which `import olympus` loads.
-_KEY_ARRAY = "olympus_core.library.random.keys:KeyArray"
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,9 @@ class Node:
             return Node(_KEYED[cls], items, tuple(map(_key, extra)))
         if cls is collections.defaultdict:
             return Node("dict", items, tuple(map(_key, extra[1])))
-        name = f"{cls.__module__}:{cls.__qualname__}"
-        if name == _KEY_ARRAY:
+        if cls is KeyArray:
             return Node("key", items)
+        name = f"{cls.__module__}:{cls.__qualname__}"
         fields = field_names(cls)
         if fields is not None and len(fields) == len(items) and not tree.is_registered(cls):
             return Node("namedtuple", items, fields, name)
@@ -116,8 +115,8 @@ class Node:
                 return collections.OrderedDict(zip(self.keys, children, strict=True))
             case "namedtuple":
                 return self._namedtuple(children)
-            case "key" if (cls := _loaded(_KEY_ARRAY)) is not None:
-                return cls(*children)
+            case "key":
+                return KeyArray(*children)
         return tuple(children)
 
     def _namedtuple(self, children: list[Any]) -> tuple[Any, ...]:

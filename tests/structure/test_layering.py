@@ -126,6 +126,41 @@ def test_imports_go_down(path: Path) -> None:
                 assert there <= here, f"{name} imports {module}, which is above it in {folder}"
 
 
+#: Modules that are named by a string in a layer below them, and the reason
+NAMED_ABOVE = {
+    ("olympus_core/base/errors.py", "olympus.errors"),  # the module in a class's `repr`
+    ("olympus_core/ir/tracer.py", "olympus.core"),  # the same
+    ("olympus_core/ir/conversions.py", "olympus.numpy"),  # the module in a hint
+    ("olympus_core/library/numpy/array_api.py", "olympus.numpy"),  # the namespace of an array
+    ("olympus_core/ir/primitive.py", "olympus_core.primitives"),  # searched for a primitive
+    ("olympus_core/ir/primitive.py", "olympus_core.control"),
+}
+
+
+def named_modules(path: Path) -> Iterator[str]:
+    """The modules that a file names in a string, alone or before the colon of a class."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            module = node.value.partition(":")[0]
+            if re.fullmatch(r"olympus(_core|_cli)?(\.\w+)+", module):
+                place = ROOT / module.replace(".", "/")
+                if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
+                    yield module
+
+
+def test_modules_named_in_strings_are_below() -> None:
+    above = set[tuple[str, str]]()
+    for path in FILES:
+        name = relative(path)
+        own = name.removesuffix(".py").replace("/", ".")
+        for module in named_modules(path):
+            places = [(place_in(folder, own), place_in(folder, module)) for folder in ORDERS]
+            goes_up = any(None not in pair and pair[1] > pair[0] for pair in places)
+            if goes_up or (name.startswith("olympus_core/") and module.split(".")[0] == "olympus"):
+                above.add((name, module))
+    assert above == NAMED_ABOVE
+
+
 LIBRARY = ROOT / "olympus_core" / "library"
 
 
