@@ -109,7 +109,7 @@ def _key(eqn: Eqn, labels: Labels) -> Any:
 def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
     """Return the program with `block` instead of `jit` for functions with enough calls."""
     least, block = made.thresholds, block_primitive()
-    if all(eqn.primitive.is_kept for eqn in _calls_within(program)):
+    if all(eqn.primitive.is_outlined for eqn in _calls_within(program)):
         return program
     callees = _callees(program, made.labels)
     copies: Counter[Any] = Counter({None: 1})  # in the code, once the compiler has inlined calls
@@ -188,7 +188,7 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
 
     A function under `jit` keeps its name, with a number if another block has it.
     """
-    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_kept]
+    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_outlined]
     if not every:
         return program
     taken = {eqn.params["name"] for eqn in every}
@@ -203,7 +203,7 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
             names[key] = name
 
     def rename(before: Eqn, after: Eqn) -> Eqn:
-        if not before.primitive.is_kept:
+        if not before.primitive.is_outlined:
             return after
         name = names[_key(before, labels)]
         return after.with_params(ProgramParams(after.params | {"name": name}))
@@ -235,7 +235,7 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
 
     The number of occurrences of a nested block is the product over the nesting.
     """
-    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_kept]
+    every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_outlined]
     found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in every}
     known: dict[int, Counter[str]] = {}
 
@@ -245,7 +245,7 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
         if counts is None:
             counts = known[id(inside)] = Counter()
             for eqn in inside.eqns:
-                if eqn.primitive.is_kept:
+                if eqn.primitive.is_outlined:
                     counts[eqn.params["name"]] += 1
                 for nested in sub_programs(eqn) if eqn.primitive.has_programs else ():
                     counts.update(times(nested))

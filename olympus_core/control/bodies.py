@@ -145,12 +145,13 @@ def check_carry(
             f"{name} must return the carry in the structure that it gets it in.\n"
             f"  it gets:    {in_tree}\n  it returns: {out_tree}"
         )
-    wrong = [
+    mismatches = [
         f"  carry{tree.keystr(path)} comes in as {a.long_name()} and goes out as {b.long_name()}"
         for path, a, b in zip(data.paths(in_tree), avals, outs, strict=True)
         if a.strip_weak() is not b.strip_weak()
     ]
-    if wrong:
+    if mismatches:
         raise TransformError(
-            f"{name} must return the carry with the types that it gets it in:\n" + "\n".join(wrong)
+            f"{name} must return the carry with the types that it gets it in:\n"
+            + "\n".join(mismatches)
         )

@@ -51,30 +51,30 @@ class ProgramCall(MultipleResults):
     ) -> tuple[list[Any], list[Any]]:
         program: Olympuspr = params["olympuspr"]
         nonzero = tuple(t is not None for t in tangents)
-        both, made = jvp_program(program, nonzero, (False,) * len(program.outvars))
+        dual_program, has_tangent = jvp_program(program, nonzero, (False,) * len(program.outvars))
         nonzero_tangents = [t for t in tangents if t is not None]
-        outs = self.bind(*primals, *nonzero_tangents, **(params | {"olympuspr": both}))
+        outs = self.bind(*primals, *nonzero_tangents, **(params | {"olympuspr": dual_program}))
         count = len(program.outvars)
-        rest = iter(outs[count:])
-        return outs[:count], [next(rest) if m else None for m in made]
+        out_tangents = iter(outs[count:])
+        return outs[:count], [next(out_tangents) if m else None for m in has_tangent]
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
-        program, kept = restrict(eqn.params["olympuspr"], used)
+        program, used_inputs = restrict(eqn.params["olympuspr"], used)
         return eqn.replace(
-            inputs=tuple(eqn.inputs[i] for i in kept),
+            inputs=tuple(eqn.inputs[i] for i in used_inputs),
             outputs=tuple(v for v, u in zip(eqn.outputs, used, strict=True) if u),
             params=eqn.params | {"olympuspr": program},
         )
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, Linear) for x in operands)
-        given = tuple(c is not None for c in cotangent)
-        program, made = transposed_program(params["olympuspr"], linear, given)
+        nonzero = tuple(c is not None for c in cotangent)
+        program, has_cotangent = transposed_program(params["olympuspr"], linear, nonzero)
         values = [x for x, u in zip(operands, linear, strict=True) if not u]
-        kept = [c for c in cotangent if c is not None]
-        outs = iter(self.bind(*values, *kept, **(params | {"olympuspr": program})))
-        got = iter([next(outs) if m else None for m in made])
-        return [next(got) if u else None for u in linear]
+        cotangents = [c for c in cotangent if c is not None]
+        outs = iter(self.bind(*values, *cotangents, **(params | {"olympuspr": program})))
+        linear_cotangents = iter([next(outs) if m else None for m in has_cotangent])
+        return [next(linear_cotangents) if u else None for u in linear]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -85,12 +85,12 @@ class ProgramCall(MultipleResults):
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         parts = split_program(params["olympuspr"], unknown)
 
-        def known(args: Sequence[Any]) -> list[Any]:
+        def run(args: Sequence[Any]) -> list[Any]:
             return list(self.bind(*args, **(params | {"olympuspr": parts.known})))
 
         count = sum(not u for u in parts.unknown_outs)
-        later = params | {"olympuspr": parts.unknown}
-        return TangentSplit(known, count, self, later, parts.unknown_outs)
+        unknown_params = params | {"olympuspr": parts.unknown}
+        return TangentSplit(run, count, self, unknown_params, parts.unknown_outs)
 
 
 class InlineCall(ProgramCall):
@@ -133,7 +133,7 @@ class BlockCall(ProgramCall):
     """
 
     is_call: ClassVar[bool] = True
-    is_kept: ClassVar[bool] = True
+    is_outlined: ClassVar[bool] = True
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return ctx.call(params["olympuspr"], params["name"], operands, kept=True)

@@ -16,7 +16,7 @@ from olympus_core.base.errors import UsageError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import stage_body
 from olympus_core.control.call import InlineCall
-from olympus_core.control.custom_rules import part_static, positions
+from olympus_core.control.custom_rules import fix_static_args, positions
 from olympus_core.ir import trace
 from olympus_core.ir.effects import without_effects
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
@@ -49,26 +49,29 @@ class Checkpoint(InlineCall):
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         program: Olympuspr = params["olympuspr"]
         unknown_outs = split_program(program, unknown).unknown_outs
-        known, later = _part(program, unknown, unknown_outs, params["policy"])
+        known_program, recomputing_program = _split_by_policy(
+            program, unknown, unknown_outs, params["policy"]
+        )
         count = sum(not u for u in unknown_outs)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            return [*self.bind(*args, **(params | {"olympuspr": known})), *args]
+            return [*self.bind(*args, **(params | {"olympuspr": known_program})), *args]
 
-        changed = params | {"olympuspr": later, "differentiated": True}
-        return TangentSplit(run, count, self, changed, unknown_outs)
+        unknown_params = params | {"olympuspr": recomputing_program, "differentiated": True}
+        return TangentSplit(run, count, self, unknown_params, unknown_outs)
 
 
 @functools.lru_cache(maxsize=512)
-def _part(
+def _split_by_policy(
     program: Olympuspr,
     unknown: tuple[bool, ...],
     unknown_outs: tuple[bool, ...],
     policy: Policy | None,
 ) -> tuple[Olympuspr, Olympuspr]:
-    """Return the known program, which also returns saved values, and the later, recomputing one.
+    """Return the known program, which also returns saved values, and the recomputing program.
 
-    The later program's inputs are the saved values, the known inputs, and the unknown inputs.
+    The inputs of the recomputing program are the saved values, the known inputs, and the unknown
+    inputs.
     """
     known: set[Any] = {v for v, u in zip(program.invars, unknown, strict=True) if not u}
     saved: dict[Var, None] = {}
@@ -81,22 +84,25 @@ def _part(
             if policy is not None and policy(eqn.primitive, *avals, **eqn.params):
                 saved.update(dict.fromkeys(eqn.outputs))
     known_eqns = [*_pure(known_eqns)]  # the known part of the program has the effects
-    rest = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
-    eqns = _needed(_pure(e for e in program.eqns if not all(v in saved for v in e.outputs)), rest)
-    used = {x for eqn in eqns for x in eqn.inputs} | set(rest)
-    kept = tuple(v for v in saved if v in used)  # saved values that no derivative needs are dropped
+    unknown_results = tuple(x for x, u in zip(program.outvars, unknown_outs, strict=True) if u)
+    eqns = _needed(
+        _pure(e for e in program.eqns if not all(v in saved for v in e.outputs)), unknown_results
+    )
+    used = {x for eqn in eqns for x in eqn.inputs} | set(unknown_results)
+    # saved values that no derivative needs are dropped
+    residuals = tuple(v for v in saved if v in used)
     known_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if not u)
-    later_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
+    unknown_ins = tuple(v for v, u in zip(program.invars, unknown, strict=True) if u)
     parts = split_program(program, unknown)
     count = sum(not u for u in unknown_outs)
-    keep = Olympuspr(known_ins, tuple(known_eqns), kept)
+    saving_program = Olympuspr(known_ins, tuple(known_eqns), residuals)
 
-    def both(*args: Any) -> list[Any]:
+    def results_and_residuals(*args: Any) -> list[Any]:
         """Return the known results and the saved values; simplification merges common equations."""
-        return [*evaluate(parts.known, args)[:count], *evaluate(keep, args)]
+        return [*evaluate(parts.known, args)[:count], *evaluate(saving_program, args)]
 
-    now = staged(both, [v.aval for v in known_ins])
-    return now, Olympuspr((*kept, *known_ins, *later_ins), eqns, rest)
+    known_program = staged(results_and_residuals, [v.aval for v in known_ins])
+    return known_program, Olympuspr((*residuals, *known_ins, *unknown_ins), eqns, unknown_results)
 
 
 def _pure(eqns: Iterable[Eqn]) -> tuple[Eqn, ...]:
@@ -105,12 +111,12 @@ def _pure(eqns: Iterable[Eqn]) -> tuple[Eqn, ...]:
 
 
 def _needed(eqns: Sequence[Eqn], outs: Sequence[Any]) -> tuple[Eqn, ...]:
-    used, kept = set(outs), []
+    used, needed = set(outs), []
     for eqn in reversed(eqns):
         if any(v in used for v in eqn.outputs):
             used.update(eqn.inputs)
-            kept.append(eqn)
-    return tuple(reversed(kept))
+            needed.append(eqn)
+    return tuple(reversed(needed))
 
 
 class CheckpointName(Elementwise):
@@ -172,17 +178,19 @@ def checkpoint(
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        partial, rest, _ = part_static("static_argnums of checkpoint", wrapped, args, static)
+        partial, dynamic_args, _ = fix_static_args(
+            "static_argnums of checkpoint", wrapped, args, static
+        )
         if trace.at_base():
             return wrapped(*args, **kwargs)
-        leaves, in_tree = data.flatten_data((rest, kwargs))
+        leaves, in_tree = data.flatten_data((dynamic_args, kwargs))
 
-        def both(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        def traced(positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
             return partial(*positional, **keywords)
 
-        functools.update_wrapper(both, wrapped)
+        functools.update_wrapper(traced, wrapped)
         avals = [get_aval(x) for x in leaves]
-        body = stage_body(both, in_tree, avals, "a checkpointed function")
+        body = stage_body(traced, in_tree, avals, "a checkpointed function")
         outs = checkpoint_p.bind(
             *body.consts,
             *leaves,

@@ -51,10 +51,10 @@ class Cond(MultipleResults):
         branches: Branches = params["branches"]
         index, *captured = operands
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
-        made = mlir.op("stablehlo.case", types, (index,), regions=len(branches))
-        for region, branch in zip(made.regions, branches, strict=True):
+        case = mlir.op("stablehlo.case", types, (index,), regions=len(branches))
+        for region, branch in zip(case.regions, branches, strict=True):
             ctx.region(region, branch, captured)
-        return list(made.results)
+        return list(case.results)
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])
@@ -66,13 +66,17 @@ class Cond(MultipleResults):
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
         branches: Branches = eqn.params["branches"]
-        index, *rest = operands
+        index, *captured = operands
         agreement.need(eqn, "the predicate of cond, or the index of switch,", index, branches)
-        found = zip(*[agreement.follow(b, rest) for b in branches], strict=True)
+        branch_results = zip(*[agreement.follow(b, captured) for b in branches], strict=True)
         forwarded = [places_of_inputs(b) for b in branches]
         return [
-            each[0] if same[0] is not None and len(set(same)) == 1 else index.union(*each)
-            for each, same in zip(found, zip(*forwarded, strict=True), strict=True)
+            differences[0]
+            if places[0] is not None and len(set(places)) == 1
+            else index.union(*differences)
+            for differences, places in zip(
+                branch_results, zip(*forwarded, strict=True), strict=True
+            )
         ]
 
     def jvp(
@@ -80,15 +84,15 @@ class Cond(MultipleResults):
     ) -> tuple[list[Any], list[Any]]:
         branches: Branches = params["branches"]
         nonzero, count = tuple(t is not None for t in tangents[1:]), len(branches[0].outvars)
-        first = [jvp_program(b, nonzero, (False,) * count)[1] for b in branches]
-        wanted = tuple(
-            any(made) for made in zip(*first, strict=True)
+        branch_flags = [jvp_program(b, nonzero, (False,) * count)[1] for b in branches]
+        has_tangent = tuple(
+            any(flags) for flags in zip(*branch_flags, strict=True)
         )  # zeros if another branch has a tangent
-        both = tuple(jvp_program(b, nonzero, wanted)[0] for b in branches)
+        dual_branches = tuple(jvp_program(b, nonzero, has_tangent)[0] for b in branches)
         nonzero_tangents = [t for t in tangents if t is not None]
-        outs = self.bind(*primals, *nonzero_tangents, **(params | {"branches": both}))
-        rest = iter(outs[count:])
-        return outs[:count], [next(rest) if w else None for w in wanted]
+        outs = self.bind(*primals, *nonzero_tangents, **(params | {"branches": dual_branches}))
+        out_tangents = iter(outs[count:])
+        return outs[:count], [next(out_tangents) if w else None for w in has_tangent]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -97,10 +101,15 @@ class Cond(MultipleResults):
         if dims[0] is not None:
             return self._select(batched, args, dims, branches)
         mapped_dims = [batch_program(b, batched, tuple(dims[1:])).out_dims for b in branches]
-        wanted = tuple(any(d is not None for d in each) for each in zip(*mapped_dims, strict=True))
-        mapped = tuple(batch_program(b, batched, tuple(dims[1:]), wanted).program for b in branches)
-        return self.bind(*args, **(params | {"branches": mapped})), [
-            0 if w else None for w in wanted
+        is_mapped = tuple(
+            any(d is not None for d in result_dims)
+            for result_dims in zip(*mapped_dims, strict=True)
+        )
+        mapped_branches = tuple(
+            batch_program(b, batched, tuple(dims[1:]), is_mapped).program for b in branches
+        )
+        return self.bind(*args, **(params | {"branches": mapped_branches})), [
+            0 if w else None for w in is_mapped
         ]
 
     def _select(
@@ -114,12 +123,12 @@ class Cond(MultipleResults):
         ]
         if len(branches) == 2:
             index = op.convert_element_type(index, new_dtype=np.dtype("bool"), weak_type=False)
-        chosen = []
+        selected = []
         for cases in zip(*results, strict=True):
             shape = cases[0].shape
-            which = op.broadcast_in_dim(index, shape=shape, broadcast_dimensions=(0,))
-            chosen.append(op.select_n(which, *cases))
-        return chosen, [0] * len(chosen)
+            predicate = op.broadcast_in_dim(index, shape=shape, broadcast_dimensions=(0,))
+            selected.append(op.select_n(predicate, *cases))
+        return selected, [0] * len(selected)
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         """Split each branch; its residuals are those of all branches, others' as zeros."""
@@ -130,39 +139,41 @@ class Cond(MultipleResults):
         flags = tuple(any(f) for f in zip(*first, strict=True))
         parts = [split_program(b, unknown[1:], flags) for b in branches]
         residuals = [p.unknown.in_avals[: p.num_residuals] for p in parts]
-        known = tuple(_known_branch(p, i, residuals) for i, p in enumerate(parts))
-        later = tuple(_unknown_branch(p, i, residuals) for i, p in enumerate(parts))
+        known_branches = tuple(_known_branch(p, i, residuals) for i, p in enumerate(parts))
+        unknown_branches = tuple(_unknown_branch(p, i, residuals) for i, p in enumerate(parts))
         count = sum(not f for f in flags)
 
         def run(args: Sequence[Any]) -> list[Any]:
-            outs = self.bind(*args, **(params | {"branches": known}))
+            outs = self.bind(*args, **(params | {"branches": known_branches}))
             return [*outs[:count], args[0], *outs[count:]]
 
-        return TangentSplit(run, count, self, params | {"branches": later}, flags)
+        return TangentSplit(run, count, self, params | {"branches": unknown_branches}, flags)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
-        index, *rest = operands
+        index, *captured = operands
         if isinstance(index, Linear):
             raise TransformError("cond cannot be transposed in its index")
-        linear = tuple(isinstance(x, Linear) for x in rest)
-        given = tuple(c is not None for c in cotangent)
-        avals = [x.aval for x in rest if isinstance(x, Linear)]
-        apart = _summed_after(index, avals, cotangent)
-        with switched("parted", state.parted | apart):
-            parts = [transposed_program(b, linear, given) for b in params["branches"]]
-            has_cotangent = [any(made) for made in zip(*(made for _, made in parts), strict=True)]
-            every = [cotangent_aval(a) for a in avals]
-            branches = tuple(_with_zeros(p, made, has_cotangent, every) for p, made in parts)
-        values = [x for x in rest if not isinstance(x, Linear)]
-        given_cotangents = [split_along(c, apart) for c in cotangent if c is not None]
+        linear = tuple(isinstance(x, Linear) for x in captured)
+        nonzero = tuple(c is not None for c in cotangent)
+        avals = [x.aval for x in captured if isinstance(x, Linear)]
+        summed_axes = _summed_after(index, avals, cotangent)
+        with switched("parted", state.parted | summed_axes):
+            transposed = [transposed_program(b, linear, nonzero) for b in params["branches"]]
+            has_cotangent = list(map(any, zip(*(mask for _, mask in transposed), strict=True)))
+            cotangent_avals = [cotangent_aval(a) for a in avals]
+            branches = tuple(
+                _with_zeros(p, mask, has_cotangent, cotangent_avals) for p, mask in transposed
+            )
+        values = [x for x in captured if not isinstance(x, Linear)]
+        given_cotangents = [split_along(c, summed_axes) for c in cotangent if c is not None]
         outs = iter(
             self.bind(index, *values, *given_cotangents, **(params | {"branches": branches}))
         )
-        got = iter([
-            summed(next(outs), apart - a.vma) if w else None
+        linear_cotangents = iter([
+            summed(next(outs), summed_axes - a.vma) if w else None
             for w, a in zip(has_cotangent, avals, strict=True)
         ])  # fmt: skip
-        return [None, *(next(got) if u else None for u in linear)]
+        return [None, *(next(linear_cotangents) if u else None for u in linear)]
 
 
 def _summed_after(
@@ -174,8 +185,8 @@ def _summed_after(
     that use it.  If the index varies, devices in another branch would not take part in a sum.
     """
     used = frozenset[Any]().union(*[get_aval(c).vma for c in cotangents if c is not None])
-    whole = [used - a.vma for a in linear]
-    return (get_aval(index).vma - state.parted) & frozenset[Any]().union(*whole)
+    missing = [used - a.vma for a in linear]
+    return (get_aval(index).vma - state.parted) & frozenset[Any]().union(*missing)
 
 
 Avals = tuple[ShapedArray, ...]
@@ -187,7 +198,7 @@ def _known_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) -> O
     def branch(*args: Any) -> list[Any]:
         outs = evaluate(part.known, args)
         every = [outs[count:] if i == own else map(zeros_of, r) for i, r in enumerate(residuals)]
-        return [*outs[:count], *(x for each in every for x in each)]
+        return [*outs[:count], *(x for branch_residuals in every for x in branch_residuals)]
 
     return staged(branch, part.known.in_avals)
 
@@ -197,24 +208,27 @@ def _unknown_branch(part: SplitProgram, own: int, residuals: Sequence[Avals]) ->
     total = sum(map(len, residuals))
 
     def branch(*args: Any) -> list[Any]:
-        mine = args[start : start + part.num_residuals]
-        return evaluate(part.unknown, [*mine, *args[total:]])
+        own_residuals = args[start : start + part.num_residuals]
+        return evaluate(part.unknown, [*own_residuals, *args[total:]])
 
-    every = [a for each in residuals for a in each]
+    every = [a for branch_residuals in residuals for a in branch_residuals]
     return staged(branch, [*every, *part.unknown.in_avals[part.num_residuals :]])
 
 
 def _with_zeros(
-    program: Olympuspr, made: Sequence[bool], wanted: Sequence[bool], avals: Sequence[ShapedArray]
+    program: Olympuspr,
+    has_cotangent: Sequence[bool],
+    needs_cotangent: Sequence[bool],
+    avals: Sequence[ShapedArray],
 ) -> Olympuspr:
     """Return a transposed branch with every wanted cotangent, zeros of `avals` for missing ones."""
 
     def branch(*args: Any) -> list[Any]:
         outs = iter(evaluate(program, args))
-        cotangents = [next(outs) if m else None for m in made]
+        cotangents = [next(outs) if m else None for m in has_cotangent]
         return [
             zeros_of(a) if x is None else x
-            for x, a, w in zip(cotangents, avals, wanted, strict=True)
+            for x, a, w in zip(cotangents, avals, needs_cotangent, strict=True)
             if w
         ]
 

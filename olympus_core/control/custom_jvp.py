@@ -53,7 +53,7 @@ class _Rule:
         """
         avals = [get_aval(x) for x in primals]
         symbolic = self.owner.symbolic_zeros
-        given = [
+        rule_tangents = [
             SymbolicZero(a) if t is None and symbolic else instantiate(t, tangent_aval(a))
             for t, a in zip(tangents, avals, strict=True)
         ]
@@ -62,7 +62,7 @@ class _Rule:
             self.owner.rule,
             *self.static,
             self.in_tree.unflatten(primals),
-            self.in_tree.unflatten(given),
+            self.in_tree.unflatten(rule_tangents),
         )
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TransformError(
@@ -86,13 +86,13 @@ class _Rule:
     def _tangent(self, x: Any, t: Any) -> Any:
         if isinstance(t, SymbolicZero):
             return None
-        have, want = get_aval(t), tangent_aval(get_aval(x))
+        aval, expected = get_aval(t), tangent_aval(get_aval(x))
         if getattr(t, "dtype", None) is not None and t.dtype.names:
             return None  # float0, of an integer result
-        if have.shape != want.shape or have.dtype != want.dtype:
+        if aval.shape != expected.shape or aval.dtype != expected.dtype:
             raise TransformError(
-                f"the jvp rule of '{self.name}' returned a tangent {have.long_name()} for a "
-                f"result {want.long_name()}"
+                f"the jvp rule of '{self.name}' returned a tangent {aval.long_name()} for a "
+                f"result {expected.long_name()}"
             )
         return t
 
@@ -114,14 +114,14 @@ class _MappedRule:
         """Return the results and their tangents, all mapped at axis 0."""
         active = [t is not None for t in tangents]
         n = len(primals)
-        made: list[bool] = []
+        has_tangent: list[bool] = []
 
         def flat(*args: Any) -> list[Any]:
-            given = iter(args[n:])
+            nonzero_tangents = iter(args[n:])
             outs, ts = self.rule.differentiate(
-                args[:n], [next(given) if a else None for a in active]
+                args[:n], [next(nonzero_tangents) if a else None for a in active]
             )
-            made.extend(t is not None for t in ts)
+            has_tangent.extend(t is not None for t in ts)
             return [*outs, *(t for t in ts if t is not None)]
 
         values = [*primals, *(t for t in tangents if t is not None)]
@@ -129,9 +129,9 @@ class _MappedRule:
         axis = self.axes.of(self.batched)
         dims = [*self.dims, *tangent_dims]
         placed = mapped_in_front(flat, self.batched, values, dims, axis)
-        count = len(made)
-        rest = iter(placed[count:])
-        return placed[:count], [next(rest) if m else None for m in made]
+        count = len(has_tangent)
+        out_tangents = iter(placed[count:])
+        return placed[:count], [next(out_tangents) if m else None for m in has_tangent]
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRule:
         """Return the rule mapped over one more axis."""

@@ -72,12 +72,15 @@ def check_types(name: str, rule: str, outs: Sequence[Any], avals: Sequence[Shape
     """Raise TransformError unless a rule's results have the function's shapes and dtypes."""
     result_avals = [get_aval(x) for x in outs]
     if any(
-        have.strip_weak() != a.strip_weak() for have, a in zip(result_avals, avals, strict=True)
+        result_aval.strip_weak() != a.strip_weak()
+        for result_aval, a in zip(result_avals, avals, strict=True)
     ):
-        wanted, got = (", ".join(a.long_name() for a in each) for each in (avals, result_avals))
+        expected, returned = (
+            ", ".join(a.long_name() for a in types) for types in (avals, result_avals)
+        )
         raise TransformError(
             f"the {rule} of '{name}' must return the result's shapes and dtypes.\n"
-            f"  '{name}' returns: {wanted}\n  the {rule} returns: {got}"
+            f"  '{name}' returns: {expected}\n  the {rule} returns: {returned}"
         )
 
 
@@ -88,8 +91,8 @@ def positions(
 
     Raises TransformError for a name that is not a parameter of `fun`.
     """
-    found = canonical_argnums(what, argnums)
-    numbers = (found,) if isinstance(found, int) else found
+    canonical = canonical_argnums(what, argnums)
+    numbers = (canonical,) if isinstance(canonical, int) else canonical
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
     if fun is None or not names:
         return numbers
@@ -107,7 +110,7 @@ def positions(
     return (*numbers, *named)
 
 
-def part_static(
+def fix_static_args(
     what: str, fun: Callable[..., Any], args: tuple[Any, ...], static: Sequence[int]
 ) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
     """Return `fun` of the other arguments, these arguments, and those at positions `static`.
@@ -119,13 +122,13 @@ def part_static(
     check_positions(f"{what} of '{function_name(fun)}'", static, len(args))
     fixed = {i % len(args): args[i] for i in static}
 
-    def partial(*rest: Any) -> Any:
-        values = iter(rest)
+    def partial(*dynamic_args: Any) -> Any:
+        values = iter(dynamic_args)
         return fun(*(fixed[i] if i in fixed else next(values) for i in range(len(args))))
 
     functools.update_wrapper(partial, fun)
-    others = tuple(x for i, x in enumerate(args) if i not in fixed)
-    return partial, others, tuple(fixed[i] for i in sorted(fixed))
+    remaining_args = tuple(x for i, x in enumerate(args) if i not in fixed)
+    return partial, remaining_args, tuple(fixed[i] for i in sorted(fixed))
 
 
 class SymbolicZero:
@@ -167,7 +170,7 @@ class VmapAxes:
 
     def of(self, batched: Batched) -> object:
         """Return the identity of the axis, or None for the axis of another vmap."""
-        return next((axis for known, axis in self._axes if known is batched), None)
+        return next((axis for mapped, axis in self._axes if mapped is batched), None)
 
 
 def mapped_in_front(
@@ -351,7 +354,7 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
         if trace.at_base():
             return self.fun(*args, **kwargs)
         positional = _bind_positions(self.fun, args, kwargs)
-        fun, diff, static = part_static(
+        fun, diff, static = fix_static_args(
             "nondiff_argnums", self.fun, positional, self.nondiff_argnums
         )
         leaves, in_tree = data.flatten_data(diff)
@@ -359,8 +362,8 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
         except ConcretizationError as error:  # its control flow needs concrete values
-            known: _R = _call_at_once(fun, self._flat_rule(call, None), leaves, error)
-            return known
+            unstaged_result: _R = _call_at_once(fun, self._flat_rule(call, None), leaves, error)
+            return unstaged_result
         outs = self._primitive.bind(
             *body.consts,
             *leaves,

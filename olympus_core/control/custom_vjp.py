@@ -22,8 +22,8 @@ from olympus_core.control.custom_rules import (
     SymbolicZero,
     VmapAxes,
     check_types,
+    fix_static_args,
     mapped_in_front,
-    part_static,
 )
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, op
 from olympus_core.transforms import data
@@ -93,10 +93,10 @@ class _Pair(abc.ABC):
             residual_tree=residual_tree,
             rules=self,
         )
-        kept = [
+        nonzero_out_tangents = [
             t if differentiable(a) else None for t, a in zip(out_tangents, out_avals, strict=True)
         ]
-        return outs, kept
+        return outs, nonzero_out_tangents
 
     def mapped(self, batched: Batched, dims: Sequence[int | None]) -> _MappedRules:
         """Return the pair mapped over an axis."""
@@ -112,7 +112,7 @@ class _Rules(_Pair):
     def __init__(self, owner: custom_vjp[..., Any], call: RuleCall, body: Body | None) -> None:
         assert owner.fwd is not None
         self.owner, self.static = owner, call.static
-        self.fwd, _, _ = part_static(
+        self.fwd, _, _ = fix_static_args(
             "nondiff_argnums of the fwd", owner.fwd, call.args, owner.nondiff_argnums
         )
         self.name = function_name(owner.fun)
@@ -149,7 +149,7 @@ class _Rules(_Pair):
     ) -> list[Any]:
         assert self.out_tree is not None
         assert self.owner.bwd is not None
-        given = source.call_rule(
+        arg_cotangents = source.call_rule(
             self.owner.bwd,
             *self.static,
             residual_tree.unflatten(residuals),
@@ -158,18 +158,18 @@ class _Rules(_Pair):
         )
         name = self.name
         count = len(self.in_tree.children())
-        if not isinstance(given, (tuple, list)) or len(given) != count:
+        if not isinstance(arg_cotangents, (tuple, list)) or len(arg_cotangents) != count:
             raise TransformError(
                 f"the bwd of '{name}' must return a tuple with a cotangent for each of its "
-                f"{count} arguments, and returned {_returned(given)}"
+                f"{count} arguments, and returned {_returned(arg_cotangents)}"
             )
         leaves: list[Any] = []
-        for x, part in zip(given, self.in_tree.children(), strict=True):
+        for x, arg_tree in zip(arg_cotangents, self.in_tree.children(), strict=True):
             if x is None:
-                leaves += [None] * part.num_leaves
+                leaves += [None] * arg_tree.num_leaves
                 continue
             try:
-                leaves += part.flatten_up_to(x)
+                leaves += arg_tree.flatten_up_to(x)
             except ValueError as e:
                 raise TransformError(
                     f"the bwd of '{name}' must return cotangents of its arguments' structure: {e}"
@@ -180,16 +180,16 @@ class _Rules(_Pair):
         if cotangent is None or isinstance(cotangent, SymbolicZero) or not differentiable(aval):
             return None
         try:
-            have = get_aval(cotangent)
+            cotangent_aval = get_aval(cotangent)
         except DTypeError:
             return None  # float0, or the zero of an integer
-        narrows = dtypes.kind(have.dtype) == "c" and dtypes.kind(aval.dtype) != "c"
-        if have.shape != aval.shape or narrows:
+        narrows = dtypes.kind(cotangent_aval.dtype) == "c" and dtypes.kind(aval.dtype) != "c"
+        if cotangent_aval.shape != aval.shape or narrows:
             raise TransformError(
-                f"the bwd of '{name}' returned a cotangent {have.long_name()} for an argument "
-                f"{aval.long_name()}"
+                f"the bwd of '{name}' returned a cotangent {cotangent_aval.long_name()} for an "
+                f"argument {aval.long_name()}"
             )
-        if have.dtype == aval.dtype:
+        if cotangent_aval.dtype == aval.dtype:
             return cotangent
         return op.convert_element_type(cotangent, new_dtype=aval.dtype, weak_type=False)
 
@@ -205,23 +205,23 @@ class _MappedRules(_Pair):
 
     def forward(self, primals: Sequence[Any], active: Sequence[bool]) -> _Forward:
         """Return the results and the residuals, all mapped at axis 0."""
-        made: list[_Forward] = []
+        forwards: list[_Forward] = []
 
         def flat(*xs: Any) -> list[Any]:
-            made.append(self.rules.forward(xs, active))
-            return [*made[0].outs, *made[0].residuals]
+            forwards.append(self.rules.forward(xs, active))
+            return [*forwards[0].outs, *forwards[0].residuals]
 
         axis = self.axes.of(self.batched)
         placed = mapped_in_front(flat, self.batched, primals, self.dims, axis)
-        count = len(made[0].outs)
-        return _Forward(placed[:count], placed[count:], made[0].residual_tree)
+        count = len(forwards[0].outs)
+        return _Forward(placed[:count], placed[count:], forwards[0].residual_tree)
 
     def backward(
         self, residual_tree: tree.PyTreeDef, residuals: Sequence[Any], cotangents: Sequence[Any]
     ) -> list[Any]:
         """Return cotangents of the mapped primals; an unmapped one's is summed over the axis."""
         n = len(residuals)
-        made: list[bool] = []
+        has_cotangent: list[bool] = []
         zero = [
             SymbolicZero(batched_aval(c.aval, 0)) if isinstance(c, SymbolicZero) else None
             for c in cotangents
@@ -230,22 +230,22 @@ class _MappedRules(_Pair):
         def flat(*xs: Any) -> list[Any]:
             values = iter(xs[n:])
             full = [next(values) if z is None else z for z in zero]
-            given = self.rules.backward(residual_tree, xs[:n], full)
-            made.extend(c is not None for c in given)
-            return [c for c in given if c is not None]
+            primal_cotangents = self.rules.backward(residual_tree, xs[:n], full)
+            has_cotangent.extend(c is not None for c in primal_cotangents)
+            return [c for c in primal_cotangents if c is not None]
 
         values = [*residuals, *(c for c in cotangents if not isinstance(c, SymbolicZero))]
         axis = self.axes.of(self.batched)
         outs, dims = batch_flat(flat, self.batched, values, [0] * len(values), axis=axis)
-        rest = iter(zip(outs, dims, strict=True))
+        mapped_cotangents = iter(zip(outs, dims, strict=True))
         return [
-            self._placed(*next(rest), d) if m else None
-            for m, d in zip(made, self.dims, strict=True)
+            self._placed(*next(mapped_cotangents), d) if m else None
+            for m, d in zip(has_cotangent, self.dims, strict=True)
         ]
 
-    def _placed(self, x: Any, dim: int | None, wanted: int | None) -> Any:
-        if wanted is not None:
-            return place_axis(x, dim, wanted, self.batched.size)
+    def _placed(self, x: Any, dim: int | None, axis: int | None) -> Any:
+        if axis is not None:
+            return place_axis(x, dim, axis, self.batched.size)
         return op.reduce_sum(place_axis(x, dim, 0, self.batched.size), axes=(0,))
 
 
@@ -280,10 +280,13 @@ class CustomBackward(MultipleResults):
             SymbolicZero(a) if c is None and symbolic else instantiate(c, a)
             for c, a in zip(cotangent, params["out_avals"], strict=True)
         ]
-        given = params["rules"].backward(params["residual_tree"], operands[:n], full)
-        kept = [c for c, a in zip(given, params["active"], strict=True) if a]
+        primal_cotangents = params["rules"].backward(params["residual_tree"], operands[:n], full)
+        active_cotangents = [
+            c for c, a in zip(primal_cotangents, params["active"], strict=True) if a
+        ]
         linear = [
-            c if isinstance(x, Linear) else None for c, x in zip(kept, operands[n:], strict=True)
+            c if isinstance(x, Linear) else None
+            for c, x in zip(active_cotangents, operands[n:], strict=True)
         ]
         return [*[None] * n, *linear]
 
@@ -383,8 +386,8 @@ class custom_vjp(CustomFunction[_P, _R]):
         return _Rules(self, call, body)
 
 
-def _returned(given: Any) -> str:
+def _returned(result: Any) -> str:
     """Return a text for the value that a rule returned; for a sequence, its length."""
-    if isinstance(given, (tuple, list)):
-        return f"a {type(given).__name__} of {len(given)}"
-    return value_text(given)
+    if isinstance(result, (tuple, list)):
+        return f"a {type(result).__name__} of {len(result)}"
+    return value_text(result)

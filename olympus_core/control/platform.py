@@ -22,29 +22,29 @@ class PlatformDependent(Cond):
     """
 
     @staticmethod
-    def chosen(params: dict[str, Any], platform: str) -> Olympuspr:
+    def branch_for(params: dict[str, Any], platform: str) -> Olympuspr:
         """Return the program for a platform; raise LoweringError if no branch is for it."""
         branches: Branches = params["branches"]
         for names, branch in zip(params["platforms"], branches, strict=True):
             if names is None or platform in names:
                 return branch
-        known = ", ".join(name for names in params["platforms"] for name in names or ())
+        supported = ", ".join(name for names in params["platforms"] for name in names or ())
         raise LoweringError(
-            f"platform_dependent has functions for {known} and no default, and is lowered for "
+            f"platform_dependent has functions for {supported} and no default, and is lowered for "
             f"{platform}",
             hint=f"pass {platform}=function, or default=function",
         )
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        return ctx.inline(self.chosen(params, ctx.platform), operands[1:])
+        return ctx.inline(self.branch_for(params, ctx.platform), operands[1:])
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
     ) -> Sequence[Differing]:
-        return agreement.follow(self.chosen(eqn.params, agreement.platform), operands[1:])
+        return agreement.follow(self.branch_for(eqn.params, agreement.platform), operands[1:])
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
-        evaluate(self.chosen(params, "cpu"), args[1:])  # the base trace runs on the host CPU
+        evaluate(self.branch_for(params, "cpu"), args[1:])  # the base trace runs on the host CPU
 
 
 platform_dependent_p = PlatformDependent("platform_dependent")

@@ -91,7 +91,9 @@ class Scan(MultipleResults):
         """Return a scan over values and tangents."""
         body: Olympuspr = params["olympuspr"]
         a, b, n = _counts(params)
-        nonzero, both, made = _dual_body(body, [t is not None for t in tangents], a, b)
+        nonzero, dual_program, has_tangent = _dual_body(
+            body, [t is not None for t in tangents], a, b
+        )
         n_ys = len(body.outvars) - n
         filled = list(tangents)
         filled[a:b] = [
@@ -99,26 +101,26 @@ class Scan(MultipleResults):
             for t, z, v in zip(tangents[a:b], nonzero[a:b], body.in_avals[a:b], strict=True)
         ]
         ins = _interleave([range(a), range(a, b), range(b, len(nonzero))], nonzero)
-        outs = _interleave([range(n), range(n, n + n_ys)], made)
+        outs = _interleave([range(n), range(n, n + n_ys)], has_tangent)
         operands = [
             x
-            for part in (slice(0, a), slice(a, b), slice(b, None))
-            for x in (*primals[part], *(t for t in filled[part] if t is not None))
+            for section in (slice(0, a), slice(a, b), slice(b, None))
+            for x in (*primals[section], *(t for t in filled[section] if t is not None))
         ]
         results = self.bind(
             *operands,
             **params
             | {
-                "olympuspr": permute(both, ins, outs),
+                "olympuspr": permute(dual_program, ins, outs),
                 "num_consts": a + sum(nonzero[:a]),
-                "num_carry": n + sum(made[:n]),
+                "num_carry": n + sum(has_tangent[:n]),
             },
         )
-        k = sum(made[:n])
+        k = sum(has_tangent[:n])
         carry, carry_t = results[:n], iter(results[n : n + k])
         ys, ys_t = results[n + k : n + k + n_ys], iter(results[n + k + n_ys :])
-        out_tangents = [next(carry_t) if m else None for m in made[:n]]
-        out_tangents += [next(ys_t) if m else None for m in made[n:]]
+        out_tangents = [next(carry_t) if m else None for m in has_tangent[:n]]
+        out_tangents += [next(ys_t) if m else None for m in has_tangent[n:]]
         return [*carry, *ys], out_tangents
 
     def batch(
@@ -132,8 +134,10 @@ class Scan(MultipleResults):
         unset = [False] * (len(body.outvars) - n)
         while True:
             places = [0 if c else None for c in carry]
-            found = batch_program(body, batched, (*dims[:a], *places, *rows), (*carry, *unset))
-            mapped = [d is not None for d in found.out_dims[:n]]
+            batched_body = batch_program(
+                body, batched, (*dims[:a], *places, *rows), (*carry, *unset)
+            )
+            mapped = [d is not None for d in batched_body.out_dims[:n]]
             if mapped == carry:
                 break
             carry = mapped
@@ -144,8 +148,8 @@ class Scan(MultipleResults):
         xs = [
             x if d is None else move_axis(x, d, 1) for x, d in zip(args[b:], dims[b:], strict=True)
         ]
-        outs = self.bind(*args[:a], *start, *xs, **params | {"olympuspr": found.program})
-        return outs, [*places, *(None if d is None else 1 for d in found.out_dims[n:])]
+        outs = self.bind(*args[:a], *start, *xs, **params | {"olympuspr": batched_body.program})
+        return outs, [*places, *(None if d is None else 1 for d in batched_body.out_dims[n:])]
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
         """Return a scan without the unused ys, and without the values that only these needed."""
@@ -154,14 +158,14 @@ class Scan(MultipleResults):
         a, b, n = _counts(params)
         used_outs = (*[True] * n, *used[n:])
         program, read = restrict(body, used_outs)
-        kept = [i for i in range(len(eqn.inputs)) if i in read or a <= i < b]
-        invars = tuple(body.invars[i] for i in kept)
+        used_inputs = [i for i in range(len(eqn.inputs)) if i in read or a <= i < b]
+        invars = tuple(body.invars[i] for i in used_inputs)
         changed = {
             "olympuspr": Olympuspr(invars, program.eqns, program.outvars),
-            "num_consts": sum(i < a for i in kept),
+            "num_consts": sum(i < a for i in used_inputs),
         }
         return eqn.replace(
-            inputs=tuple(eqn.inputs[i] for i in kept),
+            inputs=tuple(eqn.inputs[i] for i in used_inputs),
             outputs=tuple(v for v, w in zip(eqn.outputs, used_outs, strict=True) if w),
             params=params | changed,
         )
@@ -175,35 +179,42 @@ class Scan(MultipleResults):
         body: Olympuspr = params["olympuspr"]
         a, b, _ = _counts(params)
         flags, parts = _fixed_point(body, unknown, a, b)
-        now = [i for i, f in enumerate(flags) if not f]
+        known_positions = [i for i, f in enumerate(flags) if not f]
         known_inputs = [i for i, u in enumerate(unknown) if not u]
         late = [i for i in known_inputs if flags[i]]
         count = len(parts.known.outvars) - parts.num_residuals
-        counts = {"num_consts": sum(i < a for i in now), "num_carry": sum(a <= i < b for i in now)}
+        counts = {
+            "num_consts": sum(i < a for i in known_positions),
+            "num_carry": sum(a <= i < b for i in known_positions),
+        }
         fixed, stacked = _residuals(parts, counts["num_consts"], count)
         outs = [*range(count), *(count + i for i in stacked)]
-        known = params | counts | {"olympuspr": permute(parts.known, range(len(now)), outs)}
+        known_params = (
+            params | counts | {"olympuspr": permute(parts.known, range(len(known_positions)), outs)}
+        )
 
         def run(args: Sequence[Any]) -> list[Any]:
             values = dict(zip(known_inputs, args, strict=True))
-            operands = [values[i] for i in now]
-            results = self.bind(*operands, **known)
+            operands = [values[i] for i in known_positions]
+            results = self.bind(*operands, **known_params)
             constants = [operands[j] for j in fixed.values()]
             return [*results[:count], *constants, *(values[i] for i in late), *results[count:]]
 
-        later, order = _later(parts, flags, late, (list(fixed), stacked), params)
-        return TangentSplit(run, count, self, later, parts.unknown_outs, order)
+        unknown_params, order = _unknown_scan(parts, flags, late, (list(fixed), stacked), params)
+        return TangentSplit(run, count, self, unknown_params, parts.unknown_outs, order)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         """Return a reversed scan over cotangents; those of constants are summed in its carry."""
         body: Olympuspr = params["olympuspr"]
         a, b, n = _counts(params)
-        asked = tuple(isinstance(x, Linear) for x in operands)
-        linear = tuple(_fixed_point(body, asked, a, b)[0])  # a linear carry may start at 0, a value
+        is_linear_operand = tuple(isinstance(x, Linear) for x in operands)
+        linear = tuple(
+            _fixed_point(body, is_linear_operand, a, b)[0]
+        )  # a linear carry may start at 0, a value
         if not all(linear[a:b]):
-            return self._transpose_part(cotangent, operands, asked, params)
-        given = tuple(c is not None for c in cotangent[n:])
-        program = _transposed_body(body, linear, given, a, n, state.parted)
+            return self._transpose_part(cotangent, operands, is_linear_operand, params)
+        nonzero = tuple(c is not None for c in cotangent[n:])
+        program = _transposed_body(body, linear, nonzero, a, n, state.parted)
         sums = [zeros_of(cotangent_aval(x.aval)) for x in operands[:a] if isinstance(x, Linear)]
         carry = [
             instantiate(c, cotangent_aval(v))
@@ -219,8 +230,8 @@ class Scan(MultipleResults):
         }
         cotangents = [c for c in cotangent[n:] if c is not None]
         outs = iter(self.bind(*consts, *sums, *carry, *cotangents, *xs, **params | changed))
-        found = [next(outs) if u else None for u in linear]
-        return [c if u else None for c, u in zip(found, asked, strict=True)]
+        input_cotangents = [next(outs) if u else None for u in linear]
+        return [c if u else None for c, u in zip(input_cotangents, is_linear_operand, strict=True)]
 
     def _transpose_part(
         self,
@@ -235,11 +246,17 @@ class Scan(MultipleResults):
         residuals = outs[parts.num_known_outs :]
         every = [*residuals, *(x for x in operands if isinstance(x, Linear))]
         order = parts.order or tuple(range(len(every)))
-        later = [every[i] for i in order]
-        kept = [c for c, u in zip(cotangent, parts.unknown_outs, strict=True) if u]
-        found = dict(zip(order, self.transpose(kept, *later, **parts.linear_params), strict=True))
-        given = iter(found[i] for i in range(len(residuals), len(every)))
-        return [next(given) if u else None for u in linear]
+        linear_operands = [every[i] for i in order]
+        unknown_cotangents = [c for c, u in zip(cotangent, parts.unknown_outs, strict=True) if u]
+        operand_cotangents = dict(
+            zip(
+                order,
+                self.transpose(unknown_cotangents, *linear_operands, **parts.linear_params),
+                strict=True,
+            )
+        )
+        linear_cotangents = iter(operand_cotangents[i] for i in range(len(residuals), len(every)))
+        return [next(linear_cotangents) if u else None for u in linear]
 
 
 def _counts(params: Params) -> tuple[int, int, int]:
@@ -255,20 +272,22 @@ def _dual_body(
     nonzero = list(active)
     unset = [False] * (len(body.outvars) - (b - a))
     while True:
-        both, made = jvp_program(body, tuple(nonzero), (*nonzero[a:b], *unset))
-        if list(made[: b - a]) == nonzero[a:b]:
-            return nonzero, both, made
-        nonzero[a:b] = made[: b - a]
+        dual_program, has_tangent = jvp_program(body, tuple(nonzero), (*nonzero[a:b], *unset))
+        if list(has_tangent[: b - a]) == nonzero[a:b]:
+            return nonzero, dual_program, has_tangent
+        nonzero[a:b] = has_tangent[: b - a]
 
 
-def _interleave(parts: Sequence[range], nonzero: Sequence[bool]) -> list[int]:
+def _interleave(sections: Sequence[range], nonzero: Sequence[bool]) -> list[int]:
     """Return the order of (all values, all tangents) that puts tangents behind each part."""
     total, position, place = len(nonzero), 0, {}
     for i, z in enumerate(nonzero):
         if z:
             place[i] = total + position
             position += 1
-    return [j for part in parts for j in (*part, *(place[i] for i in part if nonzero[i]))]
+    return [
+        j for section in sections for j in (*section, *(place[i] for i in section if nonzero[i]))
+    ]
 
 
 def _fixed_point(
@@ -294,7 +313,7 @@ def _residuals(
     return fixed, [i for i in range(len(atoms)) if i not in fixed]
 
 
-def _later(
+def _unknown_scan(
     parts: SplitProgram,
     flags: Sequence[bool],
     late: Sequence[int],
@@ -331,19 +350,19 @@ def _later(
 def _transposed_body(
     body: Olympuspr,
     linear: tuple[bool, ...],
-    given: tuple[bool, ...],
+    nonzero: tuple[bool, ...],
     a: int,
     n: int,
     _: frozenset[Any],
 ) -> Olympuspr:
     """(consts, sums and cotangents of the carry, cotangents of ys, xs) -> (sums, carry, xs)."""
     b = a + n
-    pull_back = transpose_program(body, linear, (*[True] * n, *given))
+    pull_back = transpose_program(body, linear, (*[True] * n, *nonzero))
     avals = [cotangent_aval(v) if u else v for v, u in zip(body.in_avals, linear, strict=True)]
     consts = [v for v, u in zip(avals[:a], linear, strict=False) if not u]
     sums = [v for v, u in zip(avals[:a], linear, strict=False) if u]
     xs = [v for v, u in zip(avals[b:], linear[b:], strict=True) if not u]
-    ys = [cotangent_aval(v) for v, g in zip(body.out_avals[n:], given, strict=True) if g]
+    ys = [cotangent_aval(v) for v, g in zip(body.out_avals[n:], nonzero, strict=True) if g]
     carry = [cotangent_aval(v) for v in body.out_avals[:n]]
 
     def step(*args: Any) -> list[Any]:
@@ -384,70 +403,70 @@ class _Loop:
         start = mlir.full(_INDEX, 0)
         if rolled == self.unroll:  # the loop would have one iteration
             state = [start, *carry, *ys]
-            done = 0
+            iterations = 0
         else:
             state = self._while(rolled, [start, *carry, *ys], consts, xs)
-            done = rolled
-        for _ in range(self.length - done):
+            iterations = rolled
+        for _ in range(self.length - iterations):
             state = self._step(self.ctx, state, consts, xs)
         return state[1:]
 
     def _while(self, stop: int, state: list[Any], consts: list[Any], xs: list[Any]) -> list[Any]:
         types = [v.type for v in state]
-        made = mlir.op("stablehlo.while", types, state, regions=2)
+        loop = mlir.op("stablehlo.while", types, state, regions=2)
         unknown = [mlir.ir.Location.unknown()] * len(types)
-        test = made.regions[0].blocks.append(*types, arg_locs=unknown)
+        test = loop.regions[0].blocks.append(*types, arg_locs=unknown)
         with mlir.ir.InsertionPoint(test):
             less = mlir.parsed_attr("#stablehlo<comparison_direction LT>")
             signed = mlir.parsed_attr("#stablehlo<comparison_type SIGNED>")
-            more = mlir.op1(
+            continues = mlir.op1(
                 "stablehlo.compare",
                 shaped((), np.dtype("bool")),
                 (test.arguments[0], mlir.full(_INDEX, stop)),
                 {"comparison_direction": less, "compare_type": signed},
             )
-            mlir.op("stablehlo.return", (), (more,))
-        block = made.regions[1].blocks.append(*types, arg_locs=unknown)
+            mlir.op("stablehlo.return", (), (continues,))
+        block = loop.regions[1].blocks.append(*types, arg_locs=unknown)
         with mlir.ir.InsertionPoint(block):
             inner = self.ctx.nested()
             values = list(block.arguments)
             for _ in range(self.unroll):
                 values = self._step(inner, values, consts, xs)
             mlir.op("stablehlo.return", (), values)
-        return list(made.results)
+        return list(loop.results)
 
     def _step(
         self, ctx: LoweringContext, state: list[Any], consts: list[Any], xs: list[Any]
     ) -> list[Any]:
         i, carry = state[0], state[1 : 1 + self.n_carry]
         ys = state[1 + self.n_carry :]
-        where = i
+        index = i
         if self.reverse:
             last = mlir.full(_INDEX, self.length - 1)
-            where = mlir.op1("stablehlo.subtract", _INDEX, (last, i))
+            index = mlir.op1("stablehlo.subtract", _INDEX, (last, i))
         zero = (
             mlir.full(_INDEX, 0) if any(a.ndim > 1 for a in (*self.x_avals, *self.y_avals)) else i
         )
-        slices = [_read(x, a, where, zero) for x, a in zip(xs, self.x_avals, strict=True)]
+        slices = [_read(x, a, index, zero) for x, a in zip(xs, self.x_avals, strict=True)]
         outs = ctx.inline(self.body, [*consts, *carry, *slices])
-        carry, new = outs[: self.n_carry], outs[self.n_carry :]
-        ys = [_write(y, v, a, where, zero) for y, v, a in zip(ys, new, self.y_avals, strict=True)]
+        carry, rows = outs[: self.n_carry], outs[self.n_carry :]
+        ys = [_write(y, v, a, index, zero) for y, v, a in zip(ys, rows, self.y_avals, strict=True)]
         return [mlir.op1("stablehlo.add", _INDEX, (i, mlir.full(_INDEX, 1))), *carry, *ys]
 
 
 def _read(x: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
-    one = aval.update(shape=(1, *aval.shape[1:]))
+    row_aval = aval.update(shape=(1, *aval.shape[1:]))
     starts = [i] + [zero] * (aval.ndim - 1)
-    sizes = {"slice_sizes": mlir.i64_array(one.shape)}
-    piece = mlir.op1("stablehlo.dynamic_slice", one, (x, *starts), sizes)
-    return mlir.op1("stablehlo.reshape", aval.update(shape=aval.shape[1:]), (piece,))
+    sizes = {"slice_sizes": mlir.i64_array(row_aval.shape)}
+    row = mlir.op1("stablehlo.dynamic_slice", row_aval, (x, *starts), sizes)
+    return mlir.op1("stablehlo.reshape", aval.update(shape=aval.shape[1:]), (row,))
 
 
 def _write(y: Any, value: Any, aval: ShapedArray, i: Any, zero: Any) -> Any:
-    one = aval.update(shape=(1, *aval.shape[1:]))
-    piece = mlir.op1("stablehlo.reshape", one, (value,))
+    row_aval = aval.update(shape=(1, *aval.shape[1:]))
+    row = mlir.op1("stablehlo.reshape", row_aval, (value,))
     starts = [i] + [zero] * (aval.ndim - 1)
-    return mlir.op1("stablehlo.dynamic_update_slice", aval, (y, piece, *starts))
+    return mlir.op1("stablehlo.dynamic_update_slice", aval, (y, row, *starts))
 
 
 scan_p = Scan("scan")

@@ -152,61 +152,72 @@ class ShardMap(MultipleResults):
         program: Olympuspr = params["olympuspr"]
         nonzero = tuple(t is not None for t in tangents)
         with self._naming(params):
-            both, made = jvp_program(program, nonzero, (False,) * len(program.outvars))
+            dual_program, has_tangent = jvp_program(
+                program, nonzero, (False,) * len(program.outvars)
+            )
         ins, outs = params["in_specs"], params["out_specs"]
-        later = params | {
-            "olympuspr": both,
-            "in_specs": (*ins, *_where(ins, nonzero)),
-            "out_specs": (*outs, *_where(outs, made)),
+        dual_params = params | {
+            "olympuspr": dual_program,
+            "in_specs": (*ins, *_selected_specs(ins, nonzero)),
+            "out_specs": (*outs, *_selected_specs(outs, has_tangent)),
         }
-        found = self.bind(*primals, *[t for t in tangents if t is not None], **later)
+        results = self.bind(*primals, *[t for t in tangents if t is not None], **dual_params)
         count = len(program.outvars)
-        rest = iter(found[count:])
-        return found[:count], [next(rest) if m else None for m in made]
+        out_tangents = iter(results[count:])
+        return results[:count], [next(out_tangents) if m else None for m in has_tangent]
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
-        program, kept = restrict(eqn.params["olympuspr"], used)
+        program, used_inputs = restrict(eqn.params["olympuspr"], used)
         ins, outs = eqn.params["in_specs"], eqn.params["out_specs"]
         params = {
             "olympuspr": program,
-            "in_specs": tuple(ins[i] for i in kept),
-            "out_specs": _where(outs, used),
+            "in_specs": tuple(ins[i] for i in used_inputs),
+            "out_specs": _selected_specs(outs, used),
         }
         return eqn.replace(
-            inputs=tuple(eqn.inputs[i] for i in kept),
+            inputs=tuple(eqn.inputs[i] for i in used_inputs),
             outputs=tuple(v for v, u in zip(eqn.outputs, used, strict=True) if u),
             params=eqn.params | params,
         )
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> list[Any]:
         linear = tuple(isinstance(x, Linear) for x in operands)
-        given = tuple(c is not None for c in cotangent)
+        nonzero = tuple(c is not None for c in cotangent)
         ins, outs = params["in_specs"], params["out_specs"]
         with self._naming(params):
             unrecorded_axes = _unrecorded_axes(params)
             trace.record_varying_axes(unrecorded_axes)  # for rules that compute a derivative
             with switched("parted", unrecorded_axes):
-                program, made = transposed_program(params["olympuspr"], linear, given)
-            known = _where(ins, tuple(not u for u in linear))
-            found = _where(_where(ins, linear), made)
+                program, has_cotangent = transposed_program(params["olympuspr"], linear, nonzero)
+            value_specs = _selected_specs(ins, tuple(not u for u in linear))
+            cotangent_specs = _selected_specs(_selected_specs(ins, linear), has_cotangent)
             if unrecorded_axes:
                 body: Olympuspr = params["olympuspr"]
-                asked = [a for a, u in zip(body.in_avals, linear, strict=True) if u]
+                linear_avals = [a for a, u in zip(body.in_avals, linear, strict=True) if u]
                 program = _in_parts(
                     program,
-                    len(known),
-                    [tangent_aval(a) for a, g in zip(body.out_avals, given, strict=True) if g],
-                    [a for a, m in zip(asked, made, strict=True) if m],
+                    len(value_specs),
+                    [tangent_aval(a) for a, g in zip(body.out_avals, nonzero, strict=True) if g],
+                    [a for a, m in zip(linear_avals, has_cotangent, strict=True) if m],
                     unrecorded_axes,
                 )
             if not params["check_vma"]:
-                program = _unchecked(program, len(known), _where(outs, given), found, params)
+                program = _unchecked(
+                    program,
+                    len(value_specs),
+                    _selected_specs(outs, nonzero),
+                    cotangent_specs,
+                    params,
+                )
         values = [x for x, u in zip(operands, linear, strict=True) if not u]
-        kept = [c for c in cotangent if c is not None]
-        specs = {"in_specs": (*known, *_where(outs, given)), "out_specs": found}
-        results = iter(self.bind(*values, *kept, **(params | specs | {"olympuspr": program})))
-        got = iter([next(results) if m else None for m in made])
-        return [next(got) if u else None for u in linear]
+        cotangents = [c for c in cotangent if c is not None]
+        specs = {
+            "in_specs": (*value_specs, *_selected_specs(outs, nonzero)),
+            "out_specs": cotangent_specs,
+        }
+        results = iter(self.bind(*values, *cotangents, **(params | specs | {"olympuspr": program})))
+        linear_cotangents = iter([next(results) if m else None for m in has_cotangent])
+        return [next(linear_cotangents) if u else None for u in linear]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -223,30 +234,33 @@ class ShardMap(MultipleResults):
         with self._naming(params):
             parts = split_program(params["olympuspr"], unknown)
             residuals = parts.known.out_avals[len(parts.known.outvars) - parts.num_residuals :]
-            now = _with_rows(parts.known, parts.num_residuals)
-            later = _without_rows(parts.unknown, residuals)
+            known_program = _with_rows(parts.known, parts.num_residuals)
+            unknown_program = _without_rows(parts.unknown, residuals)
         every = tuple(n for n in params["mesh"].axis_names if n in params["manual_axes"])
         unrecorded_axes = _unrecorded_axes(params) | unrecorded_axes_in_program(parts.known)
-        kept = tuple(
+        residual_specs = tuple(
             _residual_spec(a, every, params["check_vma"], unrecorded_axes) for a in residuals
         )
         ins, outs = params["in_specs"], params["out_specs"]
         count = sum(not u for u in parts.unknown_outs)
-        own = params | {
-            "olympuspr": now,
-            "in_specs": _where(ins, tuple(not u for u in unknown)),
-            "out_specs": (*_where(outs, tuple(not u for u in parts.unknown_outs)), *kept),
+        known_params = params | {
+            "olympuspr": known_program,
+            "in_specs": _selected_specs(ins, tuple(not u for u in unknown)),
+            "out_specs": (
+                *_selected_specs(outs, tuple(not u for u in parts.unknown_outs)),
+                *residual_specs,
+            ),
         }
 
-        def known(args: Sequence[Any]) -> list[Any]:
-            return list(self.bind(*args, **own))
+        def run(args: Sequence[Any]) -> list[Any]:
+            return list(self.bind(*args, **known_params))
 
-        rest = params | {
-            "olympuspr": later,
-            "in_specs": (*kept, *_where(ins, unknown)),
-            "out_specs": _where(outs, parts.unknown_outs),
+        unknown_params = params | {
+            "olympuspr": unknown_program,
+            "in_specs": (*residual_specs, *_selected_specs(ins, unknown)),
+            "out_specs": _selected_specs(outs, parts.unknown_outs),
         }
-        return TangentSplit(known, count, self, rest, parts.unknown_outs)
+        return TangentSplit(run, count, self, unknown_params, parts.unknown_outs)
 
 
 def _deciding(agreement: Agreement, eqn: Eqn, parts: Sequence[Differing]) -> str | None:
@@ -267,8 +281,8 @@ def _unequal(eqn: Eqn, axes: Differing) -> Differing:
     return frozenset([Unequal(n, eqn.source) for n in axes])
 
 
-def _where(specs: Sequence[PartitionSpec], chosen: Sequence[bool]) -> Specs:
-    return tuple(s for s, c in zip(specs, chosen, strict=True) if c)
+def _selected_specs(specs: Sequence[PartitionSpec], mask: Sequence[bool]) -> Specs:
+    return tuple(s for s, c in zip(specs, mask, strict=True) if c)
 
 
 def _inserted(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
@@ -308,8 +322,10 @@ def _without_rows(program: Olympuspr, residuals: Sequence[ShapedArray]) -> Olymp
     count = len(residuals)
 
     def scalars(*args: Any) -> list[Any]:
-        given = [x if a.shape else reshape(x, ()) for x, a in zip(args, residuals, strict=False)]
-        return evaluate(program, [*given, *args[count:]])
+        residual_values = [
+            x if a.shape else reshape(x, ()) for x, a in zip(args, residuals, strict=False)
+        ]
+        return evaluate(program, [*residual_values, *args[count:]])
 
     rows = [a if a.shape else a.update(shape=(1,)) for a in residuals]
     return staged(scalars, [*rows, *program.in_avals[count:]])
@@ -331,22 +347,28 @@ def _unrecorded_axes(params: dict[str, Any]) -> frozenset[Any]:
 
 def _in_parts(
     program: Olympuspr,
-    known: int,
-    given: Sequence[ShapedArray],
-    found: Sequence[ShapedArray],
+    num_values: int,
+    cotangent_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
     axes: frozenset[Any],
 ) -> Olympuspr:
     """Return the transpose with whole cotangents, computed from parts along `axes`."""
 
-    def whole(*args: Any) -> list[Any]:
-        outs = evaluate(program, [*args[:known], *[split_along(x, axes) for x in args[known:]]])
-        return [summed(x, axes - a.vma) for x, a in zip(outs, found, strict=True)]
+    def whole_cotangents(*args: Any) -> list[Any]:
+        outs = evaluate(
+            program, [*args[:num_values], *[split_along(x, axes) for x in args[num_values:]]]
+        )
+        return [summed(x, axes - a.vma) for x, a in zip(outs, result_avals, strict=True)]
 
-    return staged(whole, [*program.in_avals[:known], *given])
+    return staged(whole_cotangents, [*program.in_avals[:num_values], *cotangent_avals])
 
 
 def _unchecked(
-    program: Olympuspr, known: int, given: Specs, found: Specs, params: dict[str, Any]
+    program: Olympuspr,
+    num_values: int,
+    cotangent_specs: Specs,
+    result_specs: Specs,
+    params: dict[str, Any],
 ) -> Olympuspr:
     """Return the transpose of a body whose types do not record which values vary.
 
@@ -362,14 +384,14 @@ def _unchecked(
 
     def shared(*args: Any) -> list[Any]:
         cotangents = []
-        for x, spec in zip(args[known:], given, strict=True):
+        for x, spec in zip(args[num_values:], cotangent_specs, strict=True):
             count = math.prod(sizes[n] for n in missing(spec))
-            one = get_aval(x).dtype.type(count)
-            cotangents.append(x if count == 1 else op.div(x, one))
-        outs = evaluate(program, [*args[:known], *cotangents])
+            divisor = get_aval(x).dtype.type(count)
+            cotangents.append(x if count == 1 else op.div(x, divisor))
+        outs = evaluate(program, [*args[:num_values], *cotangents])
         return [
             op.psum(x, axes=missing(s), axis_index_groups=None) if missing(s) else x
-            for x, s in zip(outs, found, strict=True)
+            for x, s in zip(outs, result_specs, strict=True)
         ]
 
     return staged(shared, program.in_avals)

@@ -44,10 +44,10 @@ class While(MultipleResults):
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
         cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
         carry = operands[n_cond + n_body :]
-        made = mlir.op("stablehlo.while", [v.type for v in carry], carry, regions=2)
-        ctx.region(made.regions[0], params["cond_olympuspr"], cond_consts)
-        ctx.region(made.regions[1], params["body_olympuspr"], body_consts)
-        return list(made.results)
+        loop = mlir.op("stablehlo.while", [v.type for v in carry], carry, regions=2)
+        ctx.region(loop.regions[0], params["cond_olympuspr"], cond_consts)
+        ctx.region(loop.regions[1], params["body_olympuspr"], body_consts)
+        return list(loop.results)
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
@@ -57,8 +57,8 @@ class While(MultipleResults):
             carry = evaluate(params["body_olympuspr"], [*body_consts, *carry])
 
     def unrecorded_axes(self, eqn: Eqn) -> frozenset[Any]:
-        (more,) = eqn.params["cond_olympuspr"].out_avals
-        return frozenset[Any]().union(*[more.vma - v.aval.vma for v in eqn.outputs])
+        (predicate,) = eqn.params["cond_olympuspr"].out_avals
+        return frozenset[Any]().union(*[predicate.vma - v.aval.vma for v in eqn.outputs])
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
@@ -66,15 +66,18 @@ class While(MultipleResults):
         test, step = eqn.params["cond_olympuspr"], eqn.params["body_olympuspr"]
         n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
         first = n_cond + n_body
-        kept = [place == n_body + i for i, place in enumerate(places_of_inputs(step))]
+        is_forwarded = [place == n_body + i for i, place in enumerate(places_of_inputs(step))]
         carry, before = tuple(operands[first:]), None
         while carry != before:  # the body or the end of the loop makes carries differ
             before = carry
             (stops,) = agreement.follow(test, [*operands[:n_cond], *carry])
             agreement.need(eqn, "the condition of while_loop", stops, (test, step))
-            made = agreement.follow(step, [*operands[n_cond:first], *carry])
+            results = agreement.follow(step, [*operands[n_cond:first], *carry])
             carry = tuple(
-                [a if k else a | b | stops for a, b, k in zip(carry, made, kept, strict=True)]
+                [
+                    a if k else a | b | stops
+                    for a, b, k in zip(carry, results, is_forwarded, strict=True)
+                ]
             )
         return carry
 
@@ -88,12 +91,12 @@ class While(MultipleResults):
         first = n_cond + n_body
         carry = tuple(t is not None for t in tangents[first:])
         while True:  # a carry has a tangent if the body returns one
-            both, made = jvp_program(body, (*consts, *carry), carry)
-            if made == carry:
+            dual_program, has_tangent = jvp_program(body, (*consts, *carry), carry)
+            if has_tangent == carry:
                 break
-            carry = made
-        n, kept = len(carry), sum(carry)
-        order = _interleaved(n_body, n, sum(consts), kept)
+            carry = has_tangent
+        n, n_tangents = len(carry), sum(carry)
+        order = _interleaved(n_body, n, sum(consts), n_tangents)
         padded = staged(
             lambda *args: evaluate(cond, args[: n_cond + n]),
             [
@@ -102,7 +105,7 @@ class While(MultipleResults):
             ],
         )
         values = primals[first:]
-        given = [
+        carry_tangents = [
             instantiate(t, tangent_aval(a))
             for t, a, c in zip(tangents[first:], body.out_avals, carry, strict=True)
             if c
@@ -111,14 +114,14 @@ class While(MultipleResults):
             *primals[:first],
             *(t for t in tangents[n_cond:first] if t is not None),
             *values,
-            *given,
+            *carry_tangents,
             cond_nconsts=n_cond,
             cond_olympuspr=padded,
             body_nconsts=n_body + sum(consts),
-            body_olympuspr=permute(both, order, range(n + kept)),
+            body_olympuspr=permute(dual_program, order, range(n + n_tangents)),
         )
-        rest = iter(outs[n:])
-        return outs[:n], [next(rest) if c else None for c in carry]
+        out_tangents = iter(outs[n:])
+        return outs[:n], [next(out_tangents) if c else None for c in carry]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -133,17 +136,17 @@ class While(MultipleResults):
             places = tuple(0 if c else None for c in carry)
             test = batch_program(cond, batched, (*cond_dims, *places))
             step = batch_program(body, batched, (*body_dims, *places), carry)
-            each = test.out_dims[0] is not None
-            found = tuple(each or d is not None for d in step.out_dims)
-            if found == carry:
+            stops_separately = test.out_dims[0] is not None
+            mapped_carry = tuple(stops_separately or d is not None for d in step.out_dims)
+            if mapped_carry == carry:
                 break
-            carry = found
+            carry = mapped_carry
         values = [
             place_axis(x, d, 0 if c else None, batched.size)
             for x, d, c in zip(args[first:], dims[first:], carry, strict=True)
         ]
         changed = {"cond_olympuspr": test.program, "body_olympuspr": step.program}
-        if each:
+        if stops_separately:
             changed = _until_all_stop(test.program, step.program, n_cond, n_body)
             args = [*args[:n_cond], *args[:first]]
         else:
@@ -169,11 +172,13 @@ class While(MultipleResults):
         if split_program(cond, (*unknown[:n_cond], *carry)).unknown_outs[0]:
             return None
         flags = (*unknown[:first], *carry)
-        kept = [i for i in range(len(cond.invars)) if i < n_cond or not carry[i - n_cond]]
+        known_cond_inputs = [
+            i for i in range(len(cond.invars)) if i < n_cond or not carry[i - n_cond]
+        ]
         count = len(carry) - sum(carry)
-        known = {
+        known_params = {
             "cond_nconsts": n_cond,
-            "cond_olympuspr": permute(cond, kept, [0]),
+            "cond_olympuspr": permute(cond, known_cond_inputs, [0]),
             "body_nconsts": n_body - sum(consts),
             "body_olympuspr": permute(parts.known, range(len(parts.known.invars)), range(count)),
         }
@@ -181,24 +186,24 @@ class While(MultipleResults):
 
         def run(args: Sequence[Any]) -> list[Any]:
             operands = [x for i, x in zip(known_inputs, args, strict=True) if not flags[i]]
-            return [*self.bind(*operands, **known), *args]
+            return [*self.bind(*operands, **known_params), *args]
 
         pure = params | {  # the known loop has the effects
             "cond_olympuspr": without_effects(cond),
             "body_olympuspr": without_effects(body),
         }
 
-        def again(*args: Any) -> list[Any]:
+        def unknown_carry(*args: Any) -> list[Any]:
             outs = self.bind(*args, **pure)
             return [x for x, u in zip(outs, carry, strict=True) if u]
 
-        later = {
+        unknown_params = {
             "name": "while",
-            "olympuspr": staged(again, [*cond.in_avals[:n_cond], *body.in_avals]),
+            "olympuspr": staged(unknown_carry, [*cond.in_avals[:n_cond], *body.in_avals]),
         }
         place = [*known_inputs, *(i for i, u in enumerate(unknown) if u)]
         order = tuple(place.index(i) for i in range(len(unknown)))
-        return TangentSplit(run, count, jit_p, later, carry, order)
+        return TangentSplit(run, count, jit_p, unknown_params, carry, order)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         raise TransformError(
@@ -230,12 +235,12 @@ def _until_all_stop(test: Olympuspr, step: Olympuspr, n_cond: int, n_body: int) 
     def guarded(*args: Any) -> list[Any]:
         carry = args[n_cond + n_body :]
         runs = evaluate(test, [*args[:n_cond], *carry])[0]
-        new = evaluate(step, args[n_cond:])
-        kept = []
-        for old, x in zip(carry, new, strict=True):
-            which = op.broadcast_in_dim(runs, shape=x.shape, broadcast_dimensions=(0,))
-            kept.append(op.select_n(which, old, x))
-        return kept
+        results = evaluate(step, args[n_cond:])
+        selected = []
+        for old, x in zip(carry, results, strict=True):
+            predicate = op.broadcast_in_dim(runs, shape=x.shape, broadcast_dimensions=(0,))
+            selected.append(op.select_n(predicate, old, x))
+        return selected
 
     carry_avals = step.in_avals[len(step.invars) - count :]
     cond_consts = test.in_avals[:n_cond]

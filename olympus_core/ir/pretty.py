@@ -100,7 +100,7 @@ def _eqn(eqn: Eqn, names: _Names, indent: str, text: _Text) -> str:
     args = " ".join(names.atom(a) for a in eqn.inputs)
     outs = " ".join(names.binder(v, keep=False) for v in eqn.outputs)
     shown = eqn.params
-    if eqn.primitive.is_kept:
+    if eqn.primitive.is_outlined:
         if shown["name"] in text.blocks:
             shown = {"name": shown["name"]}
         text.blocks.add(shown["name"])

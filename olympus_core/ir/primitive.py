@@ -176,7 +176,7 @@ class Primitive:
     #: its one program is called, and lowered as a function that all its calls share
     is_call: ClassVar[bool] = False
     #: it is a call of a repeated block, which the compiler does not inline
-    is_kept: ClassVar[bool] = False
+    is_outlined: ClassVar[bool] = False
     #: it runs a program any number of times
     is_loop: ClassVar[bool] = False
     #: the base trace runs it by `run_in_place`: as Python, and not as a compiled program

@@ -304,7 +304,7 @@ class LoweringContext:
         types = [mlir.tensor_type(a) for a in program.out_avals]
         attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
         if kept:
-            name_of, value = xla.KEPT
+            name_of, value = xla.NOINLINE_ATTRIBUTE
             attributes[name_of] = mlir.parsed_attr(value)
         return list(mlir.op("func.call", types, operands, attributes).results)
 

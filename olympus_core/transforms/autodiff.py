@@ -116,14 +116,14 @@ def _flattened(
 
     `name` is the user's function, for messages.
     """
-    found: list[tuple[tree.PyTreeDef, tree.PyTreeDef | None]] = []
+    recorded_trees: list[tuple[tree.PyTreeDef, tree.PyTreeDef | None]] = []
 
     def flat(*leaves: Any) -> list[Any]:
         out = fun(*in_tree.unflatten(leaves))
         if not has_aux:
             outs, out_tree = tree.flatten(out)
             check_results(name, outs, out_tree)
-            found.append((out_tree, None))
+            recorded_trees.append((out_tree, None))
             return outs
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise TransformError(
@@ -133,10 +133,10 @@ def _flattened(
         outs, out_tree = tree.flatten(out[0])
         check_results(name, outs, out_tree)
         aux, aux_tree = tree.flatten(out[1])
-        found.append((out_tree, aux_tree))
+        recorded_trees.append((out_tree, aux_tree))
         return outs + aux
 
-    return flat, lambda: found[-1]
+    return flat, lambda: recorded_trees[-1]
 
 
 @overload
@@ -189,8 +189,8 @@ def _only(what: str, cotangents: tuple[Any, ...]) -> Any:
     """Return the cotangent, the only argument of the function that `what` returned."""
     if len(cotangents) != 1:
         raise TransformError(
-            f"the function that {what} gave takes one cotangent, of the result's structure, and "
-            f"got {len(cotangents)}",
+            f"the function that {what} returned takes one cotangent, of the result's structure, "
+            f"and got {len(cotangents)}",
             hint="pass those of several results as one tuple" if cotangents else None,
         )
     return cotangents[0]
@@ -200,8 +200,8 @@ def _pull_back(
     linear: LinearFunction, cotangents: Sequence[Any], active: Sequence[bool]
 ) -> list[Any]:
     """Return a cotangent for each input: zeros for None, float0 zeros for integers."""
-    given = iter(linear.transpose(cotangents))
-    return [next(given) if a else None for a in active]
+    active_cotangents = iter(linear.transpose(cotangents))
+    return [next(active_cotangents) if a else None for a in active]
 
 
 @overload
@@ -236,20 +236,22 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     count = out_tree.num_leaves
     out_avals = [get_aval(x) for x in outs[:count]]
 
-    def pull_back(residuals: Sequence[Any], *given: Any) -> tuple[Any, ...]:
-        cotangent = _only("vjp", given)
+    def pull_back(residuals: Sequence[Any], *arguments: Any) -> tuple[Any, ...]:
+        cotangent = _only("vjp", arguments)
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
-                "the function that vjp gave needs a cotangent of the result's structure.\n"
+                "the function that vjp returned needs a cotangent of the result's structure.\n"
                 f"  result:    {out_tree}\n  cotangent: {cotangent_tree}"
             )
         check_same("vjp", "cotangent", [f"result {i}" for i in range(count)], out_avals, values)
-        kept = [c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)]
-        kept += [None] * (len(outs) - count)
-        found = _pull_back(text.having(residuals), kept, active)
+        nonzero_cotangents = [
+            c if differentiable(a) else None for c, a in zip(values, out_avals, strict=True)
+        ]
+        nonzero_cotangents += [None] * (len(outs) - count)
+        input_cotangents = _pull_back(text.having(residuals), nonzero_cotangents, active)
         result: tuple[Any, ...] = in_tree.unflatten(
-            instantiate(c, a) for c, a in zip(found, avals, strict=True)
+            instantiate(c, a) for c, a in zip(input_cotangents, avals, strict=True)
         )
         return result
 
@@ -279,8 +281,8 @@ def value_and_grad(
 
     @functools.wraps(fun)
     def valued(*args: _P.args, **kwargs: _P.kwargs) -> tuple[_R, Any]:
-        chosen = pick(name, args, argnums)
-        leaves, in_tree = tree.flatten(chosen)
+        selected = pick(name, args, argnums)
+        leaves, in_tree = tree.flatten(selected)
         names = names_of(fun, in_tree, argnums)
         check_arrays("grad", fun, names, leaves)
         avals = [get_aval(x) for x in leaves]
@@ -293,8 +295,10 @@ def value_and_grad(
         out_tree, aux_tree = trees()
         aval = _check_scalar(name, outs[: out_tree.num_leaves], out_tree, holomorphic)
         one = np.ones((), aval.dtype)[()]
-        given = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
-        filled = [as_derivative(instantiate(c, a), a) for c, a in zip(given, avals, strict=True)]
+        cotangents = _pull_back(linear, [one, *[None] * (len(outs) - 1)], active)
+        filled = [
+            as_derivative(instantiate(c, a), a) for c, a in zip(cotangents, avals, strict=True)
+        ]
         gradient = in_tree.unflatten(filled)
         gradient = gradient[0] if isinstance(argnums, int) else gradient
         value = out_tree.unflatten(outs[:1])
@@ -366,12 +370,12 @@ def _check_scalar(
             f"{aval.long_name()}",
             hint="sum or average the result, or use jacrev for all derivatives",
         )
-    wanted, kind = ("c", "complex") if holomorphic else ("f", "float")
-    if (got := dtypes.kind(aval.dtype)) != wanted:
+    expected, kind = ("c", "complex") if holomorphic else ("f", "float")
+    if (dtype_kind := dtypes.kind(aval.dtype)) != expected:
         raise TransformError(
             f"grad needs a {kind} result, and '{name}' returned {aval.long_name()}",
             hint="for a complex-differentiable function pass holomorphic=True"
-            if got == "c"
+            if dtype_kind == "c"
             else f"return a {kind} scalar",
         )
     return aval
@@ -397,7 +401,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         values, cotangent_tree = tree.flatten(cotangent)
         if cotangent_tree != out_tree:
             raise TransformError(
-                "linear_transpose gave a function that needs a cotangent of the result's "
+                "the function that linear_transpose returned needs a cotangent of the result's "
                 f"structure.\n  result:    {out_tree}\n  cotangent: {cotangent_tree}"
             )
         _check_cotangents(values, program.out_avals)

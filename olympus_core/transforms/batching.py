@@ -141,15 +141,15 @@ def _without_data(x: Any, dim: int | None) -> tuple[Any, int | None]:
     return np.zeros(batched_aval(get_aval(x), dim).shape, x.dtype), None
 
 
-def place_axis(value: Any, dim: int | None, wanted: int | None, size: int) -> Any:
-    """Return `value` with its mapped axis at `wanted`; repeat a value without one."""
-    if wanted is None or dim == wanted:
+def place_axis(value: Any, dim: int | None, axis: int | None, size: int) -> Any:
+    """Return `value` with its mapped axis at `axis`; repeat a value without one."""
+    if axis is None or dim == axis:
         return value
     if dim is not None:
-        return move_axis(value, dim, wanted)
-    have = shape_of(value)
-    shape = (*have[:wanted], size, *have[wanted:])
+        return move_axis(value, dim, axis)
+    value_shape = shape_of(value)
+    shape = (*value_shape[:axis], size, *value_shape[axis:])
     if is_float0(value):
         return np.zeros(shape, value.dtype)
-    kept = tuple(i for i in range(len(shape)) if i != wanted)
-    return op.broadcast_in_dim(value, shape=shape, broadcast_dimensions=kept)
+    value_axes = tuple(i for i in range(len(shape)) if i != axis)
+    return op.broadcast_in_dim(value, shape=shape, broadcast_dimensions=value_axes)

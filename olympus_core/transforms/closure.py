@@ -49,14 +49,14 @@ def closure_convert(
 
     def converted(*args: Any) -> _R:
         count = len(args) - sum(hoisted)
-        values, given_tree = data.flatten_data(args[:count])
-        if given_tree != in_tree:
+        values, args_tree = data.flatten_data(args[:count])
+        if args_tree != in_tree:
             raise TransformError(
                 f"'{name}', converted by closure_convert, needs arguments of its example's "
-                f"structure.\n  example: {in_tree}\n  called:  {given_tree}"
+                f"structure.\n  example: {in_tree}\n  called:  {args_tree}"
             )
-        later = iter(args[count:])
-        full = [next(later) if h else c for h, c in zip(hoisted, consts, strict=True)]
+        hoisted_values = iter(args[count:])
+        full = [next(hoisted_values) if h else c for h, c in zip(hoisted, consts, strict=True)]
         result: _R = out_trees[-1].unflatten(evaluate(closed, [*full, *values]))
         return result
 

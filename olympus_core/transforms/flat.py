@@ -28,10 +28,10 @@ def names_of(
         parameters = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
         parameters = []
-    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    positions = (argnums,) if isinstance(argnums, int) else argnums
     names = []
     for path, _ in tree.flatten_with_path(in_tree.unflatten(range(in_tree.num_leaves)))[0]:
-        i = path[0].idx if chosen is None else chosen[path[0].idx]
+        i = path[0].idx if positions is None else positions[path[0].idx]
         name = repr(parameters[i]) if 0 <= i < len(parameters) else str(i)
         names.append(f"argument {name}{tree.keystr(path[1:])}")
     return names
@@ -80,26 +80,28 @@ def check_same(
     kind: str,
     names: Sequence[str],
     avals: Sequence[ShapedArray],
-    given: Sequence[Any],
+    values: Sequence[Any],
 ) -> None:
     """Raise TransformError unless each (co)tangent has the shape and dtype of its value."""
-    for name, aval, t in zip(names, avals, given, strict=True):
+    for name, aval, t in zip(names, avals, values, strict=True):
         if getattr(t, "dtype", None) == dtypes.float0:
             shape, dtype = np.shape(t), dtypes.float0
         else:
             shape, dtype = get_aval(t).shape, get_aval(t).dtype
-        wanted = aval.dtype if dtypes.kind(aval.dtype) in "fc" else dtypes.float0
-        if shape != aval.shape or dtype != wanted:
-            got = f"{dtypes.long_name(dtype)}[{','.join(map(str, shape))}]"
-            need = f"{dtypes.long_name(wanted)}[{','.join(map(str, aval.shape))}]"
-            raise TransformError(f"{what}: the {kind} of {name} must be {need}, and is {got}")
+        expected = aval.dtype if dtypes.kind(aval.dtype) in "fc" else dtypes.float0
+        if shape != aval.shape or dtype != expected:
+            actual_type = f"{dtypes.long_name(dtype)}[{','.join(map(str, shape))}]"
+            expected_type = f"{dtypes.long_name(expected)}[{','.join(map(str, aval.shape))}]"
+            raise TransformError(
+                f"{what}: the {kind} of {name} must be {expected_type}, and is {actual_type}"
+            )
 
 
 def zeros_of(aval: ShapedArray) -> Any:
     """Return an array of zeros of a type."""
     zero = np.zeros((), aval.dtype)[()]
-    made = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
-    return varying(made, aval.vma)
+    zeros = op.broadcast_in_dim(zero, shape=aval.shape, broadcast_dimensions=())
+    return varying(zeros, aval.vma)
 
 
 def float0_zeros(aval: ShapedArray) -> np.ndarray[Any, Any]:
@@ -142,32 +144,32 @@ def canonical_argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
         ) from None
 
 
-def check_positions(what: str, chosen: Sequence[int], count: int) -> None:
-    """Raise TransformError unless `chosen` are distinct indices of `count` arguments."""
-    for n in chosen:
+def check_positions(what: str, positions: Sequence[int], count: int) -> None:
+    """Raise TransformError unless `positions` are distinct indices of `count` arguments."""
+    for n in positions:
         if not -count <= n < count:
             raise TransformError(
                 f"{what} has {n}, and it was called with {count} positional arguments",
                 hint="pass by position what is chosen by position",
             )
-    if len({n % count for n in chosen}) < len(chosen):
-        raise TransformError(f"{what} has an argument twice: {tuple(chosen)}")
+    if len({n % count for n in positions}) < len(positions):
+        raise TransformError(f"{what} has an argument twice: {tuple(positions)}")
 
 
 def pick(name: str, args: Sequence[Any], argnums: int | Sequence[int]) -> tuple[Any, ...]:
     """Return the positional arguments `argnums`; raise TransformError if one is missing."""
-    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    positions = (argnums,) if isinstance(argnums, int) else argnums
     what = f"argnums of the derivative of '{name}'"
-    if not chosen:
+    if not positions:
         raise TransformError(f"{what} has no argument: {argnums}")
-    check_positions(what, chosen, len(args))
-    return tuple(args[n] for n in chosen)
+    check_positions(what, positions, len(args))
+    return tuple(args[n] for n in positions)
 
 
 def refill(args: Sequence[Any], argnums: int | Sequence[int], values: Sequence[Any]) -> list[Any]:
     """Return the arguments with the chosen ones replaced."""
-    chosen = (argnums,) if isinstance(argnums, int) else argnums
+    positions = (argnums,) if isinstance(argnums, int) else argnums
     result = list(args)
-    for n, value in zip(chosen, values, strict=True):
+    for n, value in zip(positions, values, strict=True):
         result[n] = value
     return result

@@ -57,7 +57,7 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
     return rows
 
 
-def _parts(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
+def _split_leaves(x: Any, axis: int, avals: Sequence[ShapedArray]) -> list[Any]:
     """Split an axis of all leaves' elements into one part for each leaf, with the leaf's shape."""
     shape = x.shape
     pieces = op.split(x, sizes=tuple(a.size for a in avals), axis=axis)
@@ -83,8 +83,8 @@ def jacfwd(
 
     @functools.wraps(fun)
     def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-        chosen = pick(name, args, argnums)
-        leaves, in_tree = tree.flatten(chosen)
+        selected = pick(name, args, argnums)
+        leaves, in_tree = tree.flatten(selected)
         avals = [get_aval(x) for x in leaves]
         _check(name, "jacfwd", avals, holomorphic)
 
@@ -92,16 +92,16 @@ def jacfwd(
             def partial(*xs: Any) -> Any:
                 return fun(*refill(args, argnums, xs), **kwargs)
 
-            return jvp(partial, chosen, in_tree.unflatten(tangents), has_aux=has_aux)
+            return jvp(partial, selected, in_tree.unflatten(tangents), has_aux=has_aux)
 
         axes = (None, 0, None) if has_aux else (None, 0)
         result = vmap(direction, out_axes=axes)(*_basis(avals))
         outs = tree.leaves(result[0])
         columns, out_tree = tree.flatten(result[1])
-        made = [_data(c, get_aval(x)) for c, x in zip(columns, outs, strict=True)]
-        placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(made, outs, strict=True)]
-        each = [_parts(x, get_aval(x).ndim - 1, avals) for x in placed]
-        matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
+        dense = [_data(c, get_aval(x)) for c, x in zip(columns, outs, strict=True)]
+        placed = [as_derivative(_last(c), get_aval(x)) for c, x in zip(dense, outs, strict=True)]
+        leaf_blocks = [_split_leaves(x, get_aval(x).ndim - 1, avals) for x in placed]
+        matrix = _nested(out_tree, in_tree, leaf_blocks, isinstance(argnums, int))
         return (matrix, result[2]) if has_aux else matrix
 
     return jacobian
@@ -119,10 +119,10 @@ def _last(x: Any) -> Any:
 
 
 def _nested(
-    out_tree: tree.PyTreeDef, in_tree: tree.PyTreeDef, each: list[list[Any]], single: bool
+    out_tree: tree.PyTreeDef, in_tree: tree.PyTreeDef, leaf_blocks: list[list[Any]], single: bool
 ) -> Any:
     """Return derivatives in the tree of the result, each in the tree of the arguments."""
-    inner = [in_tree.unflatten(parts) for parts in each]
+    inner = [in_tree.unflatten(blocks) for blocks in leaf_blocks]
     return out_tree.unflatten([x[0] if single else x for x in inner])
 
 
@@ -144,22 +144,26 @@ def jacrev(
 
     @functools.wraps(fun)
     def jacobian(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-        chosen = pick(name, args, argnums)
-        leaves, in_tree = tree.flatten(chosen)
+        selected = pick(name, args, argnums)
+        leaves, in_tree = tree.flatten(selected)
         avals = [get_aval(x) for x in leaves]
         _check(name, "jacrev", avals, holomorphic, allow_int)
 
         def partial(*xs: Any) -> Any:
             return fun(*refill(args, argnums, xs), **kwargs)
 
-        out, pull_back, *aux = vjp(partial, *chosen, has_aux=has_aux)
+        out, pull_back, *aux = vjp(partial, *selected, has_aux=has_aux)
         outs, out_tree = tree.flatten(out)
         out_avals = [get_aval(x) for x in outs]
         _check(name, "jacrev", out_avals, holomorphic)
 
         def flat(*cotangents: Any) -> list[Any]:
-            given = tree.leaves(pull_back(out_tree.unflatten(cotangents)))
-            return [c for c, a in zip(given, avals, strict=True) if dtypes.kind(a.dtype) in "fc"]
+            input_cotangents = tree.leaves(pull_back(out_tree.unflatten(cotangents)))
+            return [
+                c
+                for c, a in zip(input_cotangents, avals, strict=True)
+                if dtypes.kind(a.dtype) in "fc"
+            ]
 
         rows = iter(vmap(flat)(*_basis(out_avals)))
         total = sum(a.size for a in out_avals)
@@ -172,9 +176,9 @@ def jacrev(
             )
             for a in avals
         ]
-        cut = [_parts(x, 0, out_avals) for x in full]
-        each = [[parts[i] for parts in cut] for i in range(len(outs))]
-        matrix = _nested(out_tree, in_tree, each, isinstance(argnums, int))
+        split_rows = [_split_leaves(x, 0, out_avals) for x in full]
+        leaf_blocks = [[blocks[i] for blocks in split_rows] for i in range(len(outs))]
+        matrix = _nested(out_tree, in_tree, leaf_blocks, isinstance(argnums, int))
         return (matrix, *aux) if has_aux else matrix
 
     return jacobian

@@ -64,7 +64,11 @@ class JVPTrace:
             out, tangent = primitive.jvp(primals, tangents, **params)
             if state.axes:
                 several = primitive.multiple_results
-                tangent = list(map(_alike, tangent, out)) if several else _alike(tangent, out)
+                tangent = (
+                    list(map(_varying_like, tangent, out))
+                    if several
+                    else _varying_like(tangent, out)
+                )
         if primitive.multiple_results:
             return [self.wrap(o, t) for o, t in zip(out, tangent, strict=True)]
         return self.wrap(out, tangent)
@@ -80,7 +84,7 @@ class JVPTrace:
         return x, None
 
 
-def _alike(tangent: Any, primal: Any) -> Any:
+def _varying_like(tangent: Any, primal: Any) -> Any:
     """Return a tangent that varies along the axes of a `shard_map` along which its value does.
 
     So in reverse mode a value that does not vary gets the sum of the cotangents of all its uses.
@@ -99,7 +103,7 @@ def jvp_flat(
     `what` names the transformed function in messages.
     """
     jvp = JVPTrace(trace.current_trace(), what)
-    inputs = [jvp.wrap(x, _alike(t, x)) for x, t in zip(primals, tangents, strict=True)]
+    inputs = [jvp.wrap(x, _varying_like(t, x)) for x, t in zip(primals, tangents, strict=True)]
     with using_trace(jvp):
         outs = fun(*inputs)
     pairs = [jvp.unwrap(x) for x in outs]

@@ -69,18 +69,18 @@ def process_split(
     args: Sequence[Any],
     unknown: Sequence[bool],
     parent: Trace,
-    later: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any],
+    process_unknown: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any],
 ) -> list[Any]:
-    """Run the known part of nested programs in `parent`, and the unknown part by `later`."""
+    """Run the known part of nested programs in `parent`, and the rest by `process_unknown`."""
     with using_trace(parent):
         outs = split.known([x for x, u in zip(args, unknown, strict=True) if not u])
     residuals = outs[split.num_known_outs :]
     unknown_args = [x for x, u in zip(args, unknown, strict=True) if u]
     linear_outs = iter(
-        later(split.linear, split.operands(residuals, unknown_args), split.linear_params)
+        process_unknown(split.linear, split.operands(residuals, unknown_args), split.linear_params)
     )
-    known = iter(outs[: split.num_known_outs])
-    return [next(linear_outs) if u else next(known) for u in split.unknown_outs]
+    known_outs = iter(outs[: split.num_known_outs])
+    return [next(linear_outs) if u else next(known_outs) for u in split.unknown_outs]
 
 
 class LinearFunction(NamedTuple):
@@ -107,10 +107,10 @@ class LinearFunction(NamedTuple):
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the cotangents of the inputs, from those of the results; None is zero."""
-        kept = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
+        out_cotangents = [c for c, i in zip(cotangents, self.outs, strict=True) if i is not None]
         unrecorded_axes = state.unrecorded_axes
         with switched("parted", unrecorded_axes):  # also for a derivative within another one
-            outs = backward(self.program, kept)
+            outs = backward(self.program, out_cotangents)
         return [
             x if x is None else summed(x, unrecorded_axes - a.vma)
             for x, a in zip(outs, self.program.in_avals, strict=True)
@@ -120,7 +120,7 @@ class LinearFunction(NamedTuple):
         """Like `transpose`, for a user's program, a part of which may depend on residuals only."""
         p = self.program
         values = dict(zip(p.constvars, p.consts, strict=True))
-        return self._replace(program=_given(p, p.invars, values)).transpose(cotangents)
+        return self._replace(program=_specialize(p, p.invars, values)).transpose(cotangents)
 
 
 def linearize_flat(
@@ -173,18 +173,20 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
     values: dict[Any, Any] = dict(zip(program.constvars, program.consts, strict=True))
     pending: dict[Any, Any] = {}
 
-    def give(atom: Any, cotangent: Any) -> None:
+    def add_cotangent(atom: Any, cotangent: Any) -> None:
         if cotangent is not None and atom.__class__ is Var and atom not in values:
             if state.parted:
                 cotangent = split_along(varying(cotangent, atom.aval.vma), state.parted)
-            old = pending.get(atom)
-            pending[atom] = cotangent if old is None else add_p.bind(old, cotangent)
+            pending_cotangent = pending.get(atom)
+            pending[atom] = (
+                cotangent if pending_cotangent is None else add_p.bind(pending_cotangent, cotangent)
+            )
 
-    def take(var: Any) -> Any:
+    def pop_cotangent(var: Any) -> Any:
         """Return the cotangent of a variable, which varies and is summed as the variable does."""
-        found = pending.pop(var, None)
+        cotangent = pending.pop(var, None)
         axes = var.aval.vma
-        return varying(found, axes) if found is not None and axes else found
+        return varying(cotangent, axes) if cotangent is not None and axes else cotangent
 
     def operand(atom: Any) -> Any:
         if atom.__class__ is Literal:
@@ -192,40 +194,41 @@ def backward(program: Olympuspr, cotangents: Sequence[Any]) -> list[Any]:
         return values[atom] if atom in values else Linear(atom.aval)
 
     for atom, cotangent in zip(program.outvars, cotangents, strict=True):
-        give(atom, cotangent)
+        add_cotangent(atom, cotangent)
     for eqn in reversed(program.eqns):
-        outs = [take(v) for v in eqn.outputs]
+        outs = [pop_cotangent(v) for v in eqn.outputs]
         if all(c is None for c in outs):
             continue
         with source.using_location(eqn.source, backward=True):
-            _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), give)
-    return [take(v) for v in program.invars]
+            _transpose_eqn(eqn, outs, list(map(operand, eqn.inputs)), add_cotangent)
+    return [pop_cotangent(v) for v in program.invars]
 
 
 def _transpose_eqn(
-    eqn: Eqn, outs: list[Any], operands: list[Any], give: Callable[[Any, Any], None]
+    eqn: Eqn, outs: list[Any], operands: list[Any], add_cotangent: Callable[[Any, Any], None]
 ) -> None:
     primitive = eqn.primitive
     cotangent = outs if primitive.multiple_results else outs[0]
     try:
-        given = primitive.transpose(cotangent, *operands, **eqn.params)
+        input_cotangents = primitive.transpose(cotangent, *operands, **eqn.params)
     except TraceError as e:
         e.location = e.location or str(eqn.source.position() or "") or None
         raise
-    if len(given) != len(operands):
+    if len(input_cotangents) != len(operands):
         raise InternalError(
-            f"the transpose of '{primitive}' gave {len(given)} cotangents for {len(operands)}"
+            f"the transpose of '{primitive}' must return a cotangent for each of its "
+            f"{len(operands)} operands, and returned {len(input_cotangents)}"
         )
-    for atom, x in zip(eqn.inputs, given, strict=True):
-        give(atom, x)
+    for atom, x in zip(eqn.inputs, input_cotangents, strict=True):
+        add_cotangent(atom, x)
 
 
 def transpose_program(
-    program: Olympuspr, linear: Sequence[bool], given: Sequence[bool]
+    program: Olympuspr, linear: Sequence[bool], nonzero: Sequence[bool]
 ) -> Callable[..., list[Any]]:
     """Return the transpose of a program in its `linear` inputs, as a flat function.
 
-    The function takes the values of the other inputs and then the `given` cotangents of the
+    The function takes the values of the other inputs and then the `nonzero` cotangents of the
     results, and returns a cotangent (None for zero) for each linear input.
     """
 
@@ -233,60 +236,60 @@ def transpose_program(
         values = iter(args)
         env = {v: next(values) for v, u in zip(program.invars, linear, strict=True) if not u}
         invars = tuple(v for v, u in zip(program.invars, linear, strict=True) if u)
-        cotangents = [next(values) if g else None for g in given]
-        return backward(_given(program, invars, env), cotangents)
+        cotangents = [next(values) if g else None for g in nonzero]
+        return backward(_specialize(program, invars, env), cotangents)
 
     return transposed
 
 
-def _given(program: Olympuspr, invars: tuple[Var, ...], env: dict[Any, Any]) -> Olympuspr:
+def _specialize(program: Olympuspr, invars: tuple[Var, ...], env: dict[Any, Any]) -> Olympuspr:
     """Return the program of `invars`; results that depend only on `env` become its constants."""
-    rest = _run_known(program.eqns, env)
-    return Olympuspr(invars, rest, program.outvars, tuple(env), tuple(env.values()))
+    linear_eqns = _run_known(program.eqns, env)
+    return Olympuspr(invars, linear_eqns, program.outvars, tuple(env), tuple(env.values()))
 
 
 def _run_known(eqns: Sequence[Eqn], env: dict[Any, Any]) -> tuple[Eqn, ...]:
     """Evaluate equations that depend only on `env`, extend `env`, and return the other ones."""
-    rest: list[Eqn] = []
+    remaining: list[Eqn] = []
     used = {x for eqn in eqns for x in eqn.inputs if x.__class__ is Var}
     for eqn in eqns:
-        known = [x.__class__ is Literal or x in env for x in eqn.inputs]
+        is_known = [x.__class__ is Literal or x in env for x in eqn.inputs]
         values = [
             x.value if x.__class__ is Literal else env[x]
-            for x, k in zip(eqn.inputs, known, strict=True)
+            for x, k in zip(eqn.inputs, is_known, strict=True)
             if k
         ]
         with source.using_location(eqn.source, backward=True):
-            if all(known):
+            if all(is_known):
                 out = eqn.primitive.bind(*values, **eqn.params)
                 outs = out if eqn.primitive.multiple_results else [out]
                 env.update(zip(eqn.outputs, outs, strict=True))
             else:
-                rest.append(_run_known_part(eqn, known, values, env, used))
-    return tuple(rest)
+                remaining.append(_run_known_part(eqn, is_known, values, env, used))
+    return tuple(remaining)
 
 
 def _run_known_part(
-    eqn: Eqn, known: Sequence[bool], values: Sequence[Any], env: dict[Any, Any], used: set[Var]
+    eqn: Eqn, is_known: Sequence[bool], values: Sequence[Any], env: dict[Any, Any], used: set[Var]
 ) -> Eqn:
     """Return the equation without its known results, which are added to `env`.
 
     Only equations with programs have such results; if none of them is `used`, the equation is
     unchanged.
     """
-    if not any(known) or not eqn.primitive.has_programs:
+    if not any(is_known) or not eqn.primitive.has_programs:
         return eqn
-    split = eqn.primitive.split(tuple(not k for k in known), **eqn.params)
+    split = eqn.primitive.split(tuple(not k for k in is_known), **eqn.params)
     if split is None:
         return eqn
-    now = [v for v, u in zip(eqn.outputs, split.unknown_outs, strict=True) if not u]
-    if used.isdisjoint(now):
+    known_outputs = [v for v, u in zip(eqn.outputs, split.unknown_outs, strict=True) if not u]
+    if used.isdisjoint(known_outputs):
         return eqn
     outs = split.known(values)
     residuals = {Var(get_aval(x)): x for x in outs[split.num_known_outs :]}
-    env.update(zip(now, outs, strict=False))
+    env.update(zip(known_outputs, outs, strict=False))
     env.update(residuals)
-    unknown = [x for x, k in zip(eqn.inputs, known, strict=True) if not k]
+    unknown = [x for x, k in zip(eqn.inputs, is_known, strict=True) if not k]
     return eqn.replace(
         primitive=split.linear,
         inputs=tuple(split.operands(list(residuals), unknown)),

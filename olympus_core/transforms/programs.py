@@ -57,31 +57,31 @@ def _closed(program: Olympuspr) -> Olympuspr:
 
 @_cached
 def jvp_program(
-    program: Olympuspr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...]
+    program: Olympuspr, nonzero: tuple[bool, ...], forced: tuple[bool, ...]
 ) -> tuple[Olympuspr, tuple[bool, ...]]:
     """Return the program of values and tangents, and the mask of results that have a tangent.
 
     Inputs are the program's and then tangents of the `nonzero` ones; results are the program's
-    and then the tangents.  Each result in `wanted` gets a tangent, of zeros if need be.
+    and then the tangents.  Each result in `forced` gets a tangent, of zeros if need be.
     """
     has_tangent: list[bool] = []
 
-    def both(*args: Any) -> list[Any]:
+    def dual(*args: Any) -> list[Any]:
         primals = args[: len(program.invars)]
-        given = iter(args[len(program.invars) :])
-        tangents = [next(given) if n else None for n in nonzero]
+        nonzero_tangents = iter(args[len(program.invars) :])
+        tangents = [next(nonzero_tangents) if n else None for n in nonzero]
         outs, out_tangents = jvp_flat(functools.partial(_apply, program), primals, tangents)
-        kept: list[Any] = []
-        for t, w, atom in zip(out_tangents, wanted, program.outvars, strict=True):
+        result_tangents: list[Any] = []
+        for t, w, atom in zip(out_tangents, forced, program.outvars, strict=True):
             has_tangent.append(w or t is not None)
             if t is not None:
-                kept.append(t)
+                result_tangents.append(t)
             elif w:
-                kept.append(zeros_of(tangent_aval(atom.aval)))
-        return outs + kept
+                result_tangents.append(zeros_of(tangent_aval(atom.aval)))
+        return outs + result_tangents
 
     tangents = [tangent_aval(a) for a, n in zip(program.in_avals, nonzero, strict=True) if n]
-    result = stage(both, [*program.in_avals, *tangents])
+    result = stage(dual, [*program.in_avals, *tangents])
     return _closed(result), tuple(has_tangent)
 
 
@@ -101,23 +101,23 @@ def batch_program(
     program: Olympuspr,
     batched: Batched,
     dims: tuple[int | None, ...],
-    wanted: tuple[bool, ...] = (),
+    forced: tuple[bool, ...] = (),
 ) -> BatchedProgram:
     """Return the program mapped over the axes `dims` of its inputs, with mapped results at 0.
 
-    A result is mapped if it depends on a mapped input, or if it is `wanted`.
+    A result is mapped if it depends on a mapped input, or if it is `forced`.
     """
     out_dims: list[int | None] = []
 
     def mapped(*args: Any) -> list[Any]:
-        made = BatchTrace(trace.current_trace(), batched)
-        inputs = [made.wrap(x, d) for x, d in zip(args, dims, strict=True)]
-        with trace.using_trace(made):
+        batch_trace = BatchTrace(trace.current_trace(), batched)
+        inputs = [batch_trace.wrap(x, d) for x, d in zip(args, dims, strict=True)]
+        with trace.using_trace(batch_trace):
             outs = evaluate(program, inputs)
         results = []
         for i, x in enumerate(outs):
-            value, dim = made.unwrap(x)
-            place = 0 if dim is not None or (wanted and wanted[i]) else None
+            value, dim = batch_trace.unwrap(x)
+            place = 0 if dim is not None or (forced and forced[i]) else None
             out_dims.append(place)
             results.append(place_axis(value, dim, place, batched.size))
         return results
@@ -167,23 +167,26 @@ def split_program(
 
     Results in `forced` are treated as unknown; if such a result is known, it is a residual.
     """
-    later = StagingTrace("the unknown part of a program")
-    now = _KnownTrace(later)
+    unknown_trace = StagingTrace("the unknown part of a program")
+    known_trace = _KnownTrace(unknown_trace)
     inputs = [
-        (later if u else now).new_input(a) for a, u in zip(program.in_avals, unknown, strict=True)
+        (unknown_trace if u else known_trace).new_input(a)
+        for a, u in zip(program.in_avals, unknown, strict=True)
     ]
-    with trace.using_trace(now):
+    with trace.using_trace(known_trace):
         outs = evaluate(program, inputs)
     is_unknown = tuple(
-        (x.__class__ is StagedTracer and x.owner is later) or bool(forced and forced[i])
+        (x.__class__ is StagedTracer and x.owner is unknown_trace) or bool(forced and forced[i])
         for i, x in enumerate(outs)
     )
-    rest = later.program([x for x, u in zip(outs, is_unknown, strict=True) if u])
-    residuals = rest.consts
+    unknown_part = unknown_trace.program([x for x, u in zip(outs, is_unknown, strict=True) if u])
+    residuals = unknown_part.consts
     known_outs = [x for x, u in zip(outs, is_unknown, strict=True) if not u]
-    known = now.program([*known_outs, *residuals])
-    now.alive = later.alive = False
-    return SplitProgram(_closed(known), hoist_consts(rest)[0], is_unknown, len(residuals))
+    known_part = known_trace.program([*known_outs, *residuals])
+    known_trace.alive = unknown_trace.alive = False
+    return SplitProgram(
+        _closed(known_part), hoist_consts(unknown_part)[0], is_unknown, len(residuals)
+    )
 
 
 def permute(program: Olympuspr, ins: Sequence[int], outs: Sequence[int]) -> Olympuspr:
@@ -201,27 +204,27 @@ def staged(fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Olymp
 
 
 def transposed_program(
-    program: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...]
+    program: Olympuspr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
 ) -> tuple[Olympuspr, tuple[bool, ...]]:
     """Return the transpose of a program in its `linear` inputs, and the mask of their cotangents.
 
-    Its inputs are the program's other inputs and the `given` cotangents of the results.
+    Its inputs are the program's other inputs and the `nonzero` cotangents of the results.
     """
-    return _transposed(program, linear, given, state.parted)
+    return _transposed(program, linear, nonzero, state.parted)
 
 
 @_cached
 def _transposed(
-    program: Olympuspr, linear: tuple[bool, ...], given: tuple[bool, ...], _: frozenset[Any]
+    program: Olympuspr, linear: tuple[bool, ...], nonzero: tuple[bool, ...], _: frozenset[Any]
 ) -> tuple[Olympuspr, tuple[bool, ...]]:
-    transposed = transpose_program(program, linear, given)
-    made: list[bool] = []
+    transposed = transpose_program(program, linear, nonzero)
+    has_cotangent: list[bool] = []
 
-    def kept(*args: Any) -> list[Any]:
+    def nonzero_cotangents(*args: Any) -> list[Any]:
         outs = transposed(*args)
-        made.extend(c is not None for c in outs)
+        has_cotangent.extend(c is not None for c in outs)
         return [c for c in outs if c is not None]
 
     values = [a for a, u in zip(program.in_avals, linear, strict=True) if not u]
-    cotangents = [cotangent_aval(a) for a, g in zip(program.out_avals, given, strict=True) if g]
-    return _closed(stage(kept, [*values, *cotangents])), tuple(made)
+    cotangents = [cotangent_aval(a) for a, g in zip(program.out_avals, nonzero, strict=True) if g]
+    return _closed(stage(nonzero_cotangents, [*values, *cotangents])), tuple(has_cotangent)

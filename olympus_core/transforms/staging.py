@@ -160,16 +160,16 @@ class StagingTrace:
             return Literal(x, aval)
         if isinstance(x, np.generic):
             key = cls, get_aval(x), x.tobytes()
-            if (found := self.literals.get(key)) is None:
-                found = self.literals[key] = _literal(x)
-            return found
+            if (literal := self.literals.get(key)) is None:
+                literal = self.literals[key] = _literal(x)
+            return literal
         return _literal(x) if is_literal(x) else self._const(x, id(x))
 
     def _const(self, x: Any, key: int) -> Var:
-        found = self.consts.get(key)
-        if found is None:
-            found = self.consts[key] = (Var(get_aval(x)), x)
-        return found[0]
+        entry = self.consts.get(key)
+        if entry is None:
+            entry = self.consts[key] = (Var(get_aval(x)), x)
+        return entry[0]
 
     def argument(self, var: Var) -> str | None:
         """Return the name of the argument that a variable is; None for other variables."""
@@ -207,8 +207,8 @@ def _snapshot(x: Any) -> Any:
     if not isinstance(x, np.ndarray) or not x.flags.writeable:
         return x
     key = id(x)
-    known, copy = _snapshots.get(key, (None, None))
-    if known is None or known() is not x or not _same_bits(x, copy):
+    reference, copy = _snapshots.get(key, (None, None))
+    if reference is None or reference() is not x or not _same_bits(x, copy):
         copy = x.copy()
         forget = functools.partial(_forget, _snapshots, key)
         _snapshots[key] = weakref.ref(x, forget), copy
@@ -244,14 +244,14 @@ def stage_once(fun: Callable[..., Any], key: Any, make: Callable[[], _S]) -> _S:
     key = key, surroundings()
     try:
         programs = _staged.setdefault(fun, {})
-        found: _S | None = programs.get(key)
+        staged: _S | None = programs.get(key)
     except TypeError:  # it has no weak references, or the key is not hashable
         return make()
-    if found is None:
-        found = make()
-        if not any(isinstance(c, Tracer) for c in found.consts):
-            programs[key] = found
-    return found
+    if staged is None:
+        staged = make()
+        if not any(isinstance(c, Tracer) for c in staged.consts):
+            programs[key] = staged
+    return staged
 
 
 def clear_staged() -> None:

@@ -69,9 +69,9 @@ def vmap(
         what = f"vmap of '{function_name(fun)}'"
         outs, out_dims = batch_flat(flat, Batched(size, axis_name), leaves, dims, what)
         result_tree = out_trees[-1]
-        wanted = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
+        result_axes = _prefix_axes("out_axes", out_axes, result_tree.unflatten(range(len(outs))))
         stacked: _R = result_tree.unflatten(
-            _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, wanted, strict=True)
+            _placed(fun, x, d, w, size) for x, d, w in zip(outs, out_dims, result_axes, strict=True)
         )
         return stacked
 
@@ -110,10 +110,10 @@ def _dims(
             f"{len(args)} positional arguments"
         )
     dims = _prefix_axes("in_axes", in_axes, args) + [0] * tree.structure(kwargs).num_leaves
-    found: list[int | None] = []
+    axes: list[int | None] = []
     for name, x, d in zip(names, leaves, dims, strict=True):
         if d is None:
-            found.append(None)
+            axes.append(None)
             continue
         check_arrays("vmap", fun, [name], [x], hint=_UNMAPPED)
         aval = get_aval(x)
@@ -122,8 +122,8 @@ def _dims(
                 f"vmap: {name} is {aval.long_name()}, and has no axis {d} to map over",
                 hint=_UNMAPPED,
             )
-        found.append(d % aval.ndim)
-    return found
+        axes.append(d % aval.ndim)
+    return axes
 
 
 def _size(
@@ -143,20 +143,21 @@ def _size(
             f"vmap of '{function_name(fun)}' maps over no argument: in_axes is None for all",
             hint="give one argument an axis, or pass axis_size",
         )
-    each = [
+    mapped_args = [
         f"  {name}, {get_aval(x).long_name()}, is mapped over axis {d}, of size "
         f"{get_aval(x).shape[d]}"
         for name, x, d in zip(names, leaves, dims, strict=True)
         if d is not None
     ]
-    given = [] if axis_size is None else [f"  axis_size is {axis_size}"]
+    size_lines = [] if axis_size is None else [f"  axis_size is {axis_size}"]
     raise TransformError(
-        f"vmap of '{function_name(fun)}' needs mapped axes of one size:\n" + "\n".join(each + given)
+        f"vmap of '{function_name(fun)}' needs mapped axes of one size:\n"
+        + "\n".join(mapped_args + size_lines)
     )
 
 
-def _placed(fun: Callable[..., Any], x: Any, dim: int | None, wanted: int | None, size: int) -> Any:
-    if wanted is None:
+def _placed(fun: Callable[..., Any], x: Any, dim: int | None, axis: int | None, size: int) -> Any:
+    if axis is None:
         if dim is not None:
             raise TransformError(
                 f"vmap of '{function_name(fun)}': out_axes is None for a result that differs "
@@ -164,8 +165,8 @@ def _placed(fun: Callable[..., Any], x: Any, dim: int | None, wanted: int | None
             )
         return x
     rank = get_aval(x).ndim + (dim is None)
-    if not -rank <= wanted < rank:
+    if not -rank <= axis < rank:
         raise TransformError(
-            f"vmap of '{function_name(fun)}': out_axes has {wanted} for a result of rank {rank}"
+            f"vmap of '{function_name(fun)}': out_axes has {axis} for a result of rank {rank}"
         )
-    return place_axis(x, dim, wanted % rank, size)
+    return place_axis(x, dim, axis % rank, size)

@@ -1,8 +1,8 @@
-"""The first operation of a compiled program that is wrong, found by cutting the program.
+"""The search for the first wrong operation of a compiled program, by cutting the program.
 
 The program of its first k equations, whose results are the values that the rest needs, is compiled
-and compared with the run operation by operation.  A binary search over k finds an equation before
-which all is right, and after which something is not.
+and compared with the run operation by operation. A binary search over k finds an equation whose
+operands are correct and whose result is wrong.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr
 from olympus_core.verification.comparison import compare, explained
 from olympus_core.verification.findings import Finding, finding
 from olympus_core.verification.floats import is_inexact
-from olympus_core.verification.onedevice import one_device_program
-from olympus_core.verification.sidebyside import SideBySide, alone
+from olympus_core.verification.one_device import one_device_program
+from olympus_core.verification.op_by_op import OpByOpRun, run_alone
 from olympus_core.verification.values import Array, TrackedValue
 
 #: compiles a program and runs it on arrays
 Run = Callable[[Olympuspr, Sequence[Array]], Sequence[Array]]
 
 
-def prefix(program: Olympuspr, count: int, wanted: Sequence[Atom] | None = None) -> Olympuspr:
+def prefix(program: Olympuspr, count: int, results: Sequence[Atom] | None = None) -> Olympuspr:
     """Return the program of the first `count` equations.
 
-    Its results are the values that the rest of the program needs, or the `wanted` values.
+    Its results are the values that the rest of the program needs, or the `results` values.
     """
     eqns = program.eqns[:count]
-    if wanted is None:
+    if results is None:
         needed = {x for eqn in program.eqns[count:] for x in eqn.inputs} | set(program.outvars)
-        wanted = [v for eqn in eqns for v in eqn.outputs if v in needed]
-    return program.replace(eqns=eqns, outvars=wanted)
+        results = [v for eqn in eqns for v in eqn.outputs if v in needed]
+    return program.replace(eqns=eqns, outvars=results)
 
 
-class _Search:
+class _EquationSearch:
     """The search in one program, which may lead into the programs of its equations."""
 
-    def __init__(self, run: Run, make: Callable[[], SideBySide], path: tuple[str, ...]) -> None:
+    def __init__(self, run: Run, make: Callable[[], OpByOpRun], path: tuple[str, ...]) -> None:
         self.run = run
         self.make = make
         self.path = path
@@ -58,23 +58,24 @@ class _Search:
     def is_wrong(self, program: Olympuspr, inputs: Sequence[Array]) -> bool:
         """Return True if the compiled program differs from the operation-by-operation run."""
         values = self.reference(program, inputs)
-        got = self.run(program, inputs)
+        results = self.run(program, inputs)
         return any(
-            compare(x, v.array, explained(v)).mismatches for x, v in zip(got, values, strict=True)
+            compare(x, v.array, explained(v)).mismatches
+            for x, v in zip(results, values, strict=True)
         )
 
     def first(self, program: Olympuspr, inputs: Sequence[Array]) -> Finding | None:
         """Return the finding of the first wrong equation of a program with a wrong result."""
-        right, wrong = 0, len(program.eqns)
-        if not wrong:
+        last_correct, first_wrong_count = 0, len(program.eqns)
+        if not first_wrong_count:
             return None
-        while wrong - right > 1:
-            middle = (right + wrong) // 2
+        while first_wrong_count - last_correct > 1:
+            middle = (last_correct + first_wrong_count) // 2
             if self.is_wrong(prefix(program, middle), inputs):
-                wrong = middle
+                first_wrong_count = middle
             else:
-                right = middle
-        return self.blame(program, wrong - 1, inputs)
+                last_correct = middle
+        return self.blame(program, first_wrong_count - 1, inputs)
 
     def blame(self, program: Olympuspr, place: int, inputs: Sequence[Array]) -> Finding:
         """Return the finding of an equation with correct operands."""
@@ -85,41 +86,46 @@ class _Search:
             np.asarray(x.value, x.aval.dtype) if isinstance(x, Literal) else next(values).array
             for x in eqn.inputs
         ]
-        if eqn.primitive.has_programs and (found := self.inside(eqn, operands)) is not None:
-            return found
+        if (
+            eqn.primitive.has_programs
+            and (nested_finding := self.inside(eqn, operands)) is not None
+        ):
+            return nested_finding
         after = prefix(program, place + 1, eqn.outputs)
-        wanted = self.reference(after, inputs)
-        got = self.run(after, inputs)
-        is_sensitive = self._is_sensitive(eqn, before, got, inputs)
-        return self.finding_of(eqn, operands, got, wanted, is_sensitive)
+        expected = self.reference(after, inputs)
+        results = self.run(after, inputs)
+        is_sensitive = self._is_sensitive(eqn, before, results, inputs)
+        return self.finding_of(eqn, operands, results, expected, is_sensitive)
 
     def finding_of(
         self,
         eqn: Eqn,
         operands: Sequence[Array],
-        got: Sequence[Array],
-        wanted: Sequence[TrackedValue],
+        results: Sequence[Array],
+        expected: Sequence[TrackedValue],
         sensitive: bool,
     ) -> Finding:
         """Return the finding of an equation, at the result with the largest error."""
-        pairs = [(compare(x, v.array, explained(v)), x) for x, v in zip(got, wanted, strict=True)]
+        pairs = [
+            (compare(x, v.array, explained(v)), x) for x, v in zip(results, expected, strict=True)
+        ]
         comparison, result = max(pairs, key=lambda pair: pair[0].mismatches)
         kind: Any = "sensitive" if sensitive else "compiled"
         return finding(kind, eqn, self.path, operands, result, comparison.element)
 
     def _is_sensitive(
-        self, eqn: Eqn, before: Olympuspr, got: Sequence[Array], inputs: Sequence[Array]
+        self, eqn: Eqn, before: Olympuspr, results: Sequence[Array], inputs: Sequence[Array]
     ) -> bool:
         """Return True if integers or bools differ only because of the operands' rounding errors."""
-        if eqn.primitive.has_programs or any(is_inexact(x.dtype) for x in got):
+        if eqn.primitive.has_programs or any(is_inexact(x.dtype) for x in results):
             return False
         compiled = iter(self.run(before, inputs))
         operands_run = [
             put_array(x.value if isinstance(x, Literal) else next(compiled), x.aval)
             for x in eqn.inputs
         ]
-        again = [array_to_numpy(x) for x in alone(eqn, operands_run)]
-        return all(np.array_equal(x, y) for x, y in zip(again, got, strict=True))
+        rerun_results = [array_to_numpy(x) for x in run_alone(eqn, operands_run)]
+        return all(np.array_equal(x, y) for x, y in zip(rerun_results, results, strict=True))
 
     def inside(self, eqn: Eqn, operands: Sequence[Array]) -> Finding | None:
         """Return the first wrong operation in the programs of an equation, or None."""
@@ -132,7 +138,7 @@ class _Search:
             branch = eqn.params["branches"][index]
             return self.deeper(f"cond, branch {index}", branch, operands[1:])
         if eqn.primitive is platform_dependent_p:
-            return self.deeper("", platform_dependent_p.chosen(eqn.params, "cpu"), operands[1:])
+            return self.deeper("", platform_dependent_p.branch_for(eqn.params, "cpu"), operands[1:])
         if eqn.primitive is shard_map_p:
             return self.deeper("shard_map", one_device_program(eqn.params), operands)
         name = str(eqn.params.get("name", eqn.primitive.name))
@@ -142,9 +148,9 @@ class _Search:
         """Return the first wrong operation of a nested program, compiled alone, or None."""
         if not self.is_wrong(program, inputs):
             return None
-        return _Search(self.run, self.make, (*self.path, name) if name else self.path).first(
-            program, inputs
-        )
+        return _EquationSearch(
+            self.run, self.make, (*self.path, name) if name else self.path
+        ).first(program, inputs)
 
     def in_scan(self, eqn: Eqn, operands: Sequence[Array]) -> Finding | None:
         params = eqn.params
@@ -153,9 +159,9 @@ class _Search:
         places = range(params["length"])
         for i in reversed(places) if params["reverse"] else places:
             inputs = [*consts, *carry, *(x[i] for x in xs)]
-            found = self.deeper(f"scan, iteration {i}", body, inputs)
-            if found is not None:
-                return found
+            nested_finding = self.deeper(f"scan, iteration {i}", body, inputs)
+            if nested_finding is not None:
+                return nested_finding
             carry = [v.array for v in self.reference(body, inputs)[:n]]
         return None
 
@@ -167,14 +173,14 @@ class _Search:
         carry = list(operands[n_cond + n_body :])
         for i in range(2**63):
             name = f"while, iteration {i}"
-            found = self.deeper(name, tested, [*cond_consts, *carry])
-            if found is not None:
-                return found
+            nested_finding = self.deeper(name, tested, [*cond_consts, *carry])
+            if nested_finding is not None:
+                return nested_finding
             if not bool(self.reference(tested, [*cond_consts, *carry])[0].array):
                 break
-            found = self.deeper(name, body, [*consts, *carry])
-            if found is not None:
-                return found
+            nested_finding = self.deeper(name, body, [*consts, *carry])
+            if nested_finding is not None:
+                return nested_finding
             carry = [v.array for v in self.reference(body, [*consts, *carry])]
         return None
 
@@ -183,7 +189,7 @@ def first_wrong(
     program: Olympuspr,
     inputs: Sequence[Array],
     run: Run,
-    make: Callable[[], SideBySide] = SideBySide,
+    make: Callable[[], OpByOpRun] = OpByOpRun,
 ) -> Finding | None:
     """Return the first operation of a program whose compiled form is wrong on these inputs.
 
@@ -191,5 +197,5 @@ def first_wrong(
     that are correct when compiled alone are not searched. Return None if no equation can be blamed:
     the compiled program equals the program run operation by operation.
     """
-    program, search = without_effects(program), _Search(run, make, ())
+    program, search = without_effects(program), _EquationSearch(run, make, ())
     return search.first(program, inputs) if search.is_wrong(program, inputs) else None

@@ -14,52 +14,54 @@ from olympus_core.verification.values import Array, TrackedValue, widened
 
 
 def disagreement(
-    rule: Rule, call: Call, expected: Sequence[Array], place: int, got: Array
+    rule: Rule, call: Call, expected: Sequence[Array], place: int, result: Array
 ) -> tuple[Array, Any] | None:
     """Return the excess error of result number `place` over the reference, and the allowed error.
 
     Return None if all elements agree. Integers and bools agree if they are equal. Floats agree
     within the rule's error, two roundings, and the hardware's treatment of numbers near zero.
     """
-    want = np.asarray(expected[place])
-    if not is_inexact(got.dtype):
-        excess = _exact_excess(got, want)
+    reference = np.asarray(expected[place])
+    if not is_inexact(result.dtype):
+        excess = _exact_excess(result, reference)
         allowed: Any = 0.0
     else:
-        info = format_of(got.dtype)
-        close = _excess(got, want, 2 * info.roundoff * np.abs(want) + 2 * info.floor, info)
+        info = format_of(result.dtype)
+        close = _excess(
+            result, reference, 2 * info.roundoff * np.abs(reference) + 2 * info.floor, info
+        )
         if not close.any():
             return None
         errors = rule.error(call, expected, info.roundoff) if rule.error else [0.0] * len(expected)
-        allowed = _allowed(errors[place], want, info)
-        excess = _excess(got, want, allowed, info)
+        allowed = _allowed(errors[place], reference, info)
+        excess = _excess(result, reference, allowed, info)
     if excess.any() and _has_subnormals(call):
-        excess = np.minimum(excess, _flushed_excess(rule, call, place, got, allowed))
+        excess = np.minimum(excess, _flushed_excess(rule, call, place, result, allowed))
     return (excess, allowed) if excess.any() else None
 
 
-def _allowed(error: Any, want: Array, info: Format) -> Any:
-    own = 2 * info.roundoff * np.abs(want) + 2 * info.floor
-    return np.nan_to_num(np.asarray(error) + own, nan=0.0, posinf=math.inf)
+def _allowed(error: Any, reference: Array, info: Format) -> Any:
+    roundings = 2 * info.roundoff * np.abs(reference) + 2 * info.floor
+    return np.nan_to_num(np.asarray(error) + roundings, nan=0.0, posinf=math.inf)
 
 
-def _exact_excess(got: Array, want: Array) -> Array:
-    return np.asarray(got != want).astype(np.float64)
+def _exact_excess(result: Array, reference: Array) -> Array:
+    return np.asarray(result != reference).astype(np.float64)
 
 
-def _excess(got: Array, want: Array, allowed: Any, info: Format) -> Array:
+def _excess(result: Array, reference: Array, allowed: Any, info: Format) -> Array:
     """Return the error of each element beyond the allowed one; infinite for a wrong NaN or inf."""
-    own = widened(got)
-    error = np.abs(own - want)
-    agree = (own == want) | (np.isnan(own) & np.isnan(want)) | (error <= allowed)
+    value = widened(result)
+    error = np.abs(value - reference)
+    agree = (value == reference) | (np.isnan(value) & np.isnan(reference)) | (error <= allowed)
     # it is rounded to infinity, or is the largest number
-    beyond = np.abs(want) + allowed > info.largest
-    agree |= beyond & (np.isinf(own) | (np.abs(own) >= info.largest * (1 - 4 * info.roundoff)))
-    agree |= (np.isnan(own) & beyond) if np.iscomplexobj(own) else False
-    if got.dtype.kind != "c" and not _has_infinity(got.dtype):
-        agree |= beyond & np.isnan(own)
-    found = np.where(agree, 0.0, np.where(np.isfinite(error), error - allowed, math.inf))
-    return np.asarray(np.nan_to_num(found, nan=math.inf, posinf=math.inf))
+    beyond = np.abs(reference) + allowed > info.largest
+    agree |= beyond & (np.isinf(value) | (np.abs(value) >= info.largest * (1 - 4 * info.roundoff)))
+    agree |= (np.isnan(value) & beyond) if np.iscomplexobj(value) else False
+    if result.dtype.kind != "c" and not _has_infinity(result.dtype):
+        agree |= beyond & np.isnan(value)
+    excess = np.where(agree, 0.0, np.where(np.isfinite(error), error - allowed, math.inf))
+    return np.asarray(np.nan_to_num(excess, nan=math.inf, posinf=math.inf))
 
 
 def _has_infinity(dtype: np.dtype[Any]) -> bool:
@@ -75,7 +77,7 @@ def _has_subnormals(call: Call) -> bool:
     )
 
 
-def _flushed_excess(rule: Rule, call: Call, place: int, got: Array, allowed: Any) -> Array:
+def _flushed_excess(rule: Rule, call: Call, place: int, result: Array, allowed: Any) -> Array:
     """Return the excess if subnormal operands are flushed to zero, as the hardware may do."""
     operands = [
         np.where(np.abs(wide) < format_of(x.dtype).normal, 0 * wide, wide)
@@ -83,10 +85,10 @@ def _flushed_excess(rule: Rule, call: Call, place: int, got: Array, allowed: Any
         else wide
         for x, wide in zip(call.natives, call.operands, strict=True)
     ]
-    want = np.asarray(rule.value(call._replace(operands=operands))[place])
-    if not is_inexact(got.dtype):
-        return _exact_excess(got, want)
-    return _excess(got, want, allowed, format_of(got.dtype))
+    reference = np.asarray(rule.value(call._replace(operands=operands))[place])
+    if not is_inexact(result.dtype):
+        return _exact_excess(result, reference)
+    return _excess(result, reference, allowed, format_of(result.dtype))
 
 
 def noise_scale(

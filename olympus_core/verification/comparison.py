@@ -60,44 +60,46 @@ def explained(value: TrackedValue) -> Array | float:
         return 0.0
     info = format_of(value.dtype)
     size = np.abs(np.nan_to_num(value.wide, posinf=0.0, neginf=0.0))
-    known: Array = 2 * ULPS * info.roundoff * size
-    return known + (SPREAD * value.spread() + 2 * info.floor)
+    steps_error: Array = 2 * ULPS * info.roundoff * size
+    return steps_error + (SPREAD * value.spread() + 2 * info.floor)
 
 
 def compare(
-    got: Array, want: Array, allowed: Any, tolerance: Tolerance | None = None
+    result: Array, expected: Array, allowed: Any, tolerance: Tolerance | None = None
 ) -> Comparison:
-    """Compare two arrays of one shape; `want` may be wider than `got`.
+    """Compare two arrays of one shape; `expected` may be wider than `result`.
 
     NaNs agree with NaNs and infinities with those of their sign; zeros of both signs are equal. A
     given `tolerance` replaces the `allowed` error.
     """
-    got, want = np.asarray(got), np.asarray(want)
-    if not got.size:
+    result, expected = np.asarray(result), np.asarray(expected)
+    if not result.size:
         return Comparison(0, 0, 0.0, 0.0, None)
     with np.errstate(all="ignore"):
-        steps = ulps(got, want.astype(got.dtype))
-        own, other = widened(got), widened(want)
-        if dtypes.kind(got.dtype) in "biu":
+        steps = ulps(result, expected.astype(result.dtype))
+        wide_result, wide_expected = widened(result), widened(expected)
+        if dtypes.kind(result.dtype) in "biu":
             error = steps
-            agree = got == want
+            agree = result == expected
         else:
-            error = np.abs(own - other)
-            agree = (own == other) | (np.isnan(own) & np.isnan(other))
+            error = np.abs(wide_result - wide_expected)
+            agree = (wide_result == wide_expected) | (
+                np.isnan(wide_result) & np.isnan(wide_expected)
+            )
             if tolerance is not None and tolerance.is_given:
-                allowed = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * np.abs(other)
+                allowed = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * np.abs(wide_expected)
                 agree |= steps <= (tolerance.ulps if tolerance.ulps is not None else -1.0)
             agree |= error <= allowed
-            agree |= _both_leave_the_range(got, other, allowed)
+            agree |= _is_explained_overflow(result, wide_expected, allowed)
     finite = np.where(np.isfinite(error), error, np.where(agree, 0.0, math.inf))
     mismatches = int(agree.size - np.count_nonzero(agree))
     element = None
     if mismatches:
-        ratio = finite / np.maximum(np.broadcast_to(allowed, got.shape), 1e-300)
+        ratio = finite / np.maximum(np.broadcast_to(allowed, result.shape), 1e-300)
         excess = np.where(agree, -1.0, np.nan_to_num(ratio, nan=math.inf, posinf=math.inf))
-        element = worst(got, want, excess, allowed)
-    far = _greatest(steps, shares_digits(got, want))
-    return Comparison(int(got.size), mismatches, far, float(np.max(finite)), element)
+        element = worst(result, expected, excess, allowed)
+    far = _greatest(steps, shares_digits(result, expected))
+    return Comparison(int(result.size), mismatches, far, float(np.max(finite)), element)
 
 
 def _greatest(steps: Array, useful: Array) -> float | None:
@@ -108,7 +110,11 @@ def _greatest(steps: Array, useful: Array) -> float | None:
     return None if steps[~useful].any() else 0.0
 
 
-def _both_leave_the_range(got: Array, want: Array, allowed: Any) -> Any:
+def _is_explained_overflow(result: Array, expected: Array, allowed: Any) -> Any:
     """Return True where a result is infinite and the other so large that rounding explains it."""
-    info = format_of(got.dtype)
-    return np.isinf(widened(got)) & (np.abs(want) + allowed > info.largest) & np.isfinite(want)
+    info = format_of(result.dtype)
+    return (
+        np.isinf(widened(result))
+        & (np.abs(expected) + allowed > info.largest)
+        & np.isfinite(expected)
+    )

@@ -12,14 +12,16 @@ from olympus_core.verification.floats import Statistics, shares_digits, statisti
 
 Array = np.ndarray[Any, Any]
 
-#: - "wrong": the result is not what the operation means, beyond what rounding explains
-#: - "nan", "infinity": it made one of finite operands, in float64 too
-#: - "overflow": it left the range of its dtype, and not that of float64
-#: - "cancellation": it subtracted nearly equal numbers, and left their errors
-#: - "inaccurate": its result lost its digits in another way
-#: - "exponential": it takes back an exponential that left the range of its dtype
-#: - "compiled": alone it is right, and in the compiled program it is not
-#: - "sensitive": it is right, and decides by a difference that is no more than rounding
+#: The kinds of faults:
+#:
+#: - "wrong": the result differs from the definition of the operation by more than rounding
+#: - "nan", "infinity": the result has one although the operands are finite, in float64 too
+#: - "overflow": the result left the range of its dtype, but not that of float64
+#: - "cancellation": the subtraction of nearly equal numbers left only their rounding errors
+#: - "inaccurate": the result lost its digits in another way
+#: - "exponential": the operation reverses an exponential that left the range of its dtype
+#: - "compiled": the operation is correct alone, and wrong in the compiled program
+#: - "sensitive": the operation is correct, and its result depends on a rounding error
 Kind = Literal[
     "wrong",
     "nan",
@@ -89,15 +91,15 @@ def finding(
     )
 
 
-def worst(got: Array, expected: Array, excess: Array, allowed: Any) -> Element:
+def worst(result: Array, expected: Array, excess: Array, allowed: Any) -> Element:
     """Return the element with the largest `excess`; `expected` may have a wider dtype."""
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), got.shape))
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), result.shape))
     with np.errstate(all="ignore"):
-        rounded = expected.astype(got.dtype)
-        steps = float(ulps(got[index].reshape(1), rounded[index].reshape(1))[0])
-        near = bool(shares_digits(got[index].reshape(1), expected[index].reshape(1))[0])
-        wide = np.complex128 if got.dtype.kind == "c" else np.float64
-        error = float(np.abs(got[index].astype(wide) - expected[index].astype(wide)))
-    bound = float(np.broadcast_to(allowed, got.shape)[index])
-    known = got[index].item(), expected[index].item(), error, bound
-    return Element(index, *known, steps if near and np.isfinite(steps) else None)
+        rounded = expected.astype(result.dtype)
+        steps = float(ulps(result[index].reshape(1), rounded[index].reshape(1))[0])
+        near = bool(shares_digits(result[index].reshape(1), expected[index].reshape(1))[0])
+        wide = np.complex128 if result.dtype.kind == "c" else np.float64
+        error = float(np.abs(result[index].astype(wide) - expected[index].astype(wide)))
+    bound = float(np.broadcast_to(allowed, result.shape)[index])
+    numbers = result[index].item(), expected[index].item(), error, bound
+    return Element(index, *numbers, steps if near and np.isfinite(steps) else None)

@@ -39,10 +39,10 @@ def format_of(dtype: DType) -> Format:
 
     Example: `format_of(np.dtype("float32")).roundoff` is 2**-24.
     """
-    real = dtypes.to_real(dtype)
-    info = dtypes.finfo(real)
+    part_dtype = dtypes.to_real(dtype)
+    info = dtypes.finfo(part_dtype)
     smallest, normal = float(info.smallest_subnormal), float(info.smallest_normal)
-    keeps = dtypes.long_name(real).startswith(_KEEP_SUBNORMALS)
+    keeps = dtypes.long_name(part_dtype).startswith(_KEEP_SUBNORMALS)
     mantissa = int(info.nmant)
     return Format(
         2.0 ** -(mantissa + 1),
@@ -100,27 +100,30 @@ def digits_lost(roundoff: float) -> float:
     return float(np.cbrt(roundoff))
 
 
-def shares_digits(got: Array, want: Array) -> Array:
+def shares_digits(result: Array, expected: Array) -> Array:
     """Return True where ulps are a useful measure: the relative error is below `digits_lost`.
 
     Elsewhere, near zero, across zero and at infinities, the number of steps of the dtype has no
     relation to the size of the error. For integers and bools it is the error itself.
     """
-    if not is_inexact(got.dtype):
-        return np.ones(got.shape, bool)
-    wide = np.complex128 if dtypes.kind(got.dtype) == "c" else np.float64
-    limit = digits_lost(format_of(got.dtype).roundoff)
+    if not is_inexact(result.dtype):
+        return np.ones(result.shape, bool)
+    wide = np.complex128 if dtypes.kind(result.dtype) == "c" else np.float64
+    limit = digits_lost(format_of(result.dtype).roundoff)
     with np.errstate(all="ignore"):
-        own, other = got.astype(wide), want.astype(wide)
-        return np.asarray((own == other) | (np.abs(own - other) <= limit * np.abs(other)))
+        wide_result, wide_expected = result.astype(wide), expected.astype(wide)
+        return np.asarray(
+            (wide_result == wide_expected)
+            | (np.abs(wide_result - wide_expected) <= limit * np.abs(wide_expected))
+        )
 
 
 def _steps(a: Array, b: Array) -> Array:
     """Return the differences of ordinals; 64-bit ones of different signs are rounded."""
-    alike = (a < 0) == (b < 0)
-    near = np.abs(np.where(alike, a, 0) - np.where(alike, b, 0)).astype(np.float64)
+    same_sign = (a < 0) == (b < 0)
+    near = np.abs(np.where(same_sign, a, 0) - np.where(same_sign, b, 0)).astype(np.float64)
     far = np.abs(a.astype(np.float64)) + np.abs(b.astype(np.float64))
-    return np.asarray(np.where(alike, near, far))
+    return np.asarray(np.where(same_sign, near, far))
 
 
 def _ordinals(x: Array) -> Array:
@@ -174,8 +177,8 @@ def statistics(x: Array) -> Statistics:
             values = x.astype(np.float64)
         if is_inexact(dtype):
             small = (values != 0) & (np.abs(values) < format_of(dtype).normal)
-            found = np.isnan(values), np.isinf(values), small
-            counts = tuple(int(np.count_nonzero(each)) for each in found)  # type: ignore[assignment]
+            masks = np.isnan(values), np.isinf(values), small
+            counts = tuple(int(np.count_nonzero(mask)) for mask in masks)  # type: ignore[assignment]
             values = values[np.isfinite(values)]
         if not values.size:
             return Statistics(name, None, None, None, *counts)

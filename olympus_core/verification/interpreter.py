@@ -49,13 +49,13 @@ def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
 
 def _missing(operation: Any) -> set[str]:
     """Return the names of nested operations that the interpreter lacks."""
-    found: set[str] = set()
+    names: set[str] = set()
     for region in operation.regions:
         for block in region.blocks:
-            for each in block.operations:
-                name = each.operation.name
-                known = name.startswith(("stablehlo.", "func.", "builtin."))
-                if not known or name in _LACKS:
-                    found.add(name)
-                found |= _missing(each.operation)
-    return found
+            for nested in block.operations:
+                name = nested.operation.name
+                is_supported_dialect = name.startswith(("stablehlo.", "func.", "builtin."))
+                if not is_supported_dialect or name in _LACKS:
+                    names.add(name)
+                names |= _missing(nested.operation)
+    return names

@@ -23,8 +23,8 @@ from olympus_core.verification.bisection import Run, first_wrong
 from olympus_core.verification.comparison import compare
 from olympus_core.verification.findings import Finding
 from olympus_core.verification.floats import format_of, is_inexact, statistics
+from olympus_core.verification.op_by_op import OpByOpRun
 from olympus_core.verification.reference import RULES
-from olympus_core.verification.sidebyside import SideBySide
 from olympus_core.verification.values import Array, TrackedValue, widened
 from olympus_core.verification.verify import ResultCheck
 
@@ -57,15 +57,15 @@ class Draw(NamedTuple):
     size: float
 
     def __str__(self) -> str:
-        most = f"{self.size:.3g}"
+        size = f"{self.size:.3g}"
         if self.pattern == "mixed sizes":
-            return f"inputs of magnitude {self.size / 10**_DECADES:.3g} to {most}"
-        low = "0" if self.pattern == "positive" else f"-{most}"
-        return f"inputs in [{low}, {'0' if self.pattern == 'negative' else most}]"
+            return f"inputs of magnitude {self.size / 10**_DECADES:.3g} to {size}"
+        low = "0" if self.pattern == "positive" else f"-{size}"
+        return f"inputs in [{low}, {'0' if self.pattern == 'negative' else size}]"
 
 
 class RangeFault(NamedTuple):
-    """A result with infinities or NaNs where float64 has numbers, and the operation it is from."""
+    """A result with infinities or NaNs where float64 has numbers, and the operation at fault."""
 
     draw: Draw
     result: str
@@ -77,12 +77,12 @@ class RangeFault(NamedTuple):
     def check(self) -> ResultCheck:
         """Return the comparison with float64 on the draw, which fails."""
         counts = [
-            f"{count} {one if count == 1 else many}"
-            for which, one, many in (
+            f"{count} {singular if count == 1 else plural}"
+            for is_kind, singular, plural in (
                 (np.isnan, "NaN", "NaNs"),
                 (np.isinf, "infinity", "infinities"),
             )
-            if (count := int(np.count_nonzero(which(self.got) & np.isfinite(self.expected))))
+            if (count := int(np.count_nonzero(is_kind(self.got) & np.isfinite(self.expected))))
         ]
         why = f"has {' and '.join(counts)} for {self.draw}, and float64 has none"
         comparison = compare(self.got, self.expected, format_of(self.got.dtype).largest / 4)
@@ -118,55 +118,55 @@ def judge_ranges(
 ) -> Ranges:
     """Run the compiled `program` on other draws of those inputs that are `varied`.
 
-    `results` are those on `inputs`: elements that are not finite there are not judged, and neither
-    are the kinds in `allow`, "nan" and "inf".  `run` compiles parts of the program to find an
-    operation that is wrong in the compiled program alone.
+    `results` are the results on `inputs`: elements that are not finite there are not checked, and
+    neither are the kinds in `allow`, "nan" and "inf". `run` compiles parts of the program to find
+    an operation that is wrong only in the compiled program.
 
     >>> judge_ranges(traced, [x], [y], [True], program, run=runner()).faults
     ()
     """
-    chosen = [v and can_vary(x.dtype) for x, v in zip(inputs, varied, strict=True)]
-    if not any(chosen) or not any(is_inexact(x.dtype) for x in results):
+    is_varied = [v and can_vary(x.dtype) for x, v in zip(inputs, varied, strict=True)]
+    if not any(is_varied) or not any(is_inexact(x.dtype) for x in results):
         return Ranges((), ())
-    search = _Search(inputs, results, chosen, program, frozenset(allow), seed)
+    search = _SizeSearch(inputs, results, is_varied, program, frozenset(allow), seed)
     faults: list[RangeFault] = []
-    judge = _Judge(traced, run, search, on_operation)
+    classifier = _FaultClassifier(traced, run, search, on_operation)
     for draw in search.suspects():
-        faults += judge.faults(draw)
+        faults += classifier.faults(draw)
         if any(fault.fails for fault in faults):
             break
     return Ranges(tuple(search.draws), tuple(faults))
 
 
-class _Search:
+class _SizeSearch:
     """The search for the smallest sizes at which results of the compiled program are not finite."""
 
     def __init__(
         self,
         inputs: Sequence[Array],
         results: Sequence[Array],
-        chosen: Sequence[bool],
+        is_varied: Sequence[bool],
         program: Program,
         allow: frozenset[str],
         seed: int,
     ) -> None:
-        self.inputs, self.chosen, self.program = inputs, chosen, program
+        self.inputs, self.is_varied, self.program = inputs, is_varied, program
         self.allow, self.seed = allow, seed
         self.finite = [_is_finite(x) for x in results]
         self.draws: list[Draw] = []
-        formats = [format_of(x.dtype) for x, v in zip(inputs, chosen, strict=True) if v]
-        self.largest = min(each.largest for each in formats)
-        self.smallest = max(each.normal for each in formats)
+        formats = [format_of(x.dtype) for x, v in zip(inputs, is_varied, strict=True) if v]
+        self.largest = min(dtype_format.largest for dtype_format in formats)
+        self.smallest = max(dtype_format.normal for dtype_format in formats)
 
     def suspects(self) -> list[Draw]:
-        """For each pattern the smallest draw with a result that is not finite, where one is."""
-        found = [self.first(pattern, _SIZES[i > 0 :]) for i, pattern in enumerate(_PATTERNS)]
+        """Return, for each pattern, the smallest draw with a result that is not finite, if any."""
+        draws = [self.first(pattern, _SIZES[i > 0 :]) for i, pattern in enumerate(_PATTERNS)]
         beyond = 2 * math.sqrt(self.largest)
-        if found[0] is None and beyond > ORDINARY:
-            found.append(self.first(_PATTERNS[0], (beyond,), ORDINARY))
+        if draws[0] is None and beyond > ORDINARY:
+            draws.append(self.first(_PATTERNS[0], (beyond,), ORDINARY))
         tiny = Draw(_PATTERNS[0], math.sqrt(self.smallest))
-        found.append(tiny if self.bad(tiny) else None)
-        return [draw for draw in found if draw is not None]
+        draws.append(tiny if self.bad(tiny) else None)
+        return [draw for draw in draws if draw is not None]
 
     def first(self, pattern: str, sizes: Sequence[float], finite: float = 1.0) -> Draw | None:
         """Return the smallest tested draw of a pattern without finite results, or None."""
@@ -197,8 +197,8 @@ class _Search:
     def places(self, results: Sequence[Array]) -> list[Array]:
         """Return True where elements are checked and are not finite."""
         return [
-            finite & _is_faulty(np.asarray(got), self.allow)
-            for got, finite in zip(results, self.finite, strict=True)
+            finite & _is_faulty(np.asarray(result), self.allow)
+            for result, finite in zip(results, self.finite, strict=True)
         ]
 
     def arrays(self, draw: Draw) -> list[Array]:
@@ -207,14 +207,14 @@ class _Search:
             _drawn(draw, x, np.random.default_rng([self.seed, _PATTERNS.index(draw.pattern), i]))
             if varies
             else np.array(x)
-            for i, (x, varies) in enumerate(zip(self.inputs, self.chosen, strict=True))
+            for i, (x, varies) in enumerate(zip(self.inputs, self.is_varied, strict=True))
         ]
 
 
 def _drawn(draw: Draw, like: Array, rng: np.random.Generator) -> Array:
     info = format_of(like.dtype)
 
-    def part() -> Array:
+    def draw_part() -> Array:
         share = rng.random(like.shape)
         if draw.pattern == "mixed sizes":
             share = 10.0 ** (-_DECADES * share)
@@ -222,8 +222,10 @@ def _drawn(draw: Draw, like: Array, rng: np.random.Generator) -> Array:
         sign = signs.get(draw.pattern) or 2.0 * rng.integers(0, 2, like.shape) - 1
         return np.asarray(sign * np.minimum(share * draw.size, info.largest))
 
-    drawn = part()
-    return np.asarray(drawn + 1j * part() if like.dtype.kind == "c" else drawn).astype(like.dtype)
+    drawn = draw_part()
+    return np.asarray(drawn + 1j * draw_part() if like.dtype.kind == "c" else drawn).astype(
+        like.dtype
+    )
 
 
 def _is_finite(x: Array) -> Array:
@@ -233,18 +235,18 @@ def _is_finite(x: Array) -> Array:
 def _is_faulty(x: Array, allow: frozenset[str]) -> Array:
     if not is_inexact(x.dtype):
         return np.zeros(x.shape, bool)
-    found = np.zeros(x.shape, bool)
-    for name, which in (("nan", np.isnan), ("inf", np.isinf)):
+    is_faulty = np.zeros(x.shape, bool)
+    for name, is_kind in (("nan", np.isnan), ("inf", np.isinf)):
         if name not in allow:
-            found |= which(x)
-    return found
+            is_faulty |= is_kind(x)
+    return is_faulty
 
 
-class _Judge:
+class _FaultClassifier:
     """A classifier of results that are not finite: a failure, a note, or correct."""
 
     def __init__(
-        self, traced: Traced, run: Run, search: _Search, on_operation: Callable[[], None]
+        self, traced: Traced, run: Run, search: _SizeSearch, on_operation: Callable[[], None]
     ) -> None:
         self.traced, self.run, self.search = traced, run, search
         self.on_operation = on_operation
@@ -252,26 +254,30 @@ class _Judge:
     def faults(self, draw: Draw) -> list[RangeFault]:
         """Return the faults of the results on a draw; none if float64 overflows as well."""
         inputs = self.search.arrays(draw)
-        got = [np.asarray(x) for x in self.search.program([np.array(x) for x in inputs])]
+        draw_results = [np.asarray(x) for x in self.search.program([np.array(x) for x in inputs])]
         values = _RangeRun(on_operation=self.on_operation).run(self.traced.olympuspr, inputs)
-        found = []
+        range_faults = []
         for name, x, value, at in zip(
-            self.traced.result_names, got, values, self.search.places(got), strict=True
+            self.traced.result_names,
+            draw_results,
+            values,
+            self.search.places(draw_results),
+            strict=True,
         ):
             if at.any() and _is_inside(value):
-                found.append(self.fault(draw, name, x, value, inputs))
-        return found
+                range_faults.append(self.fault(draw, name, x, value, inputs))
+        return range_faults
 
     def fault(
-        self, draw: Draw, name: str, got: Array, value: TrackedValue, inputs: Sequence[Array]
+        self, draw: Draw, name: str, result: Array, value: TrackedValue, inputs: Sequence[Array]
     ) -> RangeFault:
-        """Return the fault of a result that float64 has well inside the range."""
+        """Return the fault of a result whose float64 value is well inside the range."""
         if np.isfinite(value.array).all():  # rounding moved it to the edge of a domain, perhaps
             program: Olympuspr = self.traced.olympuspr
             blamed = first_wrong(program, inputs, self.run)
-            return RangeFault(draw, name, got, value.wide, blamed, False)
+            return RangeFault(draw, name, result, value.wide, blamed, False)
         fails = value.undone is not None and 1 <= draw.size <= ORDINARY
-        return RangeFault(draw, name, got, value.wide, value.undone or value.origin, fails)
+        return RangeFault(draw, name, result, value.wide, value.undone or value.origin, fails)
 
 
 def _is_inside(value: TrackedValue) -> bool:
@@ -280,7 +286,7 @@ def _is_inside(value: TrackedValue) -> bool:
     return bool(np.all(np.isfinite(value.wide) & (np.abs(value.wide) <= limit)))
 
 
-class _RangeRun(SideBySide):
+class _RangeRun(OpByOpRun):
     """A run without samples and checks, which follows exponentials that leave the range."""
 
     def __init__(self, *, on_operation: Callable[[], None]) -> None:
@@ -292,15 +298,16 @@ class _RangeRun(SideBySide):
         self._trace_nonfinite(eqn, values, out)
         floats = [v for v in values if is_inexact(v.dtype)]
         out.undone = next((v.undone for v in floats if v.undone is not None), None)
-        over, gone = _overflowed(out), _vanished(out)
-        if not (over.any() or gone.any() or not np.isfinite(out.array).all()):
+        overflowed, underflowed = _overflowed(out), _underflowed(out)
+        if not (overflowed.any() or underflowed.any() or not np.isfinite(out.array).all()):
             return
         rule = RULES.get(eqn.primitive.name)
         if rule is not None and rule.is_exponential:
-            out.beyond = self._finding("overflow", eqn, values, out, (over | gone) * 1.0)
+            at = (overflowed | underflowed) * 1.0
+            out.beyond = self._finding("overflow", eqn, values, out, at)
         else:
             out.beyond = next((v.beyond for v in floats if v.beyond is not None), None)
-        if out.undone is None and (at := _brought_back(eqn, floats, out)).any():
+        if out.undone is None and (at := _reverses_exponential(eqn, floats, out)).any():
             out.undone = self._finding("exponential", eqn, values, out, at * 1.0)
 
 
@@ -309,13 +316,13 @@ def _overflowed(v: TrackedValue) -> Array:
     return np.asarray(np.isinf(widened(v.array)) & np.isfinite(v.wide))
 
 
-def _vanished(v: TrackedValue) -> Array:
+def _underflowed(v: TrackedValue) -> Array:
     """Return True where a value is zero and float64 has another number."""
     return np.asarray((v.array == 0) & (v.wide != 0) & np.isfinite(v.wide))
 
 
-def _brought_back(eqn: Eqn, floats: Sequence[TrackedValue], out: TrackedValue) -> Array:
-    """Return True where an operation is not finite, and in float64 reverses an exponential.
+def _reverses_exponential(eqn: Eqn, floats: Sequence[TrackedValue], out: TrackedValue) -> Array:
+    """Return True where a result is not finite, and its operation reverses an exponential.
 
     It is the logarithm of an overflowed or underflowed value, the quotient of two overflowed or two
     underflowed values, or the product of an overflowed and an underflowed value.
@@ -323,7 +330,7 @@ def _brought_back(eqn: Eqn, floats: Sequence[TrackedValue], out: TrackedValue) -
     is_reversed = _REVERSED.get(eqn.primitive.name)
     if is_reversed is None or any(v.beyond is None for v in floats):
         return np.zeros(out.aval.shape, bool)
-    at = ~np.isfinite(widened(out.array)) & np.isfinite(out.wide)
-    over = [np.broadcast_to(_overflowed(v), out.aval.shape) for v in floats]
-    under = [np.broadcast_to(_vanished(v), out.aval.shape) for v in floats]
-    return np.asarray(at & is_reversed(over, under))
+    finite_in_float64 = ~np.isfinite(widened(out.array)) & np.isfinite(out.wide)
+    overflowed = [np.broadcast_to(_overflowed(v), out.aval.shape) for v in floats]
+    underflowed = [np.broadcast_to(_underflowed(v), out.aval.shape) for v in floats]
+    return np.asarray(finite_in_float64 & is_reversed(overflowed, underflowed))

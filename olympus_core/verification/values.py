@@ -1,4 +1,4 @@
-"""A value of the program in every run that goes on side by side."""
+"""A value of a program in its own dtype, in float64, and with random rounding errors."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def mapped(
     function: Callable[..., Array], values: Sequence[TrackedValue], aval: ShapedArray
 ) -> TrackedValue:
     """Apply a function that only moves elements, such as a slice, in each of the runs."""
-    made = TrackedValue(
+    result = TrackedValue(
         put_array(np.asarray(function(*(v.array for v in values))), aval),
         function(*(v.wide for v in values)),
-        tuple(function(*each) for each in zip(*(v.samples for v in values), strict=True)),
+        tuple(function(*sample) for sample in zip(*(v.samples for v in values), strict=True)),
         max((v.roundoff for v in values), default=0.0),
     )
     for v in values:
-        made.origin = made.origin or v.origin
-        made.loss, made.own_loss = made.loss or v.loss, made.own_loss or v.own_loss
-        made.beyond, made.undone = made.beyond or v.beyond, made.undone or v.undone
-    return made
+        result.origin = result.origin or v.origin
+        result.loss, result.own_loss = result.loss or v.loss, result.own_loss or v.own_loss
+        result.beyond, result.undone = result.beyond or v.beyond, result.undone or v.undone
+    return result

@@ -24,7 +24,7 @@ from olympus_core.verification.floats import (
     is_inexact,
     statistics,
 )
-from olympus_core.verification.sidebyside import Evaluator, SideBySide
+from olympus_core.verification.op_by_op import Evaluator, OpByOpRun
 from olympus_core.verification.values import Array, TrackedValue, largest, widened
 
 #: the references that a program itself has
@@ -130,13 +130,14 @@ def verify(
     >>> verify(traced, [x], [np.asarray(traced.lower().compile()(x))]).passed
     True
     """
-    others = dict(references or {})
+    other_references = dict(references or {})
     for name in against:
-        if name not in OWN and name not in others:
-            raise UsageError(f"there is no reference {name!r} to verify against")
+        if name not in OWN and name not in other_references:
+            known = ", ".join([*OWN, *other_references])
+            raise UsageError(f"the references to verify against are {known}, and not {name!r}")
 
-    def make() -> SideBySide:
-        return SideBySide(
+    def make() -> OpByOpRun:
+        return OpByOpRun(
             seed=seed,
             coarse_products=coarse_products,
             evaluators=evaluators,
@@ -145,30 +146,36 @@ def verify(
 
     runs = make()
     values = runs.run(traced.olympuspr, inputs)
-    judge = _Judge(tolerances or {}, frozenset(allow))
+    checker = _ResultChecker(tolerances or {}, frozenset(allow))
     checks = []
     for name in against:
-        wanted = others.get(name) or [v.wide if name == "float64" else v.array for v in values]
-        for result, got, want, value in zip(
-            traced.result_names, results, wanted, values, strict=True
+        expected = other_references.get(name) or [
+            v.wide if name == "float64" else v.array for v in values
+        ]
+        for result, actual, reference, value in zip(
+            traced.result_names, results, expected, values, strict=True
         ):
-            checks.append(judge.check(name, result, np.asarray(got), np.asarray(want), value))
+            checks.append(
+                checker.check(name, result, np.asarray(actual), np.asarray(reference), value)
+            )
     notes: list[Finding] = []
     if run is not None and not runs.findings and any(c.why and not c.finding for c in checks):
-        found = first_wrong(traced.olympuspr, inputs, run, make)
-        checks, notes = _blamed(checks, found)
+        wrong_operation = first_wrong(traced.olympuspr, inputs, run, make)
+        checks, notes = _blamed(checks, wrong_operation)
     return Verification(
         tuple(checks), tuple(runs.findings), tuple(notes), runs.checked, dict(runs.unchecked)
     )
 
 
 def _blamed(
-    checks: Sequence[ResultCheck], found: Finding | None
+    checks: Sequence[ResultCheck], wrong_operation: Finding | None
 ) -> tuple[list[ResultCheck], list[Finding]]:
     """Return the checks with the finding; they pass if the operation differs by rounding only."""
-    if found is not None and found.kind == "sensitive":
-        return [c if c.finding else c._replace(why=None) for c in checks], [found]
-    return [c._replace(finding=found) if c.why and not c.finding else c for c in checks], []
+    if wrong_operation is not None and wrong_operation.kind == "sensitive":
+        return [c if c.finding else c._replace(why=None) for c in checks], [wrong_operation]
+    return [
+        c._replace(finding=wrong_operation) if c.why and not c.finding else c for c in checks
+    ], []
 
 
 def _is_zero(value: TrackedValue) -> bool:
@@ -179,7 +186,7 @@ def _is_zero(value: TrackedValue) -> bool:
     return largest(value.wide) <= _VANISHES * max(ends, default=0.0)
 
 
-class _Judge:
+class _ResultChecker:
     """A check of a result: equal within the tolerance, finite, and with some correct digits."""
 
     def __init__(self, tolerances: Mapping[str, Tolerance], allow: frozenset[str]) -> None:
@@ -196,28 +203,28 @@ class _Judge:
             why = f"has shape {got.shape}, and {against} has {want.shape}"
             return ResultCheck(name, against, comparison, statistics(got), why)
         comparison = compare(got, want, explained(value), tolerance)
-        found = ResultCheck(name, against, comparison, statistics(got))
+        result_check = ResultCheck(name, against, comparison, statistics(got))
         if (fault := self._nonfinite(got, value)) is not None:
-            return found._replace(why=fault, finding=value.origin)
+            return result_check._replace(why=fault, finding=value.origin)
         if comparison.mismatches and value.origin is not None and np.isnan(want).any():
             count = int(np.count_nonzero(np.isnan(want)))
             why = f"differs from {against}, which has {count} {_CALLED['nan'][count > 1]}"
-            return found._replace(why=why, finding=value.origin)
+            return result_check._replace(why=why, finding=value.origin)
         if comparison.mismatches:
             cause = value.loss or value.own_loss if against == "float64" else None
-            return found._replace(why=f"differs from {against}", finding=cause)
+            return result_check._replace(why=f"differs from {against}", finding=cause)
         if tolerance is None and self._has_lost_its_digits(value):
-            return found._replace(
+            return result_check._replace(
                 why="has lost its digits to rounding", finding=value.loss or value.own_loss
             )
-        return found
+        return result_check
 
-    def _nonfinite(self, got: Array, value: TrackedValue) -> str | None:
-        if not is_inexact(got.dtype) or (value.origin is None and not np.isnan(got).any()):
+    def _nonfinite(self, actual: Array, value: TrackedValue) -> str | None:
+        if not is_inexact(actual.dtype) or (value.origin is None and not np.isnan(actual).any()):
             return None
         with np.errstate(all="ignore"):
-            for name, which in (("nan", np.isnan), ("inf", np.isinf)):
-                count = int(np.count_nonzero(which(got)))
+            for name, is_kind in (("nan", np.isnan), ("inf", np.isinf)):
+                count = int(np.count_nonzero(is_kind(actual)))
                 if count and name not in self.allow:
                     return f"has {count} {_CALLED[name][count > 1]}"
         return None

@@ -40,18 +40,18 @@ def _wide_param(value: Any) -> Any:
     return value
 
 
-def _wide_atom(atom: Any, made: dict[Any, Any]) -> Any:
+def _wide_atom(atom: Any, wide_vars: dict[Any, Any]) -> Any:
     if isinstance(atom, Literal):
         aval = wide_aval(atom.aval)
         return Literal(np.asarray(atom.value).astype(aval.dtype)[()], aval)
-    return made.setdefault(atom, Var(wide_aval(atom.aval)))
+    return wide_vars.setdefault(atom, Var(wide_aval(atom.aval)))
 
 
 @functools.lru_cache(maxsize=256)
 def wide_program(program: Olympuspr) -> Olympuspr:
     """Return the program with all its floats in float64, and its complex numbers in complex128."""
-    made: dict[Any, Any] = {}
-    atom = functools.partial(_wide_atom, made=made)
+    wide_vars: dict[Any, Any] = {}
+    atom = functools.partial(_wide_atom, wide_vars=wide_vars)
     invars = tuple(map(atom, program.invars))
     eqns = [
         eqn.replace(
@@ -78,8 +78,8 @@ def evaluate_wide(
     """Return the results of an operation on float64 operands, compiled as a program of its own."""
     wide = {name: _wide_param(value) for name, value in params.items()}
     with switched("enable_x64", True):
-        given = [put_array(x, wide_aval(a)) for x, a in zip(args, avals, strict=True)]
-        outs = primitive.bind(*given, **wide)
+        wide_args = [put_array(x, wide_aval(a)) for x, a in zip(args, avals, strict=True)]
+        outs = primitive.bind(*wide_args, **wide)
     return [array_to_numpy(x) for x in (outs if primitive.multiple_results else [outs])]
 
 
@@ -94,26 +94,26 @@ def same_factors(name: str, wide: Sequence[Array], own: Sequence[Array]) -> list
     Signs and phases of its vectors are those of the program, which are equally correct. If the
     program chose other pivots, or another basis of a space, its results are returned.
     """
-    whole = [dtypes.kind(x.dtype) in "biu" for x in own]
-    same = all(np.array_equal(x, y) for x, y, w in zip(wide, own, whole, strict=True) if w)
+    is_exact = [dtypes.kind(x.dtype) in "biu" for x in own]
+    same = all(np.array_equal(x, y) for x, y, w in zip(wide, own, is_exact, strict=True) if w)
     if not same:
         return [x.astype(_wide_dtype(x.dtype)) for x in own]
     if name not in _AMBIGUOUS:
         return list(wide)
-    return [x if w else _turned(x, y) for x, y, w in zip(wide, own, whole, strict=True)]
+    return [x if w else _phase_matched(x, y) for x, y, w in zip(wide, own, is_exact, strict=True)]
 
 
-def _turned(wide: Array, own: Array) -> Array:
+def _phase_matched(wide: Array, own: Array) -> Array:
     """Return the vectors, in columns or rows, with the phases of the program's vectors."""
     target = own.astype(wide.dtype)
     if wide.ndim < 2 or not wide.size:
         return wide
-    found = [wide]
+    candidates = [wide]
     for axis in (-2, -1):
         product = np.sum(np.conj(wide) * target, axis, keepdims=True)
         size = np.abs(product)
         phase = np.where(size > 0, product / np.where(size > 0, size, 1), 1)
-        found.append(wide * phase)
-    best = min(found, key=lambda x: float(np.max(np.abs(x - target))))
+        candidates.append(wide * phase)
+    best = min(candidates, key=lambda x: float(np.max(np.abs(x - target))))
     near = np.max(np.abs(best - target)) <= _SAME * max(1e-300, float(np.max(np.abs(target))))
     return best if near else target

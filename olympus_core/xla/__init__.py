@@ -35,7 +35,7 @@ from olympus_core.xla.runtime.hlo_conversion import (
     hlo_proto,
     hlo_text,
 )
-from olympus_core.xla.runtime.inlining import KEPT, keeps_calls
+from olympus_core.xla.runtime.inlining import NOINLINE_ATTRIBUTE, keeps_calls
 from olympus_core.xla.runtime.invocation import Watch
 from olympus_core.xla.runtime.partitioned import (
     assembled,
@@ -77,8 +77,8 @@ from olympus_core.xla.targets.targets import (
 )
 
 __all__ = [
-    "KEPT",
     "MOST_DEVICES",
+    "NOINLINE_ATTRIBUTE",
     "BackendStatus",
     "Buffer",
     "CompileOnlyExecutable",

@@ -7,8 +7,8 @@ import pytest
 
 import olympus
 from olympus.verification import runner, verify
+from olympus_core.verification.op_by_op import OpByOpRun
 from olympus_core.verification.reference import PROPERTIES, RULES
-from olympus_core.verification.sidebyside import SideBySide
 from tests.primitives.cases import CASES
 from tests.verification.programs import PROGRAMS
 
@@ -33,7 +33,7 @@ def test_a_rule_is_what_the_operation_means(case) -> None:
         with olympus.enable_x64(True):
             arrays = case.arrays(dtype)
             program = olympus.make_olympuspr(lambda *xs: case.call(olympus.lax, *xs))(*arrays)
-            runs = SideBySide()
+            runs = OpByOpRun()
             runs.run(program, arrays)
         assert not runs.findings
         own = sum(e.primitive.name in {*RULES, *PROPERTIES} for e in program.eqns)

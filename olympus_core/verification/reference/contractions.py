@@ -41,19 +41,19 @@ def _in_one_dtype(call: Call) -> tuple[Array, Array]:
 
 
 def _dot(x: Array, y: Array, params: dict[str, Any]) -> Array:
-    (mine, theirs), (batch, batch_y) = params["dimension_numbers"]
-    free = [i for i in range(x.ndim) if i not in mine and i not in batch]
-    free_y = [i for i in range(y.ndim) if i not in theirs and i not in batch_y]
-    shape = [x.shape[i] for i in (*batch, *free)] + [y.shape[i] for i in free_y]
-    count = math.prod(x.shape[i] for i in mine)
-    groups = math.prod(x.shape[i] for i in batch)
-    left = np.transpose(x, (*batch, *free, *mine)).reshape(
-        groups, math.prod(x.shape[i] for i in free), count
+    (contracted_x, contracted_y), (batch_x, batch_y) = params["dimension_numbers"]
+    free_x = [i for i in range(x.ndim) if i not in contracted_x and i not in batch_x]
+    free_y = [i for i in range(y.ndim) if i not in contracted_y and i not in batch_y]
+    shape = [x.shape[i] for i in (*batch_x, *free_x)] + [y.shape[i] for i in free_y]
+    count = math.prod(x.shape[i] for i in contracted_x)
+    groups = math.prod(x.shape[i] for i in batch_x)
+    x_matrix = np.transpose(x, (*batch_x, *free_x, *contracted_x)).reshape(
+        groups, math.prod(x.shape[i] for i in free_x), count
     )
-    right = np.transpose(y, (*batch_y, *theirs, *free_y)).reshape(
+    y_matrix = np.transpose(y, (*batch_y, *contracted_y, *free_y)).reshape(
         groups, count, math.prod(y.shape[i] for i in free_y)
     )
-    return np.asarray(np.matmul(left, right)).reshape(shape)
+    return np.asarray(np.matmul(x_matrix, y_matrix)).reshape(shape)
 
 
 def _dot_value(call: Call) -> list[Array]:
@@ -61,8 +61,8 @@ def _dot_value(call: Call) -> list[Array]:
 
 
 def _dot_terms(call: Call) -> float:
-    (mine, _), _ = call.params["dimension_numbers"]
-    return float(max(1, math.prod(call.avals_in[0].shape[i] for i in mine)))
+    (contracted, _), _ = call.params["dimension_numbers"]
+    return float(max(1, math.prod(call.avals_in[0].shape[i] for i in contracted)))
 
 
 def _dot_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
@@ -101,15 +101,17 @@ def _conv(x: Array, k: Array, call: Call) -> Array:
         return np.zeros(call.out.shape, x.dtype)
     x, k = np.transpose(x, numbers.lhs_spec), np.transpose(k, numbers.rhs_spec)
     groups = max(params["feature_group_count"], params["batch_group_count"])
-    by = 1 if params["feature_group_count"] > 1 else 0
+    split_axis = 1 if params["feature_group_count"] > 1 else 0
     space = x.ndim - 2
     axes = (1, *range(2 + space, 2 + 2 * space))
-    parts = []
-    for part, kernel in zip(np.split(x, groups, by), np.split(k, groups, 0), strict=True):
-        views = _windows(part, kernel.shape[2:], params)
-        made = np.tensordot(views, kernel, (axes, tuple(range(1, kernel.ndim))))
-        parts.append(np.moveaxis(made, -1, 1))
-    full = np.concatenate(parts, 1)
+    group_results = []
+    for x_group, kernel_group in zip(
+        np.split(x, groups, split_axis), np.split(k, groups, 0), strict=True
+    ):
+        views = _windows(x_group, kernel_group.shape[2:], params)
+        group_result = np.tensordot(views, kernel_group, (axes, tuple(range(1, kernel_group.ndim))))
+        group_results.append(np.moveaxis(group_result, -1, 1))
+    full = np.concatenate(group_results, 1)
     return np.transpose(full, np.argsort(numbers.out_spec))
 
 

@@ -98,12 +98,16 @@ def _remainder(x: Array, y: Array) -> Array:
     return np.where(y == 0, x, np.fmod(x, np.where(y == 0, y.dtype.type(1), y)))
 
 
-def _extremum(which: Callable[[Array, Array], Any], real: Any) -> Callable[..., Array]:
+def _extremum(
+    is_extreme: Callable[[Array, Array], Any], real_extremum: Any
+) -> Callable[..., Array]:
     def function(x: Array, y: Array) -> Array:
         if dtypes.kind(x.dtype) != "c":
-            return np.asarray(real(x, y))
-        first = np.where(x.real == y.real, which(x.imag, y.imag), which(x.real, y.real))
-        return np.where(first, x, y)
+            return np.asarray(real_extremum(x, y))
+        x_is_extreme = np.where(
+            x.real == y.real, is_extreme(x.imag, y.imag), is_extreme(x.real, y.real)
+        )
+        return np.where(x_is_extreme, x, y)
 
     return function
 
@@ -158,24 +162,26 @@ def _logistic(x: Array) -> Array:
 
 
 def _convert(call: Call) -> Array:
-    (x,), new = call.operands, call.params["new_dtype"]
-    if dtypes.kind(x.dtype) == "c" and dtypes.kind(new) != "c":
+    (x,), new_dtype = call.operands, call.params["new_dtype"]
+    if dtypes.kind(x.dtype) == "c" and dtypes.kind(new_dtype) != "c":
         x = x.real
-    if dtypes.kind(new) in "fc":
-        return x.astype(np.complex128 if dtypes.kind(new) == "c" else np.float64)
-    if new == np.bool_:
+    if dtypes.kind(new_dtype) in "fc":
+        return x.astype(np.complex128 if dtypes.kind(new_dtype) == "c" else np.float64)
+    if new_dtype == np.bool_:
         return np.asarray(x != 0)
     if not is_inexact(x.dtype):
-        return x.astype(new)
-    info = dtypes.iinfo(new)  # XLA saturates, and converts NaN to 0
+        return x.astype(new_dtype)
+    info = dtypes.iinfo(new_dtype)  # XLA saturates, and converts NaN to 0
     low, high = int(info.min), int(info.max)
-    whole = np.trunc(np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    inside = np.where((whole >= low) & (whole < float(high)), whole, 0).astype(np.int64)
-    if new.itemsize == 8 and dtypes.kind(new) == "u":
-        inside = np.where((whole >= low) & (whole < float(high)), whole, 0).astype(np.uint64)
-    made = inside.astype(new)
-    made = np.where(whole >= float(high), np.asarray(high).astype(new), made)
-    return np.where(whole < low, np.asarray(low).astype(new), made).astype(new)
+    truncated = np.trunc(np.nan_to_num(x, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    inside = np.where((truncated >= low) & (truncated < float(high)), truncated, 0).astype(np.int64)
+    if new_dtype.itemsize == 8 and dtypes.kind(new_dtype) == "u":
+        inside = np.where((truncated >= low) & (truncated < float(high)), truncated, 0).astype(
+            np.uint64
+        )
+    converted = inside.astype(new_dtype)
+    converted = np.where(truncated >= float(high), np.asarray(high).astype(new_dtype), converted)
+    return np.where(truncated < low, np.asarray(low).astype(new_dtype), converted).astype(new_dtype)
 
 
 def _convert_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
@@ -226,9 +232,9 @@ def _leading_zeros(x: Array) -> Array:
 
 
 def _select(call: Call) -> Array:
-    which, *cases = call.operands
+    index, *cases = call.operands
     cases = [np.broadcast_to(c, call.out.shape) for c in cases]
-    place = np.clip(np.broadcast_to(which, call.out.shape).astype(np.int64), 0, len(cases) - 1)
+    place = np.clip(np.broadcast_to(index, call.out.shape).astype(np.int64), 0, len(cases) - 1)
     return np.asarray(np.choose(place, cases)) if len(cases) < 32 else _choose(place, cases)
 
 

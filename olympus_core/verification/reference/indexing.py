@@ -28,9 +28,9 @@ def _dynamic_slice(call: Call) -> Array:
 
 def _dynamic_update_slice(call: Call) -> Array:
     x, update, *starts = call.operands
-    made = np.array(x)
-    made[_dynamic_bounds(x, starts, update.shape)] = update
-    return made
+    result = np.array(x)
+    result[_dynamic_bounds(x, starts, update.shape)] = update
+    return result
 
 
 def _placed(x: Array, rank: int, axes: Sequence[int]) -> Array:
@@ -54,7 +54,7 @@ def _positions(
     absent = (*dropped, *of_operand)
     along = dict(zip([d for d in range(len(shape)) if d not in absent], window, strict=True))
     inside = np.ones((1,) * rank, bool)
-    found = []
+    positions = []
     for d, n in enumerate(shape):
         place = np.zeros((1,) * rank, np.int64)
         if d in starts:
@@ -69,8 +69,8 @@ def _positions(
             place = place + _placed(np.arange(n), rank, (axis,))
         if d in along:
             place = place + _placed(np.arange(sizes[d]), rank, (along[d],))
-        found.append(place)
-    return found, inside
+        positions.append(place)
+    return positions, inside
 
 
 def _gather(call: Call) -> Array:
@@ -84,12 +84,12 @@ def _gather(call: Call) -> Array:
     places, inside = _positions(
         x.shape, indices, p["slice_sizes"], p["dimension_numbers"], out.ndim, clips
     )
-    found = np.broadcast_to(x[tuple(places)], out.shape)
+    gathered = np.broadcast_to(x[tuple(places)], out.shape)
     if clips:
-        return found
+        return gathered
     with np.errstate(all="ignore"):
         fill = np.asarray(p["fill_value"]).astype(out.dtype).astype(x.dtype)
-    return np.where(inside, found, fill)
+    return np.where(inside, gathered, fill)
 
 
 _COMBINE: dict[str, Any] = {
@@ -102,9 +102,9 @@ _COMBINE: dict[str, Any] = {
 
 
 def _scattered(call: Call, x: Array, updates: Array, combine: Any) -> Array:
-    made, indices, p = np.array(x), call.operands[1], call.params
-    if not updates.size or not made.size:
-        return made
+    result, indices, p = np.array(x), call.operands[1], call.params
+    if not updates.size or not result.size:
+        return result
     dims = p["dimension_numbers"]
     absent = (*dims.inserted_window_dims, *dims.operand_batching_dims)
     window = iter(dims.update_window_dims)
@@ -112,13 +112,13 @@ def _scattered(call: Call, x: Array, updates: Array, combine: Any) -> Array:
     clips = p["mode"] is GatherScatterMode.CLIP
     places, inside = _positions(x.shape, indices, sizes, dims, updates.ndim, clips)
     full = [np.broadcast_to(place, updates.shape) for place in places]
-    kept = np.broadcast_to(inside | clips, updates.shape)
-    where = tuple(place[kept] for place in full)
+    is_written = np.broadcast_to(inside | clips, updates.shape)
+    written_places = tuple(place[is_written] for place in full)
     if combine is None:
-        made[where] = updates[kept]
+        result[written_places] = updates[is_written]
     else:
-        combine.at(made, where, updates[kept])
-    return made
+        combine.at(result, written_places, updates[is_written])
+    return result
 
 
 def _scatter(name: str) -> Rule:
@@ -144,15 +144,15 @@ def _scatter(name: str) -> Rule:
 
 def _order(keys: Sequence[Array], axis: int) -> Array:
     """Return the stable ascending order of the keys along an axis; NaN is last."""
-    parts: list[Array] = []
+    sort_keys: list[Array] = []
     for key in keys:
         if dtypes.kind(key.dtype) == "c":
-            parts += [key.real + 0, key.imag + 0]
+            sort_keys += [key.real + 0, key.imag + 0]
         elif dtypes.kind(key.dtype) == "f":
-            parts.append(key.astype(np.float64) + 0)
+            sort_keys.append(key.astype(np.float64) + 0)
         else:
-            parts.append(key)
-    return np.asarray(np.lexsort(parts[::-1], axis=axis))
+            sort_keys.append(key)
+    return np.asarray(np.lexsort(sort_keys[::-1], axis=axis))
 
 
 def _sort(call: Call) -> list[Array]:

@@ -25,13 +25,13 @@ def _hermitian(call: Call) -> Array:
 def _cholesky(call: Call) -> list[Array]:
     """Return the factor of each matrix; NaN below the diagonal if it is not positive definite."""
     full = _hermitian(call)
-    made = np.zeros(full.shape, full.dtype)
+    factors = np.zeros(full.shape, full.dtype)
     for index in np.ndindex(full.shape[:-2]):
         try:
-            made[index] = np.linalg.cholesky(full[index])
+            factors[index] = np.linalg.cholesky(full[index])
         except np.linalg.LinAlgError:
-            made[index] = np.tril(np.full(full.shape[-2:], np.nan))
-    return [made]
+            factors[index] = np.tril(np.full(full.shape[-2:], np.nan))
+    return [factors]
 
 
 def _cholesky_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
@@ -42,21 +42,21 @@ def _cholesky_error(call: Call, values: Sequence[Array], roundoff: float) -> Seq
     full, n = _hermitian(call), call.out.shape[-1]
     if not full.size:
         return [0.0]
-    ends = np.abs(np.linalg.eigvalsh(np.nan_to_num(full)))
-    least, most = ends.min(-1), ends.max(-1)
-    condition = most / np.maximum(least, 1e-300)
-    scale = np.sqrt(most) * n * (n + 1) * roundoff * condition
+    eigenvalues = np.abs(np.linalg.eigvalsh(np.nan_to_num(full)))
+    smallest, largest = eigenvalues.min(-1), eigenvalues.max(-1)
+    condition = largest / np.maximum(smallest, 1e-300)
+    scale = np.sqrt(largest) * n * (n + 1) * roundoff * condition
     bound = np.where(n * (n + 1) * roundoff * condition < 1, scale, np.inf)
     return [np.broadcast_to(bound[..., None, None], full.shape)]
 
 
 def _triangle(a: Array, params: dict[str, Any]) -> Array:
-    made = np.tril(a) if params["lower"] else np.triu(a)
+    triangle = np.tril(a) if params["lower"] else np.triu(a)
     if params["unit_diagonal"]:
         eye = np.eye(a.shape[-1], dtype=bool)
-        made = np.where(eye, 1, made)
-    made = np.conj(made) if params["conjugate_a"] else made
-    return np.asarray(np.swapaxes(made, -1, -2) if params["transpose_a"] else made)
+        triangle = np.where(eye, 1, triangle)
+    triangle = np.conj(triangle) if params["conjugate_a"] else triangle
+    return np.asarray(np.swapaxes(triangle, -1, -2) if params["transpose_a"] else triangle)
 
 
 def _solve(call: Call) -> list[Array]:
@@ -64,14 +64,14 @@ def _solve(call: Call) -> list[Array]:
     matrix = _triangle(a, call.params)
     if not b.size:
         return [b]
-    left = call.params["left_side"]
-    if not left:
+    left_side = call.params["left_side"]
+    if not left_side:
         matrix, b = np.swapaxes(matrix, -1, -2), np.swapaxes(b, -1, -2)
     try:
-        found = np.linalg.solve(matrix, b)
+        solution = np.linalg.solve(matrix, b)
     except np.linalg.LinAlgError:  # of a zero on the diagonal: it is divided by
-        found = np.full(b.shape, np.nan, b.dtype)
-    return [np.asarray(found if left else np.swapaxes(found, -1, -2))]
+        solution = np.full(b.shape, np.nan, b.dtype)
+    return [np.asarray(solution if left_side else np.swapaxes(solution, -1, -2))]
 
 
 def _solve_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequence[Any]:
@@ -97,14 +97,14 @@ def reflected(packed: Array, taus: Array, x: Array) -> Array:
     `packed`, of shape (.., m, n), for `taus` of (.., k) and `x` of (.., m, p). Source: LAPACK
     Users' Guide, 3rd ed., "Representation of orthogonal or unitary matrices".
     """
-    made = x
+    product = x
     for i in reversed(range(taus.shape[-1])):
         v = packed[..., :, i : i + 1].copy()
         v[..., :i, :], v[..., i, :] = 0, 1
-        made = made - taus[..., None, i : i + 1] * v * np.matmul(
-            np.conj(np.swapaxes(v, -1, -2)), made
+        product = product - taus[..., None, i : i + 1] * v * np.matmul(
+            np.conj(np.swapaxes(v, -1, -2)), product
         )
-    return made
+    return product
 
 
 def _product(call: Call) -> list[Array]:

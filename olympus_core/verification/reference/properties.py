@@ -55,8 +55,8 @@ def _orthonormal(call: Call, formula: str, result: int, q: Array) -> Property:
     return Property(formula, result, _adjoint(q) @ q, eye, _THRESHOLD * max(q.shape[-2:]) * unit)
 
 
-def _lu(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-    (a,), (factors, pivots, order) = call.operands, made
+def _lu(call: Call, results: Sequence[Array]) -> Iterator[Property]:
+    (a,), (factors, pivots, order) = call.operands, results
     rows, columns = a.shape[-2:]
     k = min(rows, columns)
     low = np.tril(factors, -1)[..., :k] + np.eye(rows, k, dtype=factors.dtype)
@@ -75,8 +75,8 @@ def _lu(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     yield Property("L U = a[permutation]", 0, low @ up, moved, growth * (np.abs(low) @ np.abs(up)))
 
 
-def _qr(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-    (a,), (q, r, *order) = call.operands, made
+def _qr(call: Call, results: Sequence[Array]) -> Iterator[Property]:
+    (a,), (q, r, *order) = call.operands, results
     if order:
         columns = np.clip(order[0], 0, a.shape[-1] - 1)[..., None, :].astype(np.intp)
         numbers = np.broadcast_to(np.arange(a.shape[-1], dtype=order[0].dtype), order[0].shape)
@@ -87,8 +87,8 @@ def _qr(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     yield Property("Q R = a", 0, q @ r, a, _allowed(call, a))
 
 
-def _geqrf(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-    (a,), (packed, taus) = call.operands, made
+def _geqrf(call: Call, results: Sequence[Array]) -> Iterator[Property]:
+    (a,), (packed, taus) = call.operands, results
     rows, k = a.shape[-2], taus.shape[-1]
     eye = np.broadcast_to(np.eye(rows, k, dtype=packed.dtype), (*taus.shape[:-1], rows, k))
     q, r = reflected(packed, taus, eye), np.triu(packed)[..., :k, :]
@@ -129,12 +129,12 @@ def _residual(a: Array, d: Array, v: Array, unit: float) -> Array:
     return np.asarray(unit * np.maximum(plain * length, size * rows * scaled))
 
 
-def _eig(call: Call, made: Sequence[Array]) -> Iterator[Property]:
+def _eig(call: Call, results: Sequence[Array]) -> Iterator[Property]:
     """Yield the property of each pair, and of two power sums, which detect a missing eigenvalue.
 
     For w of a + E, |tr E| <= sqrt(n) |E| and |tr (a + E)^2 - tr a^2| <= 2 |a| |E| + |E|^2.
     """
-    (a,), (w, *vectors) = call.operands, made
+    (a,), (w, *vectors) = call.operands, results
     n, allowed = a.shape[-1], _allowed(call, a)
     error, size = allowed[..., 0, 0], np.sqrt(np.sum(np.abs(a) ** 2, (-2, -1)))
     first, second = np.trace(a, axis1=-2, axis2=-1), np.einsum("...ij,...ji->...", a, a)
@@ -145,14 +145,21 @@ def _eig(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     for place, (side, v) in enumerate(zip(sides, vectors, strict=True), 1):
         length = np.sqrt(np.sum(np.abs(v) ** 2, -2))
         yield Property("each vector has length 1", place, length, np.ones_like(length), unit)
-        of, along, scale, formula = a, w[..., None, :], _balance(a), "a R = R diag(w)"
+        matrix, eigenvalues, scale, formula = a, w[..., None, :], _balance(a), "a R = R diag(w)"
         if side == "left":
-            of, along, scale, formula = _adjoint(a), along.conj(), 1 / scale, "a^H L = L diag(w*)"
-        yield Property(formula, place, of @ v, v * along, _residual(of, scale, v, unit))
+            matrix, eigenvalues, scale, formula = (
+                _adjoint(a),
+                eigenvalues.conj(),
+                1 / scale,
+                "a^H L = L diag(w*)",
+            )
+        yield Property(
+            formula, place, matrix @ v, v * eigenvalues, _residual(matrix, scale, v, unit)
+        )
 
 
-def _eigh(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-    (a,), (v, w) = call.operands, made
+def _eigh(call: Call, results: Sequence[Array]) -> Iterator[Property]:
+    (a,), (v, w) = call.operands, results
     half = np.tril(a, -1) if call.params["lower"] else np.triu(a, 1)
     diagonal = np.real(np.diagonal(a, axis1=-2, axis2=-1))
     full = half + _adjoint(half) + diagonal[..., None] * np.eye(a.shape[-1])
@@ -161,8 +168,8 @@ def _eigh(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     yield Property("A V = V diag(w)", 0, full @ v, v * w[..., None, :], _allowed(call, full))
 
 
-def _svd(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-    (a,), (s, *vectors) = call.operands, made
+def _svd(call: Call, results: Sequence[Array]) -> Iterator[Property]:
+    (a,), (s, *vectors) = call.operands, results
     yield Property("the singular values fall, and are not negative", 0, s, -np.sort(-np.abs(s), -1))
     if not vectors:
         exact = np.linalg.svd(a, compute_uv=False)
@@ -172,16 +179,16 @@ def _svd(call: Call, made: Sequence[Array]) -> Iterator[Property]:
     k = s.shape[-1]
     yield _orthonormal(call, "U^H U = 1", 1, u)
     yield _orthonormal(call, "V^H V = 1", 2, _adjoint(vh))
-    made_again = (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
-    yield Property("U diag(s) V^H = a", 1, made_again, a, _allowed(call, a))
+    product = (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+    yield Property("U diag(s) V^H = a", 1, product, a, _allowed(call, a))
 
 
 def _finite(properties: Properties) -> Properties:
     """Return the properties for finite results only: a failed decomposition returns NaNs."""
 
-    def checked(call: Call, made: Sequence[Array]) -> Iterator[Property]:
-        if all(np.isfinite(x).all() and x.size for x in (*call.operands, *made)):
-            yield from properties(call, made)
+    def checked(call: Call, results: Sequence[Array]) -> Iterator[Property]:
+        if all(np.isfinite(x).all() and x.size for x in (*call.operands, *results)):
+            yield from properties(call, results)
 
     return checked
 

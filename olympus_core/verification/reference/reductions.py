@@ -54,8 +54,8 @@ def _product_error(call: Call, values: Sequence[Array], roundoff: float) -> Sequ
 
 
 def _identity(x: Array, sign: int) -> Any:
-    made = np.asarray((lowest if sign < 0 else highest)(x.dtype))
-    return made.astype(x.dtype)[()]
+    identity = np.asarray((lowest if sign < 0 else highest)(x.dtype))
+    return identity.astype(x.dtype)[()]
 
 
 def _extremum(reduce: Any, sign: int) -> Rule:
@@ -64,8 +64,10 @@ def _extremum(reduce: Any, sign: int) -> Rule:
         if dtypes.kind(x.dtype) != "c":
             start = _identity(x, sign) if not x.size else np._NoValue
             return [np.asarray(reduce(x, axes, initial=start))]
-        kept = [i for i in range(x.ndim) if i not in axes]
-        flat = np.transpose(x, (*kept, *axes)).reshape([x.shape[i] for i in kept] + [-1])
+        remaining_axes = [i for i in range(x.ndim) if i not in axes]
+        flat = np.transpose(x, (*remaining_axes, *axes)).reshape(
+            [x.shape[i] for i in remaining_axes] + [-1]
+        )
         order = np.lexsort((flat.imag, flat.real), axis=-1)
         place = order[..., -1:] if sign < 0 else order[..., :1]
         return [np.take_along_axis(flat, place, -1)[..., 0]]

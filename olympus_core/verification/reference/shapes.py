@@ -43,7 +43,7 @@ def _slice(call: Call) -> Array:
     (x,), p = call.operands, call.params
     steps = p["strides"] or (1,) * x.ndim
     bounds = zip(p["start_indices"], p["limit_indices"], steps, strict=True)
-    return x[tuple(slice(*each) for each in bounds)]
+    return x[tuple(slice(*axis_bounds) for axis_bounds in bounds)]
 
 
 def _split(call: Call) -> list[Array]:

@@ -12,16 +12,17 @@ from olympus_core.xla.runtime.compiler import compile
 from olympus_core.xla.targets.targets import Target
 
 #: The attribute of a call that is not inlined, as its name and the text of its value.
-KEPT = ("mhlo.frontend_attributes", '{inlineable = "false"}')
+NOINLINE_ATTRIBUTE = ("mhlo.frontend_attributes", '{inlineable = "false"}')
 
-_KNOWN = ("0.10.2", "0.12.0")  # how versions of jaxlib begin that do, which the tests see to
+#: The prefixes of the versions of jaxlib that do not inline marked calls, as the tests check.
+_TESTED_VERSIONS = ("0.10.2", "0.12.0")
 
 _PROBE = f"""
 func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
-  %y = call @kept(%x) {{{KEPT[0]} = {KEPT[1]}}} : (tensor<2xf32>) -> tensor<2xf32>
+  %y = call @callee(%x) {{{" = ".join(NOINLINE_ATTRIBUTE)}}} : (tensor<2xf32>) -> tensor<2xf32>
   return %y : tensor<2xf32>
 }}
-func.func private @kept(%x: tensor<2xf32>) -> tensor<2xf32> {{
+func.func private @callee(%x: tensor<2xf32>) -> tensor<2xf32> {{
   %y = stablehlo.add %x, %x : tensor<2xf32>
   return %y : tensor<2xf32>
 }}
@@ -36,7 +37,7 @@ def keeps_calls(version: str = JAXLIB_VERSION) -> bool:
     >>> keeps_calls()
     True
     """
-    return version.startswith(_KNOWN) or probed()
+    return version.startswith(_TESTED_VERSIONS) or probed()
 
 
 @functools.cache

@@ -44,23 +44,25 @@ def _program(
 ) -> Olympuspr:
     sizes = dict(axes)
 
-    def each(*parts: Any) -> list[Any]:
+    def run_body(*parts: Any) -> list[Any]:
         return evaluate(body, parts)
 
-    run: Any = each
+    run: Any = run_body
     for name, size in reversed(axes):
         dims = tuple([0 if name in _named(spec) else None for spec in in_specs])
         run = vmap(run, in_axes=dims, axis_name=name, axis_size=size)
 
-    def whole(*args: Any) -> list[Any]:
-        given = [_cut(x, spec, axes) for x, spec in zip(args, in_specs, strict=True)]
-        return [_joined(x, spec, axes) for x, spec in zip(run(*given), out_specs, strict=True)]
+    def run_whole(*args: Any) -> list[Any]:
+        mapped_args = [_cut(x, spec, axes) for x, spec in zip(args, in_specs, strict=True)]
+        return [
+            _joined(x, spec, axes) for x, spec in zip(run(*mapped_args), out_specs, strict=True)
+        ]
 
     avals = [
         a.update(shape=_whole_shape(a.shape, spec, sizes), vma=frozenset())
         for a, spec in zip(body.in_avals, in_specs, strict=True)
     ]
-    return staged(whole, avals)
+    return staged(run_whole, avals)
 
 
 def _named(spec: PartitionSpec) -> list[Any]:
@@ -82,15 +84,15 @@ def _cut(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
     sizes = dict(axes)
     shape: list[int] = []
     place: dict[Any, int] = {}
-    rest: list[int] = []
+    element_dims: list[int] = []
     for d, n in enumerate(get_aval(x).shape):
         for name in spec.axes(d):
             place[name] = len(shape)
             shape.append(sizes[name])
-        rest.append(len(shape))
+        element_dims.append(len(shape))
         shape.append(n // math.prod(sizes[name] for name in spec.axes(d)))
     order = [place[name] for name, _ in axes if name in place]
-    return _transposed(reshape(x, tuple(shape)), (*order, *rest))
+    return _transposed(reshape(x, tuple(shape)), (*order, *element_dims))
 
 
 def _joined(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
@@ -103,12 +105,12 @@ def _joined(x: Any, spec: PartitionSpec, axes: _Axes) -> Any:
     shape = get_aval(x).shape
     limits = [size if name in named else 1 for name, size in axes] + [*shape[len(axes) :]]
     x = op.slice(x, start_indices=(0,) * len(shape), limit_indices=tuple(limits), strides=None)
-    part = shape[len(axes) :]
+    part_shape = shape[len(axes) :]
     place = {name: i for i, (name, _) in enumerate(axes)}
     order = [place[name] for name, _ in axes if name not in named]
-    for d in range(len(part)):
+    for d in range(len(part_shape)):
         order += [*(place[name] for name in spec.axes(d)), len(axes) + d]
-    return reshape(_transposed(x, tuple(order)), _whole_shape(part, spec, sizes))
+    return reshape(_transposed(x, tuple(order)), _whole_shape(part_shape, spec, sizes))
 
 
 def _transposed(x: Any, order: tuple[int, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""A program run operation by operation, in its own dtypes and in float64, side by side.
+"""The run of a program operation by operation, in its own dtypes and in float64.
 
 Each operation is compiled and run alone. Its result is compared with the reference on the same
 operands, so errors do not accumulate, and the first wrong operation is found immediately. The other
@@ -29,7 +29,7 @@ from olympus_core.primitives.precision import Precision
 from olympus_core.verification.bounds import disagreement, noise_scale
 from olympus_core.verification.findings import Finding, Kind, finding, worst
 from olympus_core.verification.floats import digits_lost, format_of, is_inexact
-from olympus_core.verification.onedevice import one_device_program
+from olympus_core.verification.one_device import one_device_program
 from olympus_core.verification.reference import PROPERTIES, RULES, Call, Rule
 from olympus_core.verification.values import Array, TrackedValue, largest, mapped, value_of, widened
 from olympus_core.verification.widening import evaluate_wide, same_factors
@@ -42,15 +42,15 @@ _TF32 = 2.0**-11  # roundoff of the 10 mantissa bits that a GPU uses of a float3
 _MOST = 100  # largest number of saved findings
 
 
-def alone(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
+def run_alone(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
     """Run an operation on the CPU, compiled as a program of it alone."""
     with source.using_location(eqn.source):
         outs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outs) if eqn.primitive.multiple_results else [outs]
 
 
-class SideBySide:
-    """The runs of one program on given inputs, and their findings.
+class OpByOpRun:
+    """The runs of one program on its inputs, operation by operation, and their findings.
 
     `evaluators` replace the runner of a primitive in the program's dtypes, by its name.
     `on_operation` is called before each operation. `samples` is the number of runs with random
@@ -82,11 +82,11 @@ class SideBySide:
     def run(self, program: Olympuspr, inputs: Sequence[Any]) -> list[TrackedValue]:
         """Return the results of a program; the arrays have exactly its types."""
         program = without_effects(program)
-        given = [
+        values = [
             value_of(x, v.aval, self._samples) for x, v in zip(inputs, program.invars, strict=True)
         ]
         with np.errstate(all="ignore"):
-            return self.evaluate(program, given)
+            return self.evaluate(program, values)
 
     def evaluate(self, program: Olympuspr, inputs: Sequence[TrackedValue]) -> list[TrackedValue]:
         """Return the results of a program on values, equation by equation."""
@@ -127,7 +127,7 @@ class SideBySide:
             with self._inside(f"cond, branch {index}"):
                 return self.evaluate(params["branches"][index], values[1:])
         if primitive is platform_dependent_p:
-            return self.evaluate(platform_dependent_p.chosen(params, "cpu"), values[1:])
+            return self.evaluate(platform_dependent_p.branch_for(params, "cpu"), values[1:])
         if primitive is shard_map_p:
             with self._inside("shard_map"):
                 return self.evaluate(one_device_program(params), values)
@@ -166,44 +166,44 @@ class SideBySide:
         carry = list(values[n_cond + n_body :])
         for i in range(2**63):
             with self._inside(f"while, iteration {i}"):
-                (again,) = self.evaluate(params["cond_olympuspr"], [*cond_consts, *carry])
-                if not bool(again.array):
+                (predicate,) = self.evaluate(params["cond_olympuspr"], [*cond_consts, *carry])
+                if not bool(predicate.array):
                     break
                 carry = self.evaluate(params["body_olympuspr"], [*body_consts, *carry])
         return carry
 
     def _operation(self, eqn: Eqn, values: Sequence[TrackedValue]) -> list[TrackedValue]:
         self._on_operation()
-        run = self._evaluators.get(eqn.primitive.name, alone)
+        run = self._evaluators.get(eqn.primitive.name, run_alone)
         natives = [
             put_array(array_to_numpy(x), v.aval)
             for x, v in zip(run(eqn, [v.native for v in values]), eqn.outputs, strict=True)
         ]
         rule = _rule_of(eqn)
         arrays = [v.array for v in values]
-        made = [array_to_numpy(x) for x in natives]
+        results = [array_to_numpy(x) for x in natives]
         avals = [v.aval for v in values]
         call = Call(eqn.params, avals, [v.aval for v in eqn.outputs], [], arrays)
-        own = [widened(x) for x in arrays]
+        wide_operands = [widened(x) for x in arrays]
         expected: Sequence[Array] | None = None
         if not self._checks:
             pass
         elif rule is not None:
             self.checked += 1
-            expected = self._check(eqn, rule, call, own, made)
+            expected = self._check(eqn, rule, call, wide_operands, results)
         elif eqn.primitive.name in PROPERTIES:
             self.checked += 1
-            self._check_properties(eqn, call._replace(operands=own), made)
+            self._check_properties(eqn, call._replace(operands=wide_operands), results)
         else:
             self.unchecked[eqn.primitive.name] += 1
-        if not any(is_inexact(x.dtype) for x in made):
+        if not any(is_inexact(x.dtype) for x in results):
             return [
                 TrackedValue(x, widened(y), (widened(y),) * self._samples)
-                for x, y in zip(natives, made, strict=True)
+                for x, y in zip(natives, results, strict=True)
             ]
-        wides = self._wides(eqn, rule, call, values, own, expected)
+        wides = self._wides(eqn, rule, call, values, wide_operands, expected)
         if rule is None:
-            wides = [same_factors(eqn.primitive.name, run, made) for run in wides]
+            wides = [same_factors(eqn.primitive.name, run, results) for run in wides]
         outs = [
             self._value(eqn, call, rule, values, native, [wide[i] for wide in wides])
             for i, native in enumerate(natives)
@@ -213,31 +213,38 @@ class SideBySide:
         return outs
 
     def _check(
-        self, eqn: Eqn, rule: Rule, call: Call, own: Sequence[Array], made: Sequence[Array]
+        self,
+        eqn: Eqn,
+        rule: Rule,
+        call: Call,
+        wide_operands: Sequence[Array],
+        results: Sequence[Array],
     ) -> Sequence[Array]:
         """Return the reference's results; add a finding if the results differ."""
-        full = call._replace(operands=own)
+        full = call._replace(operands=wide_operands)
         expected = rule.value(full)
-        for i, (got, want) in enumerate(zip(made, expected, strict=True)):
-            wrong = disagreement(rule, full, expected, i, got)
-            if wrong is not None and len(self.findings) < _MOST:
-                excess, allowed = wrong
-                element = worst(got, np.asarray(want), excess, allowed)
-                self.findings.append(finding("wrong", eqn, self._path, call.natives, got, element))
+        for i, (result, reference) in enumerate(zip(results, expected, strict=True)):
+            excess_and_allowed = disagreement(rule, full, expected, i, result)
+            if excess_and_allowed is not None and len(self.findings) < _MOST:
+                excess, allowed = excess_and_allowed
+                element = worst(result, np.asarray(reference), excess, allowed)
+                self.findings.append(
+                    finding("wrong", eqn, self._path, call.natives, result, element)
+                )
         return expected
 
-    def _check_properties(self, eqn: Eqn, call: Call, made: Sequence[Array]) -> None:
+    def _check_properties(self, eqn: Eqn, call: Call, results: Sequence[Array]) -> None:
         """Add a finding for the first property that the results do not have."""
-        for each in PROPERTIES[eqn.primitive.name](call, [widened(x) for x in made]):
-            error = np.abs(np.asarray(each.got) - each.want)
-            excess = np.where(error > each.allowed, error - each.allowed, 0.0)
+        for prop in PROPERTIES[eqn.primitive.name](call, [widened(x) for x in results]):
+            error = np.abs(np.asarray(prop.got) - prop.want)
+            excess = np.where(error > prop.allowed, error - prop.allowed, 0.0)
             if excess.any() and len(self.findings) < _MOST:
-                blamed = made[each.result]
-                element = worst(each.got.astype(blamed.dtype), each.want, excess, each.allowed)
-                found = finding("wrong", eqn, self._path, call.natives, blamed, element)
+                result = results[prop.result]
+                element = worst(prop.got.astype(result.dtype), prop.want, excess, prop.allowed)
+                fault = finding("wrong", eqn, self._path, call.natives, result, element)
                 self.findings.append(
-                    found._replace(
-                        operation=f"{found.operation}, of which {each.formula} must hold"
+                    fault._replace(
+                        operation=f"{fault.operation}, of which {prop.formula} must hold"
                     )
                 )
                 return
@@ -248,7 +255,7 @@ class SideBySide:
         rule: Rule | None,
         call: Call,
         values: Sequence[TrackedValue],
-        own: Sequence[Array],
+        wide_operands: Sequence[Array],
         expected: Sequence[Array] | None,
     ) -> list[Sequence[Array]]:
         """Return the results in float64: of the exact run, and of each sample."""
@@ -258,27 +265,30 @@ class SideBySide:
         ]
         if not values:
             runs = [[]] * (1 + self._samples)
-        made: list[Sequence[Array]] = []
+        wide_results: list[Sequence[Array]] = []
         for run in runs:
             same = all(x is y for x, y in zip(run, runs[0], strict=True))
-            if made and same:
-                made.append(made[0])
+            if wide_results and same:
+                wide_results.append(wide_results[0])
             elif (
                 expected is not None
                 and rule is not None
-                and (not rule.continuous or all(x is y for x, y in zip(run, own, strict=True)))
-            ):
-                made.append(expected)
-            elif rule is not None:
-                operands = run if rule.continuous else own
-                made.append(rule.value(call._replace(operands=operands)))
-            elif any(is_inexact(a.dtype) for a in call.avals_in) or not values:
-                made.append(_fallback(eqn, call, run))
-            else:
-                made.append(
-                    [widened(array_to_numpy(x)) for x in alone(eqn, [v.native for v in values])]
+                and (
+                    not rule.continuous
+                    or all(x is y for x, y in zip(run, wide_operands, strict=True))
                 )
-        return made
+            ):
+                wide_results.append(expected)
+            elif rule is not None:
+                operands = run if rule.continuous else wide_operands
+                wide_results.append(rule.value(call._replace(operands=operands)))
+            elif any(is_inexact(a.dtype) for a in call.avals_in) or not values:
+                wide_results.append(_fallback(eqn, call, run))
+            else:
+                wide_results.append(
+                    [widened(array_to_numpy(x)) for x in run_alone(eqn, [v.native for v in values])]
+                )
+        return wide_results
 
     def _value(
         self,
@@ -329,17 +339,17 @@ class SideBySide:
         return finding(kind, eqn, self._path, [v.array for v in values], out.array, element)
 
     def _trace_nonfinite(self, eqn: Eqn, values: Sequence[TrackedValue], out: TrackedValue) -> None:
-        got = out.array
-        bad = ~np.isfinite(got)
-        if not bad.any():
+        array = out.array
+        nonfinite = ~np.isfinite(array)
+        if not nonfinite.any():
             return
         floats = [v for v in values if is_inexact(v.dtype)]
         tainted = [v for v in floats if not np.isfinite(v.array).all()]
         origin = next((v.origin for v in tainted if v.origin is not None), None)
-        nan = np.isnan(got)
+        nan = np.isnan(array)
         new_nan = nan.any() and not any(np.isnan(v.array).any() for v in tainted)
         if origin is None and (not tainted or new_nan):
-            at = nan if nan.any() else bad
+            at = nan if nan.any() else nonfinite
             kind: Kind = "nan" if nan.any() else "infinity"
             beyond = np.abs(out.wide[at]) > format_of(out.dtype).largest
             if not nan.any() and (beyond & np.isfinite(out.wide[at])).any():
@@ -388,7 +398,7 @@ def _rule_of(eqn: Eqn) -> Rule | None:
 def _fallback(eqn: Eqn, call: Call, run: Sequence[Array]) -> list[Array]:
     if eqn.primitive.name == "bitcast_convert_type":  # its bits are those of the program's dtype
         narrow = [x.astype(a.dtype) for x, a in zip(run, call.avals_in, strict=True)]
-        outs = alone(eqn, [put_array(x, a) for x, a in zip(narrow, call.avals_in, strict=True)])
+        outs = run_alone(eqn, [put_array(x, a) for x, a in zip(narrow, call.avals_in, strict=True)])
         return [widened(array_to_numpy(x)) for x in outs]
     return evaluate_wide(eqn.primitive, eqn.params, call.avals_in, run)
 
@@ -398,8 +408,8 @@ def _followed(wide: Array, own: Array) -> Array:
 
     The float64 result may leave a function's domain: the root of -1e-20, which was rounded to 0.
     """
-    left = np.isfinite(own) & ~np.isfinite(wide)
-    return np.where(left, own, wide) if left.any() else wide
+    only_own_is_finite = np.isfinite(own) & ~np.isfinite(wide)
+    return np.where(only_own_is_finite, own, wide) if only_own_is_finite.any() else wide
 
 
 def _last_uses(program: Olympuspr) -> dict[Any, int]:
