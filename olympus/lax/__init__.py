@@ -6,8 +6,12 @@ from collections.abc import Callable as _Callable
 from olympus_core.base.lazy_modules import on_demand as _on_demand
 from olympus_core.ir.primitive import Primitive as _Primitive
 from olympus_core.ir.primitive import op as _op
+from olympus_core.library.lax.annotations import optimization_barrier as optimization_barrier
+from olympus_core.library.lax.annotations import stop_gradient as stop_gradient
+from olympus_core.library.lax.annotations import (
+    with_sharding_constraint as with_sharding_constraint,
+)
 from olympus_core.library.lax.associative import associative_scan as associative_scan
-from olympus_core.library.lax.barrier import optimization_barrier as optimization_barrier
 from olympus_core.library.lax.collective import all_gather as all_gather
 from olympus_core.library.lax.collective import all_to_all as all_to_all
 from olympus_core.library.lax.collective import pmax as pmax
@@ -21,6 +25,7 @@ from olympus_core.library.lax.collective import pswapaxes as pswapaxes
 from olympus_core.library.lax.control import cond as cond
 from olympus_core.library.lax.control import fori_loop as fori_loop
 from olympus_core.library.lax.control import map as map
+from olympus_core.library.lax.control import platform_dependent as platform_dependent
 from olympus_core.library.lax.control import scan as scan
 from olympus_core.library.lax.control import switch as switch
 from olympus_core.library.lax.control import while_loop as while_loop
@@ -39,11 +44,6 @@ from olympus_core.library.lax.conv import conv_shape_tuple as conv_shape_tuple
 from olympus_core.library.lax.conv import conv_transpose as conv_transpose
 from olympus_core.library.lax.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
 from olympus_core.library.lax.conv import conv_with_general_padding as conv_with_general_padding
-from olympus_core.library.lax.cumulative import cumlogsumexp as cumlogsumexp
-from olympus_core.library.lax.cumulative import cummax as cummax
-from olympus_core.library.lax.cumulative import cummin as cummin
-from olympus_core.library.lax.cumulative import cumprod as cumprod
-from olympus_core.library.lax.cumulative import cumsum as cumsum
 from olympus_core.library.lax.dot import DotAlgorithm as DotAlgorithm
 from olympus_core.library.lax.dot import DotAlgorithmPreset as DotAlgorithmPreset
 from olympus_core.library.lax.dot import DotDimensionNumbers as DotDimensionNumbers
@@ -129,7 +129,6 @@ from olympus_core.library.lax.elementwise import tanh as tanh
 from olympus_core.library.lax.elementwise import zeta as zeta
 from olympus_core.library.lax.fft import FftType as FftType
 from olympus_core.library.lax.fft import fft as fft
-from olympus_core.library.lax.gradients import stop_gradient as stop_gradient
 from olympus_core.library.lax.indexing import GatherDimensionNumbers as GatherDimensionNumbers
 from olympus_core.library.lax.indexing import GatherScatterMode as GatherScatterMode
 from olympus_core.library.lax.indexing import ScatterDimensionNumbers as ScatterDimensionNumbers
@@ -146,9 +145,13 @@ from olympus_core.library.lax.named_axes import axis_index as axis_index
 from olympus_core.library.lax.named_axes import axis_size as axis_size
 from olympus_core.library.lax.named_axes import pcast as pcast
 from olympus_core.library.lax.named_axes import pvary as pvary
-from olympus_core.library.lax.platform import platform_dependent as platform_dependent
 from olympus_core.library.lax.reduction import argmax as argmax
 from olympus_core.library.lax.reduction import argmin as argmin
+from olympus_core.library.lax.reduction import cumlogsumexp as cumlogsumexp
+from olympus_core.library.lax.reduction import cummax as cummax
+from olympus_core.library.lax.reduction import cummin as cummin
+from olympus_core.library.lax.reduction import cumprod as cumprod
+from olympus_core.library.lax.reduction import cumsum as cumsum
 from olympus_core.library.lax.reduction import reduce as reduce
 from olympus_core.library.lax.reduction import reduce_and as reduce_and
 from olympus_core.library.lax.reduction import reduce_max as reduce_max
@@ -173,7 +176,6 @@ from olympus_core.library.lax.shape import rev as rev
 from olympus_core.library.lax.shape import squeeze as squeeze
 from olympus_core.library.lax.shape import tile as tile
 from olympus_core.library.lax.shape import transpose as transpose
-from olympus_core.library.lax.sharding import with_sharding_constraint as with_sharding_constraint
 from olympus_core.library.lax.slicing import concatenate as concatenate
 from olympus_core.library.lax.slicing import dynamic_index_in_dim as dynamic_index_in_dim
 from olympus_core.library.lax.slicing import dynamic_slice as dynamic_slice

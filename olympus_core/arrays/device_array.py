@@ -1,7 +1,7 @@
 """DeviceArray: an array on a device.
 
-`put_array` makes one from a NumPy value or a Python scalar, and the constructor from the result of
-an executable. `array_to_numpy` and Python's conversions read it.
+`put_array` creates one from a NumPy value or a Python scalar, and the constructor from the result
+of an executable. `array_to_numpy` and Python's conversions read it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.placement.sharding import Index, Sharding, SingleDeviceSharding
 
-#: the dtypes that NumPy hands out by DLPack
+#: The dtypes that NumPy exports by DLPack, as its type characters.
 _EXCHANGED = "?bBhHiIlLqQefdFD"
 
 
@@ -216,8 +216,8 @@ class DeviceArray(Array):
             raise ExchangeError(f"memory of the host has no streams: stream was {stream!r:.80}")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise ExchangeError(
-                f"an array is handed out in host memory, {self.__dlpack_device__()}, and "
-                f"{tuple(dl_device)} was asked for"
+                f"an array is exported in host memory, {self.__dlpack_device__()}, and dl_device "
+                f"is {tuple(dl_device)}"
             )
         value = self.numpy()
         if max_version is not None and max_version[0] >= 1 and value.dtype.char in _EXCHANGED:
@@ -240,7 +240,7 @@ def put_array(x: Any, aval: ShapedArray | None = None, device: Any = None) -> De
     """Copy a NumPy value or Python scalar to a device, as `aval` (by default its own).
 
     Raises DTypeError for a value that is not an array or has no elements, RangeError for a Python
-     int that does not fit.
+    int that does not fit.
     """
     aval = aval or get_aval(x)
     if x.__class__ is DeviceArray:

@@ -59,8 +59,8 @@ def _check_untraced() -> None:
 
 def get_mesh() -> AnyMesh | None:
     """Return the mesh of the context; None without one."""
-    found: AnyMesh | None = state.mesh
-    return found
+    mesh: AnyMesh | None = state.mesh
+    return mesh
 
 
 def current_mesh() -> AnyMesh | None:

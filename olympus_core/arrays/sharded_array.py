@@ -75,30 +75,30 @@ class ShardedArray(DeviceArray):
         return value
 
     def _assembled(self) -> np.ndarray[Any, Any]:
-        shards = xla.parts(self.buffer)
+        shards = xla.shard_buffers(self.buffer)
         if self._sharding.is_fully_replicated:
             return xla.to_numpy(shards[0])
-        whole = np.empty(self.aval.shape, self.aval.dtype)
+        elements = np.empty(self.aval.shape, self.aval.dtype)
         indices = self._sharding.indices(self.aval.shape)
         places = self._sharding.tiling(self.aval.ndim).places
         first = {place: i for i, place in reversed([*enumerate(places)])}
         for i in first.values():
-            whole[indices[i]] = xla.to_numpy(shards[i])
-        whole.flags.writeable = False
-        return whole
+            elements[indices[i]] = xla.to_numpy(shards[i])
+        elements.flags.writeable = False
+        return elements
 
     @property
     def addressable_shards(self) -> list[Shard]:
         if self.is_deleted():
             raise DeletedArrayError("an array was used after it had been deleted or donated")
         shape = self.aval.shape
-        part = self.aval.update(shape=self._sharding.shard_shape(shape))
+        shard_aval = self.aval.update(shape=self._sharding.shard_shape(shape))
         places = self._sharding.tiling(self.aval.ndim).places
         indices, devices = self._sharding.indices(shape), self._sharding.devices
         return [
-            Shard(device, index, places[:i].count(places[i]), on_device(part, buffer, device))
+            Shard(device, index, places[:i].count(places[i]), on_device(shard_aval, buffer, device))
             for i, (device, index, buffer) in enumerate(
-                zip(devices, indices, xla.parts(self.buffer), strict=True)
+                zip(devices, indices, xla.shard_buffers(self.buffer), strict=True)
             )
         ]
 
@@ -148,7 +148,7 @@ def put_on(x: Any, sharding: Sharding, aval: ShapedArray | None = None) -> Devic
     value = x.numpy() if isinstance(x, DeviceArray) else put_array(x, aval).numpy()
     if isinstance(sharding, SingleDeviceSharding) and sharding.device == xla.default_device():
         return put_array(value, aval).commit()
-    return ShardedArray(aval, xla.put_parts(value, sharding), sharding)
+    return ShardedArray(aval, xla.put_shards(value, sharding), sharding)
 
 
 def make_array_from_callback(
@@ -167,13 +167,13 @@ def make_array_from_callback(
     _check_sharding(name, sharding)
     if not callable(data_callback):
         raise ArgumentError(f"{name} needs a function of the slices, and got {data_callback!r:.80}")
-    want = sharding.shard_shape(shape)
+    shard_shape = sharding.shard_shape(shape)
     parts: dict[tuple[int, ...], Any] = {}
     places = sharding.tiling(len(shape)).places
     for place, index in zip(places, sharding.indices(shape), strict=True):
         if place not in parts:
             parts[place] = _part(name, data_callback(index), dtype)
-            _check_part(name, index, parts[place], want)
+            _check_part(name, index, parts[place], shard_shape)
     kinds = {part.dtype for part in parts.values()}
     if len(kinds) > 1:
         raise ShardingError(f"{name} got parts of dtypes {_listed(kinds)}")
@@ -183,21 +183,21 @@ def make_array_from_callback(
         xla.put(parts[place].astype(aval.dtype), device)
         for place, device in zip(places, sharding.devices, strict=True)
     ]
-    return _made(aval, sharding, buffers)
+    return _array_of(aval, sharding, buffers)
 
 
 def _part(caller: str, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return a user's part as an array; raise DTypeError if it is not an array of the dtype."""
-    wanted = None if dtype is None else dtypes.dtype(dtype)
+    part_dtype = None if dtype is None else dtypes.dtype(dtype)
     try:
-        return np.asarray(value, wanted)
+        return np.asarray(value, part_dtype)
     except (TypeError, ValueError) as e:
         if isinstance(e, OlympusError):
             raise
         raise DTypeError(f"{caller} needs arrays as parts, and got {value!r:.80}: {e}") from None
 
 
-def _made(aval: ShapedArray, sharding: Sharding, buffers: Sequence[xla.Buffer]) -> DeviceArray:
+def _array_of(aval: ShapedArray, sharding: Sharding, buffers: Sequence[xla.Buffer]) -> DeviceArray:
     if isinstance(sharding, SingleDeviceSharding):
         return on_device(aval, buffers[0], sharding.device).commit()
     return ShardedArray(aval, xla.assembled(aval.shape, aval.dtype, sharding, buffers), sharding)
@@ -228,13 +228,15 @@ def make_array_from_single_device_arrays(
     kinds = {x.aval.dtype for x in arrays}
     if len(kinds) > 1 or (dtype is not None and dtypes.dtype(dtype) not in kinds):
         raise ShardingError(f"{name} got arrays of dtypes {_listed(kinds)}")
-    want = sharding.shard_shape(shape)
+    shard_shape = sharding.shard_shape(shape)
     for index, device in zip(sharding.indices(shape), sharding.devices, strict=True):
-        _check_part(name, index, by_device[device], want)
+        _check_part(name, index, by_device[device], shard_shape)
         if by_device[device].is_deleted():
             raise DeletedArrayError(f"{name} got an array that had been deleted or donated")
     aval = arrays[0].aval.update(shape=shape)
-    return _made(aval, sharding, [xla.parts(by_device[d].buffer)[0] for d in sharding.devices])
+    return _array_of(
+        aval, sharding, [xla.shard_buffers(by_device[d].buffer)[0] for d in sharding.devices]
+    )
 
 
 def _check_sharding(caller: str, sharding: Any) -> None:
@@ -245,10 +247,10 @@ def _check_sharding(caller: str, sharding: Any) -> None:
         )
 
 
-def _check_part(caller: str, index: Index, part: Any, want: tuple[int, ...]) -> None:
-    if part.shape != want:
+def _check_part(caller: str, index: Index, part: Any, expected_shape: tuple[int, ...]) -> None:
+    if part.shape != expected_shape:
         raise ShardingError(
-            f"{caller}: the part {index} must have the shape {want}, and has {part.shape}"
+            f"{caller}: the part {index} must have the shape {expected_shape}, and has {part.shape}"
         )
 
 

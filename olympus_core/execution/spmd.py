@@ -186,7 +186,9 @@ class ShardedProgram:
         self._results = [*zip(self.out_avals, self.out_shardings, strict=True)]
         self._handlers = []
         if isinstance(executable, xla.Executable):  # which the devices are here for
-            self._handlers = [xla.handler(a.shape, a.dtype, s) for a, s in self._results]
+            self._handlers = [
+                xla.sharded_result_handler(a.shape, a.dtype, s) for a, s in self._results
+            ]
 
     def run(self, arrays: Sequence[DeviceArray]) -> list[ShardedArray]:
         """Run the program on arrays of the types of `in_avals`; arrays on other devices are moved.

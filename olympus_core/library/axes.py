@@ -20,21 +20,21 @@ Axis = int | Sequence[int] | None
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """Return `axis` as an int in [0, ndim); raise ShapeError, which names it `what`, otherwise."""
     try:
-        found = operator.index(axis)
+        index = operator.index(axis)
     except TypeError:
         raise ShapeError(f"{what} must be an int, and is {axis!r}") from None
-    if not -ndim <= found < ndim:
-        raise ShapeError(f"{what} {found} is out of bounds for an array of {ndim} dimensions")
-    return found + ndim if found < 0 else found
+    if not -ndim <= index < ndim:
+        raise ShapeError(f"{what} {index} is out of bounds for an array of {ndim} dimensions")
+    return index + ndim if index < 0 else index
 
 
 def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Return one or several axes as a tuple of ints from 0; raise ShapeError if one repeats."""
-    given = as_sequence(axes)
-    found = tuple([canonical_axis(a, ndim, what) for a in given])
-    if len(set(found)) != len(found):
-        raise ShapeError(f"{what} is given more than once: {tuple(given)}")
-    return found
+    requested = as_sequence(axes)
+    canonical = tuple([canonical_axis(a, ndim, what) for a in requested])
+    if len(set(canonical)) != len(canonical):
+        raise ShapeError(f"{what} is given more than once: {tuple(requested)}")
+    return canonical
 
 
 def one_axis(name: str, ndim: int, axis: Any) -> int:
@@ -74,6 +74,6 @@ def keep_dims(x: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     """Return a reduction's result with the reduced axes as axes of size 1."""
     if not axes:
         return x
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
+    remaining_axes = tuple([i for i in range(len(shape)) if i not in axes])
     sizes = tuple([1 if i in axes else n for i, n in enumerate(shape)])
-    return broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=kept)
+    return broadcast_in_dim_p.bind(x, shape=sizes, broadcast_dimensions=remaining_axes)

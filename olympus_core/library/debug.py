@@ -123,7 +123,7 @@ def visualize_sharding(
         raise ArgumentError(
             f"visualize_sharding draws arrays of 1 or 2 dimensions that have elements, and not one "
             f"of shape {shape}",
-            hint="array.addressable_shards tells the parts of any",
+            hint="array.addressable_shards has the parts of an array of any shape",
         )
     if not 0 < scale <= _MOST or min(min_width, max_width) < 1:
         raise ArgumentError(
@@ -148,12 +148,13 @@ def _labels(shape: Sequence[int], sharding: Sharding) -> tuple[tuple[int, ...], 
     """Return the parts along each dimension, and the label of each part, in row-major order."""
     sharding.check_shape(shape)
     counts, places = sharding.tiling(len(shape))
-    held: dict[tuple[int, ...], list[int]] = {}
+    devices_by_place: dict[tuple[int, ...], list[int]] = {}
     for place, device in zip(places, sharding.devices, strict=True):
-        held.setdefault(tuple(place), []).append(device.id)
+        devices_by_place.setdefault(tuple(place), []).append(device.id)
     kind = sharding.devices[0].platform.upper()
     return counts, [
-        f"{kind} {','.join(map(str, sorted(numbers)))}" for _, numbers in sorted(held.items())
+        f"{kind} {','.join(map(str, sorted(numbers)))}"
+        for _, numbers in sorted(devices_by_place.items())
     ]
 
 
@@ -168,10 +169,10 @@ def _table(grid: Sequence[Sequence[str]], width: int, height: int) -> list[str]:
         if i:
             lines.append(rule("├", "┼", "┤"))
         cells = [_broken(label, width) for label in row]
-        most = max(map(len, cells))
-        above = max(height - 1 - most, 0) // 2
-        below = max(height - 1 - most - above, 0)
-        for k in range(-above, most + below):
+        longest = max(map(len, cells))
+        above = max(height - 1 - longest, 0) // 2
+        below = max(height - 1 - longest - above, 0)
+        for k in range(-above, longest + below):
             texts = [cell[k] if 0 <= k < len(cell) else "" for cell in cells]
             lines.append("│" + "│".join(_centred(text, width) for text in texts) + "│")
     return [*lines, rule("└", "┴", "┘")]

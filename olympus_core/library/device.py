@@ -1,4 +1,4 @@
-"""Arrays and devices: transfer to and from devices, wait, list devices, and clear caches."""
+"""The devices of arrays: transfers, the keyword `device`, lists of devices, and caches."""
 
 from __future__ import annotations
 
@@ -11,19 +11,54 @@ import numpy as np
 
 from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray, array_to_numpy, put_array
+from olympus_core.arrays.mesh_context import named
 from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
+from olympus_core.base.errors import ArgumentError
 from olympus_core.base.version import __version__
 from olympus_core.execution import eager
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.jit import calling
-from olympus_core.library.placement import check_device
-from olympus_core.placement.sharding import NamedSharding, Sharding
+from olympus_core.placement.sharding import NamedSharding, Sharding, SingleDeviceSharding
 from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.transforms import staging
 
 _T = TypeVar("_T")
+
+
+def check_device(device: Any) -> Sharding | None:
+    """Return the argument `device`, a device or a sharding, as a sharding; None for None.
+
+    Raises ArgumentError for other values.
+    """
+    device = named("the argument device", device)
+    if device is None or isinstance(device, Sharding):
+        return device
+    if isinstance(device, xla.Device):
+        return SingleDeviceSharding(device)
+    raise ArgumentError(
+        f"device needs a device, a sharding or None, and got {device!r:.80}",
+        hint="pass one of olympus.devices()",
+    )
+
+
+def placed(x: Array, device: Any) -> Array:
+    """Return the array `x` on a device; None, and a traced array, change nothing.
+
+    Raises ArgumentError for a value that is not a device.
+    """
+    sharding = check_device(device)
+    if sharding is None or not isinstance(x, DeviceArray):
+        return x
+    return put_on(x, sharding)
+
+
+def like(x: Array, prototype: Any, device: Any) -> Array:
+    """Return the array `x` on `device`, by default on the device of `prototype`, if it has one."""
+    if device is None and isinstance(prototype, DeviceArray) and prototype.committed:
+        device = prototype.sharding
+    return placed(x, device)
 
 
 def devices(backend: str | None = None) -> list[xla.Device]:
@@ -81,8 +116,8 @@ def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
     leaves, treedef = tree.flatten(x)
     full = treedef.unflatten(range(len(leaves)))
     where = tree.prefix_leaves("device_put", "device", device, full)
-    found = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]
-    return treedef.unflatten(found)
+    placed = [leaf(v, check_device(d)) for v, d in zip(leaves, where, strict=True)]
+    return treedef.unflatten(placed)
 
 
 @overload
@@ -120,8 +155,8 @@ def live_arrays(platform: str | None = None) -> list[DeviceArray]:
 
     The function inspects all objects of the process, which is slow.
     """
-    found = [x for x in gc.get_objects() if isinstance(x, DeviceArray) and not x.is_deleted()]
-    return [x for x in found if platform in (None, next(iter(x.devices())).platform)]
+    arrays = [x for x in gc.get_objects() if isinstance(x, DeviceArray) and not x.is_deleted()]
+    return [x for x in arrays if platform in (None, next(iter(x.devices())).platform)]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

@@ -69,9 +69,9 @@ class _Direct(dict[ShapedArray | None, Operation | None]):
     def __missing__(self, aval: ShapedArray | None) -> Operation | None:
         assert aval is not None
         kind = dtypes.kind(aval.dtype)
-        found = next((op for kinds, op in self.rows.items() if kind in kinds), None)
-        self[aval] = found
-        return found
+        matching_op = next((op for kinds, op in self.rows.items() if kind in kinds), None)
+        self[aval] = matching_op
+        return matching_op
 
 
 def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Array:

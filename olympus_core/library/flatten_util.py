@@ -47,8 +47,10 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
             raise DTypeError(
                 f"unravel needs a vector of {dtypes.long_name(dtype)}, and got {have.long_name()}"
             )
-        parts = split(asarray(flat), sizes) if len(sizes) > 1 else [asarray(flat)] * len(sizes)
-        shaped = [reshape(x, a.shape) for x, a in zip(parts, avals, strict=True)]
+        flat_leaves = (
+            split(asarray(flat), sizes) if len(sizes) > 1 else [asarray(flat)] * len(sizes)
+        )
+        shaped = [reshape(x, a.shape) for x, a in zip(flat_leaves, avals, strict=True)]
         if mixed:
             shaped = [convert(x, a.dtype) for x, a in zip(shaped, avals, strict=True)]
         return treedef.unflatten(shaped)

@@ -87,9 +87,9 @@ def jaxpr_as_fun(closed_jaxpr: Olympuspr) -> Callable[..., list[Any]]:
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
     """Yield the programs in an equation's parameters."""
     for value in params.values():
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, Olympuspr):
-                yield each
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(item, Olympuspr):
+                yield item
 
 
 def subjaxprs(jaxpr: Olympuspr) -> Iterator[Olympuspr]:

@@ -89,13 +89,13 @@ class _Casts(dict[tuple[type, ShapedArray | None], Cast | None]):
 
     def __missing__(self, key: tuple[type, ShapedArray | None]) -> Cast | None:
         cls, aval = key
-        found = None
+        cast = None
         if aval is not None and not aval.weak_type and aval.dtype in _CASTABLE:
             rank = _SCALAR_RANK.get(cls, 4)
             if rank <= _KIND_RANK[dtypes.kind(aval.dtype)]:
-                found = (aval.dtype.type, *_range(aval.dtype))
-        self[key] = found
-        return found
+                cast = (aval.dtype.type, *_range(aval.dtype))
+        self[key] = cast
+        return cast
 
 
 def _range(dtype: DType) -> tuple[float, float]:

@@ -58,7 +58,7 @@ class _SegmentFunction(Protocol):
 
 
 def _segment_function(
-    name: str, effect: _Effect, what: str, empty: str, more: str = ""
+    name: str, effect: _Effect, what: str, empty: str, details: str = ""
 ) -> _SegmentFunction:
     def segment_function(
         data: ArrayLike,
@@ -70,7 +70,7 @@ def _segment_function(
         mode: str | GatherScatterMode | None = None,
     ) -> Array:
         rows, ids = _checked(name, data, segment_ids)
-        found: Array = _reduced(
+        reduced: Array = _reduced(
             asarray(rows),
             asarray(ids),
             effect=effect,
@@ -82,21 +82,22 @@ def _segment_function(
                 ("mode", GatherScatterMode.from_any(mode)),
             ),
         )
-        return found
+        return reduced
 
     segment_function.__name__ = segment_function.__qualname__ = name
-    segment_function.__doc__ = f"""The {what} of each segment's rows: row i is of `segment_ids[i]`.
+    segment_function.__doc__ = f"""Return the {what} of the rows of each segment.
 
     data: an array [n, ...] of any dtype{" but bool" if effect in ("add", "multiply") else ""}.
-    segment_ids: n integers, in any order.  The result is an array [num_segments, ...] of data's
-    dtype; a segment without rows has {empty}.  num_segments: one more than the greatest id unless
-    given, which a trace of the ids needs (ConcretizationError).  indices_are_sorted,
-    unique_indices: promises about the ids.  bucket_size: how many rows are reduced at first, and
-    the results of these buckets then, against errors of rounding.  mode: what becomes of ids that
-    are negative or too great (see GatherScatterMode); their rows are left out unless it is given.
+    segment_ids: the segment of each row, n integers in any order.  The result is an array
+    [num_segments, ...] of data's dtype; a segment without rows has {empty}.  num_segments: by
+    default one more than the largest id; it is required if the ids are traced
+    (ConcretizationError).  indices_are_sorted, unique_indices: promises about the ids.
+    bucket_size: the number of rows that are reduced first, to reduce rounding errors; then the
+    results of these buckets are reduced.  mode: the treatment of ids that are negative or too
+    large (see GatherScatterMode); by default their rows are omitted.
 
-    Raises ShapeError where there is not one id a row, DTypeError for ids that are not integers,
-    and ArgumentError for a number of segments below 0 or a bucket of no row.{more}
+    Raises ShapeError unless each row has one id, DTypeError for ids that are not integers, and
+    ArgumentError for a number of segments below 0 or a bucket without rows.{details}
 
     >>> ops.{name}(numpy.arange(1, 6), numpy.array([0, 0, 2, 2, 2]), num_segments=3)
     """
@@ -127,7 +128,7 @@ def _count(name: str, ids: Any, num_segments: int | None) -> int:
             hint="pass num_segments, one more than the greatest id",
         )
     if not get_aval(ids).size:
-        raise ArgumentError(f"{name} needs num_segments where there are no segment_ids")
+        raise ArgumentError(f"{name} needs num_segments if segment_ids is empty")
     return _number(name, "num_segments", int(np.max(np.asarray(ids))) + 1, 0)
 
 
@@ -162,8 +163,8 @@ def _reduced(
     start = full((*first, count, *aval.shape[1:]), empty, aval.dtype)
     index = ids if bucket is None else (np.arange(size, dtype=np.int32) // bucket, ids)
     update = getattr(start.at[index], effect)
-    found: Array = update(rows, wrap_negative_indices=False, **dict(options))
-    return found if bucket is None else joined(found, axis=0).astype(aval.dtype)
+    result: Array = update(rows, wrap_negative_indices=False, **dict(options))
+    return result if bucket is None else joined(result, axis=0).astype(aval.dtype)
 
 
 segment_sum = _segment_function("segment_sum", "add", "sum", "zeros")
@@ -172,7 +173,7 @@ segment_prod = _segment_function(
     "multiply",
     "product",
     "ones",
-    more="\n    Only with unique_indices has it a derivative, as scatter_mul (TransformError).",
+    details="\n    Only with unique_indices has it a derivative, as scatter_mul (TransformError).",
 )
 segment_max = _segment_function(
     "segment_max", "max", "maximum", "the least value of the dtype, or -inf"

@@ -68,10 +68,10 @@ def convert(x: Any, dtype: DType, weak_type: bool = False) -> Any:
 
 def convert_array(x: Any, dtype: DType, weak_type: bool = False) -> Array:
     """Return `x` as an array of `dtype` and weak type; a concrete value becomes a constant."""
-    found = convert(x, dtype, weak_type)
-    if isinstance(found, Array):
-        return found
-    return put_array(found, shaped(shape_of(found), dtype, weak_type))
+    converted = convert(x, dtype, weak_type)
+    if isinstance(converted, Array):
+        return converted
+    return put_array(converted, shaped(shape_of(converted), dtype, weak_type))
 
 
 def _convert_scalar(x: Any, dtype: DType, weak_type: bool) -> Any:
@@ -207,13 +207,13 @@ def wide_integer(dtype: DType) -> DType:
     return default if narrow else dtype
 
 
-def varying_alike(values: _T, *beside: Any) -> _T:
+def vary_together(values: _T, *beside: Any) -> _T:
     """Return the tree `values` typed to vary along the axes of any of its leaves or of `beside`.
 
     The carry of a loop keeps its type, so a carry that begins with constants begins with this.
     Outside of the body of a `shard_map` the result is `values`.
 
-    >>> start = varying_alike((key, full(shape, 0, dtype)), rate)
+    >>> start = vary_together((key, full(shape, 0, dtype)), rate)
     """
     if not trace.checked_axes():
         return values

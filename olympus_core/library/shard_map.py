@@ -129,10 +129,10 @@ def older_shard_map(
     """
     if not isinstance(mesh, AnyMesh):
         raise _not_a_mesh(mesh)
-    left = as_tuple(auto, "auto")
-    if unknown := [n for n in left if n not in mesh.axis_names]:
+    auto_axes = as_tuple(auto, "auto")
+    if unknown := [n for n in auto_axes if n not in mesh.axis_names]:
         raise ShardingError(f"shard_map: auto has {unknown[0]!r}, and the mesh is {mesh}")
-    names = [n for n in mesh.axis_names if n not in left]
+    names = [n for n in mesh.axis_names if n not in auto_axes]
     if not names:
         raise ShardingError(f"shard_map maps over no axis: auto has all of {mesh}")
     return shard_map(
@@ -205,19 +205,19 @@ def _checked(
     outer = trace.manual_axes()
     if not isinstance(mesh, AnyMesh):
         raise _not_a_mesh(mesh)
-    taken = {axis[0] for axis in outer}
+    outer_names = {axis[0] for axis in outer}
     if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
         raise ShardingError(
             "a shard_map in the body of another has its mesh, and got another: "
             f"{mesh} in {outer[-1].mesh}"
         )
-    given = {axis_names} if isinstance(axis_names, str) else as_tuple(axis_names, "axis_names")
-    names = [n for n in mesh.axis_names if n in given]
-    for name in given:
+    requested = {axis_names} if isinstance(axis_names, str) else as_tuple(axis_names, "axis_names")
+    names = [n for n in mesh.axis_names if n in requested]
+    for name in requested:
         if name not in mesh.axis_names:
             raise ShardingError(f"shard_map: axis_names has {name!r}, and the mesh is {mesh}")
-    chosen = frozenset(names) or frozenset(mesh.axis_names) - taken
-    if twice := [n for n in mesh.axis_names if n in chosen and n in taken]:
+    manual_axes = frozenset(names) or frozenset(mesh.axis_names) - outer_names
+    if twice := [n for n in mesh.axis_names if n in manual_axes and n in outer_names]:
         raise ShardingError(f"shard_map maps over the axis {twice[0]!r}, as one around it does")
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
@@ -227,18 +227,18 @@ def _checked(
                 continue  # it may be for an argument or a result without arrays
             if not isinstance(leaf, PartitionSpec):
                 raise _not_a_spec(what, leaf)
-            _check_axes(what, leaf, mesh, chosen, taken)
-    return _Mapping(mesh, in_specs, out_specs, chosen, check)
+            _check_axes(what, leaf, mesh, manual_axes, outer_names)
+    return _Mapping(mesh, in_specs, out_specs, manual_axes, check)
 
 
 def _check_axes(
-    what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any], taken: set[Any]
+    what: str, spec: PartitionSpec, mesh: AnyMesh, manual: frozenset[Any], outer_names: set[Any]
 ) -> None:
     mesh.check_spec(spec)
     if PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ArgumentError(f"shard_map: {what} has {spec}, and no dimension can be left open")
     for name in mesh.axis_names:
-        if name in spec_axes(spec) & taken:
+        if name in spec_axes(spec) & outer_names:
             raise ShardingError(
                 f"shard_map: {what} has {spec}, and a shard_map around it maps over {name!r}",
                 hint=f"leave {name!r} out: arrays in the body are parts along it already",
@@ -253,10 +253,10 @@ def _check_axes(
 
 def _specs(what: str, specs: Any, treedef: tree.PyTreeDef) -> list[PartitionSpec]:
     full = treedef.unflatten(range(treedef.num_leaves))
-    found = tree.prefix_leaves("shard_map", what, specs, full)
-    if None in found:
+    leaf_specs = tree.prefix_leaves("shard_map", what, specs, full)
+    if None in leaf_specs:
         raise _not_a_spec(what, None)
-    return found
+    return leaf_specs
 
 
 def _not_a_mesh(value: Any) -> ArgumentError:
@@ -328,11 +328,11 @@ def _result(x: Any, spec: PartitionSpec, what: str, mapping: _Mapping) -> Any:
     if not mapping.check:
         return x
     named = spec_axes(spec)
-    if more := (aval.vma & mapping.manual) - named:
-        axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in more)
+    if unnamed_axes := (aval.vma & mapping.manual) - named:
+        axes = ", ".join(repr(n) for n in mapping.mesh.axis_names if n in unnamed_axes)
         raise ShardingError(
             f"shard_map: {what} is {aval.long_name()}, which may differ along {axes}, and its spec "
-            f"{spec} says that it does not",
+            f"{spec} requires that it does not",
             hint="name the axis in out_specs, reduce along it, as by lax.psum, or pass "
             "check_vma=False",
         )

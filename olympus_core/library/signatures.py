@@ -1,4 +1,4 @@
-"""The types of functions that factories create, for annotations, at no cost to an import.
+"""The types of functions that factories create, for annotations only.
 
 Each has the parameters of the functions that a factory creates, with their public names.
 """

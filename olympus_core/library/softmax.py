@@ -37,8 +37,8 @@ def _floats(name: str, x: Any) -> Any:
 
 def _spread(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
     """Return a reduction's result, of an array of `shape` over `axes`, broadcast to that shape."""
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
-    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept)
+    remaining_axes = tuple([i for i in range(len(shape)) if i not in axes])
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=remaining_axes)
 
 
 def _greatest(x: Any, axes: tuple[int, ...]) -> Any:
@@ -161,27 +161,27 @@ def logsumexp(
     axes = axis_tuple("logsumexp", len(shape), axis)
     if where is not None:
         a = choose("logsumexp", mask("logsumexp", where, shape), a, -_INF)
-    most = _greatest(real_p.bind(a) if is_complex else a, axes)
-    is_finite = eq_p.bind(sub_p.bind(most, most), scalar(0, get_aval(most).dtype))
-    most = choose("logsumexp", is_finite, most, 0)
-    shift = convert(_spread(most, shape, axes), aval.dtype)
+    maximum = _greatest(real_p.bind(a) if is_complex else a, axes)
+    is_finite = eq_p.bind(sub_p.bind(maximum, maximum), scalar(0, get_aval(maximum).dtype))
+    maximum = choose("logsumexp", is_finite, maximum, 0)
+    shift = convert(_spread(maximum, shape, axes), aval.dtype)
     powers = exp_p.bind(sub_p.bind(a, shift))
     total = _sum(powers if b is None else mul_p.bind(powers, b), axes)
-    out, sign = _log_and_sign(total, most, b is not None or return_sign, return_sign)
+    out, sign = _log_and_sign(total, maximum, b is not None or return_sign, return_sign)
     if keepdims:
         out, sign = (None if x is None else keep_dims(x, shape, axes) for x in (out, sign))
     return (out, sign) if return_sign else out
 
 
-def _log_and_sign(total: Any, most: Any, is_signed: bool, of_magnitude: bool) -> tuple[Any, Any]:
+def _log_and_sign(total: Any, maximum: Any, is_signed: bool, of_magnitude: bool) -> tuple[Any, Any]:
     is_complex = dtypes.kind(get_aval(total).dtype) == "c"
     sign = sign_p.bind(total) if is_signed else None
     if of_magnitude:
         total = abs_p.bind(total)
     logarithm = log_p.bind(total)  # of a negative number: NaN
     if is_complex and not of_magnitude:
-        most = convert(most, get_aval(total).dtype)
-    return add_p.bind(logarithm, most), sign
+        maximum = convert(maximum, get_aval(total).dtype)
+    return add_p.bind(logarithm, maximum), sign
 
 
 @list_axis

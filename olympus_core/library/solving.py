@@ -36,22 +36,22 @@ def solve_each(name: str, solve: Callable[..., Array], a: Any, b: Any, *extras: 
     batch shape.  One matrix for many right-hand sides is decomposed once.  Raises ShapeError, for
     function `name`, if the shapes do not match.
     """
-    left, right = shape_of(a), shape_of(b)
-    size = right[-1 if len(right) == 1 else -2] if right else None
-    if len(left) < 2 or left[-1] != left[-2] or size != left[-1]:
+    a_shape, b_shape = shape_of(a), shape_of(b)
+    size = b_shape[-1 if len(b_shape) == 1 else -2] if b_shape else None
+    if len(a_shape) < 2 or a_shape[-1] != a_shape[-2] or size != a_shape[-1]:
         raise ShapeError(
             f"{name} needs square matrices (..., m, m), and right-hand sides (m,) or "
             f"(..., m, k), and got {get_aval(a).long_name()} and {get_aval(b).long_name()}"
         )
-    if len(right) == 1:
-        b = reshape_p.bind(b, dimensions=None, new_sizes=(*right, 1))
+    if len(b_shape) == 1:
+        b = reshape_p.bind(b, dimensions=None, new_sizes=(*b_shape, 1))
         out = solve_each(name, solve, a, b, *extras)
         return reshape_p.bind(out, dimensions=None, new_sizes=shape_of(out)[:-1])
-    if len(left) == 2 < len(right):
+    if len(a_shape) == 2 < len(b_shape):
         return _solve_together(solve, a, b, *extras)
-    n, batch = len(left) - 2, broadcast_shapes(left[:-2], right[:-2])
-    given = [_of_batch(x, batch, n) for x in (a, *extras)]
-    return solve(given[0], _of_batch(b, batch, len(right) - 2), *given[1:])
+    n, batch = len(a_shape) - 2, broadcast_shapes(a_shape[:-2], b_shape[:-2])
+    operands = [_of_batch(x, batch, n) for x in (a, *extras)]
+    return solve(operands[0], _of_batch(b, batch, len(b_shape) - 2), *operands[1:])
 
 
 def _of_batch(x: Any, batch: Shape, count: int) -> Any:

@@ -107,11 +107,11 @@ def check_vjp(
     cotangents = _directions(rng, value)
     pulled = tree.map(_conjugate, pull(tree.map(_conjugate, cotangents)))
     pushed = _difference(f, args, tangents, eps)
-    found, wanted = _inner(tangents, pulled), _inner(pushed, cotangents)
+    pulled_product, pushed_product = _inner(tangents, pulled), _inner(pushed, cotangents)
     tolerance = _tolerance([*tree.leaves(tuple(args)), *tree.leaves(value)])
     np.testing.assert_allclose(
-        found,
-        wanted,
+        pulled_product,
+        pushed_product,
         atol=tolerance if atol is None else atol,
         rtol=tolerance if rtol is None else rtol,
         err_msg=f"{err_msg}: cotangent, in the direction drawn",
@@ -189,8 +189,8 @@ def _inner(xs: Any, ys: Any) -> float:
     return total
 
 
-def _compare(found: Any, wanted: Any, atol: float | None, rtol: float | None, what: str) -> None:
-    for x, y in zip(tree.leaves(found), tree.leaves(wanted), strict=True):
+def _compare(actual: Any, expected: Any, atol: float | None, rtol: float | None, what: str) -> None:
+    for x, y in zip(tree.leaves(actual), tree.leaves(expected), strict=True):
         if is_float0(x) or is_float0(y):
             continue
         tolerance = _tolerance([x])

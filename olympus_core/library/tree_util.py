@@ -43,8 +43,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     (True, False)
     """
     values = list(iterable)
-    found = leaves(values, is_leaf)
-    return len(found) == len(values) and builtins.all(map(operator.is_, found, values))
+    leaf_list = leaves(values, is_leaf)
+    return len(leaf_list) == len(values) and builtins.all(map(operator.is_, leaf_list, values))
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
@@ -56,7 +56,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     {'a': [1, 1], 'b': 2}
     """
     values, prefix = flatten(prefix_tree, is_leaf)
-    counts = [structure(part).num_leaves for part in flatten_up_to(prefix, full_tree)]
+    counts = [structure(subtree).num_leaves for subtree in flatten_up_to(prefix, full_tree)]
     spread = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
     return structure(full_tree).unflatten(spread)
 
@@ -81,8 +81,10 @@ def map_with_path(
     {'a': ['2 7']}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [flatten_up_to(treedef, r) for r in rest]
-    return treedef.unflatten(f(path, x, *xs) for (path, x), *xs in zip(pairs, *others, strict=True))
+    other_leaves = [flatten_up_to(treedef, r) for r in rest]
+    return treedef.unflatten(
+        f(path, x, *xs) for (path, x), *xs in zip(pairs, *other_leaves, strict=True)
+    )
 
 
 def reduce(
@@ -157,14 +159,14 @@ def transpose(
     >>> transpose(structure([0, 0]), None, [(1, 2), (3, 4)])
     ([1, 3], [2, 4])
     """
-    parts = flatten_up_to(outer_treedef, pytree_to_transpose)
+    subtrees = flatten_up_to(outer_treedef, pytree_to_transpose)
     if inner_treedef is None:
-        if not parts:
+        if not subtrees:
             raise SignatureError("transpose of an empty outer tree needs inner_treedef")
-        inner_treedef = structure(parts[0])
+        inner_treedef = structure(subtrees[0])
     rows = []
-    for part in parts:
-        values, have = flatten(part)
+    for subtree in subtrees:
+        values, have = flatten(subtree)
         if have != inner_treedef:
             raise TreeError(
                 f"transpose needs inner trees of structure {inner_treedef}, and one is {have}"
@@ -193,21 +195,23 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     >>> flatten_one_level({"a": [1, 2], "b": 3})
     (([1, 2], 3), ('a', 'b'))
     """
-    parts: tuple[Iterable[Any], Hashable] = _of_node(registry.flatten_one_level(tree), tree)
-    return parts
+    children_and_aux: tuple[Iterable[Any], Hashable] = _of_node(
+        registry.flatten_one_level(tree), tree
+    )
+    return children_and_aux
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
     """Like `flatten_one_level`, each child with its key."""
-    parts: tuple[Iterable[tuple[Any, Any]], Hashable]
-    parts = _of_node(registry.flatten_one_level_with_keys(tree), tree)
-    return parts
+    children_and_aux: tuple[Iterable[tuple[Any, Any]], Hashable]
+    children_and_aux = _of_node(registry.flatten_one_level_with_keys(tree), tree)
+    return children_and_aux
 
 
-def _of_node(parts: Any, value: Any) -> Any:
-    if parts is None:
+def _of_node(children_and_aux: Any, value: Any) -> Any:
+    if children_and_aux is None:
         raise TreeError(f"a {type(value).__name__} is a leaf, and only containers have children")
-    return parts
+    return children_and_aux
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:

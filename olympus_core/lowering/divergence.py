@@ -18,7 +18,7 @@ from olympus_core.base.source import Source
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var, sub_programs
 from olympus_core.placement.mesh import AnyMesh
-from olympus_core.xla.hlo.meetings import Spread
+from olympus_core.xla.hlo.reached_collectives import Spread
 
 #: the axes of a mesh along which a value may differ; outside of every `shard_map`, of `Unequal`
 Differing = frozenset[Any]

@@ -36,7 +36,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.mlir.shardy import MeshTable, axis_texts, manual_computation, manual_sharding
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.sharding import PartitionSpec
-from olympus_core.xla.hlo.meetings import DIFFERS, Spread, differs_text
+from olympus_core.xla.hlo.reached_collectives import DIFFERS, Spread, differs_text
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir

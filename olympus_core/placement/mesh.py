@@ -61,14 +61,14 @@ def as_tuple(values: Any, what: str) -> tuple[Any, ...]:
 
 def checked_sizes(caller: str, sizes: Any) -> tuple[int, ...]:
     """Return the axis sizes of a mesh; raise ShardingError unless they are 1 or more."""
-    given = as_tuple(sizes, f"the sizes of the axes of {caller}")
+    requested = as_tuple(sizes, f"the sizes of the axes of {caller}")
     try:
-        found = tuple([0 if isinstance(n, bool) else operator.index(n) for n in given])
+        checked = tuple([0 if isinstance(n, bool) else operator.index(n) for n in requested])
     except TypeError:
-        found = (0,)
-    if any(n < 1 for n in found):
-        raise ShardingError(f"{caller} needs axes of 1 device or more, and got {given!r:.80}")
-    return found
+        checked = (0,)
+    if any(n < 1 for n in checked):
+        raise ShardingError(f"{caller} needs axes of 1 device or more, and got {requested!r:.80}")
+    return checked
 
 
 class AnyMesh:
@@ -99,21 +99,24 @@ class AnyMesh:
         """Raise an error unless each axis has the type `Auto`; one type is for all axes."""
         if types is None:
             return
-        given = (types,) * count if isinstance(types, AxisType) else as_tuple(types, "axis_types")
-        if wrong := [t for t in given if not isinstance(t, AxisType)]:
+        axis_types = (
+            (types,) * count if isinstance(types, AxisType) else as_tuple(types, "axis_types")
+        )
+        if invalid := [t for t in axis_types if not isinstance(t, AxisType)]:
             raise ArgumentError(
-                f"axis_types has an AxisType for each axis, and got {wrong[0]!r:.80}",
+                f"axis_types needs an AxisType for each axis, and got {invalid[0]!r:.80}",
                 hint="leave axis_types out: each axis is olympus.sharding.AxisType.Auto",
             )
-        if len(given) != count:
+        if len(axis_types) != count:
             raise ArgumentError(
-                f"axis_types has an AxisType for each of the {count} axes, and got {len(given)}"
+                f"axis_types needs an AxisType for each of the {count} axes, and got "
+                f"{len(axis_types)}"
             )
-        if any(t is not AxisType.Auto for t in given):
+        if any(t is not AxisType.Auto for t in axis_types):
             raise ShardingError(
-                f"the axes of a mesh are of type Auto, and axis_types was {given!r:.80}",
-                hint="leave axis_types out; shardings and lax.with_sharding_constraint say how "
-                "arrays are cut, and shard_map maps over axes",
+                f"axes of a mesh have the type Auto, and axis_types is {axis_types!r:.80}",
+                hint="leave axis_types out; shardings and lax.with_sharding_constraint split "
+                "arrays, and shard_map maps over axes",
             )
 
     @property
@@ -228,9 +231,9 @@ class Mesh(AnyMesh):
         self.devices.flags.writeable = False
         self._set_axes(self.devices.shape, axis_names, axis_types)
         self.flat_devices = tuple(self.devices.flat)
-        if wrong := [d for d in self.flat_devices if not hasattr(d, "id")]:
+        if invalid := [d for d in self.flat_devices if not hasattr(d, "id")]:
             raise ShardingError(
-                f"Mesh needs devices, and got {wrong[0]!r:.80}",
+                f"Mesh needs devices, and got {invalid[0]!r:.80}",
                 hint="pass those of olympus.devices(), or use olympus.make_mesh",
             )
         if len(set(self.flat_devices)) != len(self.flat_devices):

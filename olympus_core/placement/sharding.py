@@ -202,12 +202,12 @@ class Sharding(abc.ABC):
 
     def indices(self, global_shape: Sequence[int]) -> list[Index]:
         """Return the slices that each device holds, in the order of `devices`."""
-        part = self.shard_shape(global_shape)
-        counts, places = self.tiling(len(part))
+        part_shape = self.shard_shape(global_shape)
+        counts, places = self.tiling(len(part_shape))
         return [
             tuple(
                 slice(None) if count == 1 else slice(i * n, (i + 1) * n)
-                for i, n, count in zip(place, part, counts, strict=True)
+                for i, n, count in zip(place, part_shape, counts, strict=True)
             )
             for place in places
         ]
@@ -425,13 +425,13 @@ def named_like(mesh: Mesh, tiling: Tiling) -> Sharding:
             for i, size in enumerate(sizes)
             if size > 1
         ]
-        chosen = [i for step, i in sorted(steps, reverse=True) if step > 0]
-        entries.append(tuple(mesh.axis_names[i] for i in chosen) if count > 1 else ())
+        axes = [i for step, i in sorted(steps, reverse=True) if step > 0]
+        entries.append(tuple(mesh.axis_names[i] for i in axes) if count > 1 else ())
     while entries and not entries[-1]:
         entries.pop()
     names = [name for entry in entries for name in entry]
     if len(set(names)) == len(names):
-        found = NamedSharding(mesh, PartitionSpec(*entries))
-        if found.tiling(len(tiling.counts)) == tiling:
-            return found
+        sharding = NamedSharding(mesh, PartitionSpec(*entries))
+        if sharding.tiling(len(tiling.counts)) == tiling:
+            return sharding
     return TiledSharding(mesh.flat_devices, tiling)

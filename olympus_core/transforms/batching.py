@@ -20,7 +20,7 @@ from olympus_core.ir.trace import Trace, naming, using_trace
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.primitives.elementwise.base import move_axis
 from olympus_core.transforms.data import is_float0
-from olympus_core.transforms.leaks import check_leaks
+from olympus_core.transforms.flat import check_leaks
 
 
 def batched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:

@@ -1,7 +1,8 @@
-"""Helpers of transformations of trees: names, argument selection, checks and zeros."""
+"""Helpers of transformations of trees: names, argument selection, checks, zeros and leaks."""
 
 from __future__ import annotations
 
+import gc
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -12,10 +13,13 @@ import numpy as np
 from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval, value_text
-from olympus_core.base.errors import DTypeError, TransformError
+from olympus_core.base.context import state
+from olympus_core.base.errors import DTypeError, LeakedTracerError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.ir import trace
 from olympus_core.ir.primitive import op
+from olympus_core.ir.trace import Trace
+from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import varying
 from olympus_core.transforms.data import is_float0
 
@@ -173,3 +177,21 @@ def refill(args: Sequence[Any], argnums: int | Sequence[int], values: Sequence[A
     for n, value in zip(positions, values, strict=True):
         result[n] = value
     return result
+
+
+def check_leaks(ended: Trace, what: str) -> None:
+    """Raise LeakedTracerError, if `check_tracer_leaks` is on, for a tracer of an ended trace.
+
+    The garbage collector finds the references to the tracers of a trace, so that tracing needs no
+    record of them.
+    """
+    if not state.check_tracer_leaks:
+        return
+    gc.collect()
+    for x in gc.get_referrers(ended):
+        if isinstance(x, Tracer):
+            raise LeakedTracerError(
+                f"a traced array {x.aval.long_name()} is still referenced after {what} has ended: "
+                f"it is {x.origin()}",
+                hint="return values from the function instead of storing them",
+            )

@@ -16,7 +16,7 @@ from olympus_core.ir.primitive import Primitive
 from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.primitives.collective import varying
-from olympus_core.transforms.leaks import check_leaks
+from olympus_core.transforms.flat import check_leaks
 
 
 class JVPTracer(Tracer):

@@ -24,8 +24,8 @@ from olympus_core.ir.trace import Trace, using_trace
 from olympus_core.primitives.collective import split_along, summed, varying
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.transforms.evaluate import evaluate
+from olympus_core.transforms.flat import check_leaks
 from olympus_core.transforms.jvp import JVPTrace
-from olympus_core.transforms.leaks import check_leaks
 from olympus_core.transforms.staging import StagedTracer, StagingTrace, is_literal
 
 

@@ -1,11 +1,11 @@
-"""The door to jaxlib's compilers and runtimes, and the only one.
+"""The interface to jaxlib's compilers and runtimes, which no other package imports.
 
-Every difference between the supported versions of jaxlib ends in this package.
+This package hides every difference between the supported versions of jaxlib.
 """
 
 from __future__ import annotations
 
-from olympus_core.xla.door import Buffer, Device, JaxRuntimeError
+from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError
 from olympus_core.xla.messages import donated_twice, execution_error, is_donated_twice
 from olympus_core.xla.runtime.arrays import (
     block_until_ready,
@@ -19,15 +19,32 @@ from olympus_core.xla.runtime.arrays import (
     to_dlpack,
     to_numpy,
 )
-from olympus_core.xla.runtime.compiler import compile, load_executable
+from olympus_core.xla.runtime.compiler import (
+    NOINLINE_ATTRIBUTE,
+    compile,
+    keeps_calls,
+    load_executable,
+)
 from olympus_core.xla.runtime.cpu import (
     default_device,
     ensure_lapack,
     expect_devices,
     more_devices,
 )
-from olympus_core.xla.runtime.devices import absent_target, devices, topology_devices
-from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable, MemoryAnalysis
+from olympus_core.xla.runtime.devices import (
+    BackendStatus,
+    absent_target,
+    backends,
+    devices,
+    topology_devices,
+    versions,
+)
+from olympus_core.xla.runtime.executable import (
+    CompileOnlyExecutable,
+    Executable,
+    MemoryAnalysis,
+    saved_executable,
+)
 from olympus_core.xla.runtime.hlo_conversion import (
     computation,
     hlo_cost_analysis,
@@ -35,20 +52,17 @@ from olympus_core.xla.runtime.hlo_conversion import (
     hlo_proto,
     hlo_text,
 )
-from olympus_core.xla.runtime.inlining import NOINLINE_ATTRIBUTE, keeps_calls
 from olympus_core.xla.runtime.invocation import Watch
 from olympus_core.xla.runtime.partitioned import (
     assembled,
-    handler,
     make_mesh,
-    parts,
-    put_parts,
+    put_shards,
     run_partitioned,
+    shard_buffers,
+    sharded_result_handler,
     sharding_like,
     tiling_of,
 )
-from olympus_core.xla.runtime.saved import saved_executable
-from olympus_core.xla.runtime.status import BackendStatus, backends, versions
 from olympus_core.xla.targets.device_models import (
     DeviceModel,
     Rates,
@@ -112,7 +126,6 @@ __all__ = [
     "execution_error",
     "expect_devices",
     "from_dlpack",
-    "handler",
     "hlo_cost_analysis",
     "hlo_dot",
     "hlo_proto",
@@ -129,13 +142,14 @@ __all__ = [
     "named_options",
     "optimize_options",
     "parse_topology",
-    "parts",
     "platform_of",
     "put",
-    "put_parts",
     "put_scalar",
+    "put_shards",
     "run_partitioned",
     "saved_executable",
+    "shard_buffers",
+    "sharded_result_handler",
     "sharding_like",
     "shipped_devices",
     "target",

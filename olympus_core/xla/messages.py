@@ -1,4 +1,4 @@
-"""Error texts of the runtime and the compiler, made readable, as errors of OLYMPUS."""
+"""Readable errors of OLYMPUS from the errors of the runtime and the compiler."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from olympus_core.base.errors import (
     OlympusError,
     UsageError,
 )
-from olympus_core.xla.door import JAXLIB_VERSION
+from olympus_core.xla.bindings import JAXLIB_VERSION
 
 _STATUS = re.compile(r"^(?:[A-Z][A-Z_]+: )+")
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
 _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.*) value")
-# Lines that speak of the toolkit's own sources or versions and never of the user's program.
+# Lines about the sources or versions of XLA, not about the user's program.
 _NOISE = ("<unknown>:0: error: Failed to parse using StableHLO", "See https://openxla.org")
 _TRACE = "=== Source Location Trace"
 _DONATED_TWICE = (
@@ -39,29 +39,29 @@ def clean(exc: BaseException) -> str:
     return _STATUS.sub("", "\n".join(lines).strip()) or type(exc).__name__
 
 
-def nearest(name: str, known: Iterable[str], show: Callable[[str], str] = str) -> str | None:
+def nearest(name: str, candidates: Iterable[str], show: Callable[[str], str] = str) -> str | None:
     """Return a hint with the names that the user may have meant, or None if none is similar.
 
     Names that begin with `name` and a hyphen, such as h100-sxm for h100, take precedence.
     """
     import difflib  # only a mistake needs it
 
-    names = list(known)
-    found = [x for x in names if x.startswith(f"{name}-")]
-    found = found or difflib.get_close_matches(name, names, n=3)
-    return f"did you mean {' or '.join(repr(show(x)) for x in found)}?" if found else None
+    names = list(candidates)
+    matches = [x for x in names if x.startswith(f"{name}-")]
+    matches = matches or difflib.get_close_matches(name, names, n=3)
+    return f"did you mean {' or '.join(repr(show(x)) for x in matches)}?" if matches else None
 
 
 def compile_error(exc: BaseException) -> OlympusError:
     """Return the error of a failed compilation: UsageError for an option, else CompileError."""
     text = clean(exc)
-    if found := _NO_OPTION.search(text):
+    if match := _NO_OPTION.search(text):
         return UsageError(
-            f"the compiler has no option {found[1]!r}",
+            f"the compiler has no option {match[1]!r}",
             hint=f"jaxlib {JAXLIB_VERSION} does not have it, and other versions do",
         )
-    if found := _BAD_VALUE.search(text):
-        name, value, kind = found.groups()
+    if match := _BAD_VALUE.search(text):
+        name, value, kind = match.groups()
         return UsageError(f"compiler option {name!r} needs a {kind} value, got {value!r}")
     if "RESOURCE_EXHAUSTED" in str(exc):
         return CompileError(f"the compiler ran out of memory: {text}")
@@ -83,14 +83,14 @@ def execution_error(exc: BaseException) -> OlympusError:
 
 
 def donated_twice(
-    arguments: str = "", which: str = "at least one of them is donated"
+    arguments: str = "", donated_names: str = "at least one of them is donated"
 ) -> UsageError:
     """Return the error for an array that is donated and passed for another argument too.
 
-    `arguments` names the two, such as " of 'f', x and y", and `which` names the donated ones.
+    `arguments` names the two, such as " of 'f', x and y", and `donated_names` the donated ones.
     """
     return UsageError(
-        f"{_TWICE}{arguments}, and {which}",
+        f"{_TWICE}{arguments}, and {donated_names}",
         hint="pass a copy for one of them, x.copy() or olympus.numpy.copy(x), or donate neither",
     )
 

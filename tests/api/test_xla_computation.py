@@ -175,7 +175,7 @@ def test_parts_that_do_not_fit(options, message):
 
 
 def test_the_backend_is_checked():
-    with pytest.raises(UsageError, match="there is no backend 'abacus'"):
+    with pytest.raises(UsageError, match="no backend is named 'abacus'"):
         olympus.xla_computation(sin_of_cos, backend="abacus")
     assert olympus.xla_computation(sin_of_cos, backend="gpu")(3.0).as_hlo_text()
 

@@ -77,7 +77,7 @@ def test_the_one_for_this_machine_is_called(bundle: Path) -> None:
 
 def test_the_other_needs_its_device(bundle: Path) -> None:
     x = np.zeros(4, "float32")
-    missing = "there is no GPU to run on here" if HAS_COMPILER else "pip install"
+    missing = "this machine has no GPU to run on" if HAS_COMPILER else "pip install"
     with pytest.raises(BackendError, match=missing):
         artifact.load(bundle).compiled(H200)(x)
 

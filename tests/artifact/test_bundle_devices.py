@@ -362,9 +362,9 @@ def test_gpus_that_are_not_attached(tmp_path: Path) -> None:
     }
     assert repr(loaded).endswith("8 devices, for cpu, gpu 1x8xh200, gpu 2x4xh200>")
     np.testing.assert_allclose(loaded.compiled()(X, W)["y"], expected(), rtol=1e-5, atol=1e-5)
-    with pytest.raises(BackendError, match="there is no GPU to run on here"):
+    with pytest.raises(BackendError, match="this machine has no GPU to run on"):
         loaded.compiled(eight)
-    with pytest.raises(BackendError, match="there is no GPU to run on here"):
+    with pytest.raises(BackendError, match="this machine has no GPU to run on"):
         loaded.compiled(olympus.target("gpu", "h200"))  # which is one host with 8
     anew = artifact.load(path, native=False).compiled(eight)
     assert anew.num_devices == 8

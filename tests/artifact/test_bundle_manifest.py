@@ -72,14 +72,17 @@ REFUSED = {
         "argument_tree.items must be one array of words",
     ),
     "no type": (put(*TREE, value={"kind": "custom", "items": []}), "argument_tree has no 'type'"),
-    "backend": (put("executables", 0, "backend", value="fpga"), "there is no backend 'fpga'"),
+    "backend": (put("executables", 0, "backend", value="fpga"), "no backend is named 'fpga'"),
     "features": (put("executables", 0, "host", "cpu_features", value="avx"), "must be an array"),
     "digest": (put("members", "program.olympuspr", "sha256", value="00"), "64 hexadecimal digits"),
     "size": (put("members", "program.olympuspr", "size", value=1.5), "size must be an integer"),
 }
 # What only the parser can see.
 NONSENSE = {
-    "device": (put("executables", 0, "device", value="h100/x"), "there is no device 'h100/x'"),
+    "device": (
+        put("executables", 0, "device", value="h100/x"),
+        "no device of the backend 'gpu' is named 'h100/x'",
+    ),
     "no member": (put("executables", 0, "member", value="a"), "the name of a member, and is 'a'"),
     "no program": (put("programs", "cpu", value="a"), "the name of a member, and is 'a'"),
     "no dtype": (put(*ARGUMENT, "dtype", value="float31"), "the name of a dtype"),

@@ -18,7 +18,7 @@ from olympus_core import xla
 from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.execution import compilation
 from olympus_core.mlir import bindings as mlir
-from olympus_core.xla.runtime import inlining
+from olympus_core.xla.runtime import compiler
 from olympus_core.xla.runtime.invocation import compile_options, copying_late
 from tests.blocks.networks import (
     X,
@@ -126,8 +126,8 @@ def test_a_function_called_at_once_has_blocks_too() -> None:
 
 
 def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert inlining.keeps_calls()
-    assert inlining.probed()
+    assert compiler.keeps_calls()
+    assert compiler.probed()
     monkeypatch.setattr(compilation.xla, "keeps_calls", lambda: False)
     traced = ox.jit(forward).trace(params(6), X)
     with pytest.warns(OlympusWarning, match="does not keep the repeated blocks"):
@@ -140,10 +140,10 @@ def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyP
 
 
 def test_the_probe_of_the_compiler_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inlining, "_PROBE", inlining._PROBE.replace("false", "true"))
-    monkeypatch.setattr(inlining, "probed", inlining.probed.__wrapped__)
-    assert not inlining.keeps_calls("0.99.0")
-    assert inlining.keeps_calls("0.12.0.1")
+    monkeypatch.setattr(compiler, "_PROBE", compiler._PROBE.replace("false", "true"))
+    monkeypatch.setattr(compiler, "probed", compiler.probed.__wrapped__)
+    assert not compiler.keeps_calls("0.99.0")
+    assert compiler.keeps_calls("0.12.0.1")
 
 
 def test_a_block_is_written_where_it_comes_first() -> None:

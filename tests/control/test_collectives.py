@@ -228,7 +228,7 @@ def test_an_unbound_axis_is_named_with_the_bound_ones_and_the_line():
     with pytest.raises(UnboundAxisError) as caught:
         olympus.vmap(olympus.vmap(f, axis_name="j"), axis_name="i")(XS)
     message = str(caught.value)
-    assert message.startswith("psum was asked to work along the axis 'k', which is not bound here")
+    assert message.startswith("psum needs the axis 'k', which is not bound here")
     assert f"{__file__}:" in message and 'return lax.pmean(x, "k")  # the line' in message
     assert message.endswith("the axes bound here: 'i' (of size 3), 'j' (of size 4)")
     assert caught.value.location.startswith(__file__)

@@ -18,7 +18,7 @@ import olympus.numpy as jnp
 from olympus import artifact, lax
 from olympus.errors import ShardingError
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
-from olympus_core.xla.hlo.meetings import DIFFERS
+from olympus_core.xla.hlo.reached_collectives import DIFFERS
 from tests.devices.meshes import both
 from tests.marks import needs_gpu_compiler
 
@@ -223,7 +223,7 @@ def test_a_bundle_for_gpus_is_refused_where_the_cpu_would_wait(tmp_path: Path) -
 
 
 def test_the_text_of_an_axis_may_be_any() -> None:
-    from olympus_core.xla.hlo.meetings import Spread, _axes_of, differs_text
+    from olympus_core.xla.hlo.reached_collectives import Spread, _axes_of, differs_text
 
     axes = {"a,b=1:2": Spread(4, 2), "é\n": Spread(1, 4)}
     assert _axes_of(differs_text(axes)) == axes

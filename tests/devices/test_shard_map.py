@@ -413,7 +413,7 @@ def test_pmap_at_every_stage() -> None:
 def test_pmap_on_a_backend() -> None:
     for backend in (None, "cpu"):
         np.testing.assert_array_equal(olympus.pmap(jnp.negative, backend=backend)(X), -X)
-    with pytest.raises(UsageError, match="there is no backend 'cup'"):
+    with pytest.raises(UsageError, match="no backend is named 'cup'"):
         olympus.pmap(jnp.negative, backend="cup")
     with pytest.raises(UsageError, match="backend is a name or None, and is 3"):
         olympus.pmap(jnp.negative, backend=3)  # type: ignore[arg-type]

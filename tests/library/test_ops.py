@@ -118,5 +118,5 @@ def test_what_is_refused() -> None:
             total(DATA, IDS, **options)
     with pytest.raises(TransformError, match="no derivative in its updates"):
         olympus.grad(lambda x: ops.segment_prod(x, IDS, 6).sum())(DATA)
-    with pytest.raises(ArgumentError, match="needs num_segments where there are no"):
+    with pytest.raises(ArgumentError, match="needs num_segments if segment_ids is empty"):
         total(DATA[:0], IDS[:0])

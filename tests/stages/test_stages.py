@@ -77,7 +77,7 @@ def test_the_platform_is_the_target():
 
 def test_platforms_that_cannot_be_lowered_for():
     traced = olympus.jit(lambda x: x + 1).trace(X)
-    with pytest.raises(UsageError, match="there is no platform 'cudda'") as caught:
+    with pytest.raises(UsageError, match="no platform is named 'cudda'") as caught:
         traced.lower(lowering_platforms=("cudda",))
     assert caught.value.hint == "did you mean 'cuda'?"
     with pytest.raises(UsageError, match="got both"):

@@ -23,7 +23,7 @@ ORDERS = {
         *("execution", "analysis", "stages", "transforms", "control", "jit", "library"),
         *("verification", "artifact", "api"),
     ],
-    "olympus_core/xla": ["door", "messages", "proto", "hlo", "targets", "runtime"],
+    "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],
     "olympus_core/analysis": [
         *("records", "operations", "sources", "cost", "hlo", "memory", "diff", "profile"),
         *("profiling",),

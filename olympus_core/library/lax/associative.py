@@ -1,7 +1,8 @@
-"""`lax.associative_scan`: the combinations of elements up to each one, in few steps.
+"""`lax.associative_scan`: cumulative results of an associative function, in O(log n) steps.
 
 The method is Blelloch's, "Prefix sums and their applications" (1990): neighbours are combined
-in pairs, the half as many results scanned in the same way, and the elements between filled in.
+in pairs, the half as many results are scanned in the same way, and the elements between are
+filled in.
 So n elements take about 2 n applications, in 2 log2(n) steps.
 """
 
@@ -45,8 +46,8 @@ def associative_scan(
     if not callable(fn):
         raise ArgumentError(f"associative_scan needs a function first, and got {fn!r:.60}")
     leaves, treedef = tree.flatten(elems)
-    given = [operand("associative_scan", x)[0] for x in leaves]
-    arrays = [x if isinstance(x, Array) else put_array(x) for x in given]
+    operands = [operand("associative_scan", x)[0] for x in leaves]
+    arrays = [x if isinstance(x, Array) else put_array(x) for x in operands]
     if not arrays:
         return elems
     places = [canonical_axis(axis, x.ndim, "the axis of associative_scan") for x in arrays]
@@ -57,12 +58,12 @@ def associative_scan(
         )
 
     def combine(a: _Elements, b: _Elements) -> _Elements:
-        found, out_tree = tree.flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
+        results, out_tree = tree.flatten(fn(treedef.unflatten(a), treedef.unflatten(b)))
         if out_tree != treedef:
             raise ArgumentError(
                 f"the function of associative_scan must return {treedef}, and returned {out_tree}"
             )
-        return found
+        return results
 
     place = places[0]
     if reverse:
@@ -73,7 +74,9 @@ def associative_scan(
     return treedef.unflatten(outs)  # type: ignore[no-any-return]
 
 
-def _part(xs: _Elements, axis: int, start: int, stop: int | None = None, step: int = 1) -> Any:
+def _strided_slice(
+    xs: _Elements, axis: int, start: int, stop: int | None = None, step: int = 1
+) -> Any:
     return [slice_in_dim(x, start, stop, step, axis) for x in xs]
 
 
@@ -84,12 +87,12 @@ def _scanned(
     if length < 2:
         return xs
     last = length - length % 2
-    pairs = combine(_part(xs, axis, 0, last, 2), _part(xs, axis, 1, last, 2))
+    pairs = combine(_strided_slice(xs, axis, 0, last, 2), _strided_slice(xs, axis, 1, last, 2))
     odd = _scanned(combine, pairs, axis)
-    before = odd if length % 2 else _part(odd, axis, 0, length // 2 - 1)
-    later = _part(xs, axis, 2, None, 2)
-    even = combine(before, later) if length > 2 else later
-    first = _part(xs, axis, 0, 1)
+    before = odd if length % 2 else _strided_slice(odd, axis, 0, length // 2 - 1)
+    odd_elements = _strided_slice(xs, axis, 2, None, 2)
+    even = combine(before, odd_elements) if length > 2 else odd_elements
+    first = _strided_slice(xs, axis, 0, 1)
     even = [concatenate([a, convert(b, a.dtype)], axis) for a, b in zip(first, even, strict=True)]
     return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
 

@@ -27,8 +27,8 @@ from olympus_core.library.axes import canonical_axis
 from olympus_core.library.lax.named_axes import (
     AxisName,
     axis_sizes,
-    check_alike,
-    made_varying,
+    cast_varying,
+    check_same_axes,
 )
 from olympus_core.library.lax.shape import expand_dims, reshape, squeeze
 from olympus_core.library.promotion import check_arrays, convert
@@ -53,17 +53,20 @@ def _groups(function: str, groups: Groups, size: int) -> tuple[tuple[int, ...], 
     if groups is None:
         return None
     try:
-        parts = tuple([tuple([operator.index(i) for i in g]) for g in groups])
+        group_indices = tuple([tuple([operator.index(i) for i in g]) for g in groups])
     except TypeError:
         raise ArgumentError(
             f"{function}: axis_index_groups must be lists of ints, and is {groups!r:.80}"
         ) from None
-    if sorted(i for p in parts for i in p) != list(range(size)) or len({*map(len, parts)}) > 1:
+    if (
+        sorted(i for p in group_indices for i in p) != list(range(size))
+        or len({*map(len, group_indices)}) > 1
+    ):
         raise ArgumentError(
             f"{function}: axis_index_groups must partition the indices 0 to {size - 1} into lists "
             f"of one length, and is {groups!r}"
         )
-    return parts
+    return group_indices
 
 
 def _flag(function: str, tiled: Any) -> bool:
@@ -100,18 +103,18 @@ def _reducing(
     if groups is not None and (checked := trace.checked_axes() & {*names}):
         raise ArgumentError(
             f"{primitive.name} takes no axis_index_groups along {min(checked, key=str)!r}, which "
-            "a shard_map checks: no type says that its groups have different results",
+            "a shard_map checks: no type records that its groups have different results",
             hint="use all_gather with axis_index_groups, or shard_map(..., check_vma=False)",
         )
 
-    def one(v: Any) -> Array:
+    def reduce_leaf(v: Any) -> Array:
         if primitive is psum_p:
-            check_alike("psum", v, names)
+            check_same_axes("psum", v, names)
         else:
             _check_ordered(primitive.name, v, names)
-        return primitive.bind(made_varying(v, names), axes=names, axis_index_groups=groups)
+        return primitive.bind(cast_varying(v, names), axes=names, axis_index_groups=groups)
 
-    return one
+    return reduce_leaf
 
 
 def psum(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T:
@@ -234,7 +237,7 @@ def all_gather(
         place = canonical_axis(axis, len(shape) + (not tiled))
         for name, size in zip(reversed(names), reversed(sizes), strict=True):
             v = all_gather_p.bind(
-                made_varying(v, [name]),
+                cast_varying(v, [name]),
                 all_gather_dimension=place,
                 axis_index_groups=groups,
                 axis_name=(name,),
@@ -301,7 +304,7 @@ def psum_scatter(
             v = reshape(v, (*shape[:place], *counts, *shape[place + 1 :]))
         for name, count in zip(names, counts, strict=True):
             v = reduce_scatter_p.bind(
-                made_varying(v, [name]),
+                cast_varying(v, [name]),
                 axis_index_groups=groups,
                 axis_name=(name,),
                 axis_size=count,
@@ -349,15 +352,15 @@ def ppermute(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[tuple[int, i
                     f"{along} of indices from 0 to {size - 1}, and got the {kind} {i} in "
                     f"{perm!r:.80}{source.current_location().place()}"
                 )
-        again = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
-        if again:
+        repeated = [i for k, i in enumerate(ends[: size + 1]) if i in ends[:k]]
+        if repeated:
             raise ArgumentError(
-                f"{along} in which each index is a {kind} at most once, and got {again[0]} twice "
-                f"in {perm!r:.80}{source.current_location().place()}"
+                f"{along} in which each index is a {kind} at most once, and got {repeated[0]} "
+                f"twice in {perm!r:.80}{source.current_location().place()}"
             )
     return _map(
         "ppermute",
-        lambda v: ppermute_p.bind(made_varying(v, names), axis_name=names, perm=pairs),
+        lambda v: ppermute_p.bind(cast_varying(v, names), axis_name=names, perm=pairs),
         x,
     )
 
@@ -369,13 +372,12 @@ def _check_order(names: Sequence[Any]) -> None:
     """
     manual = trace.manual_axes()
     order = manual[-1].mesh.axis_names if manual else [name for name, _ in trace.axes()]
-    right = tuple([n for n in order if n in names])
-    if len(right) == len(names) and right != tuple(names):
+    mesh_order = tuple([n for n in order if n in names])
+    if len(mesh_order) == len(names) and mesh_order != tuple(names):
         raise ArgumentError(
-            f"ppermute was asked to work along the axes {', '.join(map(repr, names))}, and counts "
-            f"their indices in the order of the mesh, which is another"
-            f"{source.current_location().place()}",
-            hint=f"name them in the order {right}, and number the pairs so",
+            "ppermute numbers the indices along axes in the order of the mesh, and got the axes "
+            f"{', '.join(map(repr, names))}{source.current_location().place()}",
+            hint=f"name them in the order {mesh_order}, and number the pairs in this order",
         )
 
 
@@ -460,21 +462,21 @@ def all_to_all(
         return _map(
             "all_to_all", lambda v: _exchange(v, names, sizes, split_axis, concat_axis, tiled), x
         )
-    name, whole = names[0], sizes[0]
-    groups = _groups("all_to_all", axis_index_groups, whole)
-    size = whole if groups is None else len(groups[0])
+    name, axis_size = names[0], sizes[0]
+    groups = _groups("all_to_all", axis_index_groups, axis_size)
+    size = axis_size if groups is None else len(groups[0])
 
     def leaf(v: Any) -> Any:
         rank = get_aval(v).ndim
         split, concat = canonical_axis(split_axis, rank), canonical_axis(concat_axis, rank)
         _check_length("all_to_all", get_aval(v).shape[split], split, size, tiled)
-        apart = not tiled and split != concat
-        if apart:  # concat_axis does not count the split axis
+        has_separate_axes = not tiled and split != concat
+        if has_separate_axes:  # concat_axis does not count the split axis
             concat += split < concat
             split += concat <= split
             v = expand_dims(v, (concat,))
         v = _swapped(v, name, size, split, concat, groups)
-        return squeeze(v, (split,)) if apart else v
+        return squeeze(v, (split,)) if has_separate_axes else v
 
     return _map("all_to_all", leaf, x)
 
@@ -482,7 +484,7 @@ def all_to_all(
 def _swapped(v: Any, name: Any, size: int, split: int, concat: int, groups: Any = None) -> Any:
     """Apply `all_to_all` to one value along one axis."""
     return all_to_all_p.bind(
-        made_varying(v, [name]),
+        cast_varying(v, [name]),
         axis_index_groups=groups,
         axis_name=name,
         axis_size=size,
@@ -500,20 +502,20 @@ def _exchange(
     tiled: bool,
 ) -> Any:
     """Apply `all_to_all` to one value along several axes: their indices are axes of the parts."""
-    shape, count, whole = get_aval(v).shape, len(names), math.prod(sizes)
+    shape, count, device_count = get_aval(v).shape, len(names), math.prod(sizes)
     split, concat = canonical_axis(split_axis, len(shape)), canonical_axis(concat_axis, len(shape))
-    _check_length("all_to_all", shape[split], split, whole, tiled)
-    apart = (*shape[:split], *sizes, shape[split] // whole, *shape[split + 1 :])
-    v = op.reshape(v, dimensions=None, new_sizes=apart)
+    _check_length("all_to_all", shape[split], split, device_count, tiled)
+    split_shape = (*shape[:split], *sizes, shape[split] // device_count, *shape[split + 1 :])
+    v = op.reshape(v, dimensions=None, new_sizes=split_shape)
     for axis, (name, size) in enumerate(zip(names, sizes, strict=True), split):
         v = _swapped(v, name, size, axis, axis)
     sources = range(split, split + count)
-    own = [i for i in range(len(apart)) if i not in sources and (tiled or i != split + count)]
+    own = [i for i in range(len(split_shape)) if i not in sources and (tiled or i != split + count)]
     order = (*own[:concat], *sources, *own[concat:])
     if not tiled:  # the axis of length one that remains of `split_axis`
         order = (*order, split + count)
     v = op.transpose(v, permutation=order)
-    left = [apart[i] for i in own]
-    joined = [whole * left[concat]] if tiled else [whole]
-    after = left[concat + 1 :] if tiled else left[concat:]
-    return op.reshape(v, dimensions=None, new_sizes=(*left[:concat], *joined, *after))
+    remaining_shape = [split_shape[i] for i in own]
+    joined = [device_count * remaining_shape[concat]] if tiled else [device_count]
+    after = remaining_shape[concat + 1 :] if tiled else remaining_shape[concat:]
+    return op.reshape(v, dimensions=None, new_sizes=(*remaining_shape[:concat], *joined, *after))

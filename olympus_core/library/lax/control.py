@@ -1,5 +1,7 @@
 """Control flow on traced values: `cond`, `switch`, `while_loop`, `fori_loop`, `scan`, `map`.
 
+`platform_dependent` selects a function by the platform that a program is lowered for.
+
 Each function is staged once, and one equation is bound.
 """
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError, TransformError
 from olympus_core.base.source import function_name
 from olympus_core.control.bodies import (
     Body,
@@ -24,6 +26,7 @@ from olympus_core.control.bodies import (
     widen_carry,
 )
 from olympus_core.control.cond import Branches, cond_p
+from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.while_loop import while_p
 from olympus_core.ir import trace
@@ -41,6 +44,7 @@ _T = TypeVar("_T")
 _Carry = TypeVar("_Carry")
 _Y = TypeVar("_Y")
 _NONE_GIVEN: Any = object()
+_PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 def _flatten_arrays(value: Any, what: str) -> tuple[list[Any], tree.PyTreeDef]:
@@ -189,11 +193,11 @@ def _check_branches(
 ) -> None:
     first, first_name = bodies[0], function_name(functions[0])
     for function, body in zip(functions[1:], bodies[1:], strict=True):
-        other = function_name(function)
+        other_name = function_name(function)
         if body.out_tree != first.out_tree:
             raise TransformError(
                 f"the branches of {name} must return one structure.\n"
-                f"  {first_name} returns {first.out_tree}\n  {other} returns {body.out_tree}"
+                f"  {first_name} returns {first.out_tree}\n  {other_name} returns {body.out_tree}"
             )
         paths = data.paths(first.out_tree)
         for path, a, b in zip(paths, first.out_avals, body.out_avals, strict=True):
@@ -201,7 +205,7 @@ def _check_branches(
                 raise TransformError(
                     f"the branches of {name} must return the same types: result"
                     f"{tree.keystr(path)} is {a.long_name()} from {first_name} "
-                    f"and {b.long_name()} from {other}"
+                    f"and {b.long_name()} from {other_name}"
                 )
 
 
@@ -245,9 +249,9 @@ def _while(
 ) -> Any:
     """Return the loop's result; `of` is the user's function that `body_fun` calls."""
     if unstaged.wanted():
-        known, end = unstaged.repeat(cond_fun, body_fun, init_val)
-        if known:
-            return _arrays(end, f"the carry of {name}")
+        result, cond_error = unstaged.repeat(cond_fun, body_fun, init_val)
+        if result:
+            return _arrays(cond_error, f"the carry of {name}")
     leaves, carry_tree = _flatten_arrays(init_val, f"the carry of {name}")
     in_tree = tree.treedef_tuple([carry_tree])
     avals = tuple(get_aval(x) for x in leaves)
@@ -259,10 +263,10 @@ def _while(
     title = f"{what}, '{function_name(of)}',"
     check_carry(title, carry_tree, avals, body.out_tree, body.out_avals)
     test = stage_body(cond_fun, in_tree, avals, f"the condition of {name}")
-    got = ", ".join(a.long_name() for a in test.out_avals)
+    returned = ", ".join(a.long_name() for a in test.out_avals)
     same = [a.update(vma=frozenset(), weak_type=False) for a in test.out_avals]
     if [a.long_name() for a in same] != ["bool[]"]:
-        raise TransformError(f"the condition of {name} must be a scalar bool, and is {got}")
+        raise TransformError(f"the condition of {name} must be a scalar bool, and is {returned}")
     outs = while_p.bind(
         *test.consts,
         *body.consts,
@@ -445,21 +449,21 @@ def _scan_body(
     x_avals: Sequence[ShapedArray],
     of: Callable[..., Any],
 ) -> tuple[Body, tuple[ShapedArray, ...]]:
-    what, n, given = f"the body of {name}", len(carry), carry
+    what, n, carry_avals = f"the body of {name}", len(carry), carry
     title = f"{what}, '{function_name(of)}',"
     while True:
         body = stage_body(f, in_tree, (*carry, *x_avals), what, of)
-        parts = body.out_tree.children()
-        if body.out_tree.node_data() is None or len(parts) != 2:
+        out_trees = body.out_tree.children()
+        if body.out_tree.node_data() is None or len(out_trees) != 2:
             raise TransformError(
                 f"{title} must return a pair (carry, y), and returns {body.out_tree}"
             )
-        if parts[0] != carry_tree or carry is not given:
+        if out_trees[0] != carry_tree or carry is not carry_avals:
             break
         if (wide := widen_carry(carry, body.out_avals[:n])) == carry:
             break
         carry = wide
-    check_carry(title, carry_tree, carry, parts[0], body.out_avals[: parts[0].num_leaves])
+    check_carry(title, carry_tree, carry, out_trees[0], body.out_avals[: out_trees[0].num_leaves])
     return body, carry
 
 
@@ -474,11 +478,11 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
         raise TransformError("scan needs a length where xs has no arrays")
     if len(lengths) > 1:
         paths = data.paths(xs_tree)
-        each = ", ".join(
+        leaf_lengths = ", ".join(
             f"xs{tree.keystr(p)} has {s[0]}" for p, s in zip(paths, shapes, strict=True)
         )
-        given = f", and length is {length}" if length is not None else ""
-        raise ShapeError(f"scan needs leading axes of one length: {each}{given}")
+        length_text = f", and length is {length}" if length is not None else ""
+        raise ShapeError(f"scan needs leading axes of one length: {leaf_lengths}{length_text}")
     return int(lengths.pop())
 
 
@@ -495,19 +499,61 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]
     leaves, xs_tree = _flatten_arrays(xs, "the xs of map")
     count = _scan_length(leaves, xs_tree, None)
-    whole = count - count % batch_size
+    batched_length = count - count % batch_size
     batches = [
         reshape(
-            slice_in_dim(x, 0, whole), (whole // batch_size, batch_size, *get_aval(x).shape[1:])
+            slice_in_dim(x, 0, batched_length),
+            (batched_length // batch_size, batch_size, *get_aval(x).shape[1:]),
         )
         for x in leaves
     ]
-    each = vmap(f)
+    batched_function = vmap(f)
     _, batched = _fold(
-        "map in batches", lambda _, x: ((), each(x)), (), xs_tree.unflatten(batches), of=f
+        "map in batches",
+        lambda _, x: ((), batched_function(x)),
+        (),
+        xs_tree.unflatten(batches),
+        of=f,
     )
-    ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), batched)
-    if whole == count:
+    ys = tree.map(lambda y: reshape(y, (batched_length, *y.shape[2:])), batched)
+    if batched_length == count:
         return ys
-    rest = each(xs_tree.unflatten(slice_in_dim(x, whole, count) for x in leaves))
-    return tree.map(lambda y, r: concatenate([y, r], 0), ys, rest)
+    remainder = batched_function(
+        xs_tree.unflatten(slice_in_dim(x, batched_length, count) for x in leaves)
+    )
+    return tree.map(lambda y, r: concatenate([y, r], 0), ys, remainder)
+
+
+def platform_dependent(
+    *args: Any,
+    default: Callable[..., _T] | None = None,
+    **per_platform: Callable[..., _T] | None,
+) -> _T:
+    """Return the result of the function for the platform that the program is lowered for.
+
+    per_platform: functions by the name of a platform: cpu, cuda, rocm or tpu; the GPU targets of
+    OLYMPUS have the platform cuda.  default: the function for all other platforms.  Every function
+    is traced; only the one for the target is lowered.
+
+    Raises ArgumentError for another platform or for no function, TransformError if the functions
+    return different structures or types, and, when the program is lowered, LoweringError if no
+    function is for the platform.
+
+    >>> platform_dependent(3.0, cpu=lambda x: x + 1, default=lambda x: x - 1)
+    Array(4., dtype=float32, weak_type=True)
+    """
+    named_functions = {name: f for name, f in per_platform.items() if f is not None}
+    for name in named_functions:
+        if name not in _PLATFORMS:
+            raise ArgumentError(
+                f"platform_dependent takes the platforms {', '.join(_PLATFORMS)}, and got {name!r}"
+            )
+    functions = [*named_functions.values(), *([] if default is None else [default])]
+    if not functions:
+        raise ArgumentError("platform_dependent needs a function, and got none")
+    branches, operands, out_tree = stage_branches("platform_dependent", functions, args)
+    platforms = (*((name,) for name in named_functions), *(() if default is None else (None,)))
+    unused = np.int32(0)
+    outs = platform_dependent_p.bind(unused, *operands, branches=branches, platforms=platforms)
+    result: _T = out_tree.unflatten(outs)
+    return result

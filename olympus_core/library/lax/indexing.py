@@ -1,4 +1,4 @@
-"""The functions of `olympus.lax` that gather and scatter: XLA's, with their dimension numbers.
+"""The gather and scatter functions of `olympus.lax`, with XLA's dimension numbers.
 
 `olympus.numpy` indexing and `x.at[...]` are easier to use.
 """
@@ -170,12 +170,12 @@ def _scatter_function(name: str, primitive: SingleResult, effect: str) -> _Scatt
         )
 
     scatter_function.__name__ = scatter_function.__qualname__ = name
-    scatter_function.__doc__ = f"""The operand with the updates' windows {effect}.
+    scatter_function.__doc__ = f"""Return the operand with the windows of the updates {effect}.
 
-    There is a window for each vector in the indices' last axis; updates of one place all apply,
-    in no order to rely on.  `mode` says what becomes of windows out of bounds: they are dropped,
-    or with "clip" moved inside.  Raises ShapeError where the numbers do not fit the shapes,
-    DTypeError where operand and updates differ in dtype or the indices are not integers.
+    Each vector in the last axis of the indices is the start of a window. All updates of one
+    element apply, in an undefined order. Windows out of bounds are dropped, or moved inside if
+    `mode` is "clip". Raises ShapeError if the dimension numbers do not fit the shapes, DTypeError
+    if the operand and the updates differ in dtype or the indices are not integers.
 
     Source: https://www.openxla.org/xla/operation_semantics#scatter
     """
@@ -247,8 +247,10 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     dtype = get_aval(indices).dtype
     lengths = np.array([[shape[a] for a in dims]], dtype)
     limits = np.broadcast_to(lengths, shape_of(indices))
-    rest = rem_p.bind(indices, limits)
-    wrapped = select_n_p.bind(lt_p.bind(rest, dtype.type(0)), rest, add_p.bind(rest, limits))
+    within_bounds = rem_p.bind(indices, limits)
+    wrapped = select_n_p.bind(
+        lt_p.bind(within_bounds, dtype.type(0)), within_bounds, add_p.bind(within_bounds, limits)
+    )
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape) - len(dims) + 1)), dims, dims)
     sizes = [1 if i in dims else n for i, n in enumerate(shape)]
     return gather(src, wrapped, numbers, sizes)

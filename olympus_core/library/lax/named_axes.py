@@ -38,11 +38,11 @@ def _bound_size(function: str, name: Any) -> int:
         if other == name:
             return size
     here = source.current_location()
-    there = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
+    bound_text = ", ".join(f"{n!r} (of size {s})" for n, s in bound)
     raise UnboundAxisError(
-        f"{function} was asked to work along the axis {name!r}, which is not bound here"
+        f"{function} needs the axis {name!r}, which is not bound here"
         f"{here.place()}\n"
-        f"  the axes bound here: {there or 'none'}",
+        f"  the axes bound here: {bound_text or 'none'}",
         hint=f"map over it with vmap(..., axis_name={name!r})",
         location=str(here.position() or "") or None,
     )
@@ -55,7 +55,7 @@ def axis_sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], lis
         raise ArgumentError(f"{function} needs names that can be hashed, and got {axis_name!r:.80}")
     sizes = [_bound_size(function, n) for n in names]
     if len(set(names)) != len(names):
-        raise ArgumentError(f"{function} works along different axes, and got the names {names}")
+        raise ArgumentError(f"{function} needs different axes, and got the names {names}")
     return names, sizes
 
 
@@ -75,17 +75,17 @@ def axis_index(axis_name: AxisName) -> Array:
         raise ArgumentError("axis_index needs the name of an axis, and got none")
     checked = trace.checked_axes()
 
-    def one(name: Any) -> Array:
+    def index_of(name: Any) -> Array:
         varies = {"varies": True} if name in checked else {}
         return axis_index_p.bind(axis_name=name, **varies)
 
-    index = one(names[0])
+    index = index_of(names[0])
     for name, size in zip(names[1:], sizes[1:], strict=True):
-        index = index * np.int32(size) + one(name)
+        index = index * np.int32(size) + index_of(name)
     return index
 
 
-def made_varying(x: Any, names: Sequence[Any]) -> Any:
+def cast_varying(x: Any, names: Sequence[Any]) -> Any:
     """Return a value typed to vary along the axes in `names` of a `shard_map`."""
     return varying(x, trace.checked_axes() & frozenset(names))
 
@@ -102,7 +102,7 @@ def pcast(x: _T, /, axis_name: AxisName, *, to: str) -> _T:
     >>> lax.scan(step, pcast(zeros(3), "data", to="varying"), xs)  # the carry comes to differ
     """
     if not isinstance(to, str) or to != "varying":
-        raise ArgumentError(f'pcast makes a value "varying", and to was {to!r:.60}')
+        raise ArgumentError(f'pcast takes "varying" as `to`, and got {to!r:.60}')
     return _all_varying("pcast", x, axis_name)
 
 
@@ -117,23 +117,23 @@ def pvary(x: _T, /, axis_name: AxisName) -> _T:
 def _all_varying(function: str, x: _T, axis_name: AxisName) -> _T:
     names, _ = axis_sizes(function, axis_name)
     for leaf in tree.leaves(x):
-        check_alike(function, leaf, names)
-    done: _T = tree.map(lambda v: made_varying(v, names), x)
-    return done
+        check_same_axes(function, leaf, names)
+    varied: _T = tree.map(lambda v: cast_varying(v, names), x)
+    return varied
 
 
-def check_alike(function: str, x: Any, names: Sequence[Any]) -> None:
+def check_same_axes(function: str, x: Any, names: Sequence[Any]) -> None:
     """Raise ShardingError for a value that varies along any of the checked axes among `names`."""
     checked = [n for n in names if n in trace.checked_axes()]
     aval = get_aval(x)
     varying = [n for n in checked if n in aval.vma]
     if varying and len(varying) < len(checked):
         same = [n for n in checked if n not in aval.vma]
-        differs, alike = (", ".join(map(repr, found)) for found in (varying, same))
+        differs, same_text = (", ".join(map(repr, axis_names)) for axis_names in (varying, same))
         raise ShardingError(
             f"{function} over {', '.join(map(repr, names))} got {aval.long_name()}, which may "
-            f"differ along {differs} and is the same on all devices along {alike}"
+            f"differ along {differs} and is the same on all devices along {same_text}"
             f"{source.current_location().place()}",
-            hint=f"leave {alike} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a value "
-            "of each device",
+            hint=f"leave {same_text} out, or pass lax.pcast(x, {same[0]!r}, to='varying') for a "
+            "value of each device",
         )

@@ -1,4 +1,4 @@
-"""The reductions of `olympus.lax`: over axes, by a primitive or by a function."""
+"""The reductions of `olympus.lax`: over axes, by a primitive or a function, and cumulative ones."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ from olympus_core.ir.primitive import Primitive, SingleResult
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.promotion import check_arrays, convert
+from olympus_core.primitives.cumulative import (
+    Cumulative,
+    cumlogsumexp_p,
+    cummax_p,
+    cummin_p,
+    cumprod_p,
+    cumsum_p,
+)
 from olympus_core.primitives.elementwise.arithmetic import add_p, max_p, min_p, mul_p
 from olympus_core.primitives.elementwise.logic import and_p, or_p, xor_p
 from olympus_core.primitives.reduction import (
@@ -39,6 +47,11 @@ if TYPE_CHECKING:
         """A reduction over axes."""
 
         def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
+
+    class _AlongAxis(Protocol):
+        """A reduction of the elements up to each index along an axis."""
+
+        def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 
 
 def _reduction(primitive: Reduction, summary: str) -> _OverAxes:
@@ -178,16 +191,44 @@ class Combiner:
         if len(self.arrays) != 1 or len(self.program.eqns) != 1:
             return None
         (eqn,), outvars = self.program.eqns, self.program.outvars
-        found = _MONOIDS.get(eqn.primitive)
-        if found is None or set(eqn.inputs) != set(self.program.invars) or outvars != eqn.outputs:
+        known_monoid = _MONOIDS.get(eqn.primitive)
+        if (
+            known_monoid is None
+            or set(eqn.inputs) != set(self.program.invars)
+            or outvars != eqn.outputs
+        ):
             return None
         init, dtype = self.inits[0], get_aval(self.arrays[0]).dtype
-        if isinstance(init, Tracer) or dtypes.kind(dtype) not in found.kinds:
+        if isinstance(init, Tracer) or dtypes.kind(dtype) not in known_monoid.kinds:
             return None
-        identity = np.asarray(found.identity(dtype)).astype(dtype)
+        identity = np.asarray(known_monoid.identity(dtype)).astype(dtype)
         same = get_aval(init) is shaped((), dtype) and bool(np.asarray(init) == identity)
-        return found if same else None
+        return known_monoid if same else None
 
     def result(self, values: Sequence[Any]) -> Any:
         """Return the results as a tree with the structure of the operands."""
         return self.tree.unflatten(values)
+
+
+def _cumulative(primitive: Cumulative, summary: str) -> _AlongAxis:
+    def cumulative(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+        check_arrays(primitive.name, operand)
+        place = operator.index(axis)
+        return primitive.bind(operand, axis=place, reverse=bool(reverse))
+
+    cumulative.__name__ = cumulative.__qualname__ = primitive.name
+    cumulative.__doc__ = f"""{summary} of the elements up to each one along `axis`.
+
+    operand: an array; the result has its shape and dtype.  axis: from 0.  reverse: reduce the
+    elements from each one to the last.
+
+    Raises ShapeError for an axis that the operand does not have, DTypeError for another kind.
+    """
+    return cumulative
+
+
+cumsum = _cumulative(cumsum_p, "The sum")
+cumprod = _cumulative(cumprod_p, "The product")
+cummax = _cumulative(cummax_p, "The greatest")
+cummin = _cumulative(cummin_p, "The least")
+cumlogsumexp = _cumulative(cumlogsumexp_p, "The logarithm of the sum of the exponentials")

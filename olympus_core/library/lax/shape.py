@@ -163,8 +163,8 @@ def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """
     have = shape_of(array)
     rank = len(have) + len(dimensions)
-    new = set(canonical_axes(dimensions, rank))
-    dims = tuple([i for i in range(rank) if i not in new])
+    new_axes = set(canonical_axes(dimensions, rank))
+    dims = tuple([i for i in range(rank) if i not in new_axes])
     shape = [1] * rank
     for i, n in zip(dims, have, strict=True):
         shape[i] = n
@@ -218,7 +218,7 @@ def full_like(
     aval = get_aval(x)
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
-    return promotion.varying_alike(full(aval.shape if shape is None else shape, value), x)
+    return promotion.vary_together(full(aval.shape if shape is None else shape, value), x)
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) -> Array:

@@ -34,11 +34,11 @@ def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
     Raises ShapeError without an operand or if they differ along other axes, DTypeError if dtypes
     differ.
     """
-    parts = _sequence("concatenate", operands)
-    if len(parts) == 1 and isinstance(parts[0], Array):
-        return parts[0]
-    axis = canonical_axis(dimension, len(shape_of(parts[0])), "dimension")
-    return joining.concatenate_p.bind(*parts, dimension=axis)
+    arrays = _sequence("concatenate", operands)
+    if len(arrays) == 1 and isinstance(arrays[0], Array):
+        return arrays[0]
+    axis = canonical_axis(dimension, len(shape_of(arrays[0])), "dimension")
+    return joining.concatenate_p.bind(*arrays, dimension=axis)
 
 
 @structural()
@@ -47,16 +47,16 @@ def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
 
     Raises ShapeError without an operand or if their shapes differ, DTypeError if dtypes do.
     """
-    parts = _sequence("stack", operands)
-    position = canonical_axis(axis, len(shape_of(parts[0])) + 1)
-    return joining.stack_p.bind(*parts, axis=position)
+    arrays = _sequence("stack", operands)
+    position = canonical_axis(axis, len(shape_of(arrays[0])) + 1)
+    return joining.stack_p.bind(*arrays, axis=position)
 
 
 def _sequence(name: str, operands: Any) -> list[Any]:
-    parts = list(operands)
-    if not parts:
+    arrays = list(operands)
+    if not arrays:
         raise ShapeError(f"{name} needs at least one array, and got none")
-    return parts
+    return arrays
 
 
 @structural()
@@ -132,8 +132,8 @@ def slice_in_dim(
 
 
 def _bound(index: int | None, length: int, default: int) -> int:
-    found = default if index is None else operator.index(index)
-    return found + length if found < 0 else found
+    bound = default if index is None else operator.index(index)
+    return bound + length if bound < 0 else bound
 
 
 @structural()
@@ -143,19 +143,21 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
     Raises IndexingError for an index out of bounds.
     """
     shape = shape_of(operand)
-    position, found = canonical_axis(axis, len(shape)), operator.index(index)
+    position, place = canonical_axis(axis, len(shape)), operator.index(index)
     length = shape[position]
-    if not -length <= found < length:
-        raise IndexingError(f"index {found} is out of bounds for axis {position} of {length}")
-    found %= length
-    result = slice_in_dim(operand, found, found + 1, 1, position)
+    if not -length <= place < length:
+        raise IndexingError(f"index {place} is out of bounds for axis {position} of {length}")
+    place %= length
+    result = slice_in_dim(operand, place, place + 1, 1, position)
     return result if keepdims else squeeze(result, (position,))
 
 
-def _starts(operand: Any, given: Any, wrap: bool | Sequence[bool]) -> list[Any]:
+def _starts(operand: Any, start_indices: Any, wrap: bool | Sequence[bool]) -> list[Any]:
     """Return start indices in one dtype, with negative ones wrapped on axes whose `wrap` is on."""
     shape = shape_of(operand)
-    starts = list(given) if isinstance(given, (tuple, list)) else unstack(given)
+    starts = (
+        list(start_indices) if isinstance(start_indices, (tuple, list)) else unstack(start_indices)
+    )
     flags = [wrap] * len(shape) if isinstance(wrap, bool) else list(wrap)
     if not len(starts) == len(shape) == len(flags):
         raise ShapeError(
@@ -167,12 +169,12 @@ def _starts(operand: Any, given: Any, wrap: bool | Sequence[bool]) -> list[Any]:
 
 def index_dtype(indices: Sequence[Any]) -> dtypes.DType:
     """Return one dtype for indices: that of the arrays among them if it is the same and wide."""
-    found = {i.dtype for i in indices if hasattr(i, "dtype")}
-    if len(found) == 1:
-        (only,) = found
+    index_dtypes = {i.dtype for i in indices if hasattr(i, "dtype")}
+    if len(index_dtypes) == 1:
+        (only,) = index_dtypes
         if only.itemsize >= 4 or dtypes.kind(only) not in "iu":
             return dtypes.canonicalize(only)
-    return dtypes.canonicalize("int64" if any(d.itemsize > 4 for d in found) else "int32")
+    return dtypes.canonicalize("int64" if any(d.itemsize > 4 for d in index_dtypes) else "int32")
 
 
 def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> Any:
@@ -181,12 +183,12 @@ def wrapped(index: Any, length: int, dtype: dtypes.DType, wrap: bool = True) -> 
     An index out of range of `dtype` is out of bounds of the axis in `dtype` too.
     """
     if isinstance(index, (int, np.integer)) and not isinstance(index, bool):
-        found = int(index) + (length if wrap and index < 0 else 0)
+        position = int(index) + (length if wrap and index < 0 else 0)
         if dtypes.kind(dtype) in "iu":
             limits = dtypes.iinfo(dtype)
-            if not limits.min <= found <= limits.max:
+            if not limits.min <= position <= limits.max:
                 raise RangeError(f"index {index} is out of bounds for {dtype}")
-        return dtype.type(found)
+        return dtype.type(position)
     have = get_aval(index).dtype
     if dtypes.kind(have) not in "iu":
         return index  # the primitive raises an error with a message

@@ -84,11 +84,11 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
     place = _place("top_k", axis, ndim)
     swap = (*[i for i in range(ndim) if i != place], place)
     moved = operand if place == ndim - 1 else transpose_p.bind(operand, permutation=swap)
-    found = top_k_p.bind(moved, k=operator.index(k))
+    results = top_k_p.bind(moved, k=operator.index(k))
     if place != ndim - 1:
         back = tuple(map(swap.index, range(ndim)))
-        found = [transpose_p.bind(x, permutation=back) for x in found]
-    return found
+        results = [transpose_p.bind(x, permutation=back) for x in results]
+    return results
 
 
 def approx_max_k(
@@ -127,10 +127,10 @@ def approx_min_k(
     if not 0 <= k <= aval.shape[axis]:
         raise ShapeError(f"approx_min_k of {aval.long_name()} cannot give {k} along axis {axis}")
     places = iota_p.bind(dtype=_INT32, shape=aval.shape, dimension=axis)
-    found = sort_p.bind(operand, places, dimension=axis, is_stable=True, num_keys=1)
+    ordered = sort_p.bind(operand, places, dimension=axis, is_stable=True, num_keys=1)
     limits = tuple([k if i == axis else n for i, n in enumerate(aval.shape)])
     starts = (0,) * aval.ndim
     first = [
-        slice_p.bind(x, start_indices=starts, limit_indices=limits, strides=None) for x in found
+        slice_p.bind(x, start_indices=starts, limit_indices=limits, strides=None) for x in ordered
     ]
     return first[0], first[1]

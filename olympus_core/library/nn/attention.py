@@ -85,8 +85,8 @@ def _padding(t: int, s: int, query_lengths: Any, key_lengths: Any) -> list[Any]:
 
 def _lowest(dtype: DType) -> Any:
     """Return a logit whose probability is 0, and of which a few can be summed without overflow."""
-    most = min(float(dtypes.finfo(dtype).max), float(dtypes.finfo(FLOAT32).max))
-    return scalar(-0.7 * most, dtype)
+    magnitude = min(float(dtypes.finfo(dtype).max), float(dtypes.finfo(FLOAT32).max))
+    return scalar(-0.7 * magnitude, dtype)
 
 
 def _logits(query: Any, key: Any, scale: Any) -> Any:
@@ -137,8 +137,8 @@ def _attend(
     logits = convert(logits, FLOAT32)
     encoded = _encoded(convert(softmax(logits, axis=-1), key.dtype), value)
     if lengths[0] is not None:
-        seen = broadcasted_iota(INT32, (1, t, 1, 1), 1) < lengths[0]
-        encoded = encoded * convert(seen, encoded.dtype)
+        is_valid_query = broadcasted_iota(INT32, (1, t, 1, 1), 1) < lengths[0]
+        encoded = encoded * convert(is_valid_query, encoded.dtype)
     if not with_residual:
         return encoded
     residual = convert(logsumexp(logits, axis=-1), key.dtype)

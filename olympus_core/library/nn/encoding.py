@@ -54,8 +54,8 @@ def _one_hot(x: Any, *, num_classes: int, dtype: DTypeLike | None, axis: int) ->
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     axis = one_axis("one_hot", aval.ndim + 1, axis)
     shape = (*aval.shape[:axis], count, *aval.shape[axis:])
-    kept = tuple([i for i in range(len(shape)) if i != axis])
-    spread = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=kept)
+    class_axes = tuple([i for i in range(len(shape)) if i != axis])
+    spread = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=class_axes)
     is_class = eq_p.bind(spread, broadcasted_iota(aval.dtype, shape, axis))
     if dtype == dtypes.bool_:
         return is_class

@@ -127,8 +127,8 @@ _MODES: dict[str, Callable[[float, float], float]] = {
 def _drawn_truncated(key: Any, shape: Shape, dtype: DType, variance: Any) -> Any:
     root = np.sqrt(variance)
     if dtypes.kind(dtype) == "c":
-        most = scalar(1 - math.exp(-4), dtype)
-        drawn = _turned(lambda u: lax.sqrt(-lax.log(1 - most * u)), key, shape, dtype)
+        upper_probability = scalar(1 - math.exp(-4), dtype)
+        drawn = _turned(lambda u: lax.sqrt(-lax.log(1 - upper_probability * u)), key, shape, dtype)
         return drawn * (root / scalar(_COMPLEX_CUT, dtype))
     drawn = _normal.truncated_normal(key, -2.0, 2.0, shape, dtype)
     return drawn * (root / scalar(_REAL_CUT, dtype))
@@ -177,12 +177,12 @@ def variance_scaling(
     Raises ArgumentError (a ValueError) for another mode or distribution; the initializer raises
     ShapeError for a shape whose fans are unknown.
     """
-    for what, value, known in (
+    for what, value, choices in (
         ("mode", mode, _MODES),
         ("distribution", distribution, _DISTRIBUTIONS),
     ):
-        if value not in known:
-            names = ", ".join(map(repr, known))
+        if value not in choices:
+            names = ", ".join(map(repr, choices))
             raise ArgumentError(f"variance_scaling has the {what}s {names}, and not {value!r}")
     default = dtype
 

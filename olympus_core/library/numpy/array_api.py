@@ -14,8 +14,8 @@ from olympus_core.base import dtypes as types
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
+from olympus_core.library.device import check_device, placed
 from olympus_core.library.numpy.dtypes.queries import isdtype
-from olympus_core.library.placement import check_device, placed
 from olympus_core.xla import Device
 
 __array_api_version__: Final = "2025.12"
@@ -73,9 +73,9 @@ class Info:
         """
         check_device(device)
         kinds = ("bool", "numeric") if kind is None else kind
-        for one in (kinds,) if isinstance(kinds, str) else kinds:
-            if not isinstance(one, str):
-                raise ArgumentError(f"dtypes needs the names of kinds, and got {one!r:.80}")
+        for kind_name in (kinds,) if isinstance(kinds, str) else kinds:
+            if not isinstance(kind_name, str):
+                raise ArgumentError(f"dtypes needs the names of kinds, and got {kind_name!r:.80}")
         every = {name: types.dtype(name) for name in _NAMES}
         return {
             name: dt

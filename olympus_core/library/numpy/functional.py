@@ -132,17 +132,20 @@ def vectorize(
 
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
-        held = {i: x for i, x in enumerate(args) if i in excluded}
-        held_names = {k: v for k, v in kwargs.items() if k in excluded}
-        names = [k for k in kwargs if k not in held_names]
-        values = [x for i, x in enumerate(args) if i not in held]
+        excluded_values = {i: x for i, x in enumerate(args) if i in excluded}
+        excluded_keywords = {k: v for k, v in kwargs.items() if k in excluded}
+        names = [k for k in kwargs if k not in excluded_keywords]
+        values = [x for i, x in enumerate(args) if i not in excluded_values]
         count = len(values)
 
-        def call(*given: Any) -> Any:
-            rest = iter(given[:count])
-            every = [held[i] if i in held else next(rest) for i in range(len(args))]
-            named = dict(zip(names, given[count:], strict=True))
-            return pyfunc(*every, **held_names, **named)
+        def call(*inputs: Any) -> Any:
+            positional = iter(inputs[:count])
+            every = [
+                excluded_values[i] if i in excluded_values else next(positional)
+                for i in range(len(args))
+            ]
+            named = dict(zip(names, inputs[count:], strict=True))
+            return pyfunc(*every, **excluded_keywords, **named)
 
         call.__name__ = function_name(pyfunc)
         return _applied(call, [*values, *(kwargs[k] for k in names)], cores)
@@ -158,7 +161,7 @@ def _applied(
     ins = [()] * len(arrays) if cores is None else cores[0]
     if len(ins) != len(arrays):
         raise ArgumentError(
-            f"vectorize: the signature has {len(ins)} arguments, and {len(arrays)} were given"
+            f"vectorize needs the {len(ins)} arguments of the signature, and got {len(arrays)}"
         )
     sizes: dict[str, int] = {}
     loops: list[Shape] = []

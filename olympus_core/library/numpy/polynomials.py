@@ -64,11 +64,11 @@ def _padded(name: str, a1: Any, a2: Any) -> tuple[Array, Array]:
     first, second = promote_dtypes(operand(name, a1)[0], operand(name, a2)[0])
     x, y = (atleast_1d(v) for v in (first, second))
     length = max(x.shape[0], y.shape[0])
-    both = [
+    padded = [
         concatenate([zeros((length - v.shape[0],), v.dtype), v]) if v.shape[0] < length else v
         for v in (x, y)
     ]
-    return both[0], both[1]
+    return padded[0], padded[1]
 
 
 @composite()
@@ -205,8 +205,8 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     (Array([1., 0.], dtype=float32), Array([0., 0., 3.], dtype=float32))
     """
     x, y = promote_inexact(operand("polydiv", u)[0], operand("polydiv", v)[0])
-    quotient, rest = _divided(atleast_1d(x), atleast_1d(y))
-    return quotient, _trimmed("polydiv", rest, trim_leading_zeros)
+    quotient, remainder = _divided(atleast_1d(x), atleast_1d(y))
+    return quotient, _trimmed("polydiv", remainder, trim_leading_zeros)
 
 
 @composite()
@@ -389,8 +389,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     used = np.flatnonzero(np.asarray(p))
     if not len(used):
         return zeros((0,), dtypes.to_complex(p.dtype))
-    found = _roots(p[int(used[0]) : int(used[-1]) + 1])
-    return concatenate([found, zeros((p.size - 1 - int(used[-1]),), found.dtype)])
+    nonzero_roots = _roots(p[int(used[0]) : int(used[-1]) + 1])
+    return concatenate([nonzero_roots, zeros((p.size - 1 - int(used[-1]),), nonzero_roots.dtype)])
 
 
 def _roots(p: Any) -> Array:

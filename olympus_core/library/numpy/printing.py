@@ -1,4 +1,4 @@
-"""Printed arrays: the options and the texts are NumPy's."""
+"""The text of arrays and the options of printing, which are NumPy's."""
 
 from __future__ import annotations
 

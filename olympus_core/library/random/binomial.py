@@ -14,14 +14,14 @@ from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.control import scan, while_loop
-from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.elementwise.arithmetic import clip
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to, convert, promote_inexact, varying_alike
+from olympus_core.library.promotion import broadcast_to, convert, promote_inexact, vary_together
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import (
     fit_shape,
@@ -62,7 +62,7 @@ def _inversion(key: Any, count: Any, p: Any, shape: Shape) -> Any:
     """Return the number of successes in `count` tries, as sums of geometric variables."""
     log_failure, own = lax.log1p(-p), p.dtype
 
-    def again(state: Any) -> Any:
+    def continues(state: Any) -> Any:
         key, successes, tries = state
         draw_key, key = subkeys(key)
         successes = lax.select(tries <= count, successes + 1, successes)
@@ -70,8 +70,8 @@ def _inversion(key: Any, count: Any, p: Any, shape: Shape) -> Any:
         return key, successes, tries + step
 
     zeros = full(shape, 0, own)
-    start = varying_alike((key, zeros, zeros), count, p)
-    return while_loop(lambda s: any_of(s[2] <= count), again, start)[1] - 1
+    start = vary_together((key, zeros, zeros), count, p)
+    return while_loop(lambda s: any_of(s[2] <= count), continues, start)[1] - 1
 
 
 def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
@@ -97,7 +97,7 @@ def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
             - _stirling_tail(count - k)
         )
 
-    def again(state: Any) -> Any:
+    def continues(state: Any) -> Any:
         key, result, is_done = state
         key, u_key, v_key = subkeys(key, 3)
         u, v = unit_floats(u_key, shape, own) - 0.5, unit_floats(v_key, shape, own)
@@ -109,7 +109,7 @@ def _rejection(key: Any, count: Any, p: Any, shape: Shape) -> Any:
         return key, lax.select(accept, k, result), is_done | accept
 
     start = (key, full(shape, -1, own), full(shape, False, np.dtype("bool")))
-    return while_loop(lambda s: any_of(~s[2]), again, varying_alike(start, count, p))[1]
+    return while_loop(lambda s: any_of(~s[2]), continues, vary_together(start, count, p))[1]
 
 
 @composite(static_argnames=("shape", "dtype"))
@@ -153,13 +153,13 @@ def _multinomial(key: Any, n: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     n, p = promote_inexact(n, p)
     outcomes = get_aval(p).shape[-1]
     chances = moveaxis(broadcast_to(p, (*shape, outcomes)), -1, 0)
-    left = cumsum(chances, 0, reverse=True)
-    ratios = clip(chances / where(left == 0, 1, left), 0, 1)
+    remaining_chance = cumsum(chances, 0, reverse=True)
+    ratios = clip(chances / where(remaining_chance == 0, 1, remaining_chance), 0, 1)
 
-    def draw(rest: Any, step: Any) -> tuple[Any, Any]:
+    def draw(remaining_trials: Any, step: Any) -> tuple[Any, Any]:
         ratio, key = step
-        count = _binomial(key, rest, ratio, shape=shape, dtype=rest.dtype)
-        return rest - count, count
+        count = _binomial(key, remaining_trials, ratio, shape=shape, dtype=remaining_trials.dtype)
+        return remaining_trials - count, count
 
     keys = random_split_p.bind(key, shape=(outcomes,))
     _, counts = scan(draw, broadcast_to(n, shape), (ratios, keys))

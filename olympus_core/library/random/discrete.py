@@ -1,4 +1,4 @@
-"""Discrete distributions, drawn from probabilities: `bernoulli`, `categorical` and their kin."""
+"""Discrete distributions, drawn from probabilities: `bernoulli`, `categorical` and others."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def _geometric(key: Any, p: Any, shape: Shape, dtype: DType) -> Array:
     (p,) = promote_inexact(p)
     own = get_aval(p).dtype
     u = unit_floats(key, shape, own)
-    one = constant(1, own)
-    u = lax.select(lax.eq(u, constant(0, own)), broadcast_to(one, shape), u)
+    unit = constant(1, own)
+    u = lax.select(lax.eq(u, constant(0, own)), broadcast_to(unit, shape), u)
     log_failure = lax.log1p(lax.neg(p))
     if shape_of(log_failure):
         log_failure = broadcast_to(log_failure, shape)
-    tries = lax.add(lax.floor(lax.div(lax.log(u), log_failure)), one)
+    tries = lax.add(lax.floor(lax.div(lax.log(u), log_failure)), unit)
     return convert(tries, dtype)
 
 

@@ -49,7 +49,9 @@ def draw(
     words = one_key(name, key)
     dtype = float_dtype(name, dtype, kinds)
     shape = result_shape(name, shape, *parameters)
-    for given in [get_aval(x).dtype for x in parameters]:
-        if dtypes.kind(given) == "c" and dtypes.kind(dtype) != "c":
-            raise TypePromotionError(f"{name} of {dtype} needs real parameters, and got {given}")
+    for parameter_dtype in [get_aval(x).dtype for x in parameters]:
+        if dtypes.kind(parameter_dtype) == "c" and dtypes.kind(dtype) != "c":
+            raise TypePromotionError(
+                f"{name} of {dtype} needs real parameters, and got {parameter_dtype}"
+            )
     return _draw(words, *parameters, formula=formula, shape=shape, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Gamma samples, and distributions made of them.
+"""Gamma samples, and samples of distributions that are computed from them.
 
 Gamma variables are drawn by the rejection method of Marsaglia and Tsang, "A simple method for
 generating gamma variables" (2000), for all elements together: each has its own key, and keeps
@@ -24,7 +24,7 @@ from olympus_core.library.lax.shape import reshape
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to, varying_alike
+from olympus_core.library.promotion import broadcast_to, vary_together
 from olympus_core.library.random.continuous import exponential_floats
 from olympus_core.library.random.draw import draw
 from olympus_core.library.random.keys import KeyLike
@@ -52,32 +52,32 @@ class _Candidate(NamedTuple):
 
 def _split_each(keys: Any, num: int) -> list[Any]:
     """Split each key into `num` new keys, as `num` arrays of keys."""
-    parts: list[Any] = unstack_p.bind(random_split_p.bind(keys, shape=(num,)), axis=1)
-    return parts
+    subkeys: list[Any] = unstack_p.bind(random_split_p.bind(keys, shape=(num,)), axis=1)
+    return subkeys
 
 
-def _replace(which: Any, new: Any, old: Any) -> Any:
-    """Select the trees of arrays `new` where `which`, a bool for each row, else `old`."""
+def _replace(mask: Any, replacement: Any, value: Any) -> Any:
+    """Select the trees of arrays `replacement` where `mask`, a bool for each row, else `value`."""
     return tree.map(
-        lambda x, y: lax.select(_column(which) if x.ndim == 2 else which, x, y), new, old
+        lambda x, y: lax.select(_column(mask) if x.ndim == 2 else mask, x, y), replacement, value
     )
 
 
-def _column(which: Any) -> Any:
-    return broadcast_to(reshape(which, (*which.shape, 1)), (*which.shape, 2))
+def _column(mask: Any) -> Any:
+    return broadcast_to(reshape(mask, (*mask.shape, 1)), (*mask.shape, 2))
 
 
 def _positive_cube_root(keys: Any, c: Any) -> tuple[Any, Any]:
     """Return normal x, and v = 1 + c * x, drawn until v is positive."""
 
-    def again(state: Any) -> Any:
+    def continues(state: Any) -> Any:
         keys, _, v = state
         next_keys, x_keys = _split_each(keys, 2)
         x = normal_floats(x_keys, (), c.dtype)
         return _replace(v <= 0, (next_keys, x, 1 + x * c), state)
 
     start = (keys, full(c.shape, 0, c.dtype), full(c.shape, -1, c.dtype))
-    _, x, v = while_loop(lambda state: any_of(state[2] <= 0), again, varying_alike(start, c))
+    _, x, v = while_loop(lambda state: any_of(state[2] <= 0), continues, vary_together(start, c))
     return x, v
 
 
@@ -88,17 +88,17 @@ def _accepted(keys: Any, d: Any, c: Any) -> Any:
         is_outside = s.u >= 1 - 0.0331 * (s.x2 * s.x2)
         return is_outside & (lax.log(s.u) >= s.x2 * 0.5 + d * ((1 - s.v) + lax.log(s.v)))
 
-    def again(state: _Candidate) -> _Candidate:
+    def continues(state: _Candidate) -> _Candidate:
         next_keys, x_keys, u_keys = _split_each(state.keys, 3)
         x, v = _positive_cube_root(x_keys, c)
         u = unit_floats(u_keys, (), c.dtype)
-        new = _Candidate(next_keys, x * x, v * v * v, u)
-        result: _Candidate = _replace(is_rejected(state), new, state)
+        candidate = _Candidate(next_keys, x * x, v * v * v, u)
+        result: _Candidate = _replace(is_rejected(state), candidate, state)
         return result
 
     zeros = full(d.shape, 0, d.dtype)
     start = _Candidate(keys, zeros, zeros + 1, zeros + 2)
-    return while_loop(lambda s: any_of(is_rejected(s)), again, varying_alike(start, d, c)).v
+    return while_loop(lambda s: any_of(is_rejected(s)), continues, vary_together(start, d, c)).v
 
 
 @custom_jvp
@@ -160,8 +160,8 @@ def loggamma(
 
 def _beta(key: Any, a: Any, b: Any, shape: Shape, dtype: DType) -> Any:
     x, y = (loggamma_floats(k, p, shape, dtype) for k, p in zip(subkeys(key), (a, b), strict=True))
-    most = lax.max(x, y)
-    x, y = lax.exp(x - most), lax.exp(y - most)
+    larger = lax.max(x, y)
+    x, y = lax.exp(x - larger), lax.exp(y - larger)
     return x / (x + y)
 
 

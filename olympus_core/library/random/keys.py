@@ -75,8 +75,8 @@ def _written(keys: Any, index: Any, values: Any, options: dict[str, Any]) -> Key
 
 
 @structural(0, 1, every=True)
-def _equal(keys: Any, others: Any) -> Any:
-    return keys == others
+def _equal(keys: Any, other_keys: Any) -> Any:
+    return keys == other_keys
 
 
 class _KeysAt:
@@ -141,13 +141,15 @@ class KeyArray:
         return map(KeyArray, self.data)
 
     def __getitem__(self, index: Any) -> KeyArray:
-        parts = index if isinstance(index, tuple) else (index,)
-        taken = sum(1 for p in parts if p is not None and p is not Ellipsis)
-        if taken > self.ndim:
-            raise IndexingError(f"{taken} indices for an array of keys of shape {self.shape}")
-        if any(p is Ellipsis for p in parts):
-            parts = (*parts, slice(None))
-        return KeyArray(self.data[parts])
+        entries = index if isinstance(index, tuple) else (index,)
+        indexed_count = sum(1 for p in entries if p is not None and p is not Ellipsis)
+        if indexed_count > self.ndim:
+            raise IndexingError(
+                f"{indexed_count} indices for an array of keys of shape {self.shape}"
+            )
+        if any(p is Ellipsis for p in entries):
+            entries = (*entries, slice(None))
+        return KeyArray(self.data[entries])
 
     if TYPE_CHECKING:  # of keys they return keys
 
@@ -208,13 +210,13 @@ class KeyArray:
     @property
     def device(self) -> Device | None:
         """The device that holds the keys."""
-        held: Device | None = self.data.device
-        return held
+        data_device: Device | None = self.data.device
+        return data_device
 
     def devices(self) -> set[Device]:
         """Return the devices that hold the keys: one."""
-        held: set[Device] = self.data.devices()
-        return held
+        data_devices: set[Device] = self.data.devices()
+        return data_devices
 
     def is_deleted(self) -> bool:
         """Return True if the keys were deleted, or donated to a computation."""

@@ -1,4 +1,4 @@
-"""Normal samples, and distributions made of them.
+"""Normal samples, and samples of distributions that are computed from them.
 
 A standard normal float is sqrt(2) * erf_inv(u) for u drawn evenly from (-1, 1).
 """
@@ -40,8 +40,8 @@ def normal_floats(key: Any, shape: Shape, dtype: DType) -> Array:
 
 
 def _normal_complex(key: Any, shape: Shape, dtype: DType) -> Array:
-    part = dtypes.to_real(dtype)
-    real, imag = (normal_floats(k, shape, part) for k in subkeys(key))
+    real_dtype = dtypes.to_real(dtype)
+    real, imag = (normal_floats(k, shape, real_dtype) for k in subkeys(key))
     return lax.div(lax.complex(real, imag), constant(np.sqrt(2), dtype))
 
 
@@ -61,8 +61,8 @@ def _truncated(key: Any, lower: Any, upper: Any, shape: Shape, dtype: DType) -> 
     low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
     x = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, low, high)))
     infinity = constant(np.inf, dtype)
-    least, most = lax.nextafter(lower, infinity), lax.nextafter(upper, -infinity)
-    return lax.min(lax.max(x, least), most)
+    smallest, largest = lax.nextafter(lower, infinity), lax.nextafter(upper, -infinity)
+    return lax.min(lax.max(x, smallest), largest)
 
 
 def truncated_normal(

@@ -18,7 +18,7 @@ from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.axes import one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
-from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.lax.shape import reshape
 from olympus_core.library.lax.sort import sort_key_val, top_k
 from olympus_core.library.numpy.creation.array import asarray
@@ -111,8 +111,10 @@ def choice(
     if not draws:
         return zeros(shape, get_aval(a).dtype)
     if count <= 0 or (not replace and draws > count):
-        again = "with" if replace else "without"
-        raise ArgumentError(f"choice cannot draw {draws} of {count} slices {again} replacement")
+        replacement = "with" if replace else "without"
+        raise ArgumentError(
+            f"choice cannot draw {draws} of {count} slices {replacement} replacement"
+        )
     if p is None and not replace:
         shuffled = permutation(words, count if population is None else population, axis)
         picked = shuffled[(*(slice(None),) * (0 if population is None else axis), slice(draws))]

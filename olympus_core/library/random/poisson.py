@@ -16,7 +16,7 @@ from olympus_core.library.lax.control import while_loop
 from olympus_core.library.numpy.creation.fills import full
 from olympus_core.library.numpy.reductions.sums import any as any_of
 from olympus_core.library.numpy.sorting.searching import where
-from olympus_core.library.promotion import broadcast_to, convert, varying_alike
+from olympus_core.library.promotion import broadcast_to, convert, vary_together
 from olympus_core.library.random.discrete import integer_dtype
 from olympus_core.library.random.keys import KeyLike, one_key
 from olympus_core.library.random.uniform import result_shape, subkeys, unit_floats
@@ -30,14 +30,14 @@ def _knuth(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
     Knuth, "The Art of Computer Programming", volume 2, 3.4.1.
     """
 
-    def again(state: Any) -> Any:
+    def continues(state: Any) -> Any:
         key, k, log_product = state
         key, u_key = subkeys(key)
         k = lax.select(log_product > -lam, k + 1, k)
         return key, k, log_product + lax.log(unit_floats(u_key, shape, FLOAT32))
 
     start = (key, full(shape, 0, dtype), full(shape, 0, FLOAT32))
-    return while_loop(lambda s: any_of(s[2] > -lam), again, varying_alike(start, lam))[1] - 1
+    return while_loop(lambda s: any_of(s[2] > -lam), continues, vary_together(start, lam))[1] - 1
 
 
 def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
@@ -50,7 +50,7 @@ def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
     a = -0.059 + 0.02483 * b
     inverse_alpha, v_r = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
 
-    def again(state: Any) -> Any:
+    def continues(state: Any) -> Any:
         key, result, is_done = state
         key, u_key, v_key = subkeys(key, 3)
         u = unit_floats(u_key, shape, own) - 0.5
@@ -64,7 +64,9 @@ def _rejection(key: Any, lam: Any, shape: Shape, dtype: DType) -> Any:
         return key, lax.select(accept, k, result), is_done | accept
 
     start = (key, full(shape, -1, own), full(shape, False, np.dtype("bool")))
-    return convert(while_loop(lambda s: any_of(~s[2]), again, varying_alike(start, lam))[1], dtype)
+    return convert(
+        while_loop(lambda s: any_of(~s[2]), continues, vary_together(start, lam))[1], dtype
+    )
 
 
 @composite(static_argnames=("shape", "dtype"))

@@ -186,8 +186,8 @@ def _clip(x: Any, dtype: DType) -> Any:
     have = get_aval(x).dtype
     (low, high), (have_low, have_high) = _limits(dtype), _limits(have)
     if low > have_low or high < have_high:
-        least, most = constant(max(low, have_low), have), constant(min(high, have_high), have)
-        x = clamp_p.bind(least, convert(x, have), most)
+        smallest, largest = constant(max(low, have_low), have), constant(min(high, have_high), have)
+        x = clamp_p.bind(smallest, convert(x, have), largest)
     return convert(x, dtype)
 
 
@@ -216,10 +216,10 @@ def _as(x: Any, dtype: DType) -> Any:
 
 def _known_span(minval: int, maxval: int, dtype: DType) -> tuple[Any, Any, Any]:
     """Return `_span` and the factor of the high word, for bounds that are known."""
-    least, most = _limits(dtype)
-    low, high = min(max(minval, least), most), min(max(maxval, least), most)
+    smallest, largest = _limits(dtype)
+    low, high = min(max(minval, smallest), largest), min(max(maxval, smallest), largest)
     width = dtype.itemsize * 8
-    span = (max(high - low, 0) + (maxval > most) or 1) % (1 << width)
+    span = (max(high - low, 0) + (maxval > largest) or 1) % (1 << width)
     half = (1 << width // 2) % (span or 1)
     factor = half * half % (1 << width) % (span or 1)
     word = np.dtype(f"uint{width}")
@@ -242,15 +242,15 @@ def _span(minval: Any, maxval: Any, shape: Shape, dtype: DType) -> tuple[Any, An
     word = np.dtype(f"uint{dtype.itemsize * 8}")
     count = _as(sub_p.bind(high, low), word)
     count = _where(le_p.bind(high, low), constant(1, word), count)
-    more = and_p.bind(is_beyond, gt_p.bind(high, low))
-    return low, _where(more, add_p.bind(count, constant(1, word)), count)
+    is_full_range = and_p.bind(is_beyond, gt_p.bind(high, low))
+    return low, _where(is_full_range, add_p.bind(count, constant(1, word)), count)
 
 
-def _where(which: Any, yes: Any, no: Any) -> Any:
-    shape = shape_of(which) or shape_of(no)
-    if shape_of(which) != shape:
-        which = broadcast_to(which, shape)
-    return select_n_p.bind(which, no, yes)
+def _where(mask: Any, yes: Any, no: Any) -> Any:
+    shape = shape_of(mask) or shape_of(no)
+    if shape_of(mask) != shape:
+        mask = broadcast_to(mask, shape)
+    return select_n_p.bind(mask, no, yes)
 
 
 def randint(
@@ -279,7 +279,7 @@ def randint(
     low, high = _limits(dtype)
     wide = np.dtype("int32")
     minval, maxval = (
-        clamp_p.bind(constant(low, wide), convert(x, wide), constant(most, wide))
-        for x, most in ((minval, high), (maxval, high + 1))
+        clamp_p.bind(constant(low, wide), convert(x, wide), constant(limit, wide))
+        for x, limit in ((minval, high), (maxval, high + 1))
     )
     return convert(_randint(words, minval, maxval, shape=shape, dtype=wide), dtype)

@@ -20,7 +20,7 @@ import numpy as np
 from olympus_core.base.avals import get_aval
 from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.control.custom_rules import SymbolicZero
-from olympus_core.library.lax.gradients import stop_gradient
+from olympus_core.library.lax.annotations import stop_gradient
 from olympus_core.library.numpy.creation.fills import ones_like, zeros_like
 from olympus_core.library.numpy.elementwise.arithmetic import abs, maximum, minimum
 from olympus_core.library.numpy.elementwise.exponential import exp, expm1, log, log1p, sqrt
@@ -75,8 +75,10 @@ def _stirling_rest(z: Any) -> Any:
     big, small = where(is_large, z, _LARGE), where(is_large, 1.0, z)
     r = 1 / (big * big)
     series = (1 / 12 - r * (1 / 360 - r * (1 / 1260 - r / 1680))) / big
-    rest = lgamma_p.bind(small) - (small - 0.5) * log(small) + small - 0.5 * np.log(2 * np.pi)
-    return where(is_large, series, rest)
+    small_result = (
+        lgamma_p.bind(small) - (small - 0.5) * log(small) + small - 0.5 * np.log(2 * np.pi)
+    )
+    return where(is_large, series, small_result)
 
 
 def _log_gamma_density(a: Any, x: Any) -> Any:
@@ -91,8 +93,8 @@ def _gamma_sum(a: Any, x: Any) -> tuple[Any, Any]:
     a_high, x_high = where(below, 1.0, a), where(below, 2.0, x)
     of_low = _integral(*_gamma_below(a_low, x_low))
     of_high = _integral(*_gamma_above(a_high, x_high))
-    part = where(below, of_low, of_high) * exp(_log_gamma_density(a, x))
-    return where(below, part, 1 - part), where(below, 1 - part, part)
+    incomplete = where(below, of_low, of_high) * exp(_log_gamma_density(a, x))
+    return where(below, incomplete, 1 - incomplete), where(below, 1 - incomplete, incomplete)
 
 
 def _gamma_below(a: Any, x: Any) -> tuple[Fall, Any]:
@@ -134,11 +136,11 @@ def _gamma_above_near_zero(a: Any, x: Any) -> Any:
     P is x^a / gamma(1 + a) times 1 + rest (DLMF 8.7.1); both factors are computed less 1.
     """
     first = expm1(a * log(x) - _log_gamma_of_more_than_one(a))
-    term, rest = -x, -x / (a + 1)
+    term, series = -x, -x / (a + 1)
     for k in range(2, 20):
         term = term * (-x / k)
-        rest = rest + term / (a + k)
-    return -first - (1 + first) * a * rest
+        series = series + term / (a + k)
+    return -first - (1 + first) * a * series
 
 
 def _gamma_values(a: Any, x: Any) -> tuple[Any, Any]:
@@ -147,9 +149,9 @@ def _gamma_values(a: Any, x: Any) -> tuple[Any, Any]:
     near_zero = inside & (a <= 0.25) & (x <= 1)
     least = _gamma_above_near_zero(where(near_zero, a, 0.25), where(near_zero, x, 1.0))
     upper = where(near_zero, least, upper)
-    one = (a == 0) & (x > 0) | (a >= 0) & (a < np.inf) & (x == np.inf)
+    is_one = (a == 0) & (x > 0) | (a >= 0) & (a < np.inf) & (x == np.inf)
     zero = (a > 0) & (x == 0) | (a == np.inf) & (x >= 0) & (x < np.inf)
-    edge = where(one, 1.0, where(zero, 0.0, np.nan))
+    edge = where(is_one, 1.0, where(zero, 0.0, np.nan))
     return where(inside, lower, edge), where(inside, upper, 1 - edge)
 
 
@@ -189,17 +191,19 @@ def _beta_sum(a: Any, b: Any, x: Any) -> Any:
     below = x * (a + b) <= a
     first, second = where(below, a, b), where(below, b, a)
     # for the mirrored integral, 1 - x is the boundary
-    at, rest = where(below, x, 1 - x), where(below, 1 - x, x)
-    part = _integral(*_beta_below(first, second, at, rest)) * exp(_log_beta_density(a, b, x))
-    return where(below, part, 1 - part)
+    argument, complement = where(below, x, 1 - x), where(below, 1 - x, x)
+    incomplete = _integral(*_beta_below(first, second, argument, complement)) * exp(
+        _log_beta_density(a, b, x)
+    )
+    return where(below, incomplete, 1 - incomplete)
 
 
 def _log_beta_density(a: Any, b: Any, x: Any) -> Any:
     """Return log of x^a (1 - x)^b / beta(a, b), with Stirling's large terms cancelled."""
     total = a + b
     main = a * _log_ratio(x, a / total) + b * _log_complement(x, a / total, b / total)
-    rest = _stirling_rest(total) - _stirling_rest(a) - _stirling_rest(b)
-    return main + 0.5 * log(a / total * b / (2 * np.pi)) + rest
+    correction = _stirling_rest(total) - _stirling_rest(a) - _stirling_rest(b)
+    return main + 0.5 * log(a / total * b / (2 * np.pi)) + correction
 
 
 def _log_complement(x: Any, p: Any, q: Any) -> Any:
@@ -208,7 +212,7 @@ def _log_complement(x: Any, p: Any, q: Any) -> Any:
     return where(is_near, log1p(where(is_near, (p - x) / q, 0.0)), log1p(-x) - log(q))
 
 
-def _beta_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Fall, Any]:
+def _beta_below(a: Any, b: Any, x: Any, complement: Any) -> tuple[Fall, Any]:
     """Return the decrease of log of t^a (1 - t)^b from x down, by log(t / (1 - t)); and the scale.
 
     With t / (1 - t) = x / rest * exp(-s), 1 - t is rest / (rest + x exp(-s)).
@@ -217,7 +221,7 @@ def _beta_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Fall, Any]:
     def fall_of(a: Any, b: Any, x: Any) -> Fall:
         return lambda s: a * s + (a + b) * log1p(x * expm1(-s))
 
-    c, d, y, z = (stop_gradient(v) for v in (a, b, x, rest))
+    c, d, y, z = (stop_gradient(v) for v in (a, b, x, complement))
     start = maximum(_first_scale(c * z - d * y, (c + d) * y * z), 1 / c)
 
     def slope(s: Any) -> Any:
@@ -231,10 +235,10 @@ def _beta_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Fall, Any]:
 def _beta_value(a: Any, b: Any, x: Any) -> Any:
     inside, (c, d, y) = _beta_inside(a, b, x)
     zero = (x == 0) | (x < 1) & ((b == 0) | (a == np.inf))
-    one = (x == 1) | (x > 0) & ((a == 0) | (b == np.inf))
+    is_one = (x == 1) | (x > 0) & ((a == 0) | (b == np.inf))
     valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
     valid = valid & ((a > 0) | (b > 0)) & ((a < np.inf) | (b < np.inf))
-    edge = where(valid & zero, 0.0, where(valid & one, 1.0, np.nan))
+    edge = where(valid & zero, 0.0, where(valid & is_one, 1.0, np.nan))
     return where(inside, _beta_sum(c, d, y), edge)
 
 
@@ -256,15 +260,15 @@ def _beta_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, An
     if not isinstance(tangents[2], SymbolicZero):
         density = exp(_log_beta_density(c, d, y)) / (y * (1 - y))
         total = total + tangents[2] * where(inside, density, _beta_edge_density(a, b, x))
-    given = [zeros_like(x) if isinstance(t, SymbolicZero) else t for t in tangents[:2]]
+    tangent_values = [zeros_like(x) if isinstance(t, SymbolicZero) else t for t in tangents[:2]]
     if not all(isinstance(t, SymbolicZero) for t in tangents[:2]):
-        slope = jvp(lambda c, d: _beta_sum(c, d, y), (c, d), tuple(given))[1]
+        slope = jvp(lambda c, d: _beta_sum(c, d, y), (c, d), tuple(tangent_values))[1]
         total = total + where(inside, slope, where(isnan(value), np.nan, 0.0))
     return value, total
 
 
 def _beta_edge_density(a: Any, b: Any, x: Any) -> Any:
     """Return the derivative of I in x where x is 0 or 1."""
-    power, other = where(x == 0, a, b), where(x == 0, b, a)
-    at_end = where(power < 1, np.inf, where(power > 1, 0.0, other))
+    power, other_exponent = where(x == 0, a, b), where(x == 0, b, a)
+    at_end = where(power < 1, np.inf, where(power > 1, 0.0, other_exponent))
     return where(((x == 0) | (x == 1)) & (a > 0) & (b > 0), at_end, np.nan)

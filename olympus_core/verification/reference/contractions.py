@@ -1,7 +1,7 @@
 """Sums of products: matrix products, convolutions and Fourier transforms.
 
 A sum of n products is within n u times the sum of their magnitudes (Higham, Accuracy and Stability
-of Numerical Algorithms, 2nd ed., section 3.1), in whatever order it is made.  A fast Fourier
+of Numerical Algorithms, 2nd ed., section 3.1), in any order.  A fast Fourier
 transform is within a small multiple of u log2(n) times the 2-norm of its result (section 24.1).
 """
 

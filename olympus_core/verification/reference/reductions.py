@@ -1,6 +1,6 @@
-"""Reductions over axes, so far along an axis, and over windows.
+"""Reductions over axes and windows, and cumulative reductions along an axis.
 
-A sum of n terms, in whatever order it is made, is within n u times the sum of their magnitudes
+A sum of n terms, in any order, is within n u times the sum of their magnitudes
 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2), and a product of n
 within n u times itself (section 3.1).
 """

@@ -27,7 +27,7 @@ _OPCODE, _SHAPE, _INDEX = (
 )
 
 
-class Alike(NamedTuple):
+class ComputationForms(NamedTuple):
     """The number of each computation's form, and whether all ids in it are known to exist.
 
     Either all computations of one form are valid, or none of them.
@@ -38,58 +38,69 @@ class Alike(NamedTuple):
 
 
 def compare_computations(
-    headers: Sequence[Header], begins: Sequence[int], made: Instructions
-) -> Alike:
+    headers: Sequence[Header], begins: Sequence[int], instructions: Instructions
+) -> ComputationForms:
     """Compare computations; the instructions of each are from one of `begins` to the next."""
     count, first = len(headers), np.array(begins, np.int64)
     owner = np.repeat(np.arange(count), np.diff(first))  # of each instruction
-    reads = np.diff(made.rows.operands_at)
+    reads = np.diff(instructions.rows.operands_at)
     reader = owner[np.repeat(np.arange(len(owner)), reads)]  # of each operand
-    places = places_of(np.array(made.rows.operands, np.int64), made.rows.ids)
-    roots = places_of(np.array([each.root_id for each in headers], np.int64), made.rows.ids)
+    places = places_of(np.array(instructions.rows.operands, np.int64), instructions.rows.ids)
+    roots = places_of(
+        np.array([header.root_id for header in headers], np.int64), instructions.rows.ids
+    )
     is_usual = (roots >= first[:-1]) & (roots < first[1:])
     is_usual[reader[(places < first[reader]) | (places >= first[reader + 1])]] = False
-    is_usual[owner[made.rows.other]] = False
+    is_usual[owner[instructions.rows.other]] = False
     is_sound = is_usual.copy()
-    is_sound[owner[~_calls_are_right(headers, made)]] = False
-    is_sound[owner[~_elements_are_there(made, reads, places)]] = False
-    parts = _Parts(made, places - first[reader], roots - first[:-1])
-    forms = _forms(headers, begins, parts, is_usual.tolist())
-    return Alike(forms, is_sound.tolist())
+    is_sound[owner[~_has_valid_calls(headers, instructions)]] = False
+    is_sound[owner[~_has_valid_index(instructions, reads, places)]] = False
+    contents = _Contents(instructions, places - first[reader], roots - first[:-1])
+    forms = _forms(headers, begins, contents, is_usual.tolist())
+    return ComputationForms(forms, is_sound.tolist())
 
 
-def _calls_are_right(headers: Sequence[Header], made: Instructions) -> _Bools:
+def _has_valid_calls(headers: Sequence[Header], instructions: Instructions) -> _Bools:
     """Return True for each instruction that calls the required number of existing computations."""
-    wanted = np.array([CALLS.get(form[_OPCODE], -1) for form in made.forms], np.int64)
-    wanted, calls = wanted[made.form_of], np.diff(made.rows.called_at)
-    right: _Bools = (wanted < 0) | (wanted == calls)
-    known = {header.id for header in headers}
-    is_known = np.array([id in known for id in made.rows.called], np.bool_)
-    right[np.repeat(np.arange(len(calls)), calls)[~is_known]] = False
-    return right
+    required_calls = np.array(
+        [CALLS.get(form[_OPCODE], -1) for form in instructions.forms], np.int64
+    )
+    required_calls, calls = (
+        required_calls[instructions.form_of],
+        np.diff(instructions.rows.called_at),
+    )
+    is_valid: _Bools = (required_calls < 0) | (required_calls == calls)
+    computation_ids = {header.id for header in headers}
+    is_known = np.array([id in computation_ids for id in instructions.rows.called], np.bool_)
+    is_valid[np.repeat(np.arange(len(calls)), calls)[~is_known]] = False
+    return is_valid
 
 
-def _elements_are_there(made: Instructions, reads: Ints, places: Ints) -> _Bools:
+def _has_valid_index(instructions: Instructions, reads: Ints, places: Ints) -> _Bools:
     """Return True for each instruction that is not a tuple access, or has a valid index."""
-    takes = np.array([form[_OPCODE] == "get-tuple-element" for form in made.forms], np.bool_)
-    index = np.array([form[_INDEX] for form in made.forms], np.int64)[made.form_of]
-    sizes = np.array([len(form[_SHAPE].elements) for form in made.forms], np.int64)[made.form_of]
-    right: _Bools = ~takes[made.form_of]
-    there = np.flatnonzero(~right & (reads > 0))
-    read = places[np.array(made.rows.operands_at, np.int64)[there]]
-    right[there] = (read >= 0) & (index[there] >= 0) & (index[there] < sizes[read])
-    return right
+    takes = np.array(
+        [form[_OPCODE] == "get-tuple-element" for form in instructions.forms], np.bool_
+    )
+    index = np.array([form[_INDEX] for form in instructions.forms], np.int64)[instructions.form_of]
+    sizes = np.array([len(form[_SHAPE].elements) for form in instructions.forms], np.int64)[
+        instructions.form_of
+    ]
+    is_valid: _Bools = ~takes[instructions.form_of]
+    accesses = np.flatnonzero(~is_valid & (reads > 0))
+    read = places[np.array(instructions.rows.operands_at, np.int64)[accesses]]
+    is_valid[accesses] = (read >= 0) & (index[accesses] >= 0) & (index[accesses] < sizes[read])
+    return is_valid
 
 
-class _Parts:
+class _Contents:
     """The properties of a computation except its names and ids."""
 
-    def __init__(self, made: Instructions, places: Ints, roots: Ints) -> None:
-        self._rows, self._roots = made.rows, roots.tolist()
-        self._form_of = np.array(made.form_of, np.int64).tobytes()
+    def __init__(self, instructions: Instructions, places: Ints, roots: Ints) -> None:
+        self._rows, self._roots = instructions.rows, roots.tolist()
+        self._form_of = np.array(instructions.form_of, np.int64).tobytes()
         self._places = places.tobytes()
-        self._reads = np.diff(made.rows.operands_at).tobytes()
-        self._calls = np.diff(made.rows.called_at).tobytes()
+        self._reads = np.diff(instructions.rows.operands_at).tobytes()
+        self._calls = np.diff(instructions.rows.called_at).tobytes()
 
     def of(self, number: int, begin: int, end: int, forms: dict[int, int]) -> object:
         """Return the parts of a computation; `forms` has those of earlier ones by id."""
@@ -106,16 +117,16 @@ class _Parts:
 
 
 def _forms(
-    headers: Sequence[Header], begins: Sequence[int], parts: _Parts, is_usual: Sequence[bool]
+    headers: Sequence[Header], begins: Sequence[int], contents: _Contents, is_usual: Sequence[bool]
 ) -> list[int]:
     """Return the number of the form of each computation."""
     numbers: dict[object, int] = {}
     forms: dict[int, int] = {}  # by the ids of computations
-    found = []
+    form_numbers = []
     for number, header in enumerate(headers):
         form: object = number  # like no other
         if is_usual[number]:
-            form = parts.of(number, begins[number], begins[number + 1], forms)
+            form = contents.of(number, begins[number], begins[number + 1], forms)
         forms[header.id] = numbers.setdefault(form, len(numbers))
-        found.append(forms[header.id])
-    return found
+        form_numbers.append(forms[header.id])
+    return form_numbers

@@ -83,10 +83,10 @@ class Tables:
         """Return the type of a value."""
         if data is None:
             raise damaged("a shape is missing")
-        found = self._shapes.get(data)
-        if found is None:
-            found = self._shapes[data] = _shape(Message(data))
-        return found
+        cached_shape = self._shapes.get(data)
+        if cached_shape is None:
+            cached_shape = self._shapes[data] = _shape(Message(data))
+        return cached_shape
 
     def origin(self, data: bytes | None) -> tuple[str, str, int]:
         """Return the path of scopes, the file and the line of an instruction.
@@ -95,14 +95,14 @@ class Tables:
         """
         if data is None:
             return "", "", 0
-        found = self._origins.get(data)
-        if found is None:
+        cached_origin = self._origins.get(data)
+        if cached_origin is None:
             metadata = Message(data)
             file, line = metadata.text(3), metadata.integer(4)
             if not file:
                 file, line = self.line(metadata.integer(15))
-            found = self._origins[data] = metadata.text(2), file, line
-        return found
+            cached_origin = self._origins[data] = metadata.text(2), file, line
+        return cached_origin
 
     def line(self, frame: int) -> tuple[str, int]:
         """Return the file and line of a frame; ids count from 1, and 0 is none."""
@@ -119,13 +119,13 @@ class Tables:
             return message.raw(1)
         position = message.integer(2)
         if not 0 <= position < len(self._payloads):
-            raise damaged(f"there is no payload {position}")
+            raise damaged(f"the payload {position} is missing")
         return self._payloads[position]
 
 
 def _at(table: Any, number: int, what: str) -> Any:
     if not 1 <= number <= len(table):
-        raise damaged(f"there is no {what} {number}")
+        raise damaged(f"the {what} {number} is missing")
     return table[number - 1]
 
 
@@ -148,22 +148,22 @@ class Instructions:
         self.rows = read_rows(messages)
         self._tables = tables
         self._ids = self.rows.ids.tolist()
-        self._other = {row: messages[row] for row in self.rows.other}
+        self._irregular = {row: messages[row] for row in self.rows.other}
         self.forms: list[tuple[Any, ...]] = []  # the fields of each
         self.form_of = self._read_forms()
 
     def _read_forms(self) -> list[int]:
         """Return the number of the form of each instruction."""
         encoded, numbers = self._encoded(), dict[object, int]()
-        found = [numbers.setdefault(each, len(numbers)) for each in encoded]
+        form_numbers = [numbers.setdefault(key, len(numbers)) for key in encoded]
         bases: dict[bytes, tuple[Any, ...]] = {}  # the fields without where they come from
-        for number, row in enumerate(_first(found, len(numbers))):
-            whole, metadata = self._parted(row)
-            base = bases.get(whole)
+        for number, row in enumerate(_first(form_numbers, len(numbers))):
+            form_bytes, metadata = self._parted(row)
+            base = bases.get(form_bytes)
             if base is None:
-                base = bases[whole] = _fields(Message(whole), self._tables)
+                base = bases[form_bytes] = _fields(Message(form_bytes), self._tables)
             self.forms.append((*base[:2], *self._tables.origin(metadata), *base[2:], number))
-        return found
+        return form_numbers
 
     def _encoded(self) -> list[object]:
         """Return a key for the form of each instruction."""
@@ -176,14 +176,14 @@ class Instructions:
                 (data[a:b], data[c:d], data[e:f], data[g:h], data[i:j])
                 for (a, b, c, d, e, f), (g, h, i, j) in zip(rows.pieces, rows.origins, strict=True)
             ]
-        for row, message in self._other.items():
+        for row, message in self._irregular.items():
             encoded[row] = message
         return encoded
 
     def _parted(self, row: int) -> tuple[bytes, bytes | None]:
         """Split the message of an instruction into its form, without ids, and its metadata."""
-        if row in self._other:
-            message = self._other[row]
+        if row in self._irregular:
+            message = self._irregular[row]
             return message, Message(message).encoded(_METADATA)
         data, rows = self.rows.data, self.rows
         a, b, c, d, e, f = rows.pieces[row]
@@ -198,12 +198,12 @@ class Instructions:
         """Return the instructions from one row to another, by id."""
         rows, data, forms, ids = self.rows, self.rows.data, self.forms, self._ids
         reads, calls = rows.operands_at, rows.called_at
-        made: dict[int, Instruction] = {}
+        instructions: dict[int, Instruction] = {}
         for row in range(begin, end):
             form = forms[self.form_of[row]]
-            if row in self._other:
-                instruction = _read_whole(Message(self._other[row]), form)
-                made[instruction.id] = instruction
+            if row in self._irregular:
+                instruction = _read_whole(Message(self._irregular[row]), form)
+                instructions[instruction.id] = instruction
                 continue
             first, last = rows.names[row]
             own = (
@@ -212,8 +212,8 @@ class Instructions:
                 tuple(rows.operands[reads[row] : reads[row + 1]]),
                 tuple(rows.called[calls[row] : calls[row + 1]]),
             )
-            made[ids[row]] = _instruction(Instruction, own + form)
-        return made
+            instructions[ids[row]] = _instruction(Instruction, own + form)
+        return instructions
 
 
 _instruction = tuple.__new__  # takes half the time of `_make`
@@ -226,13 +226,13 @@ def _read_whole(message: Message, form: tuple[Any, ...]) -> Instruction:
 
 def _first(numbers: Sequence[int], count: int) -> list[int]:
     """Return the first position of each of `count` numbers, which are numbered by occurrence."""
-    found: list[int] = []
+    places: list[int] = []
     for place, number in enumerate(numbers):
-        if number == len(found):
-            found.append(place)
-            if len(found) == count:
+        if number == len(places):
+            places.append(place)
+            if len(places) == count:
                 break
-    return found
+    return places
 
 
 #: the fields that few instructions have: of library calls, windows, products, fusions, loops,
@@ -248,7 +248,7 @@ _NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 def _fields(message: Message, tables: Tables) -> tuple[Any, ...]:
     """Return the fields of an instruction that make its form, except its origin."""
     integer = message.integer
-    found = {
+    values = {
         "opcode": message.text(2),
         "shape": tables.shape(message.encoded(3)),
         "feature_group_count": integer(50),
@@ -259,8 +259,8 @@ def _fields(message: Message, tables: Tables) -> tuple[Any, ...]:
         "parameter_number": integer(9),
     }
     is_rare = not _RARE.isdisjoint(message.numbers) or message.raw(68)  # 68 is mostly empty
-    found.update(_rare(message, tables) if is_rare else _rare_defaults())
-    return tuple(found[name] for name in _FORM)
+    values.update(_rare(message, tables) if is_rare else _rare_defaults())
+    return tuple(values[name] for name in _FORM)
 
 
 def _rare(message: Message, tables: Tables) -> dict[str, Any]:
@@ -333,14 +333,24 @@ def _window(message: Message | None) -> tuple[WindowDimension, ...]:
     return tuple(_window_dimension(m.integer) for m in (message.messages(1) if message else []))
 
 
-def _window_dimension(one: Callable[[int], int]) -> WindowDimension:
-    return WindowDimension(one(1), one(2), one(3), one(4), one(5), one(6), bool(one(7)))
+def _window_dimension(integer: Callable[[int], int]) -> WindowDimension:
+    return WindowDimension(
+        integer(1), integer(2), integer(3), integer(4), integer(5), integer(6), bool(integer(7))
+    )
 
 
 def _convolution(message: Message | None) -> ConvolutionDimensions | None:
     if message is None:
         return None
-    one, several = message.integer, message.integers
+    integer, integers = message.integer, message.integers
     return ConvolutionDimensions(
-        one(7), one(8), several(11), one(3), one(4), several(6), one(9), one(10), several(12)
+        integer(7),
+        integer(8),
+        integers(11),
+        integer(3),
+        integer(4),
+        integers(6),
+        integer(9),
+        integer(10),
+        integers(12),
     )

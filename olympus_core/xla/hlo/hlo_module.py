@@ -151,10 +151,10 @@ class Instruction(NamedTuple):
     def config(self) -> dict[str, Any]:
         """Return `backend_config` as an object; empty if it is not JSON."""
         try:
-            made = json.loads(self.backend_config) if self.backend_config else {}
+            content = json.loads(self.backend_config) if self.backend_config else {}
         except ValueError:  # some custom calls have text of their own there
             return {}
-        return made if isinstance(made, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     @property
     def trip_count(self) -> int | None:
@@ -210,8 +210,8 @@ class Computation:
     @property
     def parameters(self) -> tuple[Instruction, ...]:
         """The parameters, in the order of their numbers."""
-        found = (i for i in self.instructions.values() if i.opcode == "parameter")
-        return tuple(sorted(found, key=lambda i: i.parameter_number))
+        unordered = (i for i in self.instructions.values() if i.opcode == "parameter")
+        return tuple(sorted(unordered, key=lambda i: i.parameter_number))
 
 
 class HloModule(NamedTuple):

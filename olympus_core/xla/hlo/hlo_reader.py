@@ -31,10 +31,10 @@ def read_hlo_module(data: bytes | memoryview) -> HloModule:
 
 
 def _module(message: Message) -> HloModule:
-    headers, parts = split_computations(message.views(3))
-    instructions = Instructions([*chain.from_iterable(parts)], Tables(message))
-    begins = [0, *accumulate(map(len, parts))]
-    alike = compare_computations(headers, begins, instructions)
+    headers, instruction_messages = split_computations(message.views(3))
+    instructions = Instructions([*chain.from_iterable(instruction_messages)], Tables(message))
+    begins = [0, *accumulate(map(len, instruction_messages))]
+    computation_forms = compare_computations(headers, begins, instructions)
     computations = {
         header.id: Computation(
             header.id,
@@ -44,17 +44,19 @@ def _module(message: Message) -> HloModule:
             header.is_fusion,
             form,
         )
-        for header, where, form in zip(headers, pairwise(begins), alike.forms, strict=True)
+        for header, where, form in zip(
+            headers, pairwise(begins), computation_forms.forms, strict=True
+        )
     }
-    made = HloModule(
+    module = HloModule(
         name=message.text(1),
         entry_id=message.integer(6),
         computations=computations,
         schedule=_schedule(message.message(7)),
         input_output_alias=_aliases(message.message(8)),
     )
-    _check(made, {form for form, sound in zip(*alike, strict=True) if sound})
-    return made
+    _check(module, {form for form, sound in zip(*computation_forms, strict=True) if sound})
+    return module
 
 
 def _check(module: HloModule, sound: set[int]) -> None:
@@ -83,29 +85,29 @@ def _check(module: HloModule, sound: set[int]) -> None:
 def _check_instruction(
     instruction: Instruction, computation: Computation, module: HloModule
 ) -> None:
-    known = computation.instructions
-    if not all(id in known for id in instruction.operand_ids):
+    instructions = computation.instructions
+    if not all(id in instructions for id in instruction.operand_ids):
         raise damaged(f"an operand of '{instruction.name}' is missing")
     called = instruction.called_computation_ids
-    wanted = CALLS.get(instruction.opcode, len(called))
-    if len(called) != wanted or not all(id in module.computations for id in called):
+    required_calls = CALLS.get(instruction.opcode, len(called))
+    if len(called) != required_calls or not all(id in module.computations for id in called):
         raise damaged(f"a computation that '{instruction.name}' calls is missing")
     if instruction.opcode == "get-tuple-element":
-        elements = [len(known[id].shape.elements) for id in instruction.operand_ids]
+        elements = [len(instructions[id].shape.elements) for id in instruction.operand_ids]
         if not elements or not 0 <= instruction.tuple_index < elements[0]:
             raise damaged(f"'{instruction.name}' is no element of a tuple")
 
 
 def _check_order(order: tuple[int, ...], computation: Computation) -> None:
     """Raise ArtifactError where an order is not of all instructions, operands before users."""
-    seen: set[int] = set()
+    ordered_ids: set[int] = set()
     for id in order:
-        if id not in computation.instructions or id in seen:
+        if id not in computation.instructions or id in ordered_ids:
             raise damaged("its schedule is not of its instructions")
-        if not seen.issuperset(computation.instructions[id].operand_ids):
+        if not ordered_ids.issuperset(computation.instructions[id].operand_ids):
             raise damaged("its schedule has an instruction before its operands")
-        seen.add(id)
-    if len(seen) != len(computation.instructions):
+        ordered_ids.add(id)
+    if len(ordered_ids) != len(computation.instructions):
         raise damaged("its schedule is not of its instructions")
 
 

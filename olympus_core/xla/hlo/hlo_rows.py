@@ -45,12 +45,14 @@ def split_computations(
     Raises:
       ArtifactError: the bytes are not a computation.
     """
-    rests, parts = [], list[Sequence[bytes]]()
+    remainders, instructions = [], list[Sequence[bytes]]()
     for content in contents:
-        rest, part = _parted(content if len(content) > _LARGE else bytes(content))
-        rests.append(rest)
-        parts.append(part)
-    data, columns = Columns.of(rests, (_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT, _IS_FUSION))
+        remainder, messages = _parted(content if len(content) > _LARGE else bytes(content))
+        remainders.append(remainder)
+        instructions.append(messages)
+    data, columns = Columns.of(
+        remainders, (_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT, _IS_FUSION)
+    )
     name, numbers = columns[_NAME], [columns[n] for n in (_COMPUTATION_ID, _ROOT, _IS_FUSION)]
     usual = (columns[_INSTRUCTION].times == 0) & (name.kind == BYTES)
     for number in numbers:
@@ -62,13 +64,13 @@ def split_computations(
         for begin, end, id, root_id, is_fusion in columns_of_rows
     ]
     for row in np.flatnonzero(~usual).tolist():
-        headers[row], parts[row] = _by_itself(Message(contents[row]))
-    return headers, parts
+        headers[row], instructions[row] = _by_itself(Message(contents[row]))
+    return headers, instructions
 
 
 def _parted(content: bytes | memoryview) -> tuple[bytes, list[bytes]]:
     """Split a computation into its instructions, if they follow its name, and the rest."""
-    found: list[bytes] = []
+    messages: list[bytes] = []
     try:
         if content[0] != _NAME_TAG or content[1] > _SHORT:
             return bytes(content), []
@@ -77,12 +79,12 @@ def _parted(content: bytes | memoryview) -> tuple[bytes, list[bytes]]:
             length, at = content[at + 1], at + 2
             if length > _SHORT:
                 length, at = varint(content, at - 1)
-            one = content[at : at + length]
-            found.append(cut(one, _LITERAL) if length > _LARGE else bytes(one))
+            message = content[at : at + length]
+            messages.append(cut(message, _LITERAL) if length > _LARGE else bytes(message))
             at += length
     except (IndexError, ArtifactError):  # nothing follows them, or it is cut off
         return bytes(content), []
-    return b"".join((content[:begin], content[at:])), found
+    return b"".join((content[:begin], content[at:])), messages
 
 
 def _by_itself(message: Message) -> tuple[Header, Sequence[bytes]]:
@@ -137,10 +139,10 @@ def read_rows(messages: Sequence[bytes]) -> Rows:
     usual = (name.times == 1) & (id.times == 1) & (name.kind == BYTES) & (id.kind == VARINT)
     usual &= (name.tag == begins) & (name.end <= id.tag)
     usual &= (metadata.tag >= name.end) & (metadata.end <= id.tag)
-    for each in (operands, called, metadata):
-        usual &= (each.times == 0) | ((each.times == 1) & (each.kind == BYTES))
-    for each, before in ((operands, id.end), (called, after_operands)):
-        usual &= (each.times == 0) | (each.tag == before)
+    for column in (operands, called, metadata):
+        usual &= (column.times == 0) | ((column.times == 1) & (column.kind == BYTES))
+    for column, before in ((operands, id.end), (called, after_operands)):
+        usual &= (column.times == 0) | (column.tag == before)
     usual[columns.long] = False
     return Rows(
         data,
@@ -176,10 +178,10 @@ def _origins(data: bytes, metadata: Column, usual: _Bools) -> list[tuple[int, ..
 
 
 def _tuples(*columns: Ints) -> list[tuple[int, ...]]:
-    return [*zip(*(each.tolist() for each in columns), strict=True)]
+    return [*zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def places_of(wanted: Ints, ids: Ints) -> Ints:
+def places_of(requested: Ints, ids: Ints) -> Ints:
     """Return the position of each wanted id among all; -1 if it is absent or not unique.
 
     >>> places_of(np.array([7, 9]), np.array([5, 7]))
@@ -188,6 +190,6 @@ def places_of(wanted: Ints, ids: Ints) -> Ints:
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
     if not len(ids) or (ordered[1:] == ordered[:-1]).any():
-        return np.full(len(wanted), -1)
-    at = np.minimum(np.searchsorted(ordered, wanted), len(ids) - 1)
-    return np.where(ordered[at] == wanted, order[at], -1)
+        return np.full(len(requested), -1)
+    at = np.minimum(np.searchsorted(ordered, requested), len(ids) - 1)
+    return np.where(ordered[at] == requested, order[at], -1)

@@ -38,10 +38,10 @@ def groups_of(message: Message) -> Groups:
         return _of_mesh(mesh)
     if (grid := message.message(_GRID)) is not None:
         return _of_grid(grid)
-    found = message.message(_OF_LIST)
-    if found is not None and (grid := found.message(2)) is not None:
+    groups_message = message.message(_OF_LIST)
+    if groups_message is not None and (grid := groups_message.message(2)) is not None:
         return _of_grid(grid)
-    listed = message.messages(_LISTED) if found is None else found.messages(1)
+    listed = message.messages(_LISTED) if groups_message is None else groups_message.messages(1)
     return tuple(m.integers(1) for m in listed if m.integers(1))
 
 
@@ -68,18 +68,18 @@ def _of_mesh(message: Message) -> Groups:
     ids = _mesh_ids(mesh, math.prod(sizes))
     # the parts into which the references cut each axis, with a mark for the chosen ones
     parts: list[tuple[int, bool]] = []
-    chosen = [(m.integer(1), m.message(2)) for m in message.messages(2)]
+    references = [(m.integer(1), m.message(2)) for m in message.messages(2)]
     for number, size in enumerate(sizes):
-        cuts = [(0, 0) if sub is None else (sub.integer(1), sub.integer(2)) for n, sub in chosen
+        cuts = [(0, 0) if sub is None else (sub.integer(1), sub.integer(2)) for n, sub in references
                 if n == number]  # fmt: skip
         parts += _cut(size, cuts)
     if math.prod(size for size, _ in parts) != ids.size:
         raise damaged("its groups of devices do not fit their mesh")
     grid = ids.reshape([size for size, _ in parts])
-    taken = [i for i, (_, is_chosen) in enumerate(parts) if is_chosen]
-    kept = [i for i, (_, is_chosen) in enumerate(parts) if not is_chosen]
-    per = math.prod(parts[i][0] for i in taken)
-    return _rows(grid.transpose([*kept, *taken]).reshape(-1, per))
+    group_dims = [i for i, (_, is_referenced) in enumerate(parts) if is_referenced]
+    other_dims = [i for i, (_, is_referenced) in enumerate(parts) if not is_referenced]
+    per = math.prod(parts[i][0] for i in group_dims)
+    return _rows(grid.transpose([*other_dims, *group_dims]).reshape(-1, per))
 
 
 def _cut(size: int, cuts: Sequence[tuple[int, int]]) -> list[tuple[int, bool]]:
@@ -88,15 +88,15 @@ def _cut(size: int, cuts: Sequence[tuple[int, int]]) -> list[tuple[int, bool]]:
     A reference is the size of the parts before its part and the size of the part; 0 for both is the
     whole axis.
     """
-    parts, done = [], 1
+    parts, covered = [], 1
     for before, own in sorted((b or 1, n or size) for b, n in cuts):
-        if before % done or before < done:
+        if before % covered or before < covered:
             raise damaged("its groups of devices overlap")
-        parts += [(before // done, False), (own, True)]
-        done = before * own
-    if size % done:
+        parts += [(before // covered, False), (own, True)]
+        covered = before * own
+    if size % covered:
         raise damaged("its groups of devices do not divide an axis")
-    return [*parts, (size // done, False)]
+    return [*parts, (size // covered, False)]
 
 
 def _mesh_ids(mesh: Message, count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

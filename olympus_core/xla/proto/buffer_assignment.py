@@ -1,4 +1,4 @@
-"""The places of a CPU program's values in memory, from the bytes of a `BufferAssignmentProto`.
+"""A reader of the places of a CPU program's values in memory, from a `BufferAssignmentProto`.
 
 The numbers of fields are those of `xla/service/hlo.proto`, which jaxlib 0.10.2 and 0.12 share.
 """
@@ -83,16 +83,16 @@ class BufferAssignment(NamedTuple):
         (xla/service/buffer_assignment.cc).
         """
         arguments = results = temporaries = aliased = constants = 0
-        for each in self.allocations.values():
-            if each.is_argument:
-                arguments += each.bytes
-                aliased += each.bytes if each.is_result else 0
-            if each.is_result:
-                results += each.bytes
-            elif each.is_constant:
-                constants += each.bytes
-            elif not each.is_argument and not each.is_thread_local:
-                temporaries += each.bytes
+        for allocation in self.allocations.values():
+            if allocation.is_argument:
+                arguments += allocation.bytes
+                aliased += allocation.bytes if allocation.is_result else 0
+            if allocation.is_result:
+                results += allocation.bytes
+            elif allocation.is_constant:
+                constants += allocation.bytes
+            elif not allocation.is_argument and not allocation.is_thread_local:
+                temporaries += allocation.bytes
         peak = arguments + results - aliased + constants
         return MemoryAnalysis(arguments, results, temporaries, aliased, 0, peak)
 
@@ -107,15 +107,15 @@ def read_assignment(data: bytes | memoryview) -> BufferAssignment:
     allocations: dict[int, Allocation] = {}
     assigned: list[bytes] = []
     owners: list[Allocation] = []  # of what is assigned
-    for made, parts in _allocations(message.raws(3)):
-        allocations[made.number] = made
-        assigned += parts
-        owners += [made] * len(parts)
+    for allocation, values in _allocations(message.raws(3)):
+        allocations[allocation.number] = allocation
+        assigned += values
+        owners += [allocation] * len(values)
     defined = _defined(message.raws(1))
     places: dict[_Position, AllocationSlice] = {}
     for number, offset, size, owner in zip(*_integers(assigned, 1, 2, 3), owners, strict=True):
         if number not in defined:
-            raise damaged(f"there is no value {number}")
+            raise damaged(f"the value {number} is missing")
         if offset < 0 or size < 0 or offset + size > owner.bytes:
             raise damaged(f"a value does not fit the allocation {owner.number}")
         places[defined[number]] = AllocationSlice(owner.number, offset, size)

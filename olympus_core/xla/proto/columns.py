@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 _Bytes = npt.NDArray[np.uint8]
 _NUMBERS = (1 << 61) - 1  # the bits of a 64-bit number without those of the wire type
-_KNOWN = np.isin(np.arange(8), (VARINT, FIXED64, BYTES, FIXED32))  # by wire type
+_IS_WIRE_TYPE = np.isin(np.arange(8), (VARINT, FIXED64, BYTES, FIXED32))  # by wire type
 _MOST_FIELDS = 64  # fields of each message that are read; few messages have more
 _PAD = bytes(LONGEST + 1)  # so that a number that is cut off is read without an error
 
@@ -59,20 +59,20 @@ class Columns:
       array([5, 7])
     """
 
-    def __init__(self, data: bytes, begins: Ints, ends: Ints, wanted: Iterable[int]) -> None:
-        self._found = {number: _empty(len(begins)) for number in wanted}
+    def __init__(self, data: bytes, begins: Ints, ends: Ints, numbers: Iterable[int]) -> None:
+        self._columns = {number: _empty(len(begins)) for number in numbers}
         rows = np.flatnonzero(begins < ends)
         self.long = self._walk(np.frombuffer(data + _PAD, np.uint8), rows, begins[rows], ends[rows])
 
     @classmethod
-    def of(cls, messages: Sequence[bytes], wanted: Iterable[int]) -> tuple[bytes, Columns]:
+    def of(cls, messages: Sequence[bytes], numbers: Iterable[int]) -> tuple[bytes, Columns]:
         """Return the concatenation of all messages, and the fields of each in it."""
         lengths = np.fromiter(map(len, messages), np.int64, len(messages))
         data, ends = b"".join(messages), np.cumsum(lengths)
-        return data, cls(data, ends - lengths, ends, wanted)
+        return data, cls(data, ends - lengths, ends, numbers)
 
     def __getitem__(self, number: int) -> Column:
-        return self._found[number]
+        return self._columns[number]
 
     def _walk(self, data: _Bytes, rows: Ints, at: Ints, end: Ints) -> Ints:
         """Read a field of every message that has one more, until few have; those are returned."""
@@ -84,13 +84,13 @@ class Columns:
             if not number.all():
                 raise damaged("it has a field without a number")
             value, begin, after = _contents(data, kind, content, end)
-            for wanted, column in self._found.items():
-                here = np.flatnonzero(number == wanted)
+            for requested, column in self._columns.items():
+                here = np.flatnonzero(number == requested)
                 if len(here):
-                    fields = (each[here] for each in (at, begin, after, value, kind))
+                    fields = (positions[here] for positions in (at, begin, after, value, kind))
                     column.keep(rows[here], *fields)
-            left = after < end
-            rows, at, end = rows[left], after[left], end[left]
+            has_more = after < end
+            rows, at, end = rows[has_more], after[has_more], end[has_more]
         return rows
 
 
@@ -102,15 +102,15 @@ def _varints(data: _Bytes, at: Ints) -> tuple[Ints, Ints]:
     """Return the number at each position, and the positions after them."""
     byte = data[at]
     value, after = (byte & 0x7F).astype(np.int64), at + 1
-    more = np.flatnonzero(byte > 0x7F)
+    unfinished = np.flatnonzero(byte > 0x7F)
     for place in range(1, LONGEST):
-        if not len(more):
+        if not len(unfinished):
             break
-        byte = data[at[more] + place]
-        value[more] |= (byte & 0x7F).astype(np.int64) << 7 * place
-        after[more] += 1
-        more = more[byte > 0x7F]
-    if len(more):
+        byte = data[at[unfinished] + place]
+        value[unfinished] |= (byte & 0x7F).astype(np.int64) << 7 * place
+        after[unfinished] += 1
+        unfinished = unfinished[byte > 0x7F]
+    if len(unfinished):
         raise damaged("it has a number of more than 64 bits")
     return value, after
 
@@ -120,8 +120,8 @@ def _contents(data: _Bytes, kind: Ints, at: Ints, end: Ints) -> tuple[Ints, Ints
 
     `end` are the ends of the messages.
     """
-    if not (known := _KNOWN[kind]).all():
-        raise damaged(f"it has a field of the wire type {kind[~known][0]}")
+    if not (is_known := _IS_WIRE_TYPE[kind]).all():
+        raise damaged(f"it has a field of the wire type {kind[~is_known][0]}")
     if (at >= end).any():
         raise damaged("it is cut off")
     value, begin, after = np.zeros_like(at), at.copy(), at + np.where(kind == FIXED64, 8, 4)

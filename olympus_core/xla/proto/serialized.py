@@ -39,10 +39,10 @@ def described(serialized: bytes) -> Description | None:
     try:
         executable = Message(_last(_content(serialized), _EXECUTABLE))
         module = _last(Message(_last(executable, _MODULE_AND_CONFIG)), _MODULE)
-        found = Description(module, _last(executable, _ASSIGNMENT))
+        description = Description(module, _last(executable, _ASSIGNMENT))
     except ArtifactError:
         return None
-    return found if all(found) else None
+    return description if all(description) else None
 
 
 def _content(serialized: bytes) -> Message:

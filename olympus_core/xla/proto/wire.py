@@ -70,26 +70,26 @@ class Message:
 
     def integer(self, number: int) -> int:
         """Return the last integer of a field, as a signed number of 64 bits; 0 if it is absent."""
-        found = self._fields.get(number)
-        if found is None:
+        values = self._fields.get(number)
+        if values is None:
             return 0
-        value = found[-1]
+        value = values[-1]
         if not isinstance(value, int):
             raise damaged(f"field {number} is not an integer")
         return value - (1 << 64) if value >> 63 else value
 
     def integers(self, number: int) -> tuple[int, ...]:
         """Return the integers of a repeated field, packed or not, as signed numbers of 64 bits."""
-        found = self._fields.get(number)
-        if found is None:
+        elements = self._fields.get(number)
+        if elements is None:
             return ()
-        if len(found) == 1 and not isinstance(found[0], int):
-            data = _bytes(found[0], number)
+        if len(elements) == 1 and not isinstance(elements[0], int):
+            data = _bytes(elements[0], number)
             if data.isascii():  # each byte is a number
                 return tuple(data)
             return tuple(_packed(data))
         values: list[int] = []
-        for value in found:
+        for value in elements:
             if isinstance(value, int):
                 values.append(_signed(value))
             else:
@@ -98,13 +98,13 @@ class Message:
 
     def raw(self, number: int) -> bytes:
         """Return the bytes of a field; none if it is absent."""
-        found = self._fields.get(number)
-        return b"" if found is None else _bytes(found[-1], number)
+        values = self._fields.get(number)
+        return b"" if values is None else _bytes(values[-1], number)
 
     def text(self, number: int) -> str:
         """Return the text of a field; empty if it is absent."""
-        found = self._fields.get(number)
-        return "" if found is None else text(_bytes(found[-1], number), number)
+        values = self._fields.get(number)
+        return "" if values is None else text(_bytes(values[-1], number), number)
 
     def raws(self, number: int) -> tuple[bytes, ...]:
         """Return the bytes of each element of a repeated field."""
@@ -123,15 +123,15 @@ class Message:
 
         The format allows a message in several parts; the result is their concatenation.
         """
-        found = self._fields.get(number)
-        if found is None:
+        values = self._fields.get(number)
+        if values is None:
             return None
-        return _bytes(found[0], number) if len(found) == 1 else b"".join(self.raws(number))
+        return _bytes(values[0], number) if len(values) == 1 else b"".join(self.raws(number))
 
     def message(self, number: int) -> Message | None:
         """Return the nested message of a field; None if it is absent."""
-        found = self.encoded(number)
-        return None if found is None else Message(found)
+        content = self.encoded(number)
+        return None if content is None else Message(content)
 
     def messages(self, number: int) -> list[Message]:
         """Return the nested messages of a repeated field."""
@@ -215,12 +215,12 @@ def edited(
     >>> edited(field(1, b"a") + field(2, b"b"), 2, lambda x: b"c")[-1:]
     b'c'
     """
-    parts, begin = list[bytes | memoryview](), 0
+    pieces, begin = list[bytes | memoryview](), 0
     for tag, start, after, end in _positions(data):
         if tag == number << 3 | BYTES:
-            parts += [data[begin:start], field(number, edit(data[after:end]))]
+            pieces += [data[begin:start], field(number, edit(data[after:end]))]
             begin = end
-    return b"".join([*parts, data[begin:]])
+    return b"".join([*pieces, data[begin:]])
 
 
 def integer_field(data: bytes, number: int, value: int) -> bytes:
@@ -231,12 +231,12 @@ def integer_field(data: bytes, number: int, value: int) -> bytes:
     >>> Message(integer_field(b"\\x08\\x01", 1, 300)).integer(1)
     300
     """
-    parts, begin = list[bytes | memoryview](), 0
+    pieces, begin = list[bytes | memoryview](), 0
     for tag, _, after, end in _positions(data):
         if tag == number << 3 | VARINT:
-            parts += [data[begin:after], _varint_of(value)]
+            pieces += [data[begin:after], _varint_of(value)]
             begin = end
-    return b"".join([*parts, data[begin:]])
+    return b"".join([*pieces, data[begin:]])
 
 
 def _positions(data: bytes | memoryview) -> Iterator[tuple[int, int, int, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.errors import BackendError, DTypeError, OlympusError, RangeError
-from olympus_core.xla.door import Buffer, Device, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import clean, execution_error
 from olympus_core.xla.runtime.cpu import default_device
 from olympus_core.xla.runtime.devices import absent_target

@@ -1,16 +1,17 @@
-"""The compilers: from a StableHLO module to an executable; and the loading of stored executables.
+"""The compilers: from a StableHLO module to an executable, and from saved bytes to an executable.
 
 A module is the MLIR bindings' object, or bytes of text, bytecode or portable StableHLO.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from olympus_core.base.errors import ArtifactError
-from olympus_core.xla.door import Device, JaxRuntimeError, _jax
-from olympus_core.xla.hlo.meetings import DIFFERS, check_meetings
+from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
+from olympus_core.xla.hlo.reached_collectives import DIFFERS, check_collectives_reached
 from olympus_core.xla.messages import artifact_error
 from olympus_core.xla.proto.serialized import serialized_for
 from olympus_core.xla.runtime.cpu import ensure_lapack
@@ -56,10 +57,10 @@ def compile(
     """
     # not the module itself: while XLA reads it another thread may add to its MLIR context
     program = module_bytes(module)
-    made = _compiled_for(program, target, checked_options(options), grid, watch)
+    executable = _compiled_for(program, target, checked_options(options), grid, watch)
     if DIFFERS.encode() in program:
-        check_meetings(made.hlo_module(), target.backend == "cpu")
-    return made
+        check_collectives_reached(executable.hlo_module(), target.backend == "cpu")
+    return executable
 
 
 def _compiled_for(
@@ -89,12 +90,12 @@ def _compile_and_load(
     copy_late: bool = False,
 ) -> Executable:
     grid = tuple(grid or devices(target.backend)[:1])
-    made = compile_options(grid, options)
+    xla_options = compile_options(grid, options)
     if copy_late:
-        made = copying_late(made)
+        xla_options = copying_late(xla_options)
     client = grid[0].client
     raw, seconds = compiled(
-        lambda: client.compile_and_load(program, _jax.DeviceList(grid), made), watch
+        lambda: client.compile_and_load(program, _jax.DeviceList(grid), xla_options), watch
     )
     return Executable(raw, target, seconds)
 
@@ -127,3 +128,38 @@ def load_executable(
     except (JaxRuntimeError, ValueError) as exc:
         raise artifact_error(exc) from None
     return Executable(raw, target)
+
+
+#: The attribute of a call that is not inlined, as its name and the text of its value.
+NOINLINE_ATTRIBUTE = ("mhlo.frontend_attributes", '{inlineable = "false"}')
+
+#: The prefixes of the versions of jaxlib that do not inline marked calls, as the tests check.
+_TESTED_VERSIONS = ("0.10.2", "0.12.0")
+
+_PROBE = f"""
+func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
+  %y = call @callee(%x) {{{" = ".join(NOINLINE_ATTRIBUTE)}}} : (tensor<2xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}}
+func.func private @callee(%x: tensor<2xf32>) -> tensor<2xf32> {{
+  %y = stablehlo.add %x, %x : tensor<2xf32>
+  return %y : tensor<2xf32>
+}}
+"""
+
+
+def keeps_calls(version: str = JAXLIB_VERSION) -> bool:
+    """Return True if the compiler of this jaxlib does not inline marked calls.
+
+    A version that OLYMPUS was not tested with is probed, once in a process.
+
+    >>> keeps_calls()
+    True
+    """
+    return version.startswith(_TESTED_VERSIONS) or probed()
+
+
+@functools.cache
+def probed() -> bool:
+    """Return True if the compiled form of a one-call program still has the call."""
+    return " call(" in compile(_PROBE.encode(), Target("cpu")).hlo_text(metadata=False)

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 from olympus_core.base.errors import OlympusWarning, UsageError
-from olympus_core.xla.door import Device, _jax
+from olympus_core.xla.bindings import Device, _jax
 from olympus_core.xla.targets.targets import MOST_DEVICES
 
 _lock = threading.Lock()
@@ -81,9 +81,9 @@ def _cpu_count(requested: int) -> tuple[int, bool]:
             return _expected, False
         return (requested if requested <= MOST_DEVICES else 1), True
     digits = text.lstrip("0")
-    whole = digits.isascii() and digits.isdigit()
+    is_integer = digits.isascii() and digits.isdigit()
     # Python refuses to convert thousands of digits
-    if not whole or len(digits) > len(str(MOST_DEVICES)) or int(digits) > MOST_DEVICES:
+    if not is_integer or len(digits) > len(str(MOST_DEVICES)) or int(digits) > MOST_DEVICES:
         raise UsageError(
             f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to {MOST_DEVICES}, or auto, "
             f"got {text!r:.60}"

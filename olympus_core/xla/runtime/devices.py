@@ -1,15 +1,26 @@
-"""The devices of a backend, and of a target whose devices are not attached.
+"""The backends and their devices, and the devices of a target that are not attached.
 
-A client starts at the first query of its backend.
+The client of a backend starts at the first query of its devices. `backends`, for `olympus doctor`,
+starts no accelerator, and a missing part is not an error.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from olympus_core.base.errors import BackendError, UsageError
-from olympus_core.xla.door import Device
+from olympus_core.xla.bindings import JAXLIB_VERSION, Device
 from olympus_core.xla.runtime.cpu import cpu_client
-from olympus_core.xla.runtime.gpu import compile_only_devices, gpu_client, target_of
-from olympus_core.xla.targets.targets import Target, Topology, target
+from olympus_core.xla.runtime.gpu import (
+    INSTALL,
+    WHEEL,
+    compile_only_devices,
+    gpu_client,
+    plugin_path,
+    plugin_version,
+    target_of,
+)
+from olympus_core.xla.targets.targets import Target, Topology, known_devices, target
 
 NO_TPU = "this version of OLYMPUS compiles for cpu and gpu"
 
@@ -62,3 +73,46 @@ def absent_target(device: Device) -> Target | None:
     if device.platform != "gpu":
         return None
     return target_of(device)
+
+
+class BackendStatus(NamedTuple):
+    """The state of a backend: its devices, and the install line if it is not `available`."""
+
+    name: str
+    available: bool
+    devices: tuple[str, ...]
+    note: str
+    install: str | None
+
+
+def backends() -> tuple[BackendStatus, ...]:
+    """Return the state of every backend, in the order cpu, gpu, tpu."""
+    return (_cpu(), _gpu(), _tpu())
+
+
+def _cpu() -> BackendStatus:
+    names = tuple(f"cpu:{device.id}" for device in cpu_client().local_devices())
+    return BackendStatus("cpu", True, names, "compiles and runs here", None)
+
+
+def _gpu() -> BackendStatus:
+
+    kinds = known_devices("gpu")
+    try:
+        plugin_path()
+    except BackendError as exc:
+        return BackendStatus("gpu", False, kinds, str(exc), INSTALL)
+    return BackendStatus("gpu", True, kinds, "compiles for these devices without having one", None)
+
+
+def _tpu() -> BackendStatus:
+    return BackendStatus("tpu", False, (), NO_TPU, None)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of jaxlib and, if it is installed, of the GPU compiler's wheel."""
+
+    versions_by_package = {"jaxlib": JAXLIB_VERSION}
+    if (plugin := plugin_version()) is not None:
+        versions_by_package[WHEEL] = plugin
+    return versions_by_package

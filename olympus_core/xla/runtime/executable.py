@@ -1,15 +1,18 @@
-"""The compiler's result: a program to run, to inspect or to store.
+"""The compiler's result: a program to run, to inspect or to save.
 
-An `Executable` can run here; a `CompileOnlyExecutable` was compiled for a device that is not here.
+An `Executable` can run here. A `CompileOnlyExecutable` was compiled for a device that is not here.
+A `SavedExecutable` was compiled earlier: it needs no device and loads no native code, because the
+optimized program is read from its text and, for the CPU, the places of its values in memory from
+the executable's bytes.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from olympus_core.base import gc_pause
 from olympus_core.base.errors import ArtifactError, BackendError
-from olympus_core.xla.door import Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.bindings import Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
 from olympus_core.xla.messages import execution_error
@@ -77,14 +80,14 @@ class _Program:
         An executable for the CPU contains its program and the places of its values, which the
         compiler takes long to write again. If the bytes lack them, the compiler is queried later.
         """
-        found = described(serialized) if self.target.backend == "cpu" else None
-        if found is None or self._module is not None:
+        description = described(serialized) if self.target.backend == "cpu" else None
+        if description is None or self._module is not None:
             return
         try:
             with gc_pause.paused():
                 module, assignment = (
-                    read_hlo_module(found.module),
-                    read_assignment(found.assignment),
+                    read_hlo_module(description.module),
+                    read_assignment(description.assignment),
                 )
         except ArtifactError:  # they are something else
             return
@@ -159,10 +162,12 @@ class _Program:
         Raises:
           ArtifactError: it is not one program on arrays in row-major order.
         """
-        made = _hlo.XlaComputation(self._only().as_serialized_hlo_module_proto()).program_shape()
-        result = made.result_shape()
+        program_shape = _hlo.XlaComputation(
+            self._only().as_serialized_hlo_module_proto()
+        ).program_shape()
+        result = program_shape.result_shape()
         results = result.tuple_shapes() if result.is_tuple() else [result]
-        return ProgramTypes(_array_types(made.parameter_shapes()), _array_types(results))
+        return ProgramTypes(_array_types(program_shape.parameter_shapes()), _array_types(results))
 
     def shardings(self) -> tuple[list[Any] | None, list[Any] | None]:
         """Return the compiler's shardings of the arguments and the results; None on one device."""
@@ -238,3 +243,52 @@ class CompileOnlyExecutable(_Program):
         )
 
     execute = run
+
+
+class _SavedProgram:
+    """The parts of a runtime's executable that a saved program has."""
+
+    def __init__(self, module: Any, serialized: bytes) -> None:
+        self._module = module
+        self._serialized = serialized
+
+    def hlo_modules(self) -> list[Any]:
+        """Return the only module."""
+        return [self._module]
+
+    def serialize(self) -> bytes:
+        """Return the bytes of the executable."""
+        return self._serialized
+
+    def get_compiled_memory_stats(self) -> NoReturn:
+        """Raise the runtime's error for a figure that it does not have."""
+        raise JaxRuntimeError("a saved program has no statistics of its memory")
+
+    cost_analysis = get_compiled_memory_stats
+
+
+class SavedExecutable(CompileOnlyExecutable):
+    """A program of an earlier compilation: its figures are known, and it cannot run."""
+
+    __slots__ = ()
+
+    def run(self, buffers: list[Buffer]) -> Any:
+        """Raise BackendError."""
+        raise BackendError("the program was read to inspect it, and cannot run")
+
+    execute = run
+
+
+def saved_executable(text: str, serialized: bytes, target: Target) -> SavedExecutable:
+    """Return the executable of an optimized HLO module, from `hlo_text` and `serialize`.
+
+    Raises:
+      ArtifactError: `text` is not one HLO module.
+    """
+    try:
+        module = _hlo.hlo_module_from_text(text)
+    except (JaxRuntimeError, ValueError, RuntimeError) as error:
+        raise ArtifactError(f"the optimized program cannot be read: {error}") from None
+    executable = SavedExecutable(_SavedProgram(module, serialized), target)
+    executable.read_from(serialized)
+    return executable

@@ -1,6 +1,6 @@
 """The PJRT plugin for GPUs: its wheel, its client, and devices that are not attached.
 
-The wheel holds the compiler; NVIDIA's libraries are not needed to compile.
+The wheel contains the compiler; NVIDIA's libraries are not needed to compile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from olympus_core.base.errors import BackendError
-from olympus_core.xla.door import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
+from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _jax
 from olympus_core.xla.messages import clean
 from olympus_core.xla.targets.targets import Target, Topology, device_config
 
@@ -87,9 +87,9 @@ def compile_only_devices(target: Target) -> tuple[Device, ...]:
     options = {"target_config": device_config(target), "topology": f"1x{hosts}x{per_host}"}
     with _as_backend_error(f"the GPU compiler does not take the device {target.device!r}"):
         topology = _jax.get_default_c_api_topology(_PLATFORM, "", options)
-        made = tuple(topology._make_compile_only_devices())
-    _targets.update(dict.fromkeys(made, target))
-    return made
+        devices = tuple(topology._make_compile_only_devices())
+    _targets.update(dict.fromkeys(devices, target))
+    return devices
 
 
 #: the target of each device that is not here
@@ -109,5 +109,5 @@ def gpu_client() -> Any:
       BackendError: this machine has no GPU, or the wheel is missing.
     """
     _ensure_plugin()
-    with _as_backend_error("there is no GPU to run on here"):
+    with _as_backend_error("this machine has no GPU to run on"):
         return _jax.get_c_api_client(_PLATFORM, {"platform_name": _PLATFORM}, None)

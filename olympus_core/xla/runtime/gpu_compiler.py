@@ -7,7 +7,7 @@ from typing import Any
 
 from olympus_core.base.errors import CompileError, ShardingError, UsageError
 from olympus_core.mlir import bindings as mlir
-from olympus_core.xla.door import Device, _jax
+from olympus_core.xla.bindings import Device, _jax
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable
 from olympus_core.xla.runtime.gpu import compile_only_devices, target_of
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
@@ -36,27 +36,31 @@ def compile_for(
         _check_grid(grid, target)
     else:
         grid = compile_only_devices(target._replace(topology=Topology()))
-    made = compile_options(grid, options)
+    xla_options = compile_options(grid, options)
     module = _parsed(program)
     client, devices = grid[0].client, _jax.DeviceList(tuple(grid))
-    raw, seconds = compiled(lambda: client.compile(module, devices, made), watch)
+    raw, seconds = compiled(lambda: client.compile(module, devices, xla_options), watch)
     return CompileOnlyExecutable(raw, target, seconds)
 
 
 def _check_grid(grid: Sequence[Device], target: Target) -> None:
     """Raise ShardingError for devices outside the target's topology, which XLA does not check."""
-    own = {target_of(device) for device in grid}
-    found = next(iter(own))
-    if found is None or len(own) > 1 or device_config(found) != device_config(target):
+    grid_targets = {target_of(device) for device in grid}
+    grid_target = next(iter(grid_targets))
+    if (
+        grid_target is None
+        or len(grid_targets) > 1
+        or device_config(grid_target) != device_config(target)
+    ):
         kinds = ", ".join(sorted({str(device.device_kind) for device in grid}))
         raise ShardingError(
             f"the program is for {target.device}, and its mesh has other devices: {kinds}",
             hint="make the mesh of topology_devices(target), or an AbstractMesh",
         )
-    if target.topology not in (None, found.topology):
+    if target.topology not in (None, grid_target.topology):
         raise ShardingError(
             f"the program is for the topology {target.topology}, and its mesh has devices of "
-            f"{found.topology}"
+            f"{grid_target.topology}"
         )
 
 

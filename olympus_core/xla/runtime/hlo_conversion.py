@@ -9,7 +9,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from olympus_core.xla.door import JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.bindings import JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import compile_error
 from olympus_core.xla.runtime.cpu import cpu_client
 
@@ -39,12 +39,12 @@ def computation(module: Any, tuple_args: bool = False, return_tuple: bool = Fals
 
 def hlo_text(module: Any, metadata: bool = False) -> str:
     """Return the unoptimized HLO of a module as text; with `metadata`, with the user's lines."""
-    made = computation(module)
+    program = computation(module)
     if not metadata:
-        return str(made.as_hlo_text())
+        return str(program.as_hlo_text())
     options = _hlo.HloPrintOptions()
     options.print_metadata, options.print_percent, options.print_program_shape = True, False, False
-    return str(made.get_hlo_module().to_string(options))
+    return str(program.get_hlo_module().to_string(options))
 
 
 def hlo_dot(module: Any) -> str:
@@ -62,8 +62,8 @@ def hlo_cost_analysis(module: Any) -> dict[str, float]:
 
     A loop's body is counted once, whatever its number of iterations.
     """
-    found = _jax.hlo_module_cost_analysis(cpu_client(), computation(module).get_hlo_module())
-    return numbers(found)
+    properties = _jax.hlo_module_cost_analysis(cpu_client(), computation(module).get_hlo_module())
+    return numbers(properties)
 
 
 def numbers(properties: Mapping[str, Any]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from olympus_core.xla.door import Device, JaxRuntimeError, _jax
+from olympus_core.xla.bindings import Device, JaxRuntimeError, _jax
 from olympus_core.xla.messages import compile_error
 from olympus_core.xla.proto.wire import field
 from olympus_core.xla.runtime.background import run_to_the_end
@@ -34,15 +34,15 @@ def compiled(work: Callable[[], Any], watch: Watch | None = None) -> tuple[Any, 
 
 def compile_options(grid: Sequence[Device], options: Options) -> Any:
     """Return XLA's options object for a program on the devices of a grid, one per partition."""
-    made = _jax.CompileOptions()
-    made.num_replicas = 1
-    made.num_partitions = len(grid)
-    made.device_assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in grid]]))
+    xla_options = _jax.CompileOptions()
+    xla_options.num_replicas = 1
+    xla_options.num_partitions = len(grid)
+    xla_options.device_assignment = _jax.DeviceAssignment.create(np.array([[d.id for d in grid]]))
     if len(grid) > 1:
-        made.executable_build_options.use_spmd_partitioning = True
-        made.executable_build_options.use_shardy_partitioner = True
-    made.env_option_overrides = list(options.items())
-    return made
+        xla_options.executable_build_options.use_spmd_partitioning = True
+        xla_options.executable_build_options.use_shardy_partitioner = True
+    xla_options.env_option_overrides = list(options.items())
+    return xla_options
 
 
 def copying_late(options: Any) -> Any:
@@ -69,16 +69,16 @@ class Watch:
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, Any]] = []
-        self._called: list[Callable[[Any], None]] = []  # the owners of the addresses
+        self._callbacks: list[Callable[[Any], None]] = []  # the owners of the addresses
 
     def config(self, key: Any) -> bytes:
         """Return the `backend_config` of an `InspectSharding` with the key `key`."""
-        called = functools.partial(self._write_down, key)
-        self._called.append(called)
-        made: bytes = _jax.encode_inspect_sharding_callback(called)
-        return made
+        record = functools.partial(self._record, key)
+        self._callbacks.append(record)
+        encoded: bytes = _jax.encode_inspect_sharding_callback(record)
+        return encoded
 
-    def _write_down(self, what: Any, sharding: Any) -> None:
+    def _record(self, what: Any, sharding: Any) -> None:
         self.seen.append((what, sharding.to_proto()))
 
     def during(self, work: Callable[[], _T]) -> _T:

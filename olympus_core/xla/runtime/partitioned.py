@@ -24,14 +24,14 @@ from olympus_core.placement.sharding import (
     Tiling,
     named_like,
 )
-from olympus_core.xla.door import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.runtime.arrays import _Aval, put, result_handler
 from olympus_core.xla.runtime.cpu import more_devices
 from olympus_core.xla.runtime.devices import devices as devices_of
 
 
-class _Parts(_jax.GSPMDSharding):  # type: ignore[misc]
+class _RuntimeSharding(_jax.GSPMDSharding):  # type: ignore[misc]
     """A sharding in the runtime's form; jaxlib below 0.12 reads these two from it."""
 
     memory_kind = None
@@ -42,25 +42,25 @@ class _Parts(_jax.GSPMDSharding):  # type: ignore[misc]
 
 @functools.lru_cache(maxsize=4096)
 def _runtime_sharding(sharding: Sharding, ndim: int) -> Any:
-    return _Parts(_jax.DeviceList(sharding.devices), _op_sharding(sharding.tiling(ndim)))
+    return _RuntimeSharding(_jax.DeviceList(sharding.devices), _op_sharding(sharding.tiling(ndim)))
 
 
 def _op_sharding(tiling: Tiling) -> Any:
-    made = _hlo.OpSharding()
-    parts = math.prod(tiling.counts)
-    if parts == 1:
-        made.type = _hlo.OpSharding.Type.REPLICATED
-        return made
-    made.type = _hlo.OpSharding.Type.OTHER
-    copies = len(tiling.places) // parts
+    op_sharding = _hlo.OpSharding()
+    part_count = math.prod(tiling.counts)
+    if part_count == 1:
+        op_sharding.type = _hlo.OpSharding.Type.REPLICATED
+        return op_sharding
+    op_sharding.type = _hlo.OpSharding.Type.OTHER
+    copies = len(tiling.places) // part_count
     # the devices of each part, in row-major order of the parts
     order = np.argsort(
         [np.ravel_multi_index(p, tiling.counts) for p in tiling.places], kind="stable"
     )
-    made.tile_assignment_dimensions = [*tiling.counts, *[copies] * (copies > 1)]
-    made.tile_assignment_devices = [int(i) for i in order]
-    made.replicate_on_last_tile_dim = copies > 1
-    return made
+    op_sharding.tile_assignment_dimensions = [*tiling.counts, *[copies] * (copies > 1)]
+    op_sharding.tile_assignment_devices = [int(i) for i in order]
+    op_sharding.replicate_on_last_tile_dim = copies > 1
+    return op_sharding
 
 
 def sharding_like(proto: Any, ndim: int, like: Sequence[Sharding], devices: Sequence[Any]) -> Any:
@@ -112,16 +112,18 @@ def assembled(
     """
     if isinstance(sharding, SingleDeviceSharding):
         return shards[0]
-    made = _runtime_sharding(sharding, len(shape))
-    return _jax.ArrayImpl(_Aval(shape, dtype), made, list(shards), True, _skip_checks=True)
+    runtime_sharding = _runtime_sharding(sharding, len(shape))
+    return _jax.ArrayImpl(
+        _Aval(shape, dtype), runtime_sharding, list(shards), True, _skip_checks=True
+    )
 
 
-def parts(buffer: Buffer) -> list[Buffer]:
+def shard_buffers(buffer: Buffer) -> list[Buffer]:
     """Return the Buffers of the devices, in the order of the sharding's devices."""
     return list(buffer._arrays)
 
 
-def put_parts(value: np.ndarray[Any, Any], sharding: Sharding) -> Buffer:
+def put_shards(value: np.ndarray[Any, Any], sharding: Sharding) -> Buffer:
     """Copy the part of an array that each device of a sharding holds to that device."""
     indices = sharding.indices(value.shape)
     shards = [
@@ -130,15 +132,15 @@ def put_parts(value: np.ndarray[Any, Any], sharding: Sharding) -> Buffer:
     return assembled(value.shape, value.dtype, sharding, shards)
 
 
-def handler(shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding) -> Any:
+def sharded_result_handler(shape: tuple[int, ...], dtype: np.dtype[Any], sharding: Sharding) -> Any:
     """Return a function that turns one output of a program on `sharding` into a Buffer."""
     if isinstance(sharding, SingleDeviceSharding):
         return result_handler(sharding.device)
-    made, aval = _runtime_sharding(sharding, len(shape)), _Aval(shape, dtype)
+    runtime_sharding, aval = _runtime_sharding(sharding, len(shape)), _Aval(shape, dtype)
     try:
-        return _jax.array_result_handler(aval, made, True, _skip_checks=True)
+        return _jax.array_result_handler(aval, runtime_sharding, True, _skip_checks=True)
     except TypeError:  # jaxlib 0.12 removed the argument, and the checks
-        return _jax.array_result_handler(aval, made, True)
+        return _jax.array_result_handler(aval, runtime_sharding, True)
 
 
 #: Programs with collectives wait for each other for ever once about 33 of them are under way on

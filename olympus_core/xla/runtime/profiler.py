@@ -12,17 +12,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from olympus_core.base.errors import BackendError, UsageError
-from olympus_core.xla import door  # noqa: F401  (the runtime's log is silent before it is loaded)
+from olympus_core.xla import bindings  # noqa: F401  (the runtime's log is silent before it is loaded)
 from olympus_core.xla.messages import clean
 
 _ALL = 2  # the level of the host's events at which the CPU runtime reports every kernel
 _CALL = "olympus call"  # the event that a recorded call is
-_one = threading.Lock()
+_recording_lock = threading.Lock()
 # The key that joins an event with the event of another thread that ends it.
 _PRODUCED, _CONSUMED = "_p", "_c"
 _KINDS = "_pt", "_ct"
 _ENDS = "end: "
-_kept: list[Any] = []
+_stats_iterators: list[Any] = []
 
 
 class Event(NamedTuple):
@@ -68,7 +68,7 @@ def record(call: Callable[[], object]) -> Recording:
       BackendError: the profiler failed.
     """
     profiler = _profiler()
-    if not _one.acquire(blocking=False):
+    if not _recording_lock.acquire(blocking=False):
         raise _busy()
     try:
         session = profiler.ProfilerSession(_options(profiler))
@@ -85,7 +85,7 @@ def record(call: Callable[[], object]) -> Recording:
                 raise _busy() from None
             raise BackendError(f"the profiler failed: {clean(exc)}") from None
     finally:
-        _one.release()
+        _recording_lock.release()
     return read_recording(data)
 
 
@@ -140,7 +140,7 @@ def _reader() -> Any:
         for plane in ProfileData.from_serialized_xspace(sample).planes:
             for line in plane.lines:
                 for event in line.events:
-                    _kept.append(event.stats)
+                    _stats_iterators.append(event.stats)
     return ProfileData
 
 

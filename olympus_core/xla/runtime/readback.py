@@ -16,7 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from olympus_core.xla.door import Buffer, _jax
+from olympus_core.xla.bindings import Buffer, _jax
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

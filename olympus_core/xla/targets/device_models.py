@@ -84,18 +84,18 @@ class DeviceModel:
 
 def device_models(
     tables: Mapping[str, Any],
-    known: Mapping[str, DeviceModel] | None = None,
+    existing: Mapping[str, DeviceModel] | None = None,
     fail: Fail | None = None,
 ) -> dict[str, DeviceModel]:
     """Return the devices of `tables`, which has a table for each name, as in `[device.NAME]`.
 
-    `like` names another device of `tables` or of `known`, by default the built-in devices.
+    `like` names another device of `tables` or of `existing`, by default the built-in devices.
     `fail(keys, message, hint)`, if given, raises the error of a mistake at the key path `keys`.
 
     Raises:
       SpecError: a figure is missing, of a wrong type or out of range; a key or the device of
         `like` is not known; devices are like each other in a circle; or a name is already in
-        `known`.
+        `existing`.
 
     Example:
       >>> device_models({"mine": {"like": "h200", "memory": 2**36}})["mine"].memory
@@ -106,14 +106,14 @@ def device_models(
         resolved,
     )
 
-    if known is None:
-        known = shipped_devices()
+    if existing is None:
+        existing = shipped_devices()
     fail = fail or plain_fail
-    made: dict[str, DeviceModel] = {}
+    models: dict[str, DeviceModel] = {}
     capabilities = _capabilities()
-    for name, table in resolved(tables, {k: _table(v) for k, v in known.items()}, fail).items():
-        made[name] = _model(name, table, capabilities, fail)
-    return made
+    for name, table in resolved(tables, {k: _table(v) for k, v in existing.items()}, fail).items():
+        models[name] = _model(name, table, capabilities, fail)
+    return models
 
 
 @functools.cache

@@ -37,16 +37,18 @@ class _Number(NamedTuple):
     low: float
     high: float
     unit: str
-    whole: bool = False
+    is_integer: bool = False
 
     def needs(self) -> str:
         """The description of a valid value."""
-        kind = "a whole number" if self.whole else "a number"
+        kind = "a whole number" if self.is_integer else "a number"
         return f"{kind}{self.unit} from {_plain(self.low)} to {_plain(self.high)}"
 
     def takes(self, value: object) -> bool:
         """Return True for a valid value."""
-        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+        if isinstance(value, bool) or not isinstance(
+            value, int if self.is_integer else int | float
+        ):
             return False
         return self.low <= value <= self.high  # False for NaN
 
@@ -55,12 +57,12 @@ class _Number(NamedTuple):
 _RATE = _Number(1e-6, 1e6, " of 10^12 operations a second")
 _SPEED = _Number(1e8, 1e15, " of bytes a second")
 _NUMBERS: Mapping[str, _Number] = {
-    "cores": _Number(1, 4096, "", whole=True),
+    "cores": _Number(1, 4096, "", is_integer=True),
     "clock_ghz": _Number(0.01, 20, " of GHz"),
-    "l2_cache": _Number(2**12, 2**36, " of bytes", whole=True),
-    "memory": _Number(2**24, 2**46, " of bytes", whole=True),
+    "l2_cache": _Number(2**12, 2**36, " of bytes", is_integer=True),
+    "memory": _Number(2**24, 2**46, " of bytes", is_integer=True),
     "bandwidth": _SPEED,
-    "bus_bits": _Number(1, 2**20, " of bits", whole=True),
+    "bus_bits": _Number(1, 2**20, " of bits", is_integer=True),
     "pin_gbit": _Number(0.01, 1000, " of Gbit/s"),
     "nvlink": _SPEED,
     "pcie": _SPEED,
@@ -85,27 +87,31 @@ def is_name(text: str) -> bool:
 
 
 def resolved(
-    tables: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], fail: Fail
+    tables: Mapping[str, Any], existing: Mapping[str, Mapping[str, Any]], fail: Fail
 ) -> dict[str, dict[str, Any]]:
     """Return the tables with all figures, checked, with those of `like` filled in.
 
-    `known` are whole tables. Raises the errors of `fail`.
+    `existing` are whole tables. Raises the errors of `fail`.
     """
     for name, table in tables.items():
-        _check_name(name, table, known, fail)
+        _check_name(name, table, existing, fail)
         _check(name, table, fail)
-    made: dict[str, dict[str, Any]] = {}
+    complete: dict[str, dict[str, Any]] = {}
     for name in tables:
-        made[name] = _filled(name, tables, known, (), fail)
+        complete[name] = _filled(name, tables, existing, (), fail)
         for key in _NEEDED:
-            if key not in made[name]:
+            if key not in complete[name]:
                 message = f"device.{name} has no {key}"
-                fail(("device", name), message, 'like = "h200" takes what is not said from an h200')
-    return made
+                fail(
+                    ("device", name),
+                    message,
+                    'like = "h200" takes the missing figures from an h200',
+                )
+    return complete
 
 
 def _check_name(
-    name: str, table: object, known: Mapping[str, Mapping[str, Any]], fail: Fail
+    name: str, table: object, existing: Mapping[str, Mapping[str, Any]], fail: Fail
 ) -> None:
     place = ("device", name)
     if not isinstance(table, Mapping):
@@ -115,16 +121,18 @@ def _check_name(
         fail(place, f"{name!r:.100} is not a valid name of a device: {form}", None)
     if name in ("cpu", "gpu", "tpu"):
         fail(place, f"{name!r} is a backend, and cannot be the name of a device", None)
-    if name in known:
-        hint = f'give yours another name, and say like = "{name}"'
-        fail(place, f"there is a device {name!r} already", hint)
+    if name in existing:
+        hint = f'give yours another name, and write like = "{name}"'
+        fail(place, f"a device is already named {name!r}", hint)
 
 
 def _check(name: str, table: Mapping[str, Any], fail: Fail) -> None:
     for key, value in table.items():
         place = ("device", name, key)
 
-        def wrong(needs: str, value: object = value, place: tuple[str, ...] = place) -> NoReturn:
+        def fail_value(
+            needs: str, value: object = value, place: tuple[str, ...] = place
+        ) -> NoReturn:
             fail(place, f"{'.'.join(place)} must be {needs}; got {value!r:.80}", None)
 
         if key not in _KEYS:
@@ -132,15 +140,15 @@ def _check(name: str, table: Mapping[str, Any], fail: Fail) -> None:
             fail(place, f"[device.{name}] has no key {key!r:.80}", hint)
         if key in _NUMBERS:
             if not _NUMBERS[key].takes(value):
-                wrong(_NUMBERS[key].needs())
+                fail_value(_NUMBERS[key].needs())
         elif key in GROUPS["rates"]:
             _check_rates(place, value, fail)
         elif key == "sources":
             _check_sources(place, value, fail)
         elif not isinstance(value, str):
-            wrong("a string")
+            fail_value("a string")
         elif key == "product" and not _PRODUCT.fullmatch(value):
-            wrong("1 to 100 letters, digits, blanks and . , + ( ) / -")
+            fail_value("1 to 100 letters, digits, blanks and . , + ( ) / -")
 
 
 def _check_rates(place: tuple[str, ...], value: object, fail: Fail) -> None:
@@ -149,7 +157,7 @@ def _check_rates(place: tuple[str, ...], value: object, fail: Fail) -> None:
     for dtype, rate in value.items():
         where = (*place, str(dtype))
         if dtype not in _DTYPES:
-            hint = nearest(str(dtype), _DTYPES) or f"there are {', '.join(_DTYPES)}"
+            hint = nearest(str(dtype), _DTYPES) or f"the dtypes are {', '.join(_DTYPES)}"
             fail(where, f"{'.'.join(place)} has no dtype {dtype!r:.80}", hint)
         if not _RATE.takes(rate):
             fail(where, f"{'.'.join(where)} must be {_RATE.needs()}; got {rate!r:.80}", None)
@@ -161,7 +169,7 @@ def _check_sources(place: tuple[str, ...], value: object, fail: Fail) -> None:
     for group, titles in value.items():
         where = (*place, str(group))
         if group not in GROUPS:
-            hint = nearest(str(group), GROUPS) or f"there are {', '.join(GROUPS)}"
+            hint = nearest(str(group), GROUPS) or f"the groups are {', '.join(GROUPS)}"
             fail(where, f"{'.'.join(place)} has no group {group!r:.80}", hint)
         if not isinstance(titles, list) or not all(isinstance(x, str) for x in titles):
             fail(where, f"{'.'.join(where)} must be an array of strings; got {titles!r:.80}", None)
@@ -170,41 +178,41 @@ def _check_sources(place: tuple[str, ...], value: object, fail: Fail) -> None:
 def _filled(
     name: str,
     tables: Mapping[str, Any],
-    known: Mapping[str, Mapping[str, Any]],
+    existing: Mapping[str, Mapping[str, Any]],
     above: tuple[str, ...],
     fail: Fail,
 ) -> dict[str, Any]:
     """Return the table `name`, completed with the figures of its `like`."""
-    if name in known:
-        return dict(known[name])
+    if name in existing:
+        return dict(existing[name])
     own = dict(tables[name])
     if "like" not in own:
         return own
-    other, place = own.pop("like"), ("device", name, "like")
-    if other in (name, *above):
-        circle = " -> ".join((*above, name, other))
+    base, place = own.pop("like"), ("device", name, "like")
+    if base in (name, *above):
+        circle = " -> ".join((*above, name, base))
         fail(place, f"device.{name}.like goes in a circle: {circle}", None)
     if len(above) > _DEEPEST:
         fail(place, f"device.{name}.like is one of more than {_DEEPEST} in a row", None)
-    if other not in tables and other not in known:
-        hint = nearest(other, [*tables, *known])
-        fail(place, f"device.{name}.like is {other!r:.80}, and there is no such device", hint)
-    return _merged(_filled(other, tables, known, (*above, name), fail), own)
+    if base not in tables and base not in existing:
+        hint = nearest(base, [*tables, *existing])
+        fail(place, f"device.{name}.like is {base!r:.80}, and no device has this name", hint)
+    return _merged(_filled(base, tables, existing, (*above, name), fail), own)
 
 
 def _merged(base: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with the figures of `own`; a changed figure drops the source of its group."""
     changed = {group for group, keys in GROUPS.items() if any(key in own for key in keys)}
     sources = {k: v for k, v in base.get("sources", {}).items() if k not in changed}
-    made = {**base, **own, "sources": {**sources, **own.get("sources", {})}}
+    merged = {**base, **own, "sources": {**sources, **own.get("sources", {})}}
     for key in GROUPS["rates"]:
-        made[key] = {**base.get(key, {}), **own.get(key, {})}
+        merged[key] = {**base.get(key, {}), **own.get(key, {})}
     if "product" not in own:  # it is not that product
-        made.pop("product", None)
-    return made
+        merged.pop("product", None)
+    return merged
 
 
 def sources_of(table: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the sources of a table, by group, in the order of the groups."""
-    found = table.get("sources", {})
-    return tuple((group, tuple(found[group])) for group in GROUPS if found.get(group))
+    sources = table.get("sources", {})
+    return tuple((group, tuple(sources[group])) for group in GROUPS if sources.get(group))

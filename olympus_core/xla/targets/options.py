@@ -47,7 +47,7 @@ class Integer:
 
     @property
     def values(self) -> tuple[int, int]:
-        """The least and the greatest."""
+        """The smallest and the largest value."""
         return self.low, self.high
 
     @property
@@ -170,7 +170,7 @@ def optimize_options(optimize: Optimize, target: Target) -> Options:
     """
     if optimize not in get_args(Optimize):
         raise UsageError(
-            f"there is no profile {optimize!r:.80}; there are {' and '.join(_PROFILES)}",
+            f"no profile is named {optimize!r:.80}; the profiles are {' and '.join(_PROFILES)}",
             hint=nearest(str(optimize), _PROFILES),
         )
     return dict(_PROFILES[optimize].get(target.backend, {}))
@@ -198,7 +198,7 @@ def checked_options(options: Mapping[str, Any] | None) -> dict[str, str | int | 
       >>> checked_options({"xla_cpu_enable_fast_math": "true"})
       {'xla_cpu_enable_fast_math': True}
     """
-    found: dict[str, str | int | bool | float] = {}
+    checked: dict[str, str | int | bool | float] = {}
     for name, value in named_options(options):
         if name not in ALLOWED:
             _refuse(name)
@@ -207,15 +207,15 @@ def checked_options(options: Mapping[str, Any] | None) -> dict[str, str | int | 
             raise UsageError(
                 f"compiler option {name!r} needs {ALLOWED[name].needs}, got {value!r:.80}"
             )
-        found[name] = read
-    return found
+        checked[name] = read
+    return checked
 
 
 def _refuse(name: object) -> NoReturn:
     anything = "XLA_FLAGS of the environment takes any option of XLA"
     # without the prefix, which would make any two of these names similar
-    known = {option.removeprefix("xla_"): option for option in ALLOWED}
-    near = nearest(str(name).removeprefix("xla_"), known, known.__getitem__)
+    full_names = {option.removeprefix("xla_"): option for option in ALLOWED}
+    near = nearest(str(name).removeprefix("xla_"), full_names, full_names.__getitem__)
     raise UsageError(
         f"{name!r:.120} is not a compiler option that a program may set",
         hint=f"{near} {anything}" if near else f"docs/reference/bundle.md lists them; {anything}",

@@ -111,19 +111,19 @@ def parse_topology(text: str, written: str | None = None) -> Topology:
       >>> parse_topology("2x8")
       Topology(hosts=2, per_host=8)
     """
-    found = _TOPOLOGY.fullmatch(text)
-    if found is None:
+    match = _TOPOLOGY.fullmatch(text)
+    if match is None:
         raise UsageError(
             f"{text!r:.80} is not a topology",
             hint="write 8 for one host with 8 devices, or 2x8 for 2 hosts with 8 each",
         )
-    made = Topology(int(found.group(1) or 1), int(found.group(2)))
-    if not 1 <= made.num_devices <= MOST_DEVICES:
+    topology = Topology(int(match.group(1) or 1), int(match.group(2)))
+    if not 1 <= topology.num_devices <= MOST_DEVICES:
         raise UsageError(
             f"a topology has from 1 to {MOST_DEVICES} devices, and {written or text!r:.80} has "
-            f"{made.num_devices}"
+            f"{topology.num_devices}"
         )
-    return made
+    return topology
 
 
 def target(
@@ -149,7 +149,7 @@ def target(
     """
     if backend not in _PLATFORMS:
         raise UsageError(
-            f"there is no backend {backend!r}; there are cpu, gpu and tpu",
+            f"no backend is named {backend!r}; the backends are cpu, gpu and tpu",
             hint=nearest(backend, _PLATFORMS),
         )
     device, many = _counted(device, own or ())
@@ -183,9 +183,9 @@ def _counted(device: str | None, own: Iterable[str]) -> tuple[str | None, Topolo
     if device is None or device in own:
         return device, None
     for counted in (_PER_HOST, _HOSTS):
-        found = counted.fullmatch(device)
-        if found and (counted is _HOSTS or found.group(2) in own or _is_plain(found.group(2))):
-            return found.group(2), parse_topology(found.group(1), device)
+        match = counted.fullmatch(device)
+        if match and (counted is _HOSTS or match.group(2) in own or _is_plain(match.group(2))):
+            return match.group(2), parse_topology(match.group(1), device)
     return device, None
 
 
@@ -194,13 +194,15 @@ def _is_plain(name: str) -> bool:
 
 
 def _check_device(backend: str, device: str, own: Iterable[str]) -> None:
-    known = known_devices(backend)
-    if device not in known:
-        there = "olympus devices lists those there are" if known else "it takes no device name"
-        names = (*own, *known) if known else ()
-        near = nearest(device, names) or nearest(device.lower(), names)
+    kinds = known_devices(backend)
+    if device not in kinds:
+        if not kinds:
+            raise UsageError(f"the backend {backend!r} takes no device name, and got {device!r}")
+        names = (*own, *kinds)
         raise UsageError(
-            f"there is no device {device!r} for backend {backend!r}; {there}", hint=near
+            f"no device of the backend {backend!r} is named {device!r}; `olympus devices` lists "
+            "them",
+            hint=nearest(device, names) or nearest(device.lower(), names),
         )
 
 
@@ -213,7 +215,7 @@ def target_on(platform: str) -> Target:
         if platform in (backend, name):
             return target(backend)
     raise UsageError(
-        f"there is no platform {platform!r}; there are cpu, cuda and tpu",
+        f"no platform is named {platform!r}; the platforms are cpu, cuda and tpu",
         hint=nearest(platform, _PLATFORMS.values()),
     )
 

@@ -127,10 +127,14 @@ def test_a_program_of_the_cpu_on_a_gpu():
 
 def test_a_device_that_is_not_known():
     made = compiled(lambda x: x + 1, shape(8))
-    with pytest.raises(UsageError, match="there is no device 'h2000'") as caught:
+    with pytest.raises(
+        UsageError, match="no device of the backend 'gpu' is named 'h2000'"
+    ) as caught:
         made.estimate("h2000")
     assert "'h200'" in caught.value.hint
-    with pytest.raises(UsageError, match="there is no device 'A100'") as caught:
+    with pytest.raises(
+        UsageError, match="no device of the backend 'gpu' is named 'A100'"
+    ) as caught:
         made.estimate("A100")
     assert "'a100-80'" in caught.value.hint
     with pytest.raises(UsageError, match="a device is a name or a DeviceModel, and got 3"):

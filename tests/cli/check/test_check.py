@@ -435,7 +435,7 @@ def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
         ('flops = "many"', "must be a number with a unit"),
         ('flops = "-101%"', "must be at least -100%"),
         ("flop = 1", "did you mean flops"),
-        ('fits = "h2000"', "there is no device 'h2000'"),
+        ('fits = "h2000"', "no device of the backend 'gpu' is named 'h2000'"),
         ('forbid = ["f65"]', "'f65', which is not a dtype or an operation"),
         ('forbid = "f64"', "an array of strings"),
         ('donation = "some"', "must be all-used"),

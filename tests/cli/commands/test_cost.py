@@ -280,7 +280,7 @@ def test_an_estimate_says_what_it_assumes_and_what_is_not_in_it(work: Path, invo
 
 def test_a_warning_of_the_program_has_its_line(work: Path, invoke: Invoke) -> None:
     (work / "wide.py").write_text("def f(x):\n    return x.astype('float64')\n")
-    told = "astype was asked for dtype float64, and gives float32: 64-bit dtypes are off"
+    told = "astype got dtype float64, and returns float32: 64-bit dtypes are off"
     result = invoke("cost", "wide:f", "--shapes", "f32[3]")
     assert f"warning: {told}" in result.stderr
     assert "wide.py:2" in result.stderr

@@ -86,7 +86,10 @@ def test_one_with_its_sources(folder: Path, invoke: Invoke) -> None:
     assert data(invoke("devices", "t4", "--json"))["nvlink"] is None
     wrong = invoke("devices", "h2000")
     assert wrong.exit_code == 2
-    assert "there is no device 'h2000'" in wrong.stderr and "'h200'" in wrong.stderr
+    assert (
+        "no device of the backend 'gpu' is named 'h2000'" in wrong.stderr
+        and "'h200'" in wrong.stderr
+    )
 
 
 def test_ones_own_are_listed(own: Path, invoke: Invoke) -> None:
@@ -204,7 +207,10 @@ def test_lowering_for_ones_own(own: Path, invoke: Invoke) -> None:
     assert found.exit_code == 0, found.stderr
     assert "stablehlo.add" in found.stdout
     unknown = invoke("lower", "model:add", *shapes, "--device", "mine")
-    assert unknown.exit_code == 2 and "there is no device 'mine'" in unknown.stderr
+    assert (
+        unknown.exit_code == 2
+        and "no device of the backend 'gpu' is named 'mine'" in unknown.stderr
+    )
 
 
 @needs_gpu_compiler
@@ -212,7 +218,10 @@ def test_a_build_for_ones_own(own: Path, invoke: Invoke) -> None:
     (own / "olympus.toml").write_text(TARGET)
     refused = invoke("build")
     assert refused.exit_code == 2
-    assert "olympus.toml:4" in refused.stderr and "there is no device 'mine'" in refused.stderr
+    assert (
+        "olympus.toml:4" in refused.stderr
+        and "no device of the backend 'gpu' is named 'mine'" in refused.stderr
+    )
     option = ("--device-config", "own.toml")
     built = data(invoke("build", *option, "--json"))["targets"][0]
     assert built["status"] == "built"
@@ -237,9 +246,11 @@ def test_a_bundle_for_ones_own(own: Path, invoke: Invoke) -> None:
     devices = load_project(own).devices
     target = olympus.target("gpu", "mine", devices)
     for known in (target, olympus.Target("gpu", "mine")):  # the bundle has its executable
-        with pytest.raises(olympus.errors.BackendError, match="no GPU to run on here"):
+        with pytest.raises(olympus.errors.BackendError, match="this machine has no GPU to run on"):
             bundle.compiled(known)
-    with pytest.raises(olympus.errors.UsageError, match="there is no device 'yours'"):
+    with pytest.raises(
+        olympus.errors.UsageError, match="no device of the backend 'gpu' is named 'yours'"
+    ):
         bundle.compiled(olympus.Target("gpu", "yours"))
 
 
@@ -258,7 +269,7 @@ WRONG = {
         '[device.x]\nlike = "y"\n[device.y]\nlike = "x"\n',
         "device.y.like goes in a circle: x -> y -> x",
     ),
-    "a name": (OWN.replace("mine", "h200"), "own.toml:1: there is a device 'h200' already"),
+    "a name": (OWN.replace("mine", "h200"), "own.toml:1: a device is already named 'h200'"),
     "another name": (OWN.replace("mine", '"../x"'), "own.toml:1: '../x' is not a valid name"),
     "a rate": (OWN + "tflops = { float32 = -1 }\n", "own.toml:5: device.mine.tflops.float32 must"),
 }

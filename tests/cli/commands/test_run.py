@@ -195,7 +195,7 @@ def test_the_first_backend_with_a_device_runs(
 
     def devices(backend: str) -> list[str]:
         if backend == "gpu":
-            raise BackendError("there is no GPU to run on here")
+            raise BackendError("this machine has no GPU to run on")
         return ["cpu:0"]
 
     monkeypatch.setattr(olympus, "devices", devices)

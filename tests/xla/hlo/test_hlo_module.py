@@ -245,7 +245,7 @@ def test_a_damaged_assignment_is_refused() -> None:
     assert whole.places
     with pytest.raises(ArtifactError, match="cut off"):
         read_assignment(data[:-1])
-    with pytest.raises(ArtifactError, match="there is no value 9"):
+    with pytest.raises(ArtifactError, match="the value 9 is missing"):
         read_assignment(b"\x1a\x04\x4a\x02\x08\x09")
     value = b"\x0a\x06\x08\x09\x1a\x02\x20\x07"
     with pytest.raises(ArtifactError, match="does not fit"):

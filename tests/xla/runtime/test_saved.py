@@ -30,7 +30,7 @@ def test_what_xla_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     class Refusing:
         def serialize(self) -> bytes:
-            from olympus_core.xla.door import JaxRuntimeError
+            from olympus_core.xla.bindings import JaxRuntimeError
 
             raise JaxRuntimeError("UNIMPLEMENTED: no")
 

@@ -159,7 +159,7 @@ WRONG = {
     "capability 9": (MINE | {"capability": 9.0}, "capability must be a string; got 9.0"),
     "product": (MINE | {"product": 'x" }'}, "product must be 1 to 100 letters"),
     "key": (MINE | {"core": 1}, r"\[device.mine\] has no key 'core'"),
-    "like": ({"like": "h2000"}, "like is 'h2000', and there is no such device"),
+    "like": ({"like": "h2000"}, "like is 'h2000', and no device has this name"),
     "like 3": ({"like": 3}, "like must be a string; got 3"),
     "itself": ({"like": "mine"}, "like goes in a circle: mine -> mine"),
     "rates": (MINE | {"tflops": 3}, "tflops must be a table of rates; got 3"),
@@ -181,7 +181,7 @@ def test_mistakes(case):
 
 @pytest.mark.parametrize("name", ["h200", "", "a b", "../x", "a/b", ".x", "-x", "x" * 65, "é"])
 def test_names_that_cannot_be(name):
-    with pytest.raises(SpecError, match=r"there is a device|is not a valid name"):
+    with pytest.raises(SpecError, match=r"is already named|is not a valid name"):
         device_models({name: MINE})
 
 
@@ -204,7 +204,7 @@ def test_what_is_near():
 def test_a_target_of_a_device_that_is_not_known():
     assert xla.device_model(xla.Target("cpu")) is None
     assert xla.device_model(xla.Target("gpu", "h200")) is DEVICES["h200"]
-    with pytest.raises(UsageError, match="there is no device 'mine'"):
+    with pytest.raises(UsageError, match="no device of the backend 'gpu' is named 'mine'"):
         xla.device_model(xla.Target("gpu", "mine"))
 
 

@@ -23,11 +23,26 @@ def test_targets():
 @pytest.mark.parametrize(
     ("backend", "device", "message", "hint"),
     [
-        ("gpu", "a100", "no device 'a100'", "did you mean 'a100-40' or 'a100-80' or"),
-        ("gpuu", None, "no backend 'gpuu'; there are cpu, gpu and tpu", "did you mean 'gpu'"),
-        ("gpu", "h20", "no device 'h20' for backend 'gpu'; olympus devices lists", "'h200'"),
-        ("gpu", "xyzzy", "no device 'xyzzy'", None),
-        ("cpu", "h200", "no device 'h200' for backend 'cpu'; it takes no device name", None),
+        (
+            "gpu",
+            "a100",
+            "no device of the backend 'gpu' is named 'a100'",
+            "did you mean 'a100-40' or 'a100-80' or",
+        ),
+        (
+            "gpuu",
+            None,
+            "no backend is named 'gpuu'; the backends are cpu, gpu and tpu",
+            "did you mean 'gpu'",
+        ),
+        (
+            "gpu",
+            "h20",
+            "no device of the backend 'gpu' is named 'h20'; .olympus devices. lists",
+            "'h200'",
+        ),
+        ("gpu", "xyzzy", "no device of the backend 'gpu' is named 'xyzzy'", None),
+        ("cpu", "h200", "the backend 'cpu' takes no device name, and got 'h200'", None),
     ],
 )
 def test_names_that_are_not_known(backend, device, message, hint):
@@ -52,10 +67,10 @@ def test_topologies():
 @pytest.mark.parametrize(
     ("backend", "device", "topology", "message"),
     [
-        ("gpu", "8xh20", None, "no device 'h20' for backend 'gpu'"),
+        ("gpu", "8xh20", None, "no device of the backend 'gpu' is named 'h20'"),
         ("gpu", "0xh200", None, "from 1 to 1024 devices, and '0xh200' has 0"),
         ("gpu", "999999999x999999999xh200", None, "from 1 to 1024 devices"),
-        ("gpu", "1x2x8xh200", None, "no device '8xh200'"),
+        ("gpu", "1x2x8xh200", None, "no device of the backend 'gpu' is named '8xh200'"),
         ("gpu", "8xh200", "2x8", "the device is 1x8xh200, and the topology 2x8"),
         ("gpu", None, "2*8", "is not a topology"),
         ("gpu", None, "\u0661x2", "is not a topology"),
@@ -97,7 +112,7 @@ def test_devices_that_are_not_here():
         xla.devices("tpu")
     with pytest.raises(BackendError, match="compiles for cpu and gpu"):
         xla.compile(b"module {}", xla.target("tpu"))
-    with pytest.raises(UsageError, match="no backend 'npu'"):
+    with pytest.raises(UsageError, match="no backend is named 'npu'"):
         xla.devices("npu")
 
 

@@ -17,8 +17,8 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import ArgumentError, DTypeError, ExchangeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike
+from olympus_core.library.device import placed
 from olympus_core.library.lax.slicing import stack
-from olympus_core.library.placement import placed
 from olympus_core.library.promotion import check_arrays, convert
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p, copy_p
@@ -35,15 +35,15 @@ def requested_dtype(name: str, dtype: DTypeLike | None, default: DType | None = 
     if dtype is None:
         return dtypes.default_dtype("f") if default is None else default
     requested = dtypes.dtype(dtype)
-    given = dtypes.canonicalize(requested)
-    if given != requested and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
+    supported = dtypes.canonicalize(requested)
+    if supported != requested and not (isinstance(dtype, type) and dtype in _PYTHON_TYPES):
         warnings.warn(
-            f"{name} was asked for dtype {requested}, and gives {given}: 64-bit dtypes are off; "
+            f"{name} got dtype {requested}, and returns {supported}: 64-bit dtypes are off; "
             "enable them with olympus.enable_x64 or the environment variable OLYMPUS_ENABLE_X64=1",
             UserWarning,
             stacklevel=_user_level(),
         )
-    return given
+    return supported
 
 
 def _user_level() -> int:
@@ -76,11 +76,11 @@ def asarray(
     """
     if dtype is None and not copy and isinstance(a, Array) and device is None:
         return a
-    found: Any = a
+    elements: Any = a
     same = isinstance(a, Array) and (dtype is None or dtypes.dtype(dtype) == a.dtype)
     if copy is not False or not same:
-        found = array(a, dtype, copy=bool(copy), order=order or "K")
-    result = placed(found, device)
+        elements = array(a, dtype, copy=bool(copy), order=order or "K")
+    result = placed(elements, device)
     if copy is False and result is not a:
         raise ArgumentError(f"asarray cannot make an array of a {type(a).__name__} without a copy")
     return result
@@ -104,8 +104,8 @@ def array(
     """
     if order not in (None, "K", "C", "A"):
         raise ArgumentError(f"arrays have no memory order here: order is 'K', and was {order!r}")
-    wanted = None if dtype is None else requested_dtype("array", dtype)
-    result = _array(object, wanted, copy)
+    target_dtype = None if dtype is None else requested_dtype("array", dtype)
+    result = _array(object, target_dtype, copy)
     if result.ndim < ndmin:
         shape = (1,) * (ndmin - result.ndim) + result.shape
         dims = tuple(range(ndmin - result.ndim, ndmin))
@@ -123,10 +123,10 @@ def _array(x: Any, dtype: DType | None, copy: bool) -> Array:
         return result
     if dtypes.is_python_scalar(x):
         own = get_aval(x)
-        wanted = own.dtype if dtype is None else dtype
-        aval = shaped((), wanted, dtype is None and own.weak_type)
-        exact = isinstance(x, int) and dtypes.kind(wanted) in "iu"
-        return put_array(x if exact else convert(x, wanted), aval)
+        target_dtype = own.dtype if dtype is None else dtype
+        aval = shaped((), target_dtype, dtype is None and own.weak_type)
+        exact = isinstance(x, int) and dtypes.kind(target_dtype) in "iu"
+        return put_array(x if exact else convert(x, target_dtype), aval)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     return _put(_numpy_value(x), dtype)
@@ -154,22 +154,22 @@ def _numpy_value(x: Any) -> np.ndarray[Any, Any]:
 def _put(value: np.ndarray[Any, Any], dtype: DType | None) -> Array:
     if not value.dtype.isnative:
         value = value.astype(value.dtype.newbyteorder("="))
-    wanted = dtypes.canonicalize(value.dtype) if dtype is None else dtype
-    if value.dtype != wanted:
-        if value.dtype.kind == "c" and dtypes.kind(wanted) != "c":
+    target_dtype = dtypes.canonicalize(value.dtype) if dtype is None else dtype
+    if value.dtype != target_dtype:
+        if value.dtype.kind == "c" and dtypes.kind(target_dtype) != "c":
             value = value.real
         with np.errstate(all="ignore"):
-            value = value.astype(wanted)
+            value = value.astype(target_dtype)
     return put_array(value)
 
 
-def _leaves(x: Any, found: list[Any]) -> list[Any]:
+def _leaves(x: Any, leaves: list[Any]) -> list[Any]:
     for item in x:
         if isinstance(item, (list, tuple)):
-            _leaves(item, found)
+            _leaves(item, leaves)
         else:
-            found.append(item)
-    return found
+            leaves.append(item)
+    return leaves
 
 
 def _from_sequence(x: Any, dtype: DType | None) -> Array:
@@ -200,8 +200,10 @@ def _common_dtype(leaves: list[Any]) -> DType:
 
 
 def _leaf(x: Any) -> Any:
-    known = isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(x)
-    return x if known or hasattr(x, "__jax_array__") else _numpy_value(x)
+    is_array_or_scalar = isinstance(x, (Array, np.ndarray, np.generic)) or dtypes.is_python_scalar(
+        x
+    )
+    return x if is_array_or_scalar or hasattr(x, "__jax_array__") else _numpy_value(x)
 
 
 def _stacked(x: Any, dtype: DType) -> Array:
@@ -230,8 +232,10 @@ def astype(
     Array([ 1, -1], dtype=int32)
     """
     check_arrays("astype", x)
-    wanted = requested_dtype("astype", dtype)
-    result = _array(convert(x, wanted) if dtypes.is_python_scalar(x) else x, wanted, copy)
+    target_dtype = requested_dtype("astype", dtype)
+    result = _array(
+        convert(x, target_dtype) if dtypes.is_python_scalar(x) else x, target_dtype, copy
+    )
     return result if device is None else placed(result, device)
 
 

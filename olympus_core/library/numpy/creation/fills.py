@@ -12,9 +12,9 @@ from olympus_core.execution.eager import EagerTrace
 from olympus_core.ir import trace
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayOrKeys, DTypeLike, ShapeLike
+from olympus_core.library.device import check_device, like, placed
 from olympus_core.library.numpy.creation.array import requested_dtype
-from olympus_core.library.placement import check_device, like, placed
-from olympus_core.library.promotion import broadcast_to, check_arrays, convert, varying_alike
+from olympus_core.library.promotion import broadcast_to, check_arrays, convert, vary_together
 from olympus_core.library.structural import structural
 from olympus_core.primitives.shape import broadcast_in_dim_p
 from olympus_core.xla import Device
@@ -100,10 +100,10 @@ def full_like(
     """
     check_arrays("full_like", fill_value)
     aval = get_aval(a)
-    wanted = requested_dtype("full_like", dtype, aval.dtype)
+    target_dtype = requested_dtype("full_like", dtype, aval.dtype)
     size = aval.shape if shape is None else canonical_shape(shape)
-    value = convert(fill_value, wanted, dtype is None and aval.weak_type)
-    return like(varying_alike(_filled(size, value), a), a, device)
+    value = convert(fill_value, target_dtype, dtype is None and aval.weak_type)
+    return like(vary_together(_filled(size, value), a), a, device)
 
 
 @structural()

@@ -92,13 +92,13 @@ def indices(
     Array([[0, 1],
            [0, 1]], dtype=int32)
     """
-    wanted = requested_dtype("indices", dtype, dtypes.default_dtype("i"))
+    target_dtype = requested_dtype("indices", dtype, dtypes.default_dtype("i"))
     shape = canonical_shape(dimensions, "dimensions")
-    counts = [progression(0, 1, n, wanted) for n in shape]
+    counts = [progression(0, 1, n, target_dtype) for n in shape]
     grids = [along(x, i, shape, sparse) for i, x in enumerate(counts)]
     if sparse:
         return tuple(grids)
-    return stack(grids) if grids else asarray(np.zeros((0,), wanted))
+    return stack(grids) if grids else asarray(np.zeros((0,), target_dtype))
 
 
 s_: Final = np.s_
@@ -107,18 +107,18 @@ s_: Final = np.s_
 index_exp: Final = np.index_exp
 
 
-def _of_slice(part: slice) -> Array:
+def _of_slice(bounds: slice) -> Array:
     """Return the numbers of a slice; an imaginary step is their count, and includes the stop."""
-    step = 1 if part.step is None else part.step
-    start = 0 if part.start is None else part.start
+    step = 1 if bounds.step is None else bounds.step
+    start = 0 if bounds.start is None else bounds.start
     if isinstance(step, complex):
-        return linspace(start, part.stop, int(abs(step)))
-    return arange(start, part.stop, step)
+        return linspace(start, bounds.stop, int(abs(step)))
+    return arange(start, bounds.stop, step)
 
 
 def _coordinates(key: tuple[slice, ...], sparse: bool) -> tuple[Array, ...]:
     """Return the coordinates of the grid that slices span, of one dtype."""
-    vectors = [_of_slice(part) for part in key]
+    vectors = [_of_slice(bounds) for bounds in key]
     dtype = result_type(*vectors)
     return meshgrid(*(convert(v, dtype) for v in vectors), sparse=sparse, indexing="ij")
 
@@ -158,32 +158,32 @@ class _Concatenator:
     def __getitem__(
         self, key: str | slice | ArrayLike | tuple[str | slice | NestedArrayLike, ...]
     ) -> Array:
-        parts: list[Any] = list(key) if isinstance(key, tuple) else [key]
+        entries: list[Any] = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, trans1d = self.defaults
-        if parts and isinstance(parts[0], str):
-            axis, ndmin, trans1d = self._directive(parts.pop(0))
-        arrays = [self._part(part, ndmin, trans1d) for part in parts]
+        if entries and isinstance(entries[0], str):
+            axis, ndmin, trans1d = self._directive(entries.pop(0))
+        arrays = [self._entry_array(entry, ndmin, trans1d) for entry in entries]
         return concatenate(arrays, axis)
 
     def _directive(self, text: str) -> tuple[int, int, int]:
         if text in ("r", "c"):
             raise ArgumentError(
-                f"the directive {text!r} asks for a matrix, and arrays alone are made"
+                f"the directive {text!r} requests a matrix, and only arrays are supported"
             )
         numbers = [int(n) for n in text.split(",")]
         axis, ndmin, trans1d = (*numbers, *self.defaults[len(numbers) :])
         return axis, ndmin, trans1d
 
-    def _part(self, part: slice | NestedArrayLike, ndmin: int, trans1d: int) -> Array:
-        if isinstance(part, slice):
-            part = _of_slice(part)
-        x = asarray(part)
+    def _entry_array(self, entry: slice | NestedArrayLike, ndmin: int, trans1d: int) -> Array:
+        if isinstance(entry, slice):
+            entry = _of_slice(entry)
+        x = asarray(entry)
         missing = max(ndmin, 1) - x.ndim
         if missing <= 0:
             return x
         place = trans1d if trans1d >= 0 else trans1d + missing + 1
-        kept = range(place, place + x.ndim)
-        return expand_dims(x, tuple(i for i in range(x.ndim + missing) if i not in kept))
+        operand_axes = range(place, place + x.ndim)
+        return expand_dims(x, tuple(i for i in range(x.ndim + missing) if i not in operand_axes))
 
 
 mgrid: Final = _Grid()

@@ -15,6 +15,7 @@ from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, DTypeLike, NestedArrayLike
 from olympus_core.library.axes import canonical_axes
 from olympus_core.library.composite import composite
+from olympus_core.library.device import placed
 from olympus_core.library.lax.slicing import pad
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.indexing.reading import getitem
@@ -22,7 +23,6 @@ from olympus_core.library.numpy.manipulation.shapes import ravel
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
 from olympus_core.library.numpy.reductions.sums import sum as sum_
 from olympus_core.library.operands import choose, operand, reject_out
-from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
 from olympus_core.library.structural import structural
 from olympus_core.primitives.elementwise.arithmetic import add_p, pow_p
@@ -56,18 +56,18 @@ def eye(
     Array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    wanted = requested_dtype("eye", dtype)
+    target_dtype = requested_dtype("eye", dtype)
     rows, columns = check_sizes("eye", N, N if M is None else M)
-    ones = convert(_compared(rows, columns, k, eq_p), wanted)
+    ones = convert(_compared(rows, columns, k, eq_p), target_dtype)
     return placed(ones, device)
 
 
 def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
     """Return the sizes as Python ints; raise ShapeError for a negative one."""
-    found = tuple(map(operator.index, sizes))
-    if any(n < 0 for n in found):
-        raise ShapeError(f"{name} needs sizes >= 0, and got {found}")
-    return found
+    checked = tuple(map(operator.index, sizes))
+    if any(n < 0 for n in checked):
+        raise ShapeError(f"{name} needs sizes >= 0, and got {checked}")
+    return checked
 
 
 def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
@@ -79,9 +79,9 @@ def tri(
     N: SupportsIndex, M: SupportsIndex | None = None, k: int = 0, dtype: DTypeLike | None = None
 ) -> Array:
     """Return an N x M matrix with ones on and below the diagonal `k`, and zeros above."""
-    wanted = requested_dtype("tri", dtype)
+    target_dtype = requested_dtype("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
-    return convert(_compared(rows, columns, k, ge_p), wanted)
+    return convert(_compared(rows, columns, k, ge_p), target_dtype)
 
 
 def _triangle(name: str, m: ArrayLike, k: int, upper: bool) -> Array:
@@ -207,8 +207,8 @@ def trace(
     rows, columns = a.shape[-2:]
     on = _compared(rows, columns, offset, eq_p)
     a = choose("trace", on, a, convert(0, aval.dtype, aval.weak_type))
-    wanted = None if dtype is None else requested_dtype("trace", dtype)
-    return sum_(a, axis=(-2, -1), dtype=wanted)
+    target_dtype = None if dtype is None else requested_dtype("trace", dtype)
+    return sum_(a, axis=(-2, -1), dtype=target_dtype)
 
 
 @composite()

@@ -21,12 +21,12 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
+from olympus_core.library.device import placed
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.dtypes.queries import result_type
 from olympus_core.library.numpy.manipulation.joining import concatenate
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to, expand_dims
 from olympus_core.library.numpy.manipulation.transposing import moveaxis
-from olympus_core.library.placement import placed
 from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert
 from olympus_core.primitives.elementwise.arithmetic import add_p, floor_p, mul_p, sign_p
 from olympus_core.primitives.elementwise.transcendental import log_p
@@ -51,8 +51,8 @@ def arange(
     >>> arange(1, 7, 2)
     Array([1, 3, 5], dtype=int32)
     """
-    given = [x for x in (start, stop, step) if x is not None]
-    for x in given:
+    arguments = [x for x in (start, stop, step) if x is not None]
+    for x in arguments:
         if isinstance(x, Tracer):
             raise ConcretizationError(
                 f"arange needs its bounds while tracing, and got {x.origin()}",
@@ -60,8 +60,8 @@ def arange(
             )
         if shape_of(x):
             raise ShapeError(f"arange needs scalars, and got an array of shape {shape_of(x)}")
-    wanted = requested_dtype("arange", dtype, result_type(*given))
-    bounds = [np.asarray(x).item() for x in given]
+    target_dtype = requested_dtype("arange", dtype, result_type(*arguments))
+    bounds = [np.asarray(x).item() for x in arguments]
     if any(isinstance(x, complex) for x in bounds):
         raise DTypeError(
             "arange needs bounds and a step that have an order, and got complex numbers",
@@ -72,7 +72,7 @@ def arange(
     first, last = bounds[:2]
     by = bounds[2] if len(bounds) == 3 else 1
     count = max(math.ceil((last - first) / by), 0)
-    return placed(progression(first, by, count, wanted), device)
+    return placed(progression(first, by, count, target_dtype), device)
 
 
 def progression(first: Any, step: Any, count: int, dtype: DType) -> Array:
@@ -191,17 +191,17 @@ def _linspace(
     start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int
 ) -> tuple[Any, Any]:
     check_arrays("linspace", start, stop)
-    wanted = requested_dtype("linspace", dtype, dtypes.to_inexact(result_type(start, stop)))
-    inexact = dtypes.to_inexact(wanted)
+    target_dtype = requested_dtype("linspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    inexact = dtypes.to_inexact(target_dtype)
     shape = broadcast_shapes(shape_of(start), shape_of(stop))
     first, last = (broadcast_to(convert(x, inexact), shape) for x in (start, stop))
     gaps = num - 1 if endpoint else num
     step = (last - first) / gaps if gaps > 0 else asarray(math.nan, dtype=inexact)
     numbers = _interpolated(first, last, num, gaps, endpoint)
     numbers = moveaxis(numbers, 0, canonical_axis(axis, len(shape) + 1))
-    if dtypes.kind(wanted) in "iu" and dtypes.kind(inexact) == "f":
+    if dtypes.kind(target_dtype) in "iu" and dtypes.kind(inexact) == "f":
         numbers = floor_p.bind(numbers)
-    return convert(numbers, wanted), step
+    return convert(numbers, target_dtype), step
 
 
 def _interpolated(first: Array, last: Array, num: int, gaps: int, endpoint: bool) -> Array:
@@ -210,8 +210,8 @@ def _interpolated(first: Array, last: Array, num: int, gaps: int, endpoint: bool
         return broadcast_to(first, (num, *first.shape))
     count = gaps if endpoint else num
     column = (count,) + (1,) * first.ndim
-    real = dtypes.to_real(first.dtype)
-    at = iota_p.bind(dtype=real, shape=column, dimension=0) / convert(gaps, real)
+    real_dtype = dtypes.to_real(first.dtype)
+    at = iota_p.bind(dtype=real_dtype, shape=column, dimension=0) / convert(gaps, real_dtype)
     with switched("numpy_rank_promotion", "allow"):
         numbers: Array = first * (1 - at) + last * at
     return concatenate([numbers, expand_dims(last, 0)]) if endpoint else numbers
@@ -240,11 +240,11 @@ def logspace(
 def _logspace(
     start: Any, stop: Any, num: int, base: Any, *, endpoint: bool, dtype: Any, axis: int
 ) -> Array:
-    wanted = requested_dtype("logspace", dtype, dtypes.to_inexact(result_type(start, stop)))
-    inexact = dtypes.to_inexact(wanted)
+    target_dtype = requested_dtype("logspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    inexact = dtypes.to_inexact(target_dtype)
     exponents = linspace(start, stop, num, endpoint, dtype=inexact, axis=axis)
     powers: Array = convert(base, inexact) ** exponents
-    return convert(powers, wanted)
+    return convert(powers, target_dtype)
 
 
 def geomspace(
@@ -267,11 +267,11 @@ def geomspace(
 
 @composite(static_argnames=("num", "endpoint", "dtype", "axis"))
 def _geomspace(start: Any, stop: Any, num: int, *, endpoint: bool, dtype: Any, axis: int) -> Array:
-    wanted = requested_dtype("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
-    inexact = dtypes.to_inexact(wanted)
+    target_dtype = requested_dtype("geomspace", dtype, dtypes.to_inexact(result_type(start, stop)))
+    inexact = dtypes.to_inexact(target_dtype)
     first, last = asarray(start, inexact), asarray(stop, inexact)
     sign = sign_p.bind(first)
     scale = convert(1 / math.log(10), inexact)
     low, high = (log_p.bind(x / sign) * scale for x in (first, last))
     numbers = logspace(low, high, num, endpoint, dtype=inexact, axis=0)
-    return convert(moveaxis(sign * numbers, 0, axis), wanted)
+    return convert(moveaxis(sign * numbers, 0, axis), target_dtype)

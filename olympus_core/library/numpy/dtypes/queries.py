@@ -225,7 +225,7 @@ def size(a: NestedArrayLike, axis: int | Sequence[int] | None = None) -> int:
     >>> size(np.zeros((2, 3)), axis=1)
     3
     """
-    whole = shape_of(a)
+    full_shape = shape_of(a)
     if axis is None:
-        return math.prod(whole)
-    return math.prod(whole[i] for i in canonical_axes(axis, len(whole)))
+        return math.prod(full_shape)
+    return math.prod(full_shape[i] for i in canonical_axes(axis, len(full_shape)))

@@ -131,8 +131,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @composite()
 def _power(x1: Any, x2: Any) -> Array:
-    base, other = get_aval(x1), get_aval(x2)
-    if dtypes.kind(other.dtype) in "iu" and dtypes.kind(base.dtype) in "fc":
+    base, exponent = get_aval(x1), get_aval(x2)
+    if dtypes.kind(exponent.dtype) in "iu" and dtypes.kind(base.dtype) in "fc":
         operands = [x1, x2]
     else:
         operands = promote_numeric(x1, x2)
@@ -187,9 +187,9 @@ def clip(
     >>> clip(asarray([-1.0, 0.5, 2.0]), 0, 1)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    given = [x for x in (arr, min, max) if x is not None]
-    check_arrays("clip", arr, *given)
-    if any(dtypes.kind(get_aval(x).dtype) == "c" for x in given):
+    operands = [x for x in (arr, min, max) if x is not None]
+    check_arrays("clip", arr, *operands)
+    if any(dtypes.kind(get_aval(x).dtype) == "c" for x in operands):
         raise DTypeError("clip needs ordered values, and got complex ones: clip .real and .imag")
     assert arr is not None  # check_arrays raises for None
     bounded = arr
@@ -227,22 +227,22 @@ def _integer_remainder(x: Any, y: Any) -> Any:
 @composite()
 def _floor_remainder(x: Any, y: Any) -> Any:
     """Return the remainder with the divisor's sign, from the one with the dividend's sign."""
-    left = rem_p.bind(x, y)
-    apart = logical_and(not_equal(less(left, 0), less(y, 0)), not_equal(left, 0))
-    return choose("remainder", apart, add(left, y), left)
+    remainder = rem_p.bind(x, y)
+    has_other_sign = logical_and(not_equal(less(remainder, 0), less(y, 0)), not_equal(remainder, 0))
+    return choose("remainder", has_other_sign, add(remainder, y), remainder)
 
 
 @composite()
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    left = rem_p.bind(x, y)
-    whole = subtract(x, left)
+    remainder = rem_p.bind(x, y)
+    multiple = subtract(x, remainder)
     if not _never_zero(y):
-        whole = choose("divmod", equal(y, 0), x, whole)
-    quotient = divide(whole, y)
-    apart = logical_and(not_equal(left, 0), not_equal(sign(y), sign(left)))
-    left = choose("divmod", apart, add(left, y), left)
-    quotient = choose("divmod", apart, subtract(quotient, 1), quotient)
-    return round_p.bind(quotient, rounding_method=0), left
+        multiple = choose("divmod", equal(y, 0), x, multiple)
+    quotient = divide(multiple, y)
+    has_other_sign = logical_and(not_equal(remainder, 0), not_equal(sign(y), sign(remainder)))
+    remainder = choose("divmod", has_other_sign, add(remainder, y), remainder)
+    quotient = choose("divmod", has_other_sign, subtract(quotient, 1), quotient)
+    return round_p.bind(quotient, rounding_method=0), remainder
 
 
 floor_divide = binary(

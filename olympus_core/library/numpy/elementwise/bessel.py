@@ -51,8 +51,8 @@ def _coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     far = np.sqrt(x) * x**order * _scaled(x, order)
     basis = np.cos(np.multiply.outer(np.arange(_TERMS), np.arccos(nodes)))
     scale = np.where(np.arange(_TERMS) == 0, 1, 2) / 64
-    both = [basis @ values * scale for values in (near, far)]
-    return tuple(both[0].tolist()), tuple(both[1].tolist())
+    interval_coefficients = [basis @ values * scale for values in (near, far)]
+    return tuple(interval_coefficients[0].tolist()), tuple(interval_coefficients[1].tolist())
 
 
 def _chebyshev(coefficients: tuple[float, ...], u: Array) -> Array:
@@ -134,11 +134,11 @@ def _i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
     return out, tangents[0] * (_i0(*primals) - _over(primals[0], out))
 
 
-def _made(name: str, summary: str, operation: Any) -> Callable[[ArrayLike], Array]:
+def _bessel_function(name: str, summary: str, operation: Any) -> Callable[[ArrayLike], Array]:
     return unary(name, summary, {"f": composite()(operation)}, promote_inexact)
 
 
-i0 = _made("i0", "The modified Bessel function I0.", _i0)
-i1 = _made("i1", "The modified Bessel function I1.", _i1)
-i0e = _made("i0e", "exp(-|x|) times the modified Bessel function I0.", scaled_i0)
-i1e = _made("i1e", "exp(-|x|) times the modified Bessel function I1.", scaled_i1)
+i0 = _bessel_function("i0", "The modified Bessel function I0.", _i0)
+i1 = _bessel_function("i1", "The modified Bessel function I1.", _i1)
+i0e = _bessel_function("i0e", "exp(-|x|) times the modified Bessel function I0.", scaled_i0)
+i1e = _bessel_function("i1e", "exp(-|x|) times the modified Bessel function I1.", scaled_i1)

@@ -84,11 +84,11 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
         raise DTypeError(f"packbits takes bools and integers, and got {aval.long_name()}")
     place = 0 if axis is None else canonical_axis(axis, aval.ndim)
     a = moveaxis(ravel(a) if axis is None else a, place, -1)
-    *rest, length = a.shape
+    *leading, length = a.shape
     zero = convert(0, aval.dtype)
     groups = -(-length // 8)
-    padded = pad(a, zero, [(0, 0, 0)] * len(rest) + [(0, groups * 8 - length, 0)])
-    ones = convert(not_equal(reshape(padded, (*rest, groups, 8)), 0), np.dtype("uint8"))
+    padded = pad(a, zero, [(0, 0, 0)] * len(leading) + [(0, groups * 8 - length, 0)])
+    ones = convert(not_equal(reshape(padded, (*leading, groups, 8)), 0), np.dtype("uint8"))
     packed = sum_(left_shift(ones, _bits_order("packbits", bitorder)), axis=-1, dtype="uint8")
     return moveaxis(packed, -1, place)
 
@@ -110,11 +110,11 @@ def unpackbits(
         raise DTypeError(f"unpackbits takes uint8 arrays, and got {aval.long_name()}")
     place = 0 if axis is None else canonical_axis(axis, aval.ndim)
     a = moveaxis(ravel(a) if axis is None else a, place, -1)
-    *rest, length = a.shape
+    *leading, length = a.shape
     spread = right_shift(expand_dims(a, -1), _bits_order("unpackbits", bitorder))
-    bits = reshape(bitwise_and(spread, 1), (*rest, length * 8))
+    bits = reshape(bitwise_and(spread, 1), (*leading, length * 8))
     if count is not None:
         stop = length * 8 + count if count < 0 else count
-        short = [(0, 0, 0)] * len(rest) + [(0, stop - length * 8, 0)]
+        short = [(0, 0, 0)] * len(leading) + [(0, stop - length * 8, 0)]
         bits = pad(bits, np.uint8(0), short)
     return moveaxis(bits, -1, place)

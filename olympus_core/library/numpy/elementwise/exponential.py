@@ -56,8 +56,8 @@ def _log_to(base: int) -> Any:
         if dtypes.kind(get_aval(x).dtype) != "c":
             return div_p.bind(value, elementwise_constant(x, math.log(base)))
         # by parts: a complex division would give nan for a 0 beside an infinity
-        parts = real_p.bind(value), imag_p.bind(value)
-        return complex_p.bind(*(divide(part, math.log(base)) for part in parts))
+        components = real_p.bind(value), imag_p.bind(value)
+        return complex_p.bind(*(divide(component, math.log(base)) for component in components))
 
     return logarithm
 

@@ -19,7 +19,7 @@ from olympus_core.library.numpy.elementwise.logic import equal, not_equal
 from olympus_core.library.numpy.manipulation.shapes import broadcast_to
 from olympus_core.library.numpy.reductions.sums import any as any_
 from olympus_core.library.operands import choose, promote_numeric
-from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, varying_alike
+from olympus_core.library.promotion import broadcast_shapes, check_arrays, convert, vary_together
 from olympus_core.primitives.elementwise.arithmetic import div_p, mul_p, rem_p
 
 
@@ -64,7 +64,7 @@ def _magnitude(x: Any) -> Any:
 
 def _divisor(x: Any, y: Any) -> Any:
     """Return the greatest common divisor of unsigned integers."""
-    x, y = varying_alike((x, y))
+    x, y = vary_together((x, y))
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         a, b = pair

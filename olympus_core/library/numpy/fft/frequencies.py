@@ -11,12 +11,12 @@ from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
 from olympus_core.library.axes import canonical_axis
+from olympus_core.library.device import placed
 from olympus_core.library.numpy.creation.array import asarray, requested_dtype
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.manipulation.rearranging import roll
 from olympus_core.library.numpy.manipulation.shapes import reshape
 from olympus_core.library.operands import operand
-from olympus_core.library.placement import placed
 from olympus_core.library.promotion import convert
 from olympus_core.xla import Device
 

@@ -17,7 +17,7 @@ from olympus_core.base.errors import (
 )
 from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ArraysOrKeys
-from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.elementwise.arithmetic import clip, remainder
 from olympus_core.library.numpy.elementwise.logic import not_equal

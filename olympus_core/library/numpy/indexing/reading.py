@@ -63,8 +63,8 @@ def read(
         result = _basic(x, entries, wrap_negative_indices)
         return slice_in_dim(result, 0, 0, axis=parsed.block) if parsed.nothing else result
     spans, squeezed, rest = _advanced_part(shape_of(x), entries)
-    kept = tuple([s.size for n, s in enumerate(spans) if n not in squeezed])
-    plan, columns = make_plan(rest, parsed.block, kept)
+    result_shape = tuple([s.size for n, s in enumerate(spans) if n not in squeezed])
+    plan, columns = make_plan(rest, parsed.block, result_shape)
     return _gather(
         x,
         tuple(columns),
@@ -92,11 +92,11 @@ def _resolved(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple
             continue
         length = shape[axis]
         if e.__class__ is int:
-            found = e + length if e < 0 and wrap else e
+            position = e + length if e < 0 and wrap else e
             if not length:
                 raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
-            if clip or 0 <= found < length:
-                e = min(max(found, 0), length - 1)
+            if clip or 0 <= position < length:
+                e = min(max(position, 0), length - 1)
             else:
                 e, arrays = np.asarray(length, _INT32), True
         elif e.__class__ is not StaticSlice:
@@ -205,12 +205,12 @@ def _region(
     wrap: bool,
 ) -> Array:
     """Read `sizes` elements from dynamic starts on; starts of squeezed axes may be negative."""
-    found = [
+    clamped_starts = [
         wrapped(s, n, _INT32, wrap and axis in squeezed)
         for axis, (s, n) in enumerate(zip(starts, shape_of(x), strict=True))
     ]
-    part = dynamic_slice_p.bind(x, *found, slice_sizes=sizes)
-    return _arranged(part, squeezed, new_axes)
+    region = dynamic_slice_p.bind(x, *clamped_starts, slice_sizes=sizes)
+    return _arranged(region, squeezed, new_axes)
 
 
 def _advanced_part(
@@ -223,9 +223,11 @@ def _advanced_part(
     axes = [e for e in entries if e is not None]
     spans, _ = _spans(axes, shape)
     squeezed = tuple([n for n, e in enumerate(axes) if e.__class__ is int])
-    kept = [e for e in entries if e.__class__ is not int]
-    rest = [StaticSlice(0, e.size, 1) if e.__class__ is StaticSlice else e for e in kept]
-    return tuple(spans), squeezed, rest
+    remaining_entries = [e for e in entries if e.__class__ is not int]
+    relative_entries = [
+        StaticSlice(0, e.size, 1) if e.__class__ is StaticSlice else e for e in remaining_entries
+    ]
+    return tuple(spans), squeezed, relative_entries
 
 
 @composite(

@@ -128,32 +128,32 @@ def take_along_axis(
 def _along_axis(
     arr: Any, indices: Any, *, axis: int, mode: Mode, fill_value: Any, wrap: bool
 ) -> Array:
-    have, at = shape_of(arr), shape_of(indices)
-    shape = broadcast_shapes(at, (*have[:axis], 1, *have[axis + 1 :]))
-    if 0 in shape or not have[axis]:
+    array_shape, at = shape_of(arr), shape_of(indices)
+    shape = broadcast_shapes(at, (*array_shape[:axis], 1, *array_shape[axis + 1 :]))
+    if 0 in shape or not array_shape[axis]:
         return full(shape, 0, get_aval(arr).dtype)
     windows, batching, collapsed = [], [], []
-    for i, (n, m) in enumerate(zip(have, at, strict=True)):
+    for i, (n, m) in enumerate(zip(array_shape, at, strict=True)):
         if i != axis and m == 1:
             windows.append(i)
         elif i != axis and n == m:
             batching.append(i)
         else:
             collapsed.append(i)  # the axis itself, or one of length 1: its only element
-    kept = [i for i in range(len(have)) if i not in windows]
+    remaining_axes = [i for i in range(len(array_shape)) if i not in windows]
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(windows),
         collapsed_slice_dims=tuple(collapsed),
         start_index_map=(axis,),
         operand_batching_dims=tuple(batching),
-        start_indices_batching_dims=tuple([kept.index(i) for i in batching]),
+        start_indices_batching_dims=tuple([remaining_axes.index(i) for i in batching]),
     )
-    positions = wrapped(indices, have[axis], np.dtype("int32"), wrap)
+    positions = wrapped(indices, array_shape[axis], np.dtype("int32"), wrap)
     return gather(
         arr,
-        reshape(positions, (*[at[i] for i in kept], 1)),
+        reshape(positions, (*[at[i] for i in remaining_axes], 1)),
         numbers,
-        [n if i in windows else 1 for i, n in enumerate(have)],
+        [n if i in windows else 1 for i, n in enumerate(array_shape)],
         mode=mode,
         fill_value=fill_value,
     )
@@ -194,9 +194,9 @@ def put_along_axis(
 
 
 def _range_along(shape: Shape, axis: int) -> Array:
-    alone = [1] * len(shape)
-    alone[axis] = shape[axis]
-    return broadcasted_iota("int32", alone, axis)
+    range_shape = [1] * len(shape)
+    range_shape[axis] = shape[axis]
+    return broadcasted_iota("int32", range_shape, axis)
 
 
 def extract(
@@ -236,5 +236,5 @@ def compress(
     length = min(a.shape[0], cond.shape[0])
     condition = getitem(condition, slice(length))
     (index,) = nonzero(condition, size=size, fill_value=a.shape[0])
-    taken = a.at[index].get(mode="fill", fill_value=fill_value)
-    return moveaxis(taken, 0, place)
+    selected = a.at[index].get(mode="fill", fill_value=fill_value)
+    return moveaxis(selected, 0, place)

@@ -146,7 +146,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     Array([1., 2.], dtype=float32)
     """
     if UPLO not in (None, "L", "U"):
-        raise ArgumentError(f"eigh reads the triangle 'L' or 'U', and was asked for {UPLO!r}")
+        raise ArgumentError(f"eigh needs 'L' or 'U' as UPLO, and got {UPLO!r}")
     a = inexact("eigh", a, square=True)
     v, w = linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
     return EighResult(w, v)
@@ -223,13 +223,13 @@ def svd(
     a = inexact("svd", a, square=hermitian)
     if hermitian:
         return _hermitian_svd(a, compute_uv, subset_by_index)
-    found = linalg.svd(
+    factors = linalg.svd(
         a,
         full_matrices=full_matrices,
         compute_uv=compute_uv,
         subset_by_index=subset_by_index,
     )
-    return SVDResult(*found) if compute_uv else found
+    return SVDResult(*factors) if compute_uv else factors
 
 
 def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> Array | SVDResult:

@@ -96,14 +96,14 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         rank = len(shape_of(a))
         last = canonical_axes(tuple(axes), rank)
         a = transpose(a, (*(i for i in range(rank) if i not in last), *last))
-    shape, right = shape_of(a), shape_of(b)
-    rest, size = shape[len(right) :], math.prod(right)
-    if shape[: len(right)] != right or math.prod(rest) != size:
+    shape, b_shape = shape_of(a), shape_of(b)
+    x_shape, size = shape[len(b_shape) :], math.prod(b_shape)
+    if shape[: len(b_shape)] != b_shape or math.prod(x_shape) != size:
         raise ShapeError(
             f"tensorsolve needs b of the first axes of a, and as many elements in a's other axes, "
-            f"and got a of shape {shape} and b of shape {right}"
+            f"and got a of shape {shape} and b of shape {b_shape}"
         )
-    return reshape(solve(reshape(a, (size, size)), ravel(b)), rest)
+    return reshape(solve(reshape(a, (size, size)), ravel(b)), x_shape)
 
 
 def _epsilon(x: Any) -> float:
@@ -178,8 +178,8 @@ def _pinv(a: Any, bound: Any) -> Any:
     u, s, vh = svd(a, full_matrices=False)
     if not s.size:
         return adjoint(a)
-    kept = s > bound[..., None] * s[..., :1]
-    scale = convert(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
+    is_significant = s > bound[..., None] * s[..., :1]
+    scale = convert(where(is_significant, 1 / where(is_significant, s, 1), 0), get_aval(a).dtype)
     return dot(adjoint(vh), scale[..., :, None] * adjoint(u))
 
 
@@ -210,10 +210,10 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any]:
     else:
         rcond = asarray(rcond)
         bound = where(rcond < 0, _epsilon(s), rcond)
-    kept = (s > 0) & (s >= convert(asarray(bound), get_aval(s).dtype) * s[0])
-    scale = convert(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
+    is_significant = (s > 0) & (s >= convert(asarray(bound), get_aval(s).dtype) * s[0])
+    scale = convert(where(is_significant, 1 / where(is_significant, s, 1), 0), get_aval(a).dtype)
     x = dot(conj(vh), scale[:, None] * dot(conj(u), b, swap_a=True), swap_a=True)
-    return x, sum_(kept), s
+    return x, sum_(is_significant), s
 
 
 @composite()
@@ -233,14 +233,14 @@ def lstsq(
     Returns x, the squared residuals (k,), the rank, and the singular values.  Raises ShapeError
     if the shapes do not match.
     """
-    (a, left), (b, right) = operand("lstsq", a), operand("lstsq", b)
-    if left.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != left.shape[0]:
+    (a, a_aval), (b, b_aval) = operand("lstsq", a), operand("lstsq", b)
+    if a_aval.ndim != 2 or b_aval.ndim not in (1, 2) or b_aval.shape[0] != a_aval.shape[0]:
         raise ShapeError(
-            f"lstsq needs a of (m, n) and b of (m,) or (m, k), and got {left.long_name()} and "
-            f"{right.long_name()}"
+            f"lstsq needs a of (m, n) and b of (m,) or (m, k), and got {a_aval.long_name()} and "
+            f"{b_aval.long_name()}"
         )
     a, b = promote_inexact(a, b)
-    (rows, columns), vector = left.shape, right.ndim == 1
+    (rows, columns), vector = a_aval.shape, b_aval.ndim == 1
     b = reshape(b, (rows, 1)) if vector else b
     if rows and columns:
         x, rank, s = _lstsq(a, b, rcond)

@@ -49,8 +49,8 @@ def _vector(x: Any, order: float | str | None, axes: Axes, keepdims: bool) -> Ar
             return min_(sizes, axis=axes, keepdims=keepdims)
         return max_(sizes, axis=axes, keepdims=keepdims, initial=0)
     if order == 0:
-        real = dtypes.to_real(get_aval(x).dtype)
-        return total(convert(not_equal(x, 0), real))
+        real_dtype = dtypes.to_real(get_aval(x).dtype)
+        return total(convert(not_equal(x, 0), real_dtype))
     if order == 1:
         return total(abs_(x))
     return total(abs_(x) ** order) ** (1.0 / order)
@@ -112,7 +112,7 @@ def norm(
     if len(axes) == 1:
         return _vector(x, ord, axes, keepdims)
     if len(axes) != 2:
-        raise ShapeError(f"norm is of one axis or two, and was asked for the axes {axes}")
+        raise ShapeError(f"norm needs one axis or two, and got the axes {axes}")
     return _matrix(x, ord, axes, keepdims)
 
 

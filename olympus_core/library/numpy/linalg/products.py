@@ -115,24 +115,24 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
     Raises ShapeError for fewer than two arrays.
     """
     check_arrays("multi_dot", *arrays)
-    given = [asarray(x) for x in arrays]
-    if len(given) < 2:
-        raise ShapeError(f"multi_dot needs two arrays or more, and got {len(given)}")
-    if any(x.ndim != 2 for x in given[1:-1]) or any(x.ndim not in (1, 2) for x in given):
+    operands = [asarray(x) for x in arrays]
+    if len(operands) < 2:
+        raise ShapeError(f"multi_dot needs two arrays or more, and got {len(operands)}")
+    if any(x.ndim != 2 for x in operands[1:-1]) or any(x.ndim not in (1, 2) for x in operands):
         raise ShapeError("multi_dot needs matrices, and at the ends matrices or vectors")
-    first, last = given[0].ndim, given[-1].ndim
+    first, last = operands[0].ndim, operands[-1].ndim
     if first == 1:
-        given[0] = reshape(given[0], (1, -1))
+        operands[0] = reshape(operands[0], (1, -1))
     if last == 1:
-        given[-1] = reshape(given[-1], (-1, 1))
-    split = _best_splits([given[0].shape[0], *(x.shape[1] for x in given)])
+        operands[-1] = reshape(operands[-1], (-1, 1))
+    split = _best_splits([operands[0].shape[0], *(x.shape[1] for x in operands)])
 
     def product(i: int, j: int) -> Any:
         if i == j:
-            return given[i]
+            return operands[i]
         k = split[i, j]
         return matmul.matmul(product(i, k), product(k + 1, j), precision=precision)
 
-    result: Array = product(0, len(given) - 1)
-    kept = [n for n, ndim in zip(result.shape, (first, last), strict=True) if ndim == 2]
-    return reshape(result, tuple(kept))
+    result: Array = product(0, len(operands) - 1)
+    result_shape = [n for n, ndim in zip(result.shape, (first, last), strict=True) if ndim == 2]
+    return reshape(result, tuple(result_shape))

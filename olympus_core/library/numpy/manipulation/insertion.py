@@ -13,7 +13,7 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
-from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.numpy.creation.array import array, asarray
 from olympus_core.library.numpy.creation.fills import ones, zeros
 from olympus_core.library.numpy.elementwise.arithmetic import clip
@@ -70,10 +70,10 @@ def delete(
             f"delete cannot know how many elements are left: the indices are {obj.origin()}",
             hint="pass assume_unique_indices=True where no index is given twice",
         )
-    gone = ravel(choose("delete", obj < 0, obj + length, obj))
-    left = zeros((length,), bool).at[gone].set(True, mode="drop")
-    (kept,) = (~left).nonzero(size=length - gone.size)
-    return getitem(a, (*here, kept))
+    deleted = ravel(choose("delete", obj < 0, obj + length, obj))
+    is_deleted = zeros((length,), bool).at[deleted].set(True, mode="drop")
+    (remaining,) = (~is_deleted).nonzero(size=length - deleted.size)
+    return getitem(a, (*here, remaining))
 
 
 @structural(0, 2)
@@ -94,23 +94,23 @@ def insert(
     length = a.shape[place]
     if isinstance(obj, slice):
         obj = np.arange(length)[obj]
-    index, new = asarray(obj), array(values, a.dtype, copy=False, ndmin=a.ndim)
+    index, inserted = asarray(obj), array(values, a.dtype, copy=False, ndmin=a.ndim)
     if index.ndim > 1 or (index.size and dtypes.kind(index.dtype) not in "iu"):
         raise IndexingError(f"insert needs integers in one dimension: got {index.aval.long_name()}")
     if not index.shape:  # as in NumPy, one index inserts a whole block along its first axis
-        new = moveaxis(new, 0, place)
-    return _inserted(moveaxis(a, place, 0), ravel(index), moveaxis(new, place, 0), place)
+        inserted = moveaxis(inserted, 0, place)
+    return _inserted(moveaxis(a, place, 0), ravel(index), moveaxis(inserted, place, 0), place)
 
 
 @composite(static_argnames=("axis",))
-def _inserted(a: Any, index: Any, new: Any, axis: int) -> Array:
-    """Insert the rows of `new` before those rows of `a`; then move the rows to `axis`."""
-    length, count = a.shape[0], broadcast_shapes(index.shape, new.shape[:1])[0]
-    new = broadcast_to(new, (count, *a.shape[1:]))
+def _inserted(a: Any, index: Any, values: Any, axis: int) -> Array:
+    """Insert the rows of `values` before those rows of `a`; then move the rows to `axis`."""
+    length, count = a.shape[0], broadcast_shapes(index.shape, values.shape[:1])[0]
+    values = broadcast_to(values, (count, *a.shape[1:]))
     index = convert(clip(choose("insert", index < 0, index + length, index), 0, length), _INT32)
     index = broadcast_to(index, (count,))
     order = index.argsort(stable=True)
     place = index[order] + iota_p.bind(dtype=_INT32, shape=(count,), dimension=0)
     is_old = ones((length + count,), _INT32).at[place].set(0)
     source = (cumsum(is_old) - 1).at[place].set(length + convert(order, _INT32))
-    return moveaxis(concatenate([a, new])[source], 0, axis)
+    return moveaxis(concatenate([a, values])[source], 0, axis)

@@ -36,14 +36,14 @@ def _operands(name: str, arrays: Any, dtype: Any) -> list[Any]:
         if not shape_of(arrays):
             raise ShapeError(f"{name} needs a sequence of arrays, and got one without dimensions")
         arrays = lax.unstack(arrays)
-    given = list(arrays) if isinstance(arrays, (tuple, list)) else _sequence(name, arrays)
-    if not given:
+    operands = list(arrays) if isinstance(arrays, (tuple, list)) else _sequence(name, arrays)
+    if not operands:
         raise ShapeError(f"{name} needs at least one array, and got none")
-    check_arrays(name, *given)
+    check_arrays(name, *operands)
     if dtype is not None:
-        wanted = requested_dtype(name, dtype)
-        return [convert(x, wanted) for x in given]
-    return promote_dtypes(*given)
+        target_dtype = requested_dtype(name, dtype)
+        return [convert(x, target_dtype) for x in operands]
+    return promote_dtypes(*operands)
 
 
 def _sequence(name: str, arrays: Any) -> list[Any]:
@@ -152,11 +152,11 @@ def _block(blocks: Any) -> tuple[Array, int]:
         return atleast_1d(blocks), 1
     if not blocks:
         raise ShapeError("block needs lists of at least one array, and got an empty list")
-    parts, depths = zip(*map(_block, blocks), strict=True)
+    arrays, depths = zip(*map(_block, blocks), strict=True)
     depth = max(depths)
-    rank = max(depth, *(x.ndim for x in parts))
-    parts = tuple(expand_dims(x, tuple(range(rank - x.ndim))) for x in parts)
-    return concatenate(parts, -depth), depth + 1
+    rank = max(depth, *(x.ndim for x in arrays))
+    arrays = tuple(expand_dims(x, tuple(range(rank - x.ndim))) for x in arrays)
+    return concatenate(arrays, -depth), depth + 1
 
 
 @structural(0, 1)

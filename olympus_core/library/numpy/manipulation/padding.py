@@ -54,11 +54,11 @@ Pairs = tuple[Pair, ...]
 def _sides(name: str, value: Any, ndim: int) -> Pairs:
     """Return (before, after) of each axis for a number, a pair, a pair for each axis, or a dict."""
     if isinstance(value, dict):
-        found: list[Pair] = [(0, 0)] * ndim
-        for axis, one in value.items():
+        pairs_by_axis: list[Pair] = [(0, 0)] * ndim
+        for axis, pair in value.items():
             (i,) = canonical_axes(axis, ndim)
-            found[i] = _sides(name, one, 1)[0]
-        return tuple(found)
+            pairs_by_axis[i] = _sides(name, pair, 1)[0]
+        return tuple(pairs_by_axis)
     shape = np.shape(value) if isinstance(value, (tuple, list)) else shape_of(value)
     if shape == ():
         return ((value, value),) * ndim
@@ -67,7 +67,7 @@ def _sides(name: str, value: Any, ndim: int) -> Pairs:
     if shape == (2,):
         return ((value[0], value[1]),) * ndim
     if len(shape) == 2 and shape[1] in (1, 2) and shape[0] in (1, ndim):
-        pairs = tuple([(one[0], one[-1]) for one in value])
+        pairs = tuple([(pair[0], pair[-1]) for pair in value])
         return pairs if len(pairs) == ndim else pairs * ndim
     raise ShapeError(f"pad of {ndim} axes needs {name} for each, or for all: got {value!r:.80}")
 
@@ -84,8 +84,8 @@ def _along(x: Array, axis: int, length: int) -> Array:
 
 
 def _joined(before: Array, x: Array, after: Array, axis: int) -> Array:
-    parts = [part for part in (before, x, after) if part.shape[axis]]
-    return concatenate(parts, axis) if parts else x
+    nonempty = [piece for piece in (before, x, after) if piece.shape[axis]]
+    return concatenate(nonempty, axis) if nonempty else x
 
 
 def _mirror(x: Array, axis: int, before: int, after: int, skip: int, odd: bool) -> Array:
@@ -132,13 +132,13 @@ def _statistic(
     left, right = (length if n is None else min(n, length) for n in lengths)
     if not (left and right):
         raise ShapeError("pad needs a stat_length of 1 or more")
-    parts = []
-    for part in ((0, left), (length - right, length)):
-        value = statistic(slice_in_dim(x, *part, axis=axis), axis=axis, keepdims=True)
+    statistics = []
+    for bounds in ((0, left), (length - right, length)):
+        value = statistic(slice_in_dim(x, *bounds, axis=axis), axis=axis, keepdims=True)
         if dtypes.kind(x.dtype) in "iu":
             value = round_(value)
-        parts.append(convert(value, x.dtype))
-    return _joined(_along(parts[0], axis, before), x, _along(parts[1], axis, after), axis)
+        statistics.append(convert(value, x.dtype))
+    return _joined(_along(statistics[0], axis, before), x, _along(statistics[1], axis, after), axis)
 
 
 _STATISTICS: Final[dict[str, Callable[..., Any]]] = {

@@ -60,9 +60,9 @@ def rot90(m: ArrayOrKeys, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         return asarray(m)
     if quarters == 2:
         return flip(m, (first, second))
-    turned = flip(m, second) if quarters == 1 else m
-    turned = swapaxes(turned, first, second)
-    return turned if quarters == 1 else flip(turned, second)
+    rotated = flip(m, second) if quarters == 1 else m
+    rotated = swapaxes(rotated, first, second)
+    return rotated if quarters == 1 else flip(rotated, second)
 
 
 @structural()

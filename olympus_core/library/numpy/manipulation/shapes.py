@@ -55,10 +55,10 @@ def _sizes(shape: Any, have: Shape, size: int) -> Shape:
     if sizes.count(-1) > 1:
         raise ShapeError(f"reshape can infer one length, and got {tuple(sizes)}")
     if -1 in sizes:
-        rest = -math.prod(sizes)
-        if rest <= 0 or size % rest:
+        known_size = -math.prod(sizes)
+        if known_size <= 0 or size % known_size:
             raise ShapeError(f"reshape of {have} to {tuple(sizes)}: {size} elements do not fit")
-        sizes[sizes.index(-1)] = size // rest
+        sizes[sizes.index(-1)] = size // known_size
     return canonical_shape(sizes, "the shape of reshape")
 
 

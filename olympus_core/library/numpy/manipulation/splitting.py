@@ -56,8 +56,8 @@ def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Ar
         count = int(sections)
         if count <= 0 or (even and length % count):
             raise ShapeError(f"{name} cannot make {count} parts of length {length}")
-        each, longer = divmod(length, count)
-        sizes = [each + 1] * longer + [each] * (count - longer)
+        section_size, longer = divmod(length, count)
+        sizes = [section_size + 1] * longer + [section_size] * (count - longer)
     else:
         cuts = [slice(None, int(i)).indices(length)[1] for i in sections]
         sizes = [max(b - a, 0) for a, b in zip([0, *cuts], [*cuts, length], strict=True)]

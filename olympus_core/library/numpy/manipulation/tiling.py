@@ -18,7 +18,7 @@ from olympus_core.ir.typing import ArrayLike, ArrayOrKeys, ShapeLike
 from olympus_core.library.axes import canonical_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import shape as lax
-from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.lax.slicing import slice_in_dim
 from olympus_core.library.numpy.creation.fills import zeros, zeros_like
 from olympus_core.library.numpy.indexing.reading import getitem

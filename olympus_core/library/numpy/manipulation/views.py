@@ -37,37 +37,41 @@ def view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arra
         raise ArgumentError("view does not change the class: type must be None")
     if dtype is None or dtypes.dtype(dtype) == self.dtype:
         return self
-    wanted = requested_dtype("view", dtype)
-    have, want = _stored_bits(self.dtype), _stored_bits(wanted)
-    if have != want and not self.shape:
+    target_dtype = requested_dtype("view", dtype)
+    own_bits, target_bits = _stored_bits(self.dtype), _stored_bits(target_dtype)
+    if own_bits != target_bits and not self.shape:
         raise ShapeError("view of an array without dimensions needs a dtype of the same width")
-    if self.shape and self.shape[-1] * have % want:
-        raise ShapeError(f"view of {self.aval.long_name()} as {wanted}: the last axis does not fit")
+    if self.shape and self.shape[-1] * own_bits % target_bits:
+        raise ShapeError(
+            f"view of {self.aval.long_name()} as {target_dtype}: the last axis does not fit"
+        )
     byte = dtypes.dtype("uint8")
     x = convert(self, byte) if self.dtype == dtypes.bool_ else self
-    if dtypes.kind(self.dtype) == "c" or dtypes.kind(wanted) == "c":
-        return _complex_view(x, wanted)
-    target = byte if wanted == dtypes.bool_ else wanted
-    if have < want:
-        x = reshape(x, (*x.shape[:-1], x.shape[-1] * have // want, want // have))
+    if dtypes.kind(self.dtype) == "c" or dtypes.kind(target_dtype) == "c":
+        return _complex_view(x, target_dtype)
+    target = byte if target_dtype == dtypes.bool_ else target_dtype
+    if own_bits < target_bits:
+        x = reshape(
+            x, (*x.shape[:-1], x.shape[-1] * own_bits // target_bits, target_bits // own_bits)
+        )
     result: Array = bitcast_convert_type_p.bind(x, new_dtype=target)
-    if have > want:
+    if own_bits > target_bits:
         result = reshape(result, (*result.shape[:-2], -1))
-    return not_equal(result, 0) if wanted == dtypes.bool_ else result
+    return not_equal(result, 0) if target_dtype == dtypes.bool_ else result
 
 
 def _stored_bits(dtype: dtypes.DType) -> int:
     return 8 if dtype == dtypes.bool_ else bit_width(dtype)
 
 
-def _complex_view(x: Array, wanted: dtypes.DType) -> Array:
+def _complex_view(x: Array, target_dtype: dtypes.DType) -> Array:
     """Convert a complex array to its parts side by side, or such parts to a complex array."""
-    real = dtypes.to_real(wanted if dtypes.kind(wanted) == "c" else x.dtype)
+    real_dtype = dtypes.to_real(target_dtype if dtypes.kind(target_dtype) == "c" else x.dtype)
     if dtypes.kind(x.dtype) == "c":
-        parts = stack([x.real, x.imag], axis=-1)
-        return view(reshape(parts, (*x.shape[:-1], -1)), wanted)
-    parts = reshape(view(x, real), (*x.shape[:-1], -1, 2))
-    result: Array = complex_p.bind(parts[..., 0], parts[..., 1])
+        components = stack([x.real, x.imag], axis=-1)
+        return view(reshape(components, (*x.shape[:-1], -1)), target_dtype)
+    components = reshape(view(x, real_dtype), (*x.shape[:-1], -1, 2))
+    result: Array = complex_p.bind(components[..., 0], components[..., 1])
     return result
 
 

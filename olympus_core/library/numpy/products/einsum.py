@@ -60,8 +60,8 @@ def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
         return arguments[0].replace(" ", ""), list(arguments[1:])
     pairs = len(arguments) // 2
     operands, lists = list(arguments[0 : 2 * pairs : 2]), list(arguments[1 : 2 * pairs : 2])
-    known = sorted({i for own in lists for i in own if i is not Ellipsis})
-    letters = dict(zip(known, string.ascii_letters, strict=False)) | {Ellipsis: "..."}
+    numbers = sorted({i for own in lists for i in own if i is not Ellipsis})
+    letters = dict(zip(numbers, string.ascii_letters, strict=False)) | {Ellipsis: "..."}
     text = ",".join("".join(letters[i] for i in own) for own in lists)
     if len(arguments) % 2:
         text += "->" + "".join(letters[i] for i in arguments[-1])
@@ -70,8 +70,8 @@ def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
 
 def _expanded(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:
     """Return the labels of each operand and of the result, with letters for ellipses."""
-    left, arrow, output = subscripts.partition("->")
-    terms = left.split(",")
+    inputs, arrow, output = subscripts.partition("->")
+    terms = inputs.split(",")
     if len(terms) != len(shapes):
         raise ShapeError(
             f"einsum got {len(shapes)} operands for {len(terms)} terms in {subscripts!r}"
@@ -95,10 +95,10 @@ def _expanded(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]
 
 
 def _check_labels(subscripts: str, terms: Sequence[str], output: str) -> None:
-    known = set("".join(terms))
-    if any(not c.isalpha() for c in known | set(output)):
+    input_labels = set("".join(terms))
+    if any(not c.isalpha() for c in input_labels | set(output)):
         raise TraceError(f"einsum's labels are letters, and the subscripts are {subscripts!r}")
-    if not set(output) <= known or len(set(output)) != len(output):
+    if not set(output) <= input_labels or len(set(output)) != len(output):
         raise TraceError(
             f"einsum's result takes labels of the operands, each once, "
             f"and the subscripts are {subscripts!r}"
@@ -111,13 +111,13 @@ def _sizes(subscripts: str, terms: Sequence[str], shapes: Sequence[Shape]) -> di
     for term, shape in zip(terms, shapes, strict=True):
         own = dict(zip(term, shape, strict=True))
         for label, n in zip(term, shape, strict=True):
-            known = sizes.get(label, 1)
-            if own[label] != n or (known != n and 1 not in (known, n)):
+            size = sizes.get(label, 1)
+            if own[label] != n or (size != n and 1 not in (size, n)):
                 raise ShapeError(
-                    f"einsum {subscripts!r} got sizes {known} and {n} for one label: "
+                    f"einsum {subscripts!r} got sizes {size} and {n} for one label: "
                     f"the shapes are {', '.join(map(str, shapes))}"
                 )
-            sizes[label] = n if known == 1 else known
+            sizes[label] = n if size == 1 else size
     return sizes
 
 
@@ -165,32 +165,34 @@ class _Planner:
                 own = "".join([x for a, x in enumerate(own) if a not in (first, second)]) + c
         self.labels[i] = own
 
-    def sum_out(self, i: int, kept: str) -> None:
-        """Sum operand i over the labels that are not in `kept`."""
+    def sum_out(self, i: int, remaining_labels: str) -> None:
+        """Sum operand i over the labels that are not in `remaining_labels`."""
         own = self.labels[i]
-        gone = tuple([a for a, c in enumerate(own) if c not in kept])
-        if gone:
-            self.steps.append(ContractionStep("sum", (i,), gone))
-            self.labels[i] = "".join([c for c in own if c in kept])
+        summed_axes = tuple([a for a, c in enumerate(own) if c not in remaining_labels])
+        if summed_axes:
+            self.steps.append(ContractionStep("sum", (i,), summed_axes))
+            self.labels[i] = "".join([c for c in own if c in remaining_labels])
 
     def contract(self, i: int, j: int) -> None:
         """Contract operands i and j over the labels that no other operand or result has."""
-        kept = self.output + "".join(x for n, x in enumerate(self.labels) if n not in (i, j))
-        self.sum_out(i, kept + self.labels[j])
-        self.sum_out(j, kept + self.labels[i])
-        if self._joined(j, i, kept) == self.output:
+        remaining_labels = self.output + "".join(
+            x for n, x in enumerate(self.labels) if n not in (i, j)
+        )
+        self.sum_out(i, remaining_labels + self.labels[j])
+        self.sum_out(j, remaining_labels + self.labels[i])
+        if self._joined(j, i, remaining_labels) == self.output:
             i, j = j, i
-        a, b, joined = self.labels[i], self.labels[j], self._joined(i, j, kept)
-        batch = [c for c in a if c in b and c in kept]
-        summed = [c for c in a if c in b and c not in kept]
+        a, b, joined = self.labels[i], self.labels[j], self._joined(i, j, remaining_labels)
+        batch = [c for c in a if c in b and c in remaining_labels]
+        summed = [c for c in a if c in b and c not in remaining_labels]
         pairs = [(tuple(map(a.index, x)), tuple(map(b.index, x))) for x in (summed, batch)]
         self.steps.append(ContractionStep("dot", (i, j), tuple(pairs)))
         self.labels = [x for n, x in enumerate(self.labels) if n not in (i, j)] + [joined]
 
-    def _joined(self, i: int, j: int, kept: str) -> str:
+    def _joined(self, i: int, j: int, remaining_labels: str) -> str:
         """Return the labels of the product of operands i and j."""
         a, b = self.labels[i], self.labels[j]
-        batch = [c for c in a if c in b and c in kept]
+        batch = [c for c in a if c in b and c in remaining_labels]
         return "".join(batch + [c for c in a if c not in b] + [c for c in b if c not in a])
 
     def finish(self) -> None:
@@ -311,14 +313,14 @@ def _sum(x: Any, axes: tuple[int, ...]) -> Any:
 def _diagonal(x: Any, axes: tuple[int, ...]) -> Any:
     """Return the diagonal of two axes of one size n, as the last axis: every (n + 1)th element."""
     shape = shape_of(x)
-    rest = tuple([i for i in range(len(shape)) if i not in axes])
-    n, sizes = shape[axes[0]], tuple([shape[i] for i in rest])
-    flat = reshape_p.bind(x, dimensions=(*rest, *axes), new_sizes=(*sizes, n * n))
+    other_axes = tuple([i for i in range(len(shape)) if i not in axes])
+    n, sizes = shape[axes[0]], tuple([shape[i] for i in other_axes])
+    flat = reshape_p.bind(x, dimensions=(*other_axes, *axes), new_sizes=(*sizes, n * n))
     return slice_p.bind(
         flat,
-        start_indices=(0,) * (len(rest) + 1),
+        start_indices=(0,) * (len(other_axes) + 1),
         limit_indices=(*sizes, n * n),
-        strides=(*[1] * len(rest), n + 1),
+        strides=(*[1] * len(other_axes), n + 1),
     )
 
 

@@ -246,16 +246,16 @@ def tensordot(
     a, b, left, right = _operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
         first, second = (x if isinstance(x, (tuple, list)) else (x,) for x in axes)
-        ours = tuple([one_axis("tensordot", left.ndim, x) for x in first])
-        theirs = tuple([one_axis("tensordot", right.ndim, x) for x in second])
+        a_axes = tuple([one_axis("tensordot", left.ndim, x) for x in first])
+        b_axes = tuple([one_axis("tensordot", right.ndim, x) for x in second])
     else:
         # a negative number pairs none, as in NumPy
         none = isinstance(axes, int) and axes < 0
         count = 0 if none else one_axis("tensordot", min(left.ndim, right.ndim) + 1, axes)
-        ours, theirs = tuple(range(left.ndim - count, left.ndim)), tuple(range(count))
-    if len(ours) != len(theirs):
+        a_axes, b_axes = tuple(range(left.ndim - count, left.ndim)), tuple(range(count))
+    if len(a_axes) != len(b_axes):
         raise ShapeError(f"tensordot needs as many axes of a as of b, and got {axes}")
-    return contract(a, b, ((ours, theirs), ((), ())), precision, preferred_element_type)
+    return contract(a, b, ((a_axes, b_axes), ((), ())), precision, preferred_element_type)
 
 
 def cross(
@@ -285,26 +285,28 @@ def cross(
         )
     x, y = _components(a, left, axisa), _components(b, right, axisb)
     flat = len(x) == 2 and len(y) == 2
-    parts: list[Array] = [_minor(x, y, i) for i in ((2,) if flat else (0, 1, 2))]
+    components: list[Array] = [_minor(x, y, i) for i in ((2,) if flat else (0, 1, 2))]
     if flat:
-        return parts[0]
-    shape: tuple[int, ...] = broadcast_shapes(*map(shape_of, parts))
+        return components[0]
+    shape: tuple[int, ...] = broadcast_shapes(*map(shape_of, components))
     place = one_axis("cross", len(shape) + 1, axisc)
     wide = (*shape[:place], 1, *shape[place:])
-    parts = [reshape_p.bind(broadcast_to(p, shape), dimensions=None, new_sizes=wide) for p in parts]
-    result: Array = concatenate_p.bind(*parts, dimension=place)
+    components = [
+        reshape_p.bind(broadcast_to(p, shape), dimensions=None, new_sizes=wide) for p in components
+    ]
+    result: Array = concatenate_p.bind(*components, dimension=place)
     return result
 
 
 def _components(x: Any, aval: ShapedArray, axis: int) -> list[Any]:
     """Return the elements of vectors along an axis, as arrays without it."""
-    parts = []
+    components = []
     for i in range(aval.shape[axis]):
         start = tuple([i if d == axis else 0 for d in range(aval.ndim)])
         limit = tuple([i + 1 if d == axis else n for d, n in enumerate(aval.shape)])
-        part = slice_p.bind(x, start_indices=start, limit_indices=limit, strides=None)
-        parts.append(squeeze_p.bind(part, dimensions=(axis,)))
-    return parts
+        component = slice_p.bind(x, start_indices=start, limit_indices=limit, strides=None)
+        components.append(squeeze_p.bind(component, dimensions=(axis,)))
+    return components
 
 
 def _minor(x: list[Any], y: list[Any], i: int) -> Any:

@@ -69,8 +69,8 @@ def cov(
     else:
         factor = total - less * sum_(weights * asarray(aweights)) / total
     x = x - mean[:, None]
-    other = x.T if weights is None else (x * weights).T
-    return squeeze(dot(x, conj(other)) / factor)
+    weighted = x.T if weights is None else (x * weights).T
+    return squeeze(dot(x, conj(weighted)) / factor)
 
 
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
@@ -84,9 +84,9 @@ def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
     x = x if rowvar or aval.ndim != 2 else x.T
     if y is None:
         return x
-    y, other = operand("cov", y)
-    if other.ndim > 2:
-        raise ShapeError(f"cov needs at most two dimensions, and got {other.long_name()}")
+    y, y_aval = operand("cov", y)
+    if y_aval.ndim > 2:
+        raise ShapeError(f"cov needs at most two dimensions, and got {y_aval.long_name()}")
     x, y = promote_inexact(x, y)
     y = atleast_2d(y)
     y = y if rowvar or shape_of(y)[0] == 1 else y.T
@@ -113,6 +113,6 @@ def corrcoef(
     scale = sqrt(real(diag(c)))
     c = c / scale[:, None] / scale[None, :]
     if dtypes.kind(get_aval(c).dtype) == "c":
-        parts = [clip(part, -1, 1) for part in (real(c), imag(c))]
-        return complex_p.bind(*parts)
+        components = [clip(component, -1, 1) for component in (real(c), imag(c))]
+        return complex_p.bind(*components)
     return clip(c, -1, 1)

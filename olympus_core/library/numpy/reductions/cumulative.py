@@ -108,8 +108,8 @@ def _standard_style(rule: _Rule) -> CumulativeOfAxis:
         shape = tuple([1 if i == place else n for i, n in enumerate(aval.shape)])
         start = scalar(rule.start, out.dtype)
         first = broadcast_in_dim_p.bind(start, shape=shape, broadcast_dimensions=())
-        whole: Array = concatenate_p.bind(first, out, dimension=place)
-        return whole
+        with_initial: Array = concatenate_p.bind(first, out, dimension=place)
+        return with_initial
 
     what = "product" if rule.start else "sum"
     cumulative.__name__ = cumulative.__qualname__ = rule.name

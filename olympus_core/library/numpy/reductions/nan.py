@@ -72,22 +72,22 @@ def _extremum(name: str, reduction: ExtremumFunction, primitive: Reduction) -> E
         if not _is_inexact(aval):
             return reduction(a, axis, out, keepdims, initial, where)
         filled = _filled(a, aval, primitive.identity(aval.dtype))
-        found = reduction(filled, axis, out, keepdims, initial, where)
+        extreme = reduction(filled, axis, out, keepdims, initial, where)
         if initial is not None:
-            return found
+            return extreme
         axes = axis_tuple(name, aval.ndim, axis)
         number = reduce_and_p.bind(not_p.bind(eq_p.bind(a, a)), axes=axes)
         if keepdims:
             number = keep_dims(number, aval.shape, axes)
-        result: Array = select_n_p.bind(number, found, scalar(math.nan, found.dtype))
+        result: Array = select_n_p.bind(number, extreme, scalar(math.nan, extreme.dtype))
         return result
 
     return _documented(extremum, name, "Where all are NaN, so is the result without `initial`.")
 
 
-def _documented(function: _F, name: str, more: str) -> _F:
+def _documented(function: _F, name: str, details: str) -> _F:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""The {name[3:]} over `axis` of the elements that are not NaN.  {more}
+    function.__doc__ = f"""The {name[3:]} over `axis` of the elements that are not NaN.  {details}
 
     The arguments are those of `{name[3:]}`.
     """

@@ -85,9 +85,9 @@ def _checked(name: str, a: Any, q: Any, method: str, weights: Any) -> tuple[Any,
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
     """Return the array with the given axes merged to one, the last."""
     shape = x.shape
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
-    sizes = (*[shape[i] for i in kept], math.prod([shape[i] for i in axes]))
-    order = (*kept, *axes)
+    remaining_axes = tuple([i for i in range(len(shape)) if i not in axes])
+    sizes = (*[shape[i] for i in remaining_axes], math.prod([shape[i] for i in axes]))
+    order = (*remaining_axes, *axes)
     ordered = order == tuple(range(len(shape)))
     if ordered and sizes == shape:
         return x
@@ -118,15 +118,18 @@ def _between(rows: Any, q: Any, method: str, skip_nan: bool) -> Any:
     return choose("quantile", eq_p.bind(end, end), out, scalar(math.nan, out.dtype))
 
 
-def _take(rows: Any, index: Any, leading: int, each: bool) -> Any:
-    """Return elements at `index`, the same of all rows or, with `each`, one index array a row."""
+def _take(rows: Any, index: Any, leading: int, is_per_row: bool) -> Any:
+    """Return the elements at `index`, which has an axis for the rows if `is_per_row`."""
     index = convert(index, dtypes.default_dtype("i"))
-    if each:
-        rest = rows.shape[:-1]
-        grid = [np.arange(n).reshape(-1, *[1] * (len(rest) - 1 - i)) for i, n in enumerate(rest)]
+    if is_per_row:
+        row_shape = rows.shape[:-1]
+        grid = [
+            np.arange(n).reshape(-1, *[1] * (len(row_shape) - 1 - i))
+            for i, n in enumerate(row_shape)
+        ]
         return _read(rows, (*grid, index))
-    found = _read(rows, (..., index))
-    return moveaxis(found, -1, 0) if leading else found
+    elements = _read(rows, (..., index))
+    return moveaxis(elements, -1, 0) if leading else elements
 
 
 def _read(rows: Any, index: Any) -> Any:
@@ -155,9 +158,11 @@ def _masses(
     if dtypes.kind(aval.dtype) == "c":
         raise DTypeError(f"{name} takes real weights, and got {aval.long_name()}")
     if aval.shape != shape:
-        want = tuple([shape[i] for i in axes])
-        if axis is None or aval.shape != want:
-            raise ShapeError(f"{name} needs weights of shape {shape} or {want}, not {aval.shape}")
+        axis_sizes = tuple([shape[i] for i in axes])
+        if axis is None or aval.shape != axis_sizes:
+            raise ShapeError(
+                f"{name} needs weights of shape {shape} or {axis_sizes}, not {aval.shape}"
+            )
         sizes = tuple([n if i in axes else 1 for i, n in enumerate(shape)])
         weights = broadcast_to(reshape(weights, sizes), shape)
     return _rows(convert(weights, dtype), axes)
@@ -169,15 +174,15 @@ def _inverted(rows: Any, weights: Any, q: Any, skip_nan: bool) -> Any:
         weights = broadcast_to(scalar(1, rows.dtype), rows.shape)
     axis = rows.ndim - 1
     rows, weights = sort_p.bind(rows, weights, dimension=axis, is_stable=True, num_keys=1)
-    number, wrong = eq_p.bind(rows, rows), ~(weights >= 0)
-    masses = cumsum(choose("quantile", number & ~wrong, weights, 0), axis)
-    rest = [1] * axis
-    target = reshape(q, (*q.shape, *rest, 1)) * masses[..., -1:]
+    number, is_invalid = eq_p.bind(rows, rows), ~(weights >= 0)
+    masses = cumsum(choose("quantile", number & ~is_invalid, weights, 0), axis)
+    padding_shape = [1] * axis
+    target = reshape(q, (*q.shape, *padding_shape, 1)) * masses[..., -1:]
     place = sums.sum(masses < target, -1, dtype=dtypes.default_dtype("i"))
     count = sums.sum(number, -1, dtype=place.dtype)
     place = arithmetic.clip(place, 0, arithmetic.maximum(count - 1, 0))
     out = _take(rows, place, q.ndim, True)
-    bad = sums.any(wrong, -1) | (count == 0 if skip_nan else count < rows.shape[-1])
+    bad = sums.any(is_invalid, -1) | (count == 0 if skip_nan else count < rows.shape[-1])
     return choose("quantile", bad, scalar(math.nan, out.dtype), out)
 
 
@@ -227,11 +232,11 @@ def _named(function: _F, name: str, doc: str, axis: int, *static: str) -> _F:
 
 quantile = _at_fractions(
     "quantile",
-    """The values below which fractions `q` (0 to 1) of the elements over `axis` lie.
+    """Return the quantiles of the elements over `axis`, at the fractions `q` from 0 to 1.
 
-    q: a number, or a vector, whose axis leads in the result.  method: what is between two
+    q: a number, or a vector, whose axis leads in the result.  method: the value between two
     elements: "linear", "lower", "higher", "midpoint", "nearest", or "inverted_cdf" for the first
-    element that reaches the fraction, which takes `weights`.  A NaN makes the result NaN.
+    element that reaches the fraction, which takes `weights`.  The result is NaN if an element is.
 
     Raises ArgumentError for another method, DTypeError for complex elements.
 

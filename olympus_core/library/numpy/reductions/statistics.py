@@ -164,9 +164,11 @@ def _weights_at(weights: Any, aval: ShapedArray, axis: Axis, axes: tuple[int, ..
     have = shape_of(weights)
     if have == aval.shape:
         return weights
-    want = tuple([aval.shape[i] for i in axes])
-    if axis is None or have != want:
-        raise ShapeError(f"average needs weights of shape {aval.shape} or {want}, and got {have}")
+    axis_sizes = tuple([aval.shape[i] for i in axes])
+    if axis is None or have != axis_sizes:
+        raise ShapeError(
+            f"average needs weights of shape {aval.shape} or {axis_sizes}, and got {have}"
+        )
     order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
     sizes = tuple([n if i in axes else 1 for i, n in enumerate(aval.shape)])
     return reshape_p.bind(weights, dimensions=order, new_sizes=sizes)
@@ -259,8 +261,8 @@ def variance(
     squares = _squared(centered)
     total = sum(squares, axes, dtype=squares.dtype)
     number = _normalizer(aval.shape, axes, correction, where, squares.dtype)
-    found = div_p.bind(total, number)
-    return convert(keep_dims(found, aval.shape, axes) if keepdims else found, result)
+    mean_square = div_p.bind(total, number)
+    return convert(keep_dims(mean_square, aval.shape, axes) if keepdims else mean_square, result)
 
 
 @list_axis

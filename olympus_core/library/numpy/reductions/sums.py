@@ -180,12 +180,12 @@ def _logical(rule: _Rule) -> Logical:
     return _documented(logical, rule.name, "Elements other than 0 are true.")
 
 
-def _documented(function: _F, name: str, more: str) -> _F:
+def _documented(function: _F, name: str, details: str) -> _F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {name} of the elements over `axis` (all axes by default).
 
     a: an array or scalar.  axis: an int, a tuple of ints, or None.  keepdims: keep the reduced
-    axes, with size 1.  where: a bool array, the elements that count.  {more}
+    axes, with size 1.  where: a bool array, the elements that count.  {details}
 
     Raises DTypeError for what is not an array, ShapeError for an axis that the array does not
     have, and TraceError for `out`.

@@ -78,8 +78,8 @@ def ediff1d(
     steps = diff(ravel(ary))
     ends = (None if e is None else convert(ravel(e), steps.dtype) for e in (to_begin, to_end))
     first, last = ends
-    parts = [part for part in (first, steps, last) if part is not None]
-    return concatenate(parts) if len(parts) > 1 else steps
+    pieces = [piece for piece in (first, steps, last) if piece is not None]
+    return concatenate(pieces) if len(pieces) > 1 else steps
 
 
 def _slope(y: Array, axis: int, spacing: Any) -> Array:

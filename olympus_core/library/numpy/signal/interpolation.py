@@ -106,14 +106,14 @@ def unwrap(
     x, aval = operand("unwrap", p)
     if dtypes.kind(aval.dtype) == "c":
         raise DTypeError("unwrap needs real angles, and got complex values")
-    whole = dtypes.kind(get_aval(period).dtype) in "iu" and dtypes.kind(aval.dtype) in "iu"
-    if not whole:
+    is_integer = dtypes.kind(get_aval(period).dtype) in "iu" and dtypes.kind(aval.dtype) in "iu"
+    if not is_integer:
         (x,) = promote_inexact(x)
     place = canonical_axis(axis, aval.ndim)
     if aval.shape[place] == 0:
         return asarray(x)
     steps = diff(x, axis=place)
-    half = floor_divide(period, 2) if whole else divide(period, 2)
+    half = floor_divide(period, 2) if is_integer else divide(period, 2)
     near = remainder(steps + half, period) - half
     # half a period: in the direction of the step (an odd whole period has no such step)
     tied = logical_and(near == -half, steps > 0)
@@ -121,5 +121,5 @@ def unwrap(
     limit = divide(period, 2) if discont is None else discont
     turns = choose("unwrap", abs_(steps) < limit, 0, near - steps)
     first = slice_in_dim(x, 0, 1, axis=place)
-    rest = slice_in_dim(x, 1, None, axis=place) + cumsum(turns, axis=place)
-    return concatenate([first, rest], place)
+    unwrapped = slice_in_dim(x, 1, None, axis=place) + cumsum(turns, axis=place)
+    return concatenate([first, unwrapped], place)

@@ -18,7 +18,7 @@ from olympus_core.ir.tracer import Array, Tracer
 from olympus_core.ir.typing import ArrayLike, ArrayOrKeys
 from olympus_core.library.axes import keep_dims, one_axis
 from olympus_core.library.composite import composite
-from olympus_core.library.lax.cumulative import cumsum
+from olympus_core.library.lax.reduction import cumsum
 from olympus_core.library.numpy.creation.array import asarray
 from olympus_core.library.numpy.creation.fills import full, zeros
 from olympus_core.library.numpy.elementwise.logic import equal, isnan, less, less_equal, not_equal
@@ -88,20 +88,20 @@ def where(
 @composite(static_argnames=("size",))
 def _nonzero_of(mask: Any, size: int, fill_value: Any) -> tuple[Array, ...]:
     shape = mask.shape
-    wanted = dtypes.default_dtype("i")
+    int_dtype = dtypes.default_dtype("i")
     if not mask.size or not size:
-        return (full((size,), 0, wanted),) * len(shape)
+        return (full((size,), 0, int_dtype),) * len(shape)
     flat = ravel(mask)
-    rank = cumsum(flat.astype(wanted)) - 1  # the position of each true element in the result
+    rank = cumsum(flat.astype(int_dtype)) - 1  # the position of each true element in the result
     target = choose_between("nonzero", flat, rank, size)
-    count = iota_p.bind(dtype=wanted, shape=(mask.size,), dimension=0)
-    found = zeros((size,), wanted).at[target].set(count, mode="drop")
-    missing = iota_p.bind(dtype=wanted, shape=(size,), dimension=0) > rank[-1]
+    count = iota_p.bind(dtype=int_dtype, shape=(mask.size,), dimension=0)
+    positions = zeros((size,), int_dtype).at[target].set(count, mode="drop")
+    missing = iota_p.bind(dtype=int_dtype, shape=(size,), dimension=0) > rank[-1]
     results = []
     for axis, n in enumerate(shape):
-        index = (found // math.prod(shape[axis + 1 :])) % n
+        index = (positions // math.prod(shape[axis + 1 :])) % n
         results.append(choose_between("nonzero", missing, fill_value[axis], index))
-    return tuple(convert(x, wanted) for x in results)
+    return tuple(convert(x, int_dtype) for x in results)
 
 
 def nonzero(
@@ -129,10 +129,10 @@ def nonzero(
                 f"tracing, and the array is {a.origin()}",
                 hint="pass size=, a bound of their number, or use where with three arguments",
             )
-        wanted = dtypes.default_dtype("i")
-        return tuple(asarray(i.astype(wanted)) for i in np.nonzero(np.asarray(a)))
-    one = 0 if fill_value is None else fill_value
-    fills = one if isinstance(one, tuple) else (one,) * aval.ndim
+        int_dtype = dtypes.default_dtype("i")
+        return tuple(asarray(i.astype(int_dtype)) for i in np.nonzero(np.asarray(a)))
+    fill = 0 if fill_value is None else fill_value
+    fills = fill if isinstance(fill, tuple) else (fill,) * aval.ndim
     if len(fills) != aval.ndim:
         raise ShapeError(f"nonzero needs {aval.ndim} fill values, and got {len(fills)}")
     mask = a if aval.dtype == dtypes.bool_ else not_equal(a, 0)
@@ -213,8 +213,8 @@ def _position(
         axes = (place,)
     if dtypes.kind(aval.dtype) == "c":
         primitive, a = argmax_p, _extremes(primitive is argmax_p, a, place)
-    found: Array = primitive.bind(a, axes=(place,), index_dtype=dtypes.default_dtype("i"))
-    return keep_dims(found, aval.shape, axes) if keepdims else found
+    position: Array = primitive.bind(a, axes=(place,), index_dtype=dtypes.default_dtype("i"))
+    return keep_dims(position, aval.shape, axes) if keepdims else position
 
 
 @composite(static_argnames=("axis", "keepdims"))
@@ -242,14 +242,14 @@ def _without_nan(
     if dtypes.kind(aval.dtype) not in "fc":
         return _position(primitive, a, aval, axis, bool(keepdims))
     is_nan = ne_p.bind(a, a)
-    real = dtypes.to_real(aval.dtype)
-    filled = select_n_p.bind(is_nan, a, scalar(primitive.identity(real), aval.dtype))
-    found = _position(primitive, filled, aval, axis, bool(keepdims))
+    real_dtype = dtypes.to_real(aval.dtype)
+    filled = select_n_p.bind(is_nan, a, scalar(primitive.identity(real_dtype), aval.dtype))
+    position = _position(primitive, filled, aval, axis, bool(keepdims))
     axes = tuple(range(aval.ndim)) if axis is None else (one_axis(name, aval.ndim, axis),)
     nothing = reduce_and_p.bind(is_nan, axes=axes)
     if keepdims:
         nothing = keep_dims(nothing, aval.shape, axes)
-    result: Array = select_n_p.bind(nothing, found, scalar(-1, found.dtype))
+    result: Array = select_n_p.bind(nothing, position, scalar(-1, position.dtype))
     return result
 
 
@@ -325,9 +325,9 @@ def _by_comparing(a: Any, v: Any, after: bool) -> Array:
 def _by_sorting(a: Any, v: Any, after: bool) -> Array:
     """Return the positions of the values among all, minus the number of values before each."""
     length, flat = get_aval(a).shape[0], ravel(v)
-    both = concatenate([a, flat] if after else [flat, a])
+    joined = concatenate([a, flat] if after else [flat, a])
     start = length if after else 0
-    rank = argsort(argsort(both, dtype=_INT32), dtype=_INT32)[start : start + flat.size]
+    rank = argsort(argsort(joined, dtype=_INT32), dtype=_INT32)[start : start + flat.size]
     own = argsort(argsort(flat, dtype=_INT32), dtype=_INT32)
     return reshape(rank - own, v.shape)
 

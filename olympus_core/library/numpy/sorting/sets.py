@@ -141,7 +141,7 @@ def unique(
     Array([1, 3], dtype=int32)
     """
     ar, aval = operand("unique", ar)
-    wanted = (return_index, return_inverse, return_counts)
+    requested = (return_index, return_inverse, return_counts)
     if size is None:
         if isinstance(ar, Tracer):
             raise ConcretizationError(
@@ -149,23 +149,23 @@ def unique(
                 "known: unique needs its size",
                 hint="pass size=n, the number of elements to give",
             )
-        results = _on_host(ar, axis, wanted, equal_nan)
+        results = _on_host(ar, axis, requested, equal_nan)
     else:
         if not aval.size and size and fill_value is None:
             raise ShapeError("unique of an empty array needs a fill_value where size is above 0")
-        results = _sized(ar, wanted, axis, equal_nan, operator.index(size), fill_value)
+        results = _sized(ar, requested, axis, equal_nan, operator.index(size), fill_value)
     return results if len(results) > 1 else results[0]
 
 
 def _on_host(
-    ar: Any, axis: int | None, wanted: tuple[bool, ...], equal_nan: bool
+    ar: Any, axis: int | None, requested: tuple[bool, ...], equal_nan: bool
 ) -> tuple[Array, ...]:
     value = array_to_numpy(ar)
     on_host: Callable[..., Any] = np.unique  # its overloads accept only literal flags
-    found = on_host(value, *wanted, axis=axis, equal_nan=equal_nan)
-    arrays = list(found) if isinstance(found, tuple) else [found]
-    if wanted[1] and axis is None:
-        arrays[1 + wanted[0]] = arrays[1 + wanted[0]].reshape(value.shape)
+    results = on_host(value, *requested, axis=axis, equal_nan=equal_nan)
+    arrays = list(results) if isinstance(results, tuple) else [results]
+    if requested[1] and axis is None:
+        arrays[1 + requested[0]] = arrays[1 + requested[0]].reshape(value.shape)
     return tuple([put_array(x) for x in arrays])
 
 
@@ -191,7 +191,7 @@ def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
 @composite(static_argnames=("wanted", "axis", "equal_nan", "size"))
 def _sized(
     ar: Any,
-    wanted: tuple[bool, ...],
+    requested: tuple[bool, ...],
     axis: int | None,
     equal_nan: bool,
     size: int,
@@ -210,12 +210,12 @@ def _sized(
         valid = reshape(valid, (size, *[1] * (values.ndim - 1)))
         values = choose("unique", valid, values, convert(fill_value, ar.dtype))
     results = [moveaxis(values, 0, place)]
-    if wanted[0]:
+    if requested[0]:
         results.append(read(order, starts) if shape_of(order)[0] else starts)
-    if wanted[1]:
-        which = zeros(mask.shape, index).at[order].set(cumsum(mask, dtype=index) - 1)
-        results.append(which if axis is not None else reshape(which, shape))
-    if wanted[2]:
+    if requested[1]:
+        inverse = zeros(mask.shape, index).at[order].set(cumsum(mask, dtype=index) - 1)
+        results.append(inverse if axis is not None else reshape(inverse, shape))
+    if requested[2]:
         (ends,) = nonzero(mask, size=size + 1, fill_value=mask.size)
         (begins,) = nonzero(mask, size=size, fill_value=mask.size)
         results.append(ends[1:] - begins)
@@ -258,24 +258,24 @@ def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
     """Apply `unique` with the count of each element; NaNs are all different."""
-    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueCounts(*found)
+    results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCounts(*results)
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
     """Apply `unique` with the index of each element in the result; NaNs are all different."""
-    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueInverse(*found)
+    results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverse(*results)
 
 
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """Apply `unique` without further results; NaNs are all different."""
-    found: Array = unique(x, equal_nan=False, size=size, fill_value=fill_value)
-    return found
+    values: Array = unique(x, equal_nan=False, size=size, fill_value=fill_value)
+    return values
 
 
 _METHODS = ("auto", "compare_all", "binary_search", "sort")
@@ -315,12 +315,12 @@ def _isin(element: Any, test_elements: Any, *, invert: bool, method: str) -> Arr
         return full(x.shape, invert, bool)
     is_few = method == "auto" and y.size <= _FEW
     if method == "compare_all" or is_few or dtypes.kind(y.dtype) == "c":
-        found = any_of(x[..., None] == y, axis=-1)
+        is_member = any_of(x[..., None] == y, axis=-1)
     else:
         ordered = sort(y)
         places = minimum(searchsorted(ordered, x), y.size - 1)
-        found = read(ordered, places) == x
-    return ~found if invert else found
+        is_member = read(ordered, places) == x
+    return ~is_member if invert else is_member
 
 
 def _flat(name: str, ar1: Any, ar2: Any) -> tuple[Array, Array]:
@@ -363,9 +363,9 @@ def _given(values: Any, places: Any, valid: Any, fill_value: Any) -> Array:
     """Return the values at the positions; for invalid ones the fill value, or the least value."""
     if not values.size:
         return full(places.shape, 0 if fill_value is None else fill_value, values.dtype)
-    found = read(values, places)
-    fill = found[:1] if fill_value is None else convert(fill_value, values.dtype)
-    return where(valid, found, fill)
+    candidates = read(values, places)
+    fill = candidates[:1] if fill_value is None else convert(fill_value, values.dtype)
+    return where(valid, candidates, fill)
 
 
 def union1d(
@@ -381,10 +381,10 @@ def union1d(
     >>> union1d(array([3, 1]), array([1, 2]))
     Array([1, 2, 3], dtype=int32)
     """
-    found: Array = unique(
+    union: Array = unique(
         concatenate(list(_flat("union1d", ar1, ar2))), size=size, fill_value=fill_value
     )
-    return found
+    return union
 
 
 @overload

@@ -83,8 +83,8 @@ def lu(
     if permute_l:
         return take_rows(low, back), upper
     rows = shape_of(a)[-2]
-    real = zeros((*shape_of(a)[:-2], rows, rows), dtypes.to_real(get_aval(a).dtype))
-    return take_rows(eye(real), back), low, upper
+    permutation = zeros((*shape_of(a)[:-2], rows, rows), dtypes.to_real(get_aval(a).dtype))
+    return take_rows(eye(permutation), back), low, upper
 
 
 @composite(static_argnames=("overwrite_a", "lwork", "mode", "pivoting", "check_finite"))
@@ -103,8 +103,8 @@ def qr(
     """
     if mode not in ("full", "economic", "r"):
         raise ArgumentError(f"qr has the modes 'full', 'economic' and 'r', and not {mode!r}")
-    found = linalg.qr(inexact("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
-    return found[1:] if mode == "r" else found
+    factors = linalg.qr(inexact("qr", a), pivoting=pivoting, full_matrices=mode != "economic")
+    return factors[1:] if mode == "r" else factors
 
 
 @overload

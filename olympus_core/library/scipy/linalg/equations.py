@@ -61,10 +61,10 @@ def _solve_positive(a: Any, b: Any, *, lower: bool) -> Array:
     (a, _), (b, _) = operand("solve", a), operand("solve", b)
     a, b = promote_inexact(a, b)
 
-    def one(a: Any, b: Any) -> Any:
+    def solve_one(a: Any, b: Any) -> Any:
         return solve_by_cholesky(a if lower else adjoint(a), b)
 
-    return solve_each("solve", one, a, b)
+    return solve_each("solve", solve_one, a, b)
 
 
 _TRANSPOSES = {
@@ -109,12 +109,12 @@ def solve_triangular(
     (a, _), (b, _) = operand("solve_triangular", a), operand("solve_triangular", b)
     a, b = promote_inexact(a, b)
 
-    def one(a: Any, b: Any) -> Any:
+    def solve_one(a: Any, b: Any) -> Any:
         return solve_triangle(
             a, b, lower=lower, transpose=transpose, conjugate=conjugate, unit=unit_diagonal
         )
 
-    return solve_each("solve_triangular", one, a, b)
+    return solve_each("solve_triangular", solve_one, a, b)
 
 
 def cho_solve(
@@ -136,12 +136,12 @@ def _cho_solve(factor: Any, b: Any, *, lower: bool) -> Array:
     (c, _), (b, _) = operand("cho_solve", factor), operand("cho_solve", b)
     c, b = promote_inexact(c, b)
 
-    def both(c: Any, b: Any) -> Any:
+    def solve_both(c: Any, b: Any) -> Any:
         for turned in (not lower, lower):
             b = solve_triangle(c, b, lower=lower, transpose=turned, conjugate=turned)
         return b
 
-    return solve_each("cho_solve", both, c, b)
+    return solve_each("cho_solve", solve_both, c, b)
 
 
 def lu_solve(
@@ -168,11 +168,13 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, *, trans: int) -> Array:
     a, b = promote_inexact(a, b)
     order = linalg.lu_pivots_to_permutation(pivots, shape_of(a)[-1])
 
-    def both(a: Any, b: Any, order: Any) -> Any:
+    def solve_both(a: Any, b: Any, order: Any) -> Any:
         if trans == 0:
             return solve_triangle(a, solve_triangle(a, take_rows(b, order), lower=True, unit=True))
-        turned = {"transpose": True, "conjugate": trans == 2}
-        b = solve_triangle(a, solve_triangle(a, b, **turned), lower=True, unit=True, **turned)
+        orientation = {"transpose": True, "conjugate": trans == 2}
+        b = solve_triangle(
+            a, solve_triangle(a, b, **orientation), lower=True, unit=True, **orientation
+        )
         return take_rows(b, inverse_order(order))
 
-    return solve_each("lu_solve", both, a, b, order)
+    return solve_each("lu_solve", solve_both, a, b, order)

@@ -19,8 +19,8 @@ from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
+from olympus_core.library.lax.annotations import stop_gradient
 from olympus_core.library.lax.control import cond, scan
-from olympus_core.library.lax.gradients import stop_gradient
 from olympus_core.library.numpy.creation.ranges import arange
 from olympus_core.library.numpy.elementwise.exponential import exp2, log2
 from olympus_core.library.numpy.elementwise.rounding import ceil
@@ -40,14 +40,16 @@ _DEGREES = {"float32": (7, 3.925724783138660), "float64": (13, 5.371920351148152
 def _coefficients(degree: int) -> list[float]:
     """Return the coefficients of the numerator of exp's diagonal Pade approximant, monic."""
     m = degree
-    whole = [math.comb(m, k) * math.factorial(2 * m - k) // math.factorial(m) for k in range(m + 1)]
-    return [float(c) for c in whole]
+    integers = [
+        math.comb(m, k) * math.factorial(2 * m - k) // math.factorial(m) for k in range(m + 1)
+    ]
+    return [float(c) for c in integers]
 
 
 def _approximant(a: Any, degree: int) -> tuple[Any, Any]:
     """Return the odd and the even part of the numerator at `a`."""
-    c, one = _coefficients(degree), eye(a)
-    powers = [one, dot(a, a)]
+    c, identity = _coefficients(degree), eye(a)
+    powers = [identity, dot(a, a)]
     while len(powers) <= min(degree // 2, 3):
         powers.append(dot(powers[-1], powers[1]))
 
@@ -74,10 +76,10 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
            [0., 1.]], dtype=float32)
     """
     a = inexact("expm", A, square=True)
-    real = dtypes.to_real(get_aval(a).dtype)
-    if dtypes.long_name(real) not in _DEGREES:
+    real_dtype = dtypes.to_real(get_aval(a).dtype)
+    if dtypes.long_name(real_dtype) not in _DEGREES:
         raise DTypeError(f"expm does not take {get_aval(a).long_name()}: cast it to float32")
-    degree, bound = _DEGREES[dtypes.long_name(real)]
+    degree, bound = _DEGREES[dtypes.long_name(real_dtype)]
     size = stop_gradient(norm(a, ord=1, axis=(-2, -1)))[..., None, None]
     halvings = ceil(log2(where(size > bound, size / bound, 1)))
     odd, even = _approximant(a * convert(exp2(-halvings), get_aval(a).dtype), degree)
@@ -85,10 +87,10 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     result = divided(even - odd, even + odd)
 
     def square(x: Any, i: Any) -> Any:
-        again = i < halvings
-        return cond(any_(again), lambda x: where(again, dot(x, x), x), lambda x: x, x), None
+        continues = i < halvings
+        return cond(any_(continues), lambda x: where(continues, dot(x, x), x), lambda x: x, x), None
 
-    result, _ = scan(square, result, arange(max_squarings, dtype=real))
+    result, _ = scan(square, result, arange(max_squarings, dtype=real_dtype))
     return where(halvings > max_squarings, np.nan, result)
 
 

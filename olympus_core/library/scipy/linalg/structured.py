@@ -181,11 +181,11 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
     Raises ShapeError for an array of more than two axes.
     """
-    given = [operand("block_diag", x)[0] for x in arrs] or [zeros((1, 0))]
-    if any(len(shape_of(x)) > 2 for x in given):
-        shapes = ", ".join(str(shape_of(x)) for x in given)
+    operands = [operand("block_diag", x)[0] for x in arrs] or [zeros((1, 0))]
+    if any(len(shape_of(x)) > 2 for x in operands):
+        shapes = ", ".join(str(shape_of(x)) for x in operands)
         raise ShapeError(f"block_diag needs matrices, and got shapes {shapes}")
-    blocks = promote_dtypes(*[_row(x) for x in given])
+    blocks = promote_dtypes(*[_row(x) for x in operands])
     width, start, rows = sum(shape_of(x)[1] for x in blocks), 0, []
     for x in blocks:
         columns = shape_of(x)[1]
@@ -243,9 +243,9 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ArgumentError(f"pascal has the kinds 'symmetric', 'lower', 'upper': not {kind!r}")
-    whole, size = kind in (None, "symmetric"), max(operator.index(n), 0)
+    is_symmetric, size = kind in (None, "symmetric"), max(operator.index(n), 0)
     rows: Sequence[Sequence[int]] = [
-        [math.comb(i + j, i) if whole else math.comb(i, j) for j in range(size)]
+        [math.comb(i + j, i) if is_symmetric else math.comb(i, j) for j in range(size)]
         for i in range(size)
     ]
     values = np.asarray(rows, np.float32).reshape(size, size)
@@ -259,9 +259,11 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     if scale not in (None, "sqrtn", "n"):
         raise ArgumentError(f"dft has the scales 'sqrtn' and 'n', and not {scale!r}")
-    wanted = dtypes.default_dtype("c") if dtype is None else dtypes.canonicalize(dtype)
-    if dtypes.kind(wanted) != "c":
-        raise DTypeError(f"dft needs a complex dtype, and got {dtypes.long_name(wanted)}")
+    target_dtype = dtypes.default_dtype("c") if dtype is None else dtypes.canonicalize(dtype)
+    if dtypes.kind(target_dtype) != "c":
+        raise DTypeError(f"dft needs a complex dtype, and got {dtypes.long_name(target_dtype)}")
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1) / max(n, 1)
     divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": n}[scale]
-    return convert(asarray((np.exp(-2j * np.pi * turns) / divisor).astype(wanted)), wanted)
+    return convert(
+        asarray((np.exp(-2j * np.pi * turns) / divisor).astype(target_dtype)), target_dtype
+    )

@@ -80,10 +80,10 @@ def _entr_of_floats(x: Any) -> Any:
 
 @composite()
 def _rel_entr_of_floats(p: Any, q: Any) -> Any:
-    both = (p > 0) & (q > 0)
-    safe_p, safe_q = where(both, p, 1), where(both, q, 1)
+    are_positive = (p > 0) & (q > 0)
+    safe_p, safe_q = where(are_positive, p, 1), where(are_positive, q, 1)
     value = _xlogx(safe_p) - xlogy(safe_p, safe_q)
-    return where(both, value, where((p == 0) & (q >= 0), 0, np.inf))
+    return where(are_positive, value, where((p == 0) & (q >= 0), 0, np.inf))
 
 
 @composite()

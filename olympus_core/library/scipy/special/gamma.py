@@ -183,9 +183,9 @@ def _stirling_rest(x: Any) -> Any:
 
 def _log_of_ratio(a: Any, b: Any) -> Any:
     """log(gamma(b) / gamma(a + b)) for b and a + b >= 8: the large terms of both are subtracted."""
-    both = a + b
-    rest = _stirling_rest(b) - _stirling_rest(both)
-    return rest - (both - 0.5) * log1p(a / b) - a * (log(b) - 1)
+    total = a + b
+    correction = _stirling_rest(b) - _stirling_rest(total)
+    return correction - (total - 0.5) * log1p(a / b) - a * (log(b) - 1)
 
 
 @composite()

@@ -1,4 +1,4 @@
-"""`lax.with_sharding_constraint`, which constrains the sharding of a value in a program."""
+"""Identity functions that constrain derivatives or the compiler, such as `stop_gradient`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from olympus_core.arrays.sharded_array import put_on
 from olympus_core.base import tree
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir import trace
+from olympus_core.ir.primitive import op
 from olympus_core.library.promotion import check_arrays
 from olympus_core.placement.sharding import (
     NamedSharding,
@@ -16,9 +17,35 @@ from olympus_core.placement.sharding import (
     Sharding,
     SingleDeviceSharding,
 )
+from olympus_core.primitives.barrier import optimization_barrier_p
 from olympus_core.primitives.sharding import refuse_manual, sharding_constraint_p
 
 _T = TypeVar("_T")
+
+
+def stop_gradient(x: _T) -> _T:
+    """Return `x` (an array, or a tree of arrays) as a value with zero derivative.
+
+    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+    stopped: _T = tree.map(op.stop_gradient, x)
+    return stopped
+
+
+def optimization_barrier(operand: _T, /) -> _T:
+    """Return a tree of arrays as it is, across which the compiler moves and merges no operations.
+
+    All of the arrays are computed before any of the results is used.  Derivatives and batches
+    have barriers of their own.  Raises DTypeError for a leaf that is not an array.
+
+    >>> optimization_barrier((1.0, 2.0))
+    (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
+    leaves, treedef = tree.flatten(operand)
+    check_arrays("optimization_barrier", *leaves)
+    passed: _T = treedef.unflatten(optimization_barrier_p.bind(*leaves) if leaves else [])
+    return passed
 
 
 def with_sharding_constraint(x: _T, shardings: Any) -> _T:
@@ -39,8 +66,10 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     check_arrays("with_sharding_constraint", *leaves)
     full = treedef.unflatten(range(len(leaves)))
     where = tree.prefix_leaves("with_sharding_constraint", "shardings", shardings, full)
-    found = [_constrained(leaf, sharding) for leaf, sharding in zip(leaves, where, strict=True)]
-    constrained: _T = treedef.unflatten(found)
+    constrained_leaves = [
+        _constrained(leaf, sharding) for leaf, sharding in zip(leaves, where, strict=True)
+    ]
+    constrained: _T = treedef.unflatten(constrained_leaves)
     return constrained
 
 

@@ -38,19 +38,19 @@ def differs_text(axes: Mapping[str, Spread]) -> str:
     >>> differs_text({"x": Spread(stride=4, size=2)})
     'x=4:2'
     """
-    parts = [f"{quote(name)}={at.stride}:{at.size}" for name, at in sorted(axes.items())]
-    return ",".join(parts) or "-"
+    axis_texts = [f"{quote(name)}={at.stride}:{at.size}" for name, at in sorted(axes.items())]
+    return ",".join(axis_texts) or "-"
 
 
 def _axes_of(text: str) -> dict[str, Spread]:
-    found = map(_AXIS.fullmatch, text.split(","))
-    return {unquote(m[1]): Spread(int(m[2]), int(m[3])) for m in found if m is not None}
+    matches = map(_AXIS.fullmatch, text.split(","))
+    return {unquote(m[1]): Spread(int(m[2]), int(m[3])) for m in matches if m is not None}
 
 
-def check_meetings(module: HloModule, on_cpu: bool) -> None:
+def check_collectives_reached(module: HloModule, on_cpu: bool) -> None:
     """Check an optimized program of several devices, compiled for the CPU or for others.
 
-    Raises ShardingError where some devices may not come to a collective that others wait in.
+    Raises ShardingError if some devices may not reach a collective in which the others wait.
     """
     for computation in module.computations.values():
         for decider in computation.instructions.values():
@@ -61,15 +61,15 @@ def check_meetings(module: HloModule, on_cpu: bool) -> None:
 
 def _inside(module: HloModule, decider: Instruction) -> Iterator[Instruction]:
     """Yield the collectives in the computations that an instruction runs conditionally."""
-    pending, seen = [*decider.called_computation_ids], set[int]()
+    pending, visited = [*decider.called_computation_ids], set[int]()
     while pending:
-        if (called := pending.pop()) in seen:
+        if (called := pending.pop()) in visited:
             continue
-        seen.add(called)
-        for each in module.computations[called].instructions.values():
-            if each.opcode.removesuffix("-start") in COLLECTIVES:
-                yield each
-            pending.extend(each.called_computation_ids)
+        visited.add(called)
+        for instruction in module.computations[called].instructions.values():
+            if instruction.opcode.removesuffix("-start") in COLLECTIVES:
+                yield instruction
+            pending.extend(instruction.called_computation_ids)
 
 
 def _check(
@@ -78,7 +78,7 @@ def _check(
     groups = _waiting(collective, on_cpu)
     for name, (stride, size) in axes.items():
         if groups is None or any(len({d // stride % size for d in g}) > 1 for g in groups):
-            raise _never_met(decider, name, collective)
+            raise _unreached_error(decider, name, collective)
 
 
 def _waiting(collective: Instruction, on_cpu: bool) -> Groups | None:
@@ -88,7 +88,7 @@ def _waiting(collective: Instruction, on_cpu: bool) -> Groups | None:
     return collective.replica_groups or None
 
 
-def _never_met(decider: Instruction, axis: str, collective: Instruction) -> ShardingError:
+def _unreached_error(decider: Instruction, axis: str, collective: Instruction) -> ShardingError:
     is_loop = decider.opcode == "while"
     decided = (
         "the condition of while_loop"
@@ -101,7 +101,7 @@ def _never_met(decider: Instruction, axis: str, collective: Instruction) -> Shar
         why += ", or compute both branches and choose between them by lax.select"
     return ShardingError(
         f"{decided} may differ along the axis {axis!r}{_place(decider)}\n"
-        f"  so some devices along it may not come to the {collective.opcode} that the compiler "
+        f"  so some devices along it may not reach the {collective.opcode} that the compiler "
         f"inserts for {operation}{_place(collective)}, and the others would wait for them for ever",
         hint=why,
         location=decider.line,
