@@ -213,7 +213,10 @@ class DeviceArray(Array):
         writable copy. Raises ExchangeError (a BufferError) for a stream and for another device.
         """
         if stream is not None:
-            raise ExchangeError(f"memory of the host has no streams: stream was {stream!r:.80}")
+            raise ExchangeError(
+                "an array is exported in host memory, which has no streams, and stream is "
+                f"{stream!r:.80}"
+            )
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise ExchangeError(
                 f"an array is exported in host memory, {self.__dlpack_device__()}, and dl_device "

@@ -142,7 +142,7 @@ def check_carry(
     """Raise TransformError unless a body returns a carry like its input in structure and types."""
     if in_tree != out_tree:
         raise TransformError(
-            f"{name} must return the carry in the structure that it gets it in.\n"
+            f"{name} must return a carry of the structure of its input.\n"
             f"  it gets:    {in_tree}\n  it returns: {out_tree}"
         )
     mismatches = [
@@ -152,6 +152,5 @@ def check_carry(
     ]
     if mismatches:
         raise TransformError(
-            f"{name} must return the carry with the types that it gets it in:\n"
-            + "\n".join(mismatches)
+            f"{name} must return a carry of the types of its input:\n" + "\n".join(mismatches)
         )

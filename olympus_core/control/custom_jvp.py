@@ -177,7 +177,7 @@ class custom_jvp(CustomFunction[_P, _R]):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule for each argument: (tangent, result, *primals) -> its contribution or None."""
         if self.nondiff_argnums:
-            raise TransformError("defjvps does not go with nondiff_argnums; use defjvp")
+            raise TransformError("defjvps takes no function with nondiff_argnums; use defjvp")
 
         value: Callable[..., Any] = self
 

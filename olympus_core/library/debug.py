@@ -58,7 +58,7 @@ def _inspect(name: str, value: Any, inspection: Inspection) -> None:
     for leaf in leaves:
         if trace.at_base() and not isinstance(leaf, DeviceArray):
             raise ArgumentError(
-                f"a sharding is what arrays have, and this is {leaf!r:.80}",
+                f"inspect_array_sharding needs an array, and got {leaf!r:.80}",
                 hint="put it on the devices with device_put",
             )
         inspect_sharding_p.bind(leaf, callback=inspection)

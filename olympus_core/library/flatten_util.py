@@ -42,7 +42,9 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
     def unravel(flat: Array) -> Any:
         have = get_aval(flat)
         if have.shape != (length,):
-            raise ShapeError(f"unravel needs a vector of {length} elements: {have.long_name()}")
+            raise ShapeError(
+                f"unravel needs a vector of {length} elements, and got {have.long_name()}"
+            )
         if mixed and have.dtype != dtype:
             raise DTypeError(
                 f"unravel needs a vector of {dtypes.long_name(dtype)}, and got {have.long_name()}"

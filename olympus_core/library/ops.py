@@ -125,7 +125,7 @@ def _count(name: str, ids: Any, num_segments: int | None) -> int:
     if isinstance(ids, Tracer):
         raise ConcretizationError(
             f"{name} cannot know the shape of its result: segment_ids is {ids.origin()}",
-            hint="pass num_segments, one more than the greatest id",
+            hint="pass num_segments, one more than the largest id",
         )
     if not get_aval(ids).size:
         raise ArgumentError(f"{name} needs num_segments if segment_ids is empty")

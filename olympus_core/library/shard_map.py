@@ -208,7 +208,7 @@ def _checked(
     outer_names = {axis[0] for axis in outer}
     if outer and outer[-1].mesh.shape_tuple != mesh.shape_tuple:
         raise ShardingError(
-            "a shard_map in the body of another has its mesh, and got another: "
+            "a shard_map in the body of another needs the same mesh, and got "
             f"{mesh} in {outer[-1].mesh}"
         )
     requested = {axis_names} if isinstance(axis_names, str) else as_tuple(axis_names, "axis_names")
@@ -218,7 +218,9 @@ def _checked(
             raise ShardingError(f"shard_map: axis_names has {name!r}, and the mesh is {mesh}")
     manual_axes = frozenset(names) or frozenset(mesh.axis_names) - outer_names
     if twice := [n for n in mesh.axis_names if n in manual_axes and n in outer_names]:
-        raise ShardingError(f"shard_map maps over the axis {twice[0]!r}, as one around it does")
+        raise ShardingError(
+            f"shard_map maps over the axis {twice[0]!r}, as an enclosing shard_map does"
+        )
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
     for what, specs in (("in_specs", in_specs), ("out_specs", out_specs)):
@@ -236,18 +238,18 @@ def _check_axes(
 ) -> None:
     mesh.check_spec(spec)
     if PartitionSpec.UNCONSTRAINED in spec.partitions:
-        raise ArgumentError(f"shard_map: {what} has {spec}, and no dimension can be left open")
+        raise ArgumentError(f"shard_map: {what} has {spec}, and no dimension can be unconstrained")
     for name in mesh.axis_names:
         if name in spec_axes(spec) & outer_names:
             raise ShardingError(
                 f"shard_map: {what} has {spec}, and a shard_map around it maps over {name!r}",
-                hint=f"leave {name!r} out: arrays in the body are parts along it already",
+                hint=f"leave {name!r} out: arrays in the body are already parts along it",
             )
         if name in spec_axes(spec) - manual:
             raise ShardingError(
                 f"shard_map: {what} has {spec}, and {name!r} is not an axis that it maps over: "
                 f"{', '.join(repr(n) for n in mesh.axis_names if n in manual)}",
-                hint="leave it out: the compiler cuts arrays along it",
+                hint="leave it out: the compiler splits arrays along it",
             )
 
 
@@ -269,7 +271,7 @@ def _not_a_mesh(value: Any) -> ArgumentError:
 def _not_a_spec(what: str, leaf: Any) -> ArgumentError:
     return ArgumentError(
         f"shard_map: {what} needs PartitionSpecs, and has {leaf!r:.80}",
-        hint="write P() for what is the same on all devices",
+        hint="write P() for a value that is the same on all devices",
     )
 
 

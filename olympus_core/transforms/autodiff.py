@@ -351,7 +351,7 @@ def _check_inputs(
             raise TransformError(
                 f"grad of '{name}' needs float or complex arguments, and {where} is "
                 f"{aval.long_name()}",
-                hint="cast it to a float, choose others by argnums, or pass allow_int=True",
+                hint="cast it to a float, select others by argnums, or pass allow_int=True",
             )
 
 

@@ -154,7 +154,7 @@ def check_positions(what: str, positions: Sequence[int], count: int) -> None:
         if not -count <= n < count:
             raise TransformError(
                 f"{what} has {n}, and it was called with {count} positional arguments",
-                hint="pass by position what is chosen by position",
+                hint="pass the selected arguments by position",
             )
     if len({n % count for n in positions}) < len(positions):
         raise TransformError(f"{what} has an argument twice: {tuple(positions)}")

@@ -329,7 +329,7 @@ def refused() -> dict[str, Any]:
         "twice": (
             lambda: call(lambda x: olympus.shard_map(same, in_specs=P("x"), out_specs=P("x"),
                                                      axis_names={"x"})(x)),
-            "as one around it does",
+            "as an enclosing shard_map does",
         ),
         "mapped-twice": (
             lambda: call(lambda x: olympus.shard_map(same, mesh=OURS.mesh, in_specs=P("x"),

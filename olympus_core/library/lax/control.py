@@ -475,7 +475,7 @@ def _scan_length(x_leaves: list[Any], xs_tree: tree.PyTreeDef, length: int | Non
     if length is not None:
         lengths.add(operator.index(length))
     if not lengths:
-        raise TransformError("scan needs a length where xs has no arrays")
+        raise TransformError("scan needs a length if xs has no arrays")
     if len(lengths) > 1:
         paths = data.paths(xs_tree)
         leaf_lengths = ", ".join(

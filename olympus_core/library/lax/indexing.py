@@ -213,7 +213,8 @@ def scatter_apply(
         result = func(x)
         if shape_of(result):
             raise TransformError(
-                f"the function of scatter_apply gives a scalar, not shape {shape_of(result)}"
+                "the function of scatter_apply must return a scalar, and returned an array of shape "
+                f"{shape_of(result)}"
             )
         return [convert(result, aval.dtype)]
 

@@ -173,8 +173,8 @@ class Combiner:
             results, out_tree = tree.flatten(out)
             if out_tree != self.tree:
                 raise ShapeError(
-                    f"the computation of {self.name} must give the tree {self.tree}, "
-                    f"and gives {out_tree}"
+                    f"the computation of {self.name} must return the tree {self.tree}, "
+                    f"and returned {out_tree}"
                 )
             return results
 

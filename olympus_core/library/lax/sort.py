@@ -125,7 +125,7 @@ def approx_min_k(
     aval = get_aval(operand)
     axis = _place("approx_min_k", reduction_dimension, aval.ndim)
     if not 0 <= k <= aval.shape[axis]:
-        raise ShapeError(f"approx_min_k of {aval.long_name()} cannot give {k} along axis {axis}")
+        raise ShapeError(f"approx_min_k of {aval.long_name()} cannot return {k} along axis {axis}")
     places = iota_p.bind(dtype=_INT32, shape=aval.shape, dimension=axis)
     ordered = sort_p.bind(operand, places, dimension=axis, is_stable=True, num_keys=1)
     limits = tuple([k if i == axis else n for i, n in enumerate(aval.shape)])

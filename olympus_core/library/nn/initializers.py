@@ -108,7 +108,7 @@ def _fans(shape: Shape, in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tupl
     """Return the number of inputs of an output, and the number of outputs of an input."""
     if in_axis == -2 and len(shape) <= 1:
         raise ShapeError(
-            f"the fans of weights of shape {shape} are not known: they need two axes",
+            f"the fans of weights of shape {shape} need two axes",
             hint="give in_axis and out_axis",
         )
     sizes = [_size(shape, axes) for axes in (in_axis, out_axis, batch_axis)]

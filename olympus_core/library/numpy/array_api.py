@@ -100,7 +100,7 @@ def array_namespace(self: Array, /, *, api_version: str | None = None) -> Module
     """
     if api_version is not None and api_version not in _VERSIONS:
         raise ArgumentError(
-            f"version {api_version!r} of the array API is not supported; there are "
+            f"version {api_version!r} of the array API is not supported; the versions are "
             f"{', '.join(_VERSIONS)}"
         )
     return importlib.import_module("olympus.numpy")
@@ -112,5 +112,5 @@ def to_device(self: Array, device: Device | None, /, *, stream: None = None) -> 
     Raises ArgumentError for a value that is not a device, and for a stream, which CPUs lack.
     """
     if stream is not None:
-        raise ArgumentError(f"to_device takes no stream here: it is None, and was {stream!r:.80}")
+        raise ArgumentError(f"to_device takes no stream: it must be None, and is {stream!r:.80}")
     return placed(self, device)

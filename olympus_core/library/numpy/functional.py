@@ -49,7 +49,7 @@ def piecewise(
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
         raise ArgumentError(
-            f"piecewise needs {count} or {count + 1} functions: got {len(funclist)}"
+            f"piecewise needs {count} or {count + 1} functions, and got {len(funclist)}"
         )
     functions = list(funclist)
     otherwise = functions.pop() if len(functions) > count else 0

@@ -110,7 +110,7 @@ def _without_derivative(a: Any) -> Any:
 def _no_rule(primals: Any, tangents: Any) -> Any:
     # the program's derivative would ignore that other candidates are accepted
     raise TransformError(
-        "gamma samples, and those made of them, have no derivative in their parameters",
+        "gamma samples, and samples that use them, have no derivative in their parameters",
         hint="stop the derivative with olympus.lax.stop_gradient of the parameters",
     )
 

@@ -137,7 +137,7 @@ class KeyArray:
 
     def __iter__(self) -> Iterator[KeyArray]:
         if not self.shape:
-            raise TypeError("iteration over a single random key; `split` makes several of one")
+            raise TypeError("iteration over a single random key; `split` creates several from one")
         return map(KeyArray, self.data)
 
     def __getitem__(self, index: Any) -> KeyArray:
@@ -234,7 +234,7 @@ class KeyArray:
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise DTypeError(
             "random keys are not numbers, and cannot become a NumPy array",
-            hint="olympus.random.key_data gives the words of keys",
+            hint="olympus.random.key_data returns the words of keys",
         )
 
     def __repr__(self) -> str:
@@ -265,12 +265,12 @@ def key_words(name: str, keys: Any) -> Any:
     except DTypeError:
         raise DTypeError(
             f"{name} needs a random key, and got {value_text(keys)}",
-            hint="make a key with olympus.random.key",
+            hint="create a key with olympus.random.key",
         ) from None
     if aval.dtype != UINT32:
         raise DTypeError(
             f"{name} needs a key of dtype uint32, and got {aval.long_name()}",
-            hint="make a key with olympus.random.key",
+            hint="create a key with olympus.random.key",
         )
     if aval.shape[-1:] != (2,):
         raise ShapeError(f"{name} needs a key of shape (..., 2), and got {aval.long_name()}")
@@ -286,7 +286,7 @@ def one_key(name: str, key: Any) -> Any:
     if shape:
         raise ShapeError(
             f"{name} needs a single key, and got an array of keys of shape {shape}",
-            hint="use olympus.vmap to take one key at a time",
+            hint="use olympus.vmap to pass one key at a time",
         )
     return data
 

@@ -309,7 +309,7 @@ def _shape(message: Message | None, depth: int = 0) -> Shape:
         inner = message.messages(4)
         return _shape(inner[0] if inner else None, depth + 1)
     if kind not in _TYPES:
-        raise ArtifactError(f"the executable has an array of a type that is not known: {kind}")
+        raise ArtifactError(f"the executable has an array of an unknown type: {kind}")
     dtype, bits = _TYPES[kind]
     layout = message.message(5)
     # An element of fewer than 8 bits takes a byte, unless the layout is packed.

@@ -75,11 +75,11 @@ def _check(module: HloModule, sound: set[int]) -> None:
             _check_instruction(instruction, computation, module)
     for id, order in module.schedule.items():
         if id not in module.computations:
-            raise damaged("its schedule is not of its instructions")
+            raise damaged("its schedule does not have its instructions")
         _check_order(order, module.computations[id])
     parameters = len(module.entry.parameters)
     if not all(0 <= alias.parameter < parameters for alias in module.input_output_alias):
-        raise damaged("it has no such parameter")
+        raise damaged("an alias names a missing parameter")
 
 
 def _check_instruction(
@@ -103,12 +103,12 @@ def _check_order(order: tuple[int, ...], computation: Computation) -> None:
     ordered_ids: set[int] = set()
     for id in order:
         if id not in computation.instructions or id in ordered_ids:
-            raise damaged("its schedule is not of its instructions")
+            raise damaged("its schedule does not have its instructions")
         if not ordered_ids.issuperset(computation.instructions[id].operand_ids):
             raise damaged("its schedule has an instruction before its operands")
         ordered_ids.add(id)
     if len(ordered_ids) != len(computation.instructions):
-        raise damaged("its schedule is not of its instructions")
+        raise damaged("its schedule does not have its instructions")
 
 
 def _schedule(message: Message | None) -> dict[int, tuple[int, ...]]:

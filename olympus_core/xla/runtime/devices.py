@@ -62,7 +62,7 @@ def topology_devices(target: Target) -> tuple[Device, ...]:
     """
     if target.backend != "gpu" or target.device is None:
         raise UsageError(
-            f"{target} has no devices that programs can be compiled for without having them",
+            f"{target} names no GPU to compile for",
             hint='name a GPU, as in olympus.target("gpu", "8xh200")',
         )
     return compile_only_devices(target._replace(topology=target.topology or Topology()))

@@ -48,7 +48,7 @@ def plugin_path() -> str:
         )
     if version != JAXLIB_VERSION:
         raise BackendError(
-            f"{WHEEL} {version} does not go with jaxlib {JAXLIB_VERSION}: {INSTALL}", hint=INSTALL
+            f"{WHEEL} {version} does not match jaxlib {JAXLIB_VERSION}: {INSTALL}", hint=INSTALL
         )
     from importlib import metadata
 

@@ -91,8 +91,8 @@ def record(call: Callable[[], object]) -> Recording:
 
 def _busy() -> UsageError:
     return UsageError(
-        "a profile is being taken in this process already",
-        hint="the runtime has one profiler: take one profile after the other",
+        "a profile is already being recorded in this process",
+        hint="the runtime has one profiler: record one profile after the other",
     )
 
 

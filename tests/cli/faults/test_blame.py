@@ -60,7 +60,7 @@ MISTAKES = {
     "x.at[0].sett(1)": ["did you mean set?"],
     "np.sum(x, axs=0)": ["did you mean axis?"],
     "x.astype('flot32')": ["'flot32' is not a dtype", "did you mean float32?"],
-    "ox.random.normal(0, (3,))": ["make a key with olympus.random.key"],
+    "ox.random.normal(0, (3,))": ["create a key with olympus.random.key"],
     "np.sum(\n        x,\n        axs=0,\n    )": ["did you mean axis?"],
     "ox.grad(lambda y: y.foo)(x)": ["'Array' object has no attribute 'foo'"],
     "x + {}": ["'Array'"],

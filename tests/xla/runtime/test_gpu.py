@@ -44,7 +44,7 @@ def test_the_status_without_the_wheel(no_wheel):
 
 def test_a_wheel_of_another_version(monkeypatch):
     monkeypatch.setattr(metadata, "version", lambda name: "0.0.1")
-    with pytest.raises(BackendError, match=r"0\.0\.1 does not go with jaxlib") as caught:
+    with pytest.raises(BackendError, match=r"0\.0\.1 does not match jaxlib") as caught:
         gpu.plugin_path()
     assert caught.value.hint == INSTALL
 

@@ -103,7 +103,9 @@ def array(
            [3, 4]], dtype=int8)
     """
     if order not in (None, "K", "C", "A"):
-        raise ArgumentError(f"arrays have no memory order here: order is 'K', and was {order!r}")
+        raise ArgumentError(
+            f"arrays have no memory order here: order must be 'K', and is {order!r}"
+        )
     target_dtype = None if dtype is None else requested_dtype("array", dtype)
     result = _array(object, target_dtype, copy)
     if result.ndim < ndmin:
@@ -178,7 +180,7 @@ def _from_sequence(x: Any, dtype: DType | None) -> Array:
         if isinstance(leaf, Array) or hasattr(leaf, "__jax_array__"):
             return _stacked(x, dtype or _common_dtype(leaves))
         if leaf is None:
-            raise DTypeError("None is not the value of an array, and is in the sequence given")
+            raise DTypeError("None is not the value of an array, and the sequence contains it")
     if dtype is None:
         dtype = _common_dtype(leaves)
     try:

@@ -189,7 +189,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
     except DTypeError:
         names = ", ".join(map(repr, _KINDS))
         raise ArgumentError(
-            f"{kind!r} is not a kind of dtype; there are {names}, and dtypes"
+            f"{kind!r} is not a kind of dtype; the kinds are {names}, and dtypes"
         ) from None
 
 

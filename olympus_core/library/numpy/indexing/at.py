@@ -142,7 +142,7 @@ def _update_mask(x: Array, mask: Tracer, values: Any, operation: UpdateOperation
     """Update where a traced mask is true; values may not depend on the number of elements."""
     shape, rank = x.aval.shape, mask.aval.ndim
     if mask.aval.shape != shape[:rank]:
-        raise IndexingError(f"a mask of shape {mask.aval.shape} is not for an array of {shape}")
+        raise IndexingError(f"a mask of shape {mask.aval.shape} does not fit an array of {shape}")
     if not operation.regional or len(shape_of(as_array(values))) > len(shape) - rank:
         raise NonConcreteBooleanIndexError(
             "with a mask that is traced, the values have no axis for its true elements",

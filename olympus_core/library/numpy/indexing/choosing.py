@@ -70,7 +70,7 @@ def choose(a: ArrayLike, choices: ArraysOrKeys, out: None = None, mode: str = "r
     reject_out("choose", out)
     index, aval = operand("choose", a)
     if dtypes.kind(aval.dtype) not in "iu":
-        raise DTypeError(f"choose needs integers to choose by, and got {aval.long_name()}")
+        raise DTypeError(f"choose needs integers as indices, and got {aval.long_name()}")
     cases = unstack(choices) if isinstance(choices, (Array, np.ndarray)) else choices
     count = len(cases)
     if mode == "raise":

@@ -67,8 +67,8 @@ def delete(
         return getitem(a, (*here, keep))
     if obj.shape and not assume_unique_indices:
         raise ConcretizationError(
-            f"delete cannot know how many elements are left: the indices are {obj.origin()}",
-            hint="pass assume_unique_indices=True where no index is given twice",
+            f"delete cannot know the number of remaining elements: the indices are {obj.origin()}",
+            hint="pass assume_unique_indices=True if no index occurs twice",
         )
     deleted = ravel(choose("delete", obj < 0, obj + length, obj))
     is_deleted = zeros((length,), bool).at[deleted].set(True, mode="drop")
@@ -96,7 +96,9 @@ def insert(
         obj = np.arange(length)[obj]
     index, inserted = asarray(obj), array(values, a.dtype, copy=False, ndmin=a.ndim)
     if index.ndim > 1 or (index.size and dtypes.kind(index.dtype) not in "iu"):
-        raise IndexingError(f"insert needs integers in one dimension: got {index.aval.long_name()}")
+        raise IndexingError(
+            f"insert needs integers in one dimension, and got {index.aval.long_name()}"
+        )
     if not index.shape:  # as in NumPy, one index inserts a whole block along its first axis
         inserted = moveaxis(inserted, 0, place)
     return _inserted(moveaxis(a, place, 0), ravel(index), moveaxis(inserted, place, 0), place)

@@ -69,7 +69,7 @@ def _sides(name: str, value: Any, ndim: int) -> Pairs:
     if len(shape) == 2 and shape[1] in (1, 2) and shape[0] in (1, ndim):
         pairs = tuple([(pair[0], pair[-1]) for pair in value])
         return pairs if len(pairs) == ndim else pairs * ndim
-    raise ShapeError(f"pad of {ndim} axes needs {name} for each, or for all: got {value!r:.80}")
+    raise ShapeError(f"pad of {ndim} axes needs {name} for each, or for all, and got {value!r:.80}")
 
 
 def _edge(x: Array, axis: int, before: int, after: int) -> Array:

@@ -77,7 +77,7 @@ def moveaxis(
     here = canonical_axes(source, aval.ndim, "source")
     there = canonical_axes(destination, aval.ndim, "destination")
     if len(here) != len(there):
-        raise ShapeError(f"moveaxis from {here} to {there}: there must be as many of each")
+        raise ShapeError(f"moveaxis from {here} to {there}: both must have the same number of axes")
     order = [i for i in range(aval.ndim) if i not in here]
     for target, axis in sorted(zip(there, here, strict=True)):
         order.insert(target, axis)

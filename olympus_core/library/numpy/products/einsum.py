@@ -55,7 +55,7 @@ def _subscripts_of(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     The other form of arguments, operands each followed by a list of axes, is converted.
     """
     if not arguments:
-        raise TraceError("einsum needs subscripts and operands, and got nothing")
+        raise TraceError("einsum needs subscripts and operands, and got none")
     if isinstance(arguments[0], str):
         return arguments[0].replace(" ", ""), list(arguments[1:])
     pairs = len(arguments) // 2

@@ -58,7 +58,7 @@ def bincount(
         if isinstance(x, Tracer):
             raise ConcretizationError(
                 f"bincount cannot know the shape of its result: the array is {x.origin()}",
-                hint="pass length=, one more than the greatest element",
+                hint="pass length=, one more than the largest element",
             )
         length = max(least, int(np.max(np.asarray(x))) + 1 if aval.size else 0)
     else:

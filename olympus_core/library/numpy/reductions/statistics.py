@@ -188,7 +188,7 @@ def _dtypes(name: str, have: DType, dtype: Any) -> tuple[DType, DType]:
     else:
         compute = result = dtypes.canonicalize(dtype)
         if (dtypes.kind(have) == "c") > (dtypes.kind(compute) == "c"):
-            raise DTypeError(f"{name} of complex elements cannot be of dtype {result}")
+            raise DTypeError(f"{name} of complex elements cannot have dtype {result}")
     return (np.dtype("float32") if compute in HALF else compute), result
 
 

@@ -41,7 +41,7 @@ def diff(
     """
     x, aval = operand("diff", a)
     if n < 0:
-        raise ArgumentError(f"diff is taken 0 times or more, and not {n} times")
+        raise ArgumentError(f"diff needs 0 applications or more, and got {n} times")
     if not aval.ndim:
         raise ShapeError("diff needs an array with dimensions, and got a scalar")
     place = canonical_axis(axis, aval.ndim)
@@ -137,7 +137,7 @@ def gradient(
     Array([1. , 1.5, 2. ], dtype=float32)
     """
     if edge_order not in (None, 1):
-        raise ArgumentError(f"gradient has edges of order 1, and not of {edge_order}")
+        raise ArgumentError(f"gradient has edges of order 1, and got the order {edge_order}")
     f, aval = operand("gradient", f)
     (f,) = promote_inexact(f)
     axes = tuple(range(aval.ndim)) if axis is None else canonical_axes(axis, aval.ndim)

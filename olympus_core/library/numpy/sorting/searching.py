@@ -125,8 +125,8 @@ def nonzero(
     if size is None:
         if isinstance(a, Tracer):
             raise ConcretizationError(
-                f"nonzero of {aval.long_name()}: how many elements are not 0 is not known while "
-                f"tracing, and the array is {a.origin()}",
+                f"nonzero of {aval.long_name()}: the number of nonzero elements is not known "
+                f"while tracing, and the array is {a.origin()}",
                 hint="pass size=, a bound of their number, or use where with three arguments",
             )
         int_dtype = dtypes.default_dtype("i")

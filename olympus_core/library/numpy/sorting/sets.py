@@ -147,12 +147,12 @@ def unique(
             raise ConcretizationError(
                 f"the number of distinct elements of a traced array {aval.long_name()} is not "
                 "known: unique needs its size",
-                hint="pass size=n, the number of elements to give",
+                hint="pass size=n, the number of elements to return",
             )
         results = _on_host(ar, axis, requested, equal_nan)
     else:
         if not aval.size and size and fill_value is None:
-            raise ShapeError("unique of an empty array needs a fill_value where size is above 0")
+            raise ShapeError("unique of an empty array needs a fill_value if size is above 0")
         results = _sized(ar, requested, axis, equal_nan, operator.index(size), fill_value)
     return results if len(results) > 1 else results[0]
 
@@ -350,9 +350,9 @@ def _selected(name: str, mask: Any, size: int | None) -> tuple[Any, Any]:
     if size is None:
         if isinstance(mask, Tracer):
             raise ConcretizationError(
-                f"the number of elements that {name} gives is not known of traced arrays: it "
-                "needs a size",
-                hint="pass size=n, the number of elements to give",
+                f"{name} needs a size for traced arrays, because the number of its elements is "
+                "not known",
+                hint="pass size=n, the number of elements to return",
             )
         size = int(sum_of(mask))
     (places,) = nonzero(mask, size=int(size))

@@ -198,7 +198,7 @@ def eigh(
     `b`, of another `type`, or for a subset of the values.
     """
     if b is not None or eigvals is not None or type != 1:
-        raise ArgumentError("eigh solves a v = w v for all values: b, eigvals and type have no use")
+        raise ArgumentError("eigh solves a v = w v for all values, and takes no b, eigvals or type")
     v, w = linalg.eigh(inexact("eigh", a, square=True), lower=lower)
     return w if eigvals_only else (w, v)
 

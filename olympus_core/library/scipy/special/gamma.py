@@ -254,7 +254,7 @@ _polygamma = binary(
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError for `exact`."""
     if exact:
-        raise ArgumentError("factorial computes in floats: exact=True is for Python's integers")
+        raise ArgumentError("factorial computes in floats, and takes no exact=True")
     return _factorial(n)
 
 
