@@ -213,7 +213,7 @@ def scatter_apply(
         result = func(x)
         if shape_of(result):
             raise TransformError(
-                "the function of scatter_apply must return a scalar, and returned an array of shape "
+                "the function of scatter_apply must return a scalar, and returned the shape "
                 f"{shape_of(result)}"
             )
         return [convert(result, aval.dtype)]
