@@ -201,7 +201,7 @@ def test_a_program_of_too_many_kernels_is_refused() -> None:
 
 def test_a_second_profile_at_once_is_refused() -> None:
     compiled = olympus.jit(heavy).lower(SQUARE).compile()
-    with pytest.raises(UsageError, match="a profile is being taken"):
+    with pytest.raises(UsageError, match="a profile is already being recorded"):
         record(lambda: compiled.profile(SQUARE))
     assert compiled.profile(SQUARE, runs=1).runs == 1  # and afterwards all is well
 
@@ -215,7 +215,7 @@ def foreign_session() -> Iterator[None]:
 
 
 def test_a_session_that_others_began_is_told(foreign_session: None) -> None:
-    with pytest.raises(UsageError, match="a profile is being taken"):
+    with pytest.raises(UsageError, match="a profile is already being recorded"):
         record(lambda: None)
 
 

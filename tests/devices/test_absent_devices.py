@@ -129,5 +129,5 @@ def test_a_program_of_one_device_is_the_same_on_a_topology():
 
 
 def test_only_gpus_have_devices_that_are_not_here():
-    with pytest.raises(UsageError, match="has no devices that programs can be compiled for"):
+    with pytest.raises(UsageError, match="names no GPU to compile for"):
         topology_devices(olympus.target("cpu"))

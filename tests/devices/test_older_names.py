@@ -37,7 +37,7 @@ def test_axes_are_of_type_auto(make: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("types", "error", "message"),
     [
-        ((AxisType.Explicit, AxisType.Auto), ShardingError, "was \\(Explicit, Auto\\)"),
+        ((AxisType.Explicit, AxisType.Auto), ShardingError, "is \\(Explicit, Auto\\)"),
         ((AxisType.Auto,), ArgumentError, "of the 2 axes, and got 1"),
         (("auto", "auto"), ArgumentError, "got 'auto'"),
         (7, ArgumentError, "axis_types must be a sequence"),

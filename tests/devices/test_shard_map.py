@@ -317,7 +317,7 @@ def refused() -> dict[str, Any]:
         "no-mesh": (lambda: call(same, mesh=None), "needs a mesh, and got None"),
         "not-manual": (lambda: call(same, axis_names={"y"}), "'x' is not an axis that it maps"),
         "no-manual": (lambda: call(same, axis_names={"q"}), "axis_names has 'q'"),
-        "open": (lambda: call(same, ins=P(P.UNCONSTRAINED)), "no dimension can be left open"),
+        "open": (lambda: call(same, ins=P(P.UNCONSTRAINED)), "no dimension can be unconstrained"),
         "unbound": (lambda: call(lambda x: lax.psum(x, "z")), "'z', which is not bound here"),
         "unbound-auto": (
             lambda: call(lambda x: lax.psum(x, "y"), axis_names={"x"}), "'y', which is not bound"
@@ -344,7 +344,7 @@ def refused() -> dict[str, Any]:
             "one set of devices, in one order",
         ),
         "prefix": (lambda: call(same, ins=(P("x"), P("x"))), "must be a tree prefix"),
-        "to": (lambda: call(lambda x: lax.pcast(x, "x", to="same")), 'makes a value "varying"'),
+        "to": (lambda: call(lambda x: lax.pcast(x, "x", to="same")), 'takes "varying" as `to`'),
     }  # fmt: skip
 
 

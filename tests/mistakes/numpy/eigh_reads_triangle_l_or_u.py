@@ -13,4 +13,4 @@ def matrix(*shape: int, dtype: str = "float64"):
 A, A3, C = matrix(4, 4), matrix(2, 4, 4), matrix(4, 4, dtype="complex128")
 
 ox.numpy.linalg.eigh(A, UPLO="X")
-# ArgumentError: eigh reads the triangle 'L' or 'U', and was asked for 'X'
+# ArgumentError: eigh needs 'L' or 'U' as UPLO, and got 'X'

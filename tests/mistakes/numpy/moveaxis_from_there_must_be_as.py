@@ -5,4 +5,4 @@ import olympus.numpy as jnp
 X = np.ones((2, 3), np.float32)
 
 jnp.moveaxis(X, 0, (0, 1))
-# ShapeError: moveaxis from (0,) to (0, 1): there must be as many of each
+# ShapeError: moveaxis from (0,) to (0, 1): both must have the same number of axes

@@ -7,4 +7,4 @@ SPECIAL = np.array([0.0, -0.0, np.nan, 1.0, -np.inf, np.inf, np.nan, -1.0], np.f
 
 ox.jit(jnp.unique)(SPECIAL)
 # ConcretizationError: the number of distinct elements of a traced array float32[8] is not known: unique needs its size
-# hint: pass size=n, the number of elements to give
+# hint: pass size=n, the number of elements to return

@@ -11,4 +11,4 @@ def loss(w, n):
 
 olympus.grad(loss, argnums=2)({"a": X}, 3.0)
 # TransformError: argnums of the derivative of 'loss' has 2, and it was called with 2 positional arguments
-# hint: pass by position what is chosen by position
+# hint: pass the selected arguments by position

@@ -10,6 +10,6 @@ def twice(x):
 
 
 olympus.vjp(twice, X)[1]([X])
-# TransformError: the function that vjp gave needs a cotangent of the result's structure.
+# TransformError: the function that vjp returned needs a cotangent of the result's structure.
 #   result:    PyTreeDef(*)
 #   cotangent: PyTreeDef([*])

@@ -11,4 +11,4 @@ def loss(w, n):
 
 olympus.grad(loss, argnums=1)({"a": X}, 3)
 # TransformError: grad of 'loss' needs float or complex arguments, and argument 'n' is int32[]
-# hint: cast it to a float, choose others by argnums, or pass allow_int=True
+# hint: cast it to a float, select others by argnums, or pass allow_int=True

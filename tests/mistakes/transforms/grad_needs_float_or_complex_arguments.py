@@ -2,4 +2,4 @@ import olympus
 
 olympus.grad(lambda n: n * 1.0)(3)
 # TransformError: grad of '<lambda>' needs float or complex arguments, and argument 'n' is int32[]
-# hint: cast it to a float, choose others by argnums, or pass allow_int=True
+# hint: cast it to a float, select others by argnums, or pass allow_int=True

@@ -134,7 +134,7 @@ def test_a_profile_has_options_of_the_table(profile: Optimize, target: olympus.T
 
 @pytest.mark.parametrize("profile", ["fastbuild", None, ["default"]])
 def test_a_profile_that_does_not_exist(profile: Any) -> None:
-    with pytest.raises(UsageError, match="there are default and fast-build") as caught:
+    with pytest.raises(UsageError, match="the profiles are default and fast-build") as caught:
         lowered().compile(optimize=profile)
     assert (caught.value.hint is not None) == (profile is not None)
 

@@ -41,7 +41,7 @@ def diff(
     """
     x, aval = operand("diff", a)
     if n < 0:
-        raise ArgumentError(f"diff needs 0 applications or more, and got {n} times")
+        raise ArgumentError(f"diff needs n of 0 or more, and got {n}")
     if not aval.ndim:
         raise ShapeError("diff needs an array with dimensions, and got a scalar")
     place = canonical_axis(axis, aval.ndim)
