@@ -264,7 +264,7 @@ WRONG = {
     "negative": (OWN + "cores = -1\n", "own.toml:5: device.mine.cores must be a whole number"),
     "a type": (OWN + 'clock_ghz = "1"\n', "own.toml:5: device.mine.clock_ghz must be a number"),
     "a key": (OWN + "core = 1\n", "own.toml:5: [device.mine] has no key 'core'"),
-    "like": ('[device.x]\nlike = "y"\n', "own.toml:2: device.x.like is 'y', and no device has this"),
+    "like": ('[device.x]\nlike = "y"\n', "own.toml:2: device.x.like is 'y', and no device"),
     "a circle": (
         '[device.x]\nlike = "y"\n[device.y]\nlike = "x"\n',
         "device.y.like goes in a circle: x -> y -> x",
