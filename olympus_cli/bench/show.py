@@ -29,14 +29,14 @@ _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samp
 _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
 
 
-def measured_tables(found: Measured) -> tuple[Table, Table]:
+def measured_tables(measured: Measured) -> tuple[Table, Table]:
     """Return the tables of the metrics of a target, and of the other facts."""
-    title = f"{found.target}  ({found.entry}, {found.backend})"
-    processes = _number(found.facts, "processes") or 1
+    title = f"{measured.target}  ({measured.entry}, {measured.backend})"
+    processes = _number(measured.facts, "processes") or 1
     if processes > 1:  # a comparison shows the means of processes
         title += f": all samples of {processes:g} processes"
-    rows = tuple((name, *_cells(metric)) for name, metric in found.metrics.items())
-    return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(found))
+    rows = tuple((name, *_cells(metric)) for name, metric in measured.metrics.items())
+    return (title, _COLUMNS, rows), ("", ("how", "value"), fact_rows(measured))
 
 
 def _cells(metric: Metric) -> tuple[str, ...]:
@@ -54,9 +54,9 @@ def _interval(summary: Summary, text: Callable[[float], str]) -> str:
     return f"{text(summary.low)} .. {text(summary.high)}"
 
 
-def fact_rows(found: Measured) -> tuple[tuple[str, str], ...]:
+def fact_rows(measured: Measured) -> tuple[tuple[str, str], ...]:
     """Return the facts of the program besides its metrics, and those of the measurement."""
-    facts = found.facts
+    facts = measured.facts
     rows = [("cost", f"{count(_number(facts, 'flops'))} flops, {_moved(facts)}")]
     if facts.get("roofline_seconds") is not None:
         rows.append(("roofline", _roofline(facts)))
@@ -69,8 +69,8 @@ def fact_rows(found: Measured) -> tuple[tuple[str, str], ...]:
         ("warm-up", _warm_up(facts)),
         ("inputs", _inputs(facts)),
         ("ended by", str(facts.get("stopped_by"))),
-        ("machine", _machine(found)),
-        ("load", _load(found)),
+        ("machine", _machine(measured)),
+        ("load", _load(measured)),
     )
 
 
@@ -129,9 +129,9 @@ def _inputs(facts: Any) -> str:
     return text + donated.get(str(facts.get("donated")), "")
 
 
-def _machine(found: Measured) -> str:
-    machine = found.machine
-    limit = _number(found.conditions, "cpu_limit")
+def _machine(measured: Measured) -> str:
+    machine = measured.machine
+    limit = _number(measured.conditions, "cpu_limit")
     most = "" if limit is None else f", limited to {limit:g}"
     device = "" if machine.get("device") == "cpu" else f", {machine.get('device')}"
     return (
@@ -139,8 +139,8 @@ def _machine(found: Measured) -> str:
     )
 
 
-def _load(found: Measured) -> str:
-    conditions = found.conditions
+def _load(measured: Measured) -> str:
+    conditions = measured.conditions
     load, hertz = _number(conditions, "load"), _number(conditions, "clock_hz")
     words = ["unknown" if load is None else f"{load:g} before"]
     if (after := _number(conditions, "load_after")) is not None:
@@ -166,8 +166,8 @@ def overview_table(attempts: Sequence[Attempt]) -> Table:
     return ("all targets", ("target", *shown, "outcome"), rows)
 
 
-def _median(found: Measured | None, name: str) -> str:
-    metric = found.metrics.get(name) if found is not None else None
+def _median(measured: Measured | None, name: str) -> str:
+    metric = measured.metrics.get(name) if measured is not None else None
     return "-" if metric is None else TEXT[metric.unit](summarize(metric.samples).median)
 
 
@@ -236,11 +236,11 @@ _WORDS: dict[str, Word] = {
 }
 
 
-def compared_table(found: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def compared_table(compared: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return a table with a row for each metric that both sides have."""
-    how = "in turns" if found.paired else "stored"
-    title = f"{found.target} against {found.label}, {how}: means over the processes"
-    return title, _COMPARED_COLUMNS, tuple(map(_row, found.judged))
+    how = "in turns" if compared.paired else "stored"
+    title = f"{compared.target} against {compared.label}, {how}: means over the processes"
+    return title, _COMPARED_COLUMNS, tuple(map(_row, compared.judged))
 
 
 def _row(judged: Judged) -> tuple[str, ...]:
@@ -266,22 +266,22 @@ def _ratio_interval(verdict: MetricVerdict) -> str:
     return f"{verdict.low:.3f} .. {verdict.high:.3f}"
 
 
-def compared_notes(found: Compared) -> Iterator[str]:
+def compared_notes(compared: Compared) -> Iterator[str]:
     """Yield notes on the two sides, and the reasons of verdicts."""
-    yield from found.notes
+    yield from compared.notes
     names: dict[str, list[str]] = {}  # several metrics often share a reason
-    for each in found.judged:
-        if each.gate and each.verdict.reason:
-            sentence = f"{each.verdict.word}: {each.verdict.reason}"
-            names.setdefault(sentence, []).append(each.metric)
+    for judged in compared.judged:
+        if judged.gate and judged.verdict.reason:
+            sentence = f"{judged.verdict.word}: {judged.verdict.reason}"
+            names.setdefault(sentence, []).append(judged.metric)
     for sentence, metrics in names.items():
         yield f"{' and '.join(metrics)} {'is' if len(metrics) == 1 else 'are'} {sentence}"
 
 
-def worse_lines(found: Compared) -> Iterator[str]:
+def worse_lines(compared: Compared) -> Iterator[str]:
     """Yield a sentence for each metric that fails the gate."""
-    for each in found.worse:
-        yield f"target {found.target!r}: {_worse(each, found.label)}"
+    for judged in compared.worse:
+        yield f"target {compared.target!r}: {_worse(judged, compared.label)}"
 
 
 def _worse(judged: Judged, label: str) -> str:
@@ -308,13 +308,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def compared_cases(found: Compared) -> Iterator[Case]:
+def compared_cases(compared: Compared) -> Iterator[Case]:
     """Yield a case for each metric; a metric that cannot fail is skipped, with its verdict."""
-    worse = {each.metric: _worse(each, found.label) for each in found.worse}
-    figures = found.document()["metrics"]
-    for each in found.judged:
-        word: Word = "failed" if each.metric in worse else "skipped"
-        if each.gate and each.metric not in worse:
-            word = _WORDS.get(each.verdict.word, "passed")  # "worse" of processor time alone
-        message = worse.get(each.metric, each.verdict.reason)
-        yield Case(found.target, "bench", each.metric, word, message, figures=figures[each.metric])
+    worse = {judged.metric: _worse(judged, compared.label) for judged in compared.worse}
+    figures = compared.document()["metrics"]
+    for judged in compared.judged:
+        word: Word = "failed" if judged.metric in worse else "skipped"
+        if judged.gate and judged.metric not in worse:
+            word = _WORDS.get(judged.verdict.word, "passed")  # "worse" of processor time alone
+        message = worse.get(judged.metric, judged.verdict.reason)
+        yield Case(
+            compared.target, "bench", judged.metric, word, message, figures=figures[judged.metric]
+        )

@@ -25,7 +25,7 @@ COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 
 
 def checked_report(
-    found: Sequence[Checked],
+    results: Sequence[Checked],
     target_runs: TargetRuns,
     roots: Mapping[str, Path],
     unjudged: Sequence[str] = (),
@@ -35,27 +35,27 @@ def checked_report(
     `unjudged` are the targets without a budget and a golden program. The ones among the cases of
     `target_runs` have a row, and a note names the others.
     """
-    verdicts = [verdict for each in found for verdict in each.verdicts]
+    verdicts = [verdict for each in results for verdict in each.verdicts]
     shown = {verdict.target for verdict in verdicts}
     failed = [case.target for case in target_runs.cases if case.verdict == "not judged"]
     others = [target for target in unjudged if target not in failed]
     failed = [target for target in failed if target not in shown]
     reasons = [(each, UNJUDGED) for each in unjudged]
-    reasons += [(each.target, NO_DONATION) for each in found if not each.is_judged]
+    reasons += [(each.target, NO_DONATION) for each in results if not each.is_judged]
     rows = (*map(_row, verdicts), *((each, "", "", "", "", "not judged") for each in failed))
     return GateReport(
         "check",
         (*(_case(each, roots[each.target]) for each in verdicts), *target_runs.cases),
         (("", COLUMNS, rows),) if rows else (),
         {
-            "targets": [_data(each) for each in found],
+            "targets": [_data(each) for each in results],
             "not_judged": [{"target": each, "reason": reason} for each, reason in reasons],
             "failed": target_runs.failed,
         },
         notes=(unjudged_note(others),) if others else (),
         warnings=tuple(
             remark(each.target, text, roots[each.target])
-            for each in found
+            for each in results
             for text in each.warnings
         ),
         seconds=target_runs.seconds,

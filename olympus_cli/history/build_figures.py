@@ -25,17 +25,17 @@ Programs = Mapping[str, StoredProgram]
 
 def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
     """Return the readable programs of a build in its folder, by the labels of its backends."""
-    found = {}
+    programs = {}
     for backend in report.backends:
         own = folder / backend.label / "stablehlo.mlir", folder / backend.label / "sources.json"
         program, sources = own if own[0].is_file() else (folder / _PROGRAM, folder / _SOURCES)
         try:
-            found[backend.label] = StoredProgram.of(
+            programs[backend.label] = StoredProgram.of(
                 read_regular(program, _MOST_BYTES), read_regular(sources, _MOST_BYTES)
             )
         except OSError:  # another build replaces them now, and its figures come with its programs
             continue
-    return found
+    return programs
 
 
 def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
@@ -92,13 +92,13 @@ def _counted(backend: BackendReport) -> dict[str, float | None]:
 def check_figures(checked: Checked) -> tuple[list[Figure], list[StoredProgram]]:
     """Return the figures of a check, and the programs that it checked."""
     figures, programs = [], []
-    for label, found in checked.figures.items():
+    for label, values in checked.figures.items():
         program = StoredProgram.of(
             checked.lowered[label].encode(), checked.sources[label].encode("utf-8")
         )
         programs.append(program)
         figures += [
             Figure(checked.target, label, key, UNITS[key], value, program=program.digest)
-            for key, value in found.items()
+            for key, value in values.items()
         ]
     return figures, programs

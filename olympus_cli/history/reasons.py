@@ -33,8 +33,8 @@ def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason,
     """
     every = [_pairs(line) for line in lines]
     looked_at = [pair for pairs in every for pair in pairs[-_MOST:] if _differ(pair)]
-    found = _compared(path, looked_at) if looked_at else []
-    differences = {id(pair): each for pair, each in zip(looked_at, found, strict=True)}
+    comparisons = _compared(path, looked_at) if looked_at else []
+    differences = {id(pair): each for pair, each in zip(looked_at, comparisons, strict=True)}
     return tuple(
         tuple(_reason(pair, differences.get(id(pair))) for pair in pairs) for pairs in every
     )
@@ -75,12 +75,12 @@ def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
         for digest, program in read_programs(path, digests).items()
     }
     try:
-        found: list[dict[str, Any] | None] = call(
+        comparisons: list[dict[str, Any] | None] = call(
             compare_all, programs, wanted, does="compares programs", quiet=True, death=ArtifactError
         )
     except ArtifactError:  # a stored program crashes the compiler's parser
         return [None] * len(pairs)
-    return found
+    return comparisons
 
 
 def _wanted(path: Path, point: Point) -> dict[str, Any]:
