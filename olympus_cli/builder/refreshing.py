@@ -21,10 +21,9 @@ from olympus_cli.builder.files import Files
 from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
 from olympus_cli.builder.record import Record
 from olympus_cli.program.bundle import SUFFIX
-from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import BackendReport, Report
-from olympus_cli.reports.program_figures import compiled_figures, cost_report
+from olympus_cli.reports.program_figures import compiled_figures, cost_report, fits_between
 from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:

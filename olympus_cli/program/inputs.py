@@ -1,4 +1,4 @@
-"""The input arrays of a program: drawn from a seed, or read from files by `input_files`.
+"""The input arrays of a program: drawn, computed by a function, or read by `input_files`.
 
 With the same seed an argument gets the same values, independent of the other arguments and of the
 build.
@@ -18,8 +18,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from olympus import tree
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
+from olympus.tree_util import keystr
+from olympus_cli.frontends.python import load_target, values_of
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.input_files import (
     array_names,
@@ -29,10 +32,9 @@ from olympus_cli.program.input_files import (
     is_integer,
     listed,
 )
-from olympus_cli.program.made_inputs import entry_arrays
 from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays
 from olympus_cli.spec.inputs import InputSpec
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.toml import toml_key
 from olympus_cli.spec.written import at_key, with_line
 from olympus_cli.terminal import console
@@ -168,7 +170,7 @@ def _whole_argument(
 ) -> dict[str, Array]:
     """Return the arrays of one argument; empty if each is drawn or read from a .npy file."""
     if spec.entry is not None and target is not None:
-        arrays = entry_arrays(spec.entry, spec.values, target, key)
+        arrays = _entry_arrays(spec.entry, spec.values, target, key)
         source = Path(spec.entry)
         _match(source, [leaf.name for leaf in parts], arrays)
     elif spec.file is not None and is_safetensors(spec.file):
@@ -189,6 +191,23 @@ def _match(source: Path, names: Sequence[str], arrays: Mapping[str, Array]) -> N
     if extra := [name for name in arrays if name not in names]:
         what = f"{display_path(source)} has {listed(extra)}"
         raise UsageError(f"{what}, which the program does not take", hint=hint)
+
+
+def _entry_arrays(
+    entry: str, values: Mapping[str, object], target: TargetSpec, key: str
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays that the function of `entry` returns, by the names of the parts of `key`.
+
+    The function gets `values` and the target's statics by name.
+
+    Raises:
+        EntryError: the function cannot be found or imported.
+        TraceError: it failed.
+        UsageError: its arguments are not the given ones.
+    """
+    spec = load_target(target).spec  # with the values of its statics
+    leaves = tree.leaves_with_path(values_of(FromEntry(entry, values), spec))
+    return {f"{key}{keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
 
 
 def check_input_memory(leaves: Sequence[ArgInfo]) -> None:

@@ -22,7 +22,6 @@ from olympus.stages import ArgInfo
 from olympus_cli.faults.blame import defined_at, is_users
 from olympus_cli.frontends.python import Traceable, load_target
 from olympus_cli.frontends.statics import static_text
-from olympus_cli.program.stopwatch import Stopwatch
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.written import at_key
 from olympus_cli.workers.call import OnStage
@@ -86,6 +85,30 @@ class Unit:
     def stablehlo(self) -> str:
         """The lowered program as text."""
         return str(self.lowered.as_text())
+
+
+class Stopwatch:
+    """Seconds by name of the part.
+
+    >>> clock = Stopwatch()
+    >>> with clock.part("lower"):
+    ...     pass
+    >>> list(clock.seconds)
+    ['lower']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Add the time of the block to the part `name`, which may have several blocks."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - start
+            self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
 
 class Program:

@@ -27,7 +27,6 @@ from olympus.analysis import (
     Unknown,
 )
 from olympus.files import Forms, form, to_data, typed
-from olympus_cli.program.fitting import fits_between
 from olympus_cli.reports.relative_paths import relative
 from olympus_cli.text.units import array_type, byte_size
 
@@ -281,3 +280,11 @@ def _buffer_text(buffer: LiveBuffer) -> str:
         content = f"the argument {buffer.name}"
     size = byte_size(buffer.bytes)
     return f"{size} {array_type(buffer.dtype, buffer.shape)} of {content}{place}"
+
+
+def fits_between(least: int | None, most: int | None, device: olympus.DeviceModel) -> bool | None:
+    """Return True if a need between two bounds fits a device; None if that is not certain."""
+    if least is None or most is None:
+        return None
+    bounds = {olympus.analysis.fits(size, device).is_enough for size in (least, most)}
+    return bounds.pop() if len(bounds) == 1 else None

@@ -12,8 +12,8 @@ from olympus import tree
 from olympus.errors import CompileError
 from olympus.sharding import NamedSharding
 from olympus_cli.frontends.python import Traceable
-from olympus_cli.program.fitting import fits_between
 from olympus_cli.program.stages import Program
+from olympus_cli.reports.program_figures import fits_between
 from olympus_cli.shard.candidates import Candidate, Path, arrays, placed_target
 from olympus_cli.shard.replaced import results_like
 from olympus_cli.spec.mesh import ShardingSpec

@@ -3,7 +3,7 @@
 `save` writes the results of the stages to a file; `load` verifies a file and returns a `Bundle`.
 """
 
-from olympus_core.artifact.bundle import Bundle, load, sign
+from olympus_core.artifact.bundle import Bundle, load, sign, update_sources
 from olympus_core.artifact.files import write_whole
 from olympus_core.artifact.host import COMPILERS, Host
 from olympus_core.artifact.jsontext import indented
@@ -17,7 +17,6 @@ from olympus_core.artifact.manifest import (
 from olympus_core.artifact.saving import save
 from olympus_core.artifact.signing import KeyPair, PublicKey, new_key
 from olympus_core.artifact.treespec import Node
-from olympus_core.artifact.updating import update_sources
 
 __all__ = [
     "COMPILERS",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -339,6 +339,41 @@ def sign(
     members[SIGNATURE] = signed(members[MANIFEST], key)
     to = path if output is None else output
     container.write(Path(to) if isinstance(to, str | os.PathLike) else to, members)
+
+
+def update_sources(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    sources: Mapping[str, SourceMap],
+    executables: Mapping[str, bytes],
+) -> None:
+    """Write the bundle at `path` to `output` with new source lines.
+
+    `sources` has the maps of the programs, and `executables` the executables in
+    which the lines were replaced, both by backend.  A signature is dropped: sign the file again.
+
+    Raises:
+      UsageError: a file cannot be read or written.
+      ArtifactError: the bundle is damaged, or a map describes another program.
+
+    Example:
+      >>> update_sources("old.olympus", "new.olympus", {"cpu": sources}, {})
+    """
+    bundle = load(path, native=False)
+    members = dict(bundle.members)
+    for backend, program in bundle.manifest.programs.items():
+        lines, name = sources.get(backend), sources_member(program)
+        if lines is None or name not in members:
+            continue
+        if lines.program != SourceMap.parse(members[name]).program:
+            raise ArtifactError(f"the new source lines are not of the program in {path}")
+        members[name] = replace(lines, texts={}).to_bytes()
+    for stored in bundle.executables:
+        if (executable := executables.get(stored.backend)) is not None:
+            members[stored.member] = executable
+    digests = {n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()}
+    manifest = replace(bundle.manifest, members=digests)
+    container.write(Path(output), {**members, MANIFEST: manifest.to_bytes()})
 
 
 def _verify(expected: Mapping[str, Member], members: Mapping[str, bytes]) -> None:
