@@ -31,6 +31,7 @@ from olympus_cli.workers.call import Isolated, call, wait
 from olympus_cli.workers.conversation import Conversation
 from olympus_cli.workers.messages import Channel, Receiver, Sender, loads
 from olympus_cli.workers.patched import Snapshot
+from tests.cli.forking import Spawn
 
 Invoke = Callable[..., Result]
 ROOT = Path(__file__).parents[3]
@@ -141,6 +142,15 @@ def olympus(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def start() -> None:
     """Start processes as the command does: that is what is tested here."""
+
+
+@pytest.fixture
+def forks(forked: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork processes instead, for tests of what a program does after its start."""
+    monkeypatch.setattr("olympus_cli.workers.call._spawn", forked)
+
+
+forked_processes = pytest.mark.usefixtures("forks")
 
 
 @pytest.fixture
@@ -283,6 +293,7 @@ def test_bench_goes_on_after_a_native_crash(work: Path) -> None:
     assert "error: 2 of 3 targets failed" in done.stderr
 
 
+@forked_processes
 @pytest.mark.parametrize(("command", "does"), [("run", "runs"), ("bench", "measures")])
 def test_a_bundle_that_crashes_is_a_line_and_damaged(
     work: Path, invoke: Invoke, command: str, does: str
@@ -305,6 +316,7 @@ def test_a_bundle_that_crashes_is_a_line_and_damaged(
     assert (done.returncode, done.stdout, told) == (5, "", [line])
 
 
+@forked_processes
 @pytest.mark.parametrize("command", ["trace", "lower", "cost", "build", "verify", "bench", "run"])
 def test_a_module_that_aborts_is_told_as_its_import(
     folder: Path, invoke: Invoke, command: str
@@ -395,6 +407,7 @@ def test_what_cannot_be_finished_is_told(
 # What a program raises.
 
 
+@forked_processes
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -415,6 +428,7 @@ def test_whatever_a_program_raises_is_its_own(
     assert invoke("build", name).exit_code == 3
 
 
+@forked_processes
 @pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "Odd('x')", "Mute"])
 def test_so_is_what_a_module_raises(work: Path, invoke: Invoke, name: str) -> None:
     (work / "fails.py").write_text(f"from program import Mute, Odd\nraise {name}\n")
