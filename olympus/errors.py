@@ -5,7 +5,6 @@
 `torch_remedy` is the hint for an attribute that PyTorch's tensors have and arrays do not.
 """
 
-from olympus_core.base.absent_names import why_absent as why_absent
 from olympus_core.base.errors import ArgumentError as ArgumentError
 from olympus_core.base.errors import ArtifactError as ArtifactError
 from olympus_core.base.errors import BackendError as BackendError
@@ -42,6 +41,7 @@ from olympus_core.base.errors import TreeError as TreeError
 from olympus_core.base.errors import TypePromotionError as TypePromotionError
 from olympus_core.base.errors import UnboundAxisError as UnboundAxisError
 from olympus_core.base.errors import UsageError as UsageError
+from olympus_core.base.lazy_modules import why_absent as why_absent
 from olympus_core.base.torch_names import torch_remedy as torch_remedy
 from olympus_core.ir.conversions import size_remedy as size_remedy
 

@@ -13,7 +13,7 @@ import math
 from types import FrameType, ModuleType
 from typing import Any
 
-from olympus_core.base.absent_names import api
+from olympus_core.base.lazy_modules import api
 from olympus_core.base.regular_files import source_line
 
 _TAKES = "which takes traced arrays"

@@ -24,7 +24,7 @@ from olympus_cli.reports.devices import COLUMNS, device_row
 from olympus_cli.spec.benching import GATED, THRESHOLD, parse_threshold
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS, load_project
-from olympus_core.base.absent_names import api
+from olympus_core.base.lazy_modules import api
 from olympus_core.ir.primitive import op
 from tests.documents.documents import ROOT, read
 from tools.site import api as api_pages

@@ -8,12 +8,11 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from olympus_core.analysis.hlo.fused import Fused, fused, plain
 from olympus_core.analysis.hlo.hlo_view import LIBRARY, Costs
-from olympus_core.analysis.hlo.queues import queued_kernels
 from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.operations.view import bits
 from olympus_core.analysis.records import LineBytes
@@ -30,6 +29,9 @@ _ALL_TO_ALL = frozenset(["all-to-all", "ragged-all-to-all"])
 _LOOPS = frozenset(["while", "scan"])
 #: The attribute of a call that XLA compiles to one function for the CPU, the loops in it included.
 _SMALL_CALL = "xla_cpu_small_call"
+#: The sequences that the runtime runs in order, in one thread: those of at most `_SHORT` kernels,
+#: and those of which no array is larger than `_SMALL` bytes.
+_SHORT, _SMALL = 8, 512
 #: The position of a kernel: outside loops, in the body of a loop whose kernels the runtime calls
 #: one by one, or in a loop that is compiled to one function with all its kernels.
 KernelPlace = Literal["program", "loop", "inlined"]
@@ -222,7 +224,9 @@ class Kernels:
     ) -> list[Run]:
         result: list[Run] = []
         instructions = self._module.ordered(computation)
-        queued = queued_kernels(instructions, computation) if times.place == "loop" else frozenset()
+        queued = (
+            _queued_kernels(instructions, computation) if times.place == "loop" else frozenset()
+        )
         for instruction in instructions:
             called = [self._module.computations[i] for i in instruction.called_computation_ids]
             if operation_of(instruction.opcode).is_free:
@@ -366,6 +370,36 @@ class Kernels:
         written = sum(leaf.bytes for _, leaf in instruction.shape.leaves())
         written = min(written, counts.bytes)
         return Fused(counts, counts.bytes - written, written)
+
+
+def _queued_kernels(
+    instructions: Sequence[Instruction], computation: Computation
+) -> frozenset[int]:
+    """Return the ids of the kernels that can run beside others of the same computation.
+
+    `instructions` are those of the computation, operands before their users. The runtime runs the
+    kernels of a short sequence, of a sequence on small arrays and of a chain in order. For any
+    other sequence it queues the kernels that are ready. Kernels at the same depth of the dataflow
+    count as ready together.
+
+    Source: xla/backends/cpu/runtime/thunk_executor.h, ThunkExecutor::Options.
+    """
+    kernels = [i for i in instructions if not operation_of(i.opcode).is_free]
+    if len(kernels) <= _SHORT or not any(_has_large_array(i, computation) for i in kernels):
+        return frozenset()
+    depths: dict[int, int] = {}
+    for instruction in instructions:
+        above = max((depths.get(id, 0) for id in instruction.operand_ids), default=0)
+        depths[instruction.id] = above + (not operation_of(instruction.opcode).is_free)
+    width = Counter(depths[kernel.id] for kernel in kernels)
+    return frozenset(kernel.id for kernel in kernels if width[depths[kernel.id]] > 1)
+
+
+def _has_large_array(instruction: Instruction, computation: Computation) -> bool:
+    """Return True if an instruction reads or writes an array that is not small."""
+    operands = (computation.instructions[id] for id in instruction.operand_ids)
+    values = (instruction, *operands)
+    return any(leaf.bytes > _SMALL for value in values for _, leaf in value.shape.leaves())
 
 
 def _transfer(instruction: Instruction, computation: Computation) -> Transfer | None:
