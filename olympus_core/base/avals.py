@@ -47,13 +47,13 @@ class ShapedArray:
         return shaped(canonical_shape(shape), dtypes.canonicalize(dtype), bool(weak_type))
 
     @classmethod
-    def _made(
+    def _unchecked(
         cls, shape: Shape, dtype: dtypes.DType, weak_type: bool, vma: frozenset[Any]
     ) -> ShapedArray:
-        made = object.__new__(cls)
-        made.shape, made.dtype, made.weak_type, made.vma = shape, dtype, weak_type, vma
-        made.ndim, made.size = len(shape), math.prod(shape)
-        return made
+        aval = object.__new__(cls)
+        aval.shape, aval.dtype, aval.weak_type, aval.vma = shape, dtype, weak_type, vma
+        aval.ndim, aval.size = len(shape), math.prod(shape)
+        return aval
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -117,8 +117,8 @@ def shaped(
     key = (shape, dtype, weak_type, vma)
     aval = ShapedArray._interned.get(key)
     if aval is None:
-        made = ShapedArray._made(shape, dtype, weak_type, vma)
-        aval = ShapedArray._interned.setdefault(key, made)
+        aval = ShapedArray._unchecked(shape, dtype, weak_type, vma)
+        aval = ShapedArray._interned.setdefault(key, aval)
     return aval
 
 

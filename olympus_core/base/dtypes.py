@@ -352,13 +352,13 @@ def scalar_type_of(x: ArrayLike | DTypeLike) -> type:
 
 def itemsize_bits(dt: DTypeLike) -> int:
     """Return the size of an element in bits: 4 for int4."""
-    asked = dtype(dt)
-    if kind(asked) == "b":
+    requested = dtype(dt)
+    if kind(requested) == "b":
         return 8
     return int(
-        iinfo(asked).bits
-        if kind(asked) in "iu"
-        else finfo(asked).bits * (2 if kind(asked) == "c" else 1)
+        iinfo(requested).bits
+        if kind(requested) in "iu"
+        else finfo(requested).bits * (2 if kind(requested) == "c" else 1)
     )
 
 

@@ -43,7 +43,7 @@ def why_absent(namespace: str, name: str) -> str | None:
             return f"{group['why']} ({_WHERE})"
     full = f"{namespace}.{name}"
     known = name in table.get("names", "").split() or any(
-        each == full or each.startswith(f"{full}.") for each in api()
+        path == full or path.startswith(f"{full}.") for path in api()
     )
     return f"{_PENDING} ({_WHERE})" if known else None
 

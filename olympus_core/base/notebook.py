@@ -70,7 +70,7 @@ def cost_html(cost: Cost) -> str:
     parts.append(_table(("line", "flops", "share", "bytes", "operations"), rows))
     if more > 0:
         parts.append(f'<div>... and {more} more: cost.by("line")</div>')
-    parts += [f"<div>{_shown(each)}</div>" for each in cost.unknown[:_MOST_ROWS]]
+    parts += [f"<div>{_shown(unknown)}</div>" for unknown in cost.unknown[:_MOST_ROWS]]
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -130,10 +130,10 @@ def _folded(name: str, make: Callable[[], str]) -> str:
     def text() -> str:
         whole = make()
         lines = whole.splitlines()
-        kept = "\n".join(lines[:_MOST_LINES])[:_MOST_LETTERS]
-        shown = f'<pre style="{_PRE}">{_shown(kept, cut=False)}</pre>'
-        if len(kept) < len("\n".join(lines)):
-            left = len(lines) - kept.count("\n") - 1
+        head = "\n".join(lines[:_MOST_LINES])[:_MOST_LETTERS]
+        shown = f'<pre style="{_PRE}">{_shown(head, cut=False)}</pre>'
+        if len(head) < len("\n".join(lines)):
+            left = len(lines) - head.count("\n") - 1
             shown += f"<div>... cut: {left:,} more lines of {len(lines):,}</div>"
         return shown
 

@@ -156,7 +156,7 @@ def check_output(path: _Path) -> None:
     elif mode is not None and not stat.S_ISREG(mode):
         raise _refused(errno.EINVAL, "it is not a regular file")
     elif not os.path.isdir(folder):
-        raise _refused(errno.ENOENT, f"there is no folder {_named_folder(path)}")
+        raise _refused(errno.ENOENT, f"the folder {_named_folder(path)} does not exist")
     else:
         writable = os.access(folder, os.W_OK | os.X_OK)
     if not writable:

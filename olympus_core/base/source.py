@@ -188,8 +188,8 @@ def _caller(frame: FrameType) -> Caller | None:
             found.append(above)
         above = above.f_back
     caller = None
-    for each in reversed(found):
-        caller = Caller(each.f_code, each.f_lasti, caller)
+    for frame in reversed(found):
+        caller = Caller(frame.f_code, frame.f_lasti, caller)
     return caller
 
 
@@ -276,16 +276,17 @@ def function_name(fun: Callable[..., Any]) -> str:
     return str(getattr(fun, "__name__", type(fun).__name__))
 
 
-def look_like(made: Any, fun: Callable[..., Any]) -> None:
+def look_like(wrapper: Any, fun: Callable[..., Any]) -> None:
     """Copy a function's name, documentation and attributes to an object that wraps it.
 
     An attribute of the object's class is not replaced: a callable object may have one of any name.
 
     >>> look_like(staged, fun)
     """
-    functools.update_wrapper(made, fun, updated=())
-    kept = {n: x for n, x in getattr(fun, "__dict__", {}).items() if not hasattr(type(made), n)}
-    made.__dict__.update(kept, __wrapped__=fun)
+    functools.update_wrapper(wrapper, fun, updated=())
+    attributes = getattr(fun, "__dict__", {})
+    copied = {n: x for n, x in attributes.items() if not hasattr(type(wrapper), n)}
+    wrapper.__dict__.update(copied, __wrapped__=fun)
 
 
 class using_location:

@@ -41,26 +41,26 @@ class Flow:
 
     `labels` has the label of each equation, `arity` its number of operands, and `first_operand` its
     first among all operands of the sequence; `reader` has the equation of each operand. Results are
-    numbered in the order of the sequence: `maker` has the equation of each, and `result` its number
-    among the results of the equation. `counts` has the number of results of each equation, and
-    `first_result` the first.
+    numbered in the order of the sequence: `producer` has the equation of each, and `result` its
+    number among the results of the equation. `counts` has the number of results of each equation,
+    and `first_result` the first.
 
     `operands` has the value number of each operand: that of a result, -1 for a literal, below it
     those of free values, and below these those of the inputs and constants of the program.
     `variables` has the variable of each number; negative numbers index from its end.
 
     >>> flow = Flow(simplify(program), Labels())
-    >>> [flow.variables[n] for n in flow.read_by(0)]
+    >>> [flow.variables[n] for n in flow.operands_of_equation(0)]
     """
 
     def __init__(self, program: Olympuspr, labels: Labels) -> None:
         self.program = program
         self.eqns: Sequence[Eqn] = program.eqns
         self.kinds, self._kind = self._by_kind(labels)
-        made = [v for e in program.eqns for v in e.outputs]
+        results = [v for e in program.eqns for v in e.outputs]
         others = [*program.constvars, *program.invars]
-        self.variables: list[Any] = [*made, *others, None]
-        numbers = itertools.chain(range(len(made)), range(-1 - len(others), 0))
+        self.variables: list[Any] = [*results, *others, None]
+        numbers = itertools.chain(range(len(results)), range(-1 - len(others), 0))
         self._index: dict[Any, int] = dict(zip(self.variables, numbers, strict=True))
         atoms = [x for e in program.eqns for x in e.inputs]
         read = map(self._index.get, atoms, itertools.repeat(-1))
@@ -69,7 +69,7 @@ class Flow:
         constant, is_free = self._constant()
         self.labels = self._labels(atoms, constant[self.operands])
         self._without(is_free)
-        self.is_heavy: Flags = self.each(is_heavy).astype(np.bool_)
+        self.is_heavy: Flags = self.per_equation(is_heavy).astype(np.bool_)
         self.heavy: Ints = np.flatnonzero(self.is_heavy)
 
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
@@ -80,26 +80,26 @@ class Flow:
         numbers = np.fromiter(map(number.__getitem__, kinds), np.int64, len(kinds))
         return list(found.values()), numbers
 
-    def each(self, what: Callable[[Eqn], int]) -> Ints:
+    def per_equation(self, figure: Callable[[Eqn], int]) -> Ints:
         """Return a number for each equation, computed once for each kind."""
-        return np.array([what(eqn) for eqn in self.kinds], np.int64)[self._kind]
+        return np.array([figure(eqn) for eqn in self.kinds], np.int64)[self._kind]
 
     def _place(self) -> None:
         """Number the equations, their operands and their results."""
         places = np.arange(len(self.eqns))
-        self.arity: Ints = self.each(lambda e: len(e.inputs))
+        self.arity: Ints = self.per_equation(lambda e: len(e.inputs))
         self.first_operand: Ints = np.cumsum(self.arity) - self.arity
         self.reader: Ints = np.repeat(places, self.arity)
-        self.counts: Ints = self.each(lambda e: len(e.outputs))
+        self.counts: Ints = self.per_equation(lambda e: len(e.outputs))
         self.first_result: Ints = np.cumsum(self.counts) - self.counts
-        self.maker: Ints = np.repeat(places, self.counts)
-        self.result: Ints = np.arange(len(self.maker)) - self.first_result[self.maker]
+        self.producer: Ints = np.repeat(places, self.counts)
+        self.result: Ints = np.arange(len(self.producer)) - self.first_result[self.producer]
 
     def _constant(self) -> tuple[Flags, Flags]:
         """Return flags for literal or free values by number, and for free equations."""
         constant = np.zeros(len(self.variables), np.bool_)
         constant[-1] = True
-        cheap = self.each(lambda e: e.primitive.is_cheap) > 0
+        cheap = self.per_equation(lambda e: e.primitive.is_cheap) > 0
         is_free = np.zeros(len(self.eqns), np.bool_)
         for _ in range(_MOST_FREE):
             found = cheap.copy()
@@ -134,12 +134,13 @@ class Flow:
         places = np.flatnonzero(is_free)
         free = [self.eqns[place] for place in places.tolist()]
         self.free = {e.outputs[0]: e for e in free}
-        kept = np.ones(size, np.bool_)
-        kept[np.append(self.first_result[places], -1)] = False
-        self.variables = [*itertools.compress(self.variables, kept.tolist()), *self.free, None]
-        self._number: Ints = np.cumsum(kept) - 1  # by the number before
-        self._number[~kept] = np.arange(size - 1 - len(free), size)
-        self._number[self._number >= len(self.maker) - len(free)] -= size
+        stays_bound = np.ones(size, np.bool_)
+        stays_bound[np.append(self.first_result[places], -1)] = False
+        bound = itertools.compress(self.variables, stays_bound.tolist())
+        self.variables = [*bound, *self.free, None]
+        self._number: Ints = np.cumsum(stays_bound) - 1  # by the number before
+        self._number[~stays_bound] = np.arange(size - 1 - len(free), size)
+        self._number[self._number >= len(self.producer) - len(free)] -= size
         self.operands = self._number[self.operands[stays[self.reader]]]
         self.eqns = [*itertools.compress(self.eqns, stays.tolist())]
         self._kind, self.labels = self._kind[stays], self.labels[stays]
@@ -150,24 +151,24 @@ class Flow:
         return int(self._number[self._index.get(x, -1)])
 
     @functools.cached_property
-    def given(self) -> Ints:
+    def program_results(self) -> Ints:
         """The numbers of the program's results."""
         numbers = [n for n in map(self.number_of, self.program.outvars) if n >= 0]
         return np.array(numbers, np.int64)
 
-    def of_results(self, what: Callable[[Eqn], Sequence[int]]) -> Ints:
-        """Return a number for each result, from the numbers that `what` returns for an equation."""
-        return self._of_kinds(what, self.counts, self.maker, self.result)
+    def per_result(self, figure: Callable[[Eqn], Sequence[int]]) -> Ints:
+        """Return a number for each result, from the numbers of `figure` for an equation."""
+        return self._of_kinds(figure, self.counts, self.producer, self.result)
 
-    def of_operands(self, what: Callable[[Eqn], Sequence[int]]) -> Ints:
-        """Return a number for each operand, from the numbers of `what` for an equation."""
+    def per_operand(self, figure: Callable[[Eqn], Sequence[int]]) -> Ints:
+        """Return a number for each operand, from the numbers of `figure` for an equation."""
         slots = np.arange(len(self.operands)) - self.first_operand[self.reader]
-        return self._of_kinds(what, self.arity, self.reader, slots)
+        return self._of_kinds(figure, self.arity, self.reader, slots)
 
     def _of_kinds(
-        self, what: Callable[[Eqn], Sequence[int]], counts: Ints, places: Ints, within: Ints
+        self, figure: Callable[[Eqn], Sequence[int]], counts: Ints, places: Ints, within: Ints
     ) -> Ints:
-        each = [what(eqn) for eqn in self.kinds]
+        each = [figure(eqn) for eqn in self.kinds]
         numbers = np.array([x for one in each for x in one], np.int64)
         ends = np.cumsum([len(one) for one in each], dtype=np.int64)
         found: Ints = numbers[(ends[self._kind] - counts)[places] + within]
@@ -176,18 +177,18 @@ class Flow:
     @functools.cached_property
     def sizes(self) -> Ints:
         """The bytes of each result."""
-        return self.of_results(lambda e: [v.aval.size * v.aval.dtype.itemsize for v in e.outputs])
+        return self.per_result(lambda e: [v.aval.size * v.aval.dtype.itemsize for v in e.outputs])
 
     @functools.cached_property
-    def _makers(self) -> list[int]:
-        makers: list[int] = self.maker.tolist()
+    def _producers(self) -> list[int]:
+        makers: list[int] = self.producer.tolist()
         return makers
 
     @functools.cached_property
     def label_of(self) -> list[int]:
         """By value number, a key that is equal for results of equal equations; else the number."""
-        others = range(len(self.maker) - len(self.variables), 0)
-        return [*self.labels[self.maker].tolist(), *others]
+        others = range(len(self.producer) - len(self.variables), 0)
+        return [*self.labels[self.producer].tolist(), *others]
 
     @functools.cached_property
     def is_free(self) -> Flags:
@@ -199,12 +200,12 @@ class Flow:
     @functools.cached_property
     def is_cheap(self) -> Flags:
         """By equation, True if recomputing it costs less than saving its results."""
-        return self.each(lambda e: e.primitive.is_cheap) > 0
+        return self.per_equation(lambda e: e.primitive.is_cheap) > 0
 
     @functools.cached_property
     def is_fused(self) -> Flags:
         """By equation, True if it can be part of a fusion."""
-        return self.each(is_fused) > 0
+        return self.per_equation(is_fused) > 0
 
     @functools.cached_property
     def is_compared(self) -> Flags:
@@ -213,10 +214,10 @@ class Flow:
         The gradient of a maximum goes to the elements that equal it: to none, if these are
         recomputed with another rounding.
         """
-        equality = self.each(lambda e: e.primitive.is_equality and _is_inexact(e)) > 0
+        equality = self.per_equation(lambda e: e.primitive.is_equality and _is_inexact(e)) > 0
         flags = np.zeros(len(self.variables), np.bool_)
         for place in np.flatnonzero(equality).tolist():
-            values = self.read_by(place)
+            values = self.operands_of_equation(place)
             if not any(x == -1 or self.is_free[x] for x in values):
                 flags[values] = True
         return flags
@@ -227,28 +228,28 @@ class Flow:
         operands: list[int] = self.operands.tolist()
         return operands, [*self.first_operand.tolist(), len(self.operands)]
 
-    def made_by(self, value: int) -> Eqn:
+    def equation_of(self, value: int) -> Eqn:
         """Return the equation that computes a value: of the sequence, or a free one."""
         if value < 0:
             return self.free[self.variables[value]]
-        return self.eqns[self._makers[value]]
+        return self.eqns[self._producers[value]]
 
-    def read_for(self, value: int) -> list[int]:
+    def operands_of_value(self, value: int) -> list[int]:
         """Return the numbers of the operands of a result's equation, or of a free value's."""
         if value < 0:
-            return [self.number_of(x) for x in self.made_by(value).inputs]
-        return self.read_by(self._makers[value])
+            return [self.number_of(x) for x in self.equation_of(value).inputs]
+        return self.operands_of_equation(self._producers[value])
 
-    def read_alike(self, values: Sequence[int]) -> list[tuple[int, ...]]:
+    def operands_of_equal_values(self, values: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the operands of the equations of some equal values, a tuple for each operand."""
         if values[0] < 0:  # there is none like a free one
-            return [(x,) * len(values) for x in self.read_for(values[0])]
+            return [(x,) * len(values) for x in self.operands_of_value(values[0])]
         operands, bounds = self._read
-        firsts = [bounds[self._makers[x]] for x in values]
-        count = len(self.read_for(values[0]))
+        firsts = [bounds[self._producers[x]] for x in values]
+        count = len(self.operands_of_value(values[0]))
         return [tuple([operands[first + n] for first in firsts]) for n in range(count)]
 
-    def read_by(self, place: int) -> list[int]:
+    def operands_of_equation(self, place: int) -> list[int]:
         """Return the numbers of the values that an equation reads."""
         operands, bounds = self._read
         return operands[bounds[place] : bounds[place + 1]]
@@ -256,7 +257,7 @@ class Flow:
     @functools.cached_property
     def weights(self) -> Ints:
         """The number of equations of each equation, including its programs."""
-        return self.each(lambda eqn: weight([eqn]))
+        return self.per_equation(lambda eqn: weight([eqn]))
 
     @functools.cached_property
     def uses(self) -> tuple[Ints, Ints]:
@@ -269,8 +270,8 @@ class Flow:
         """The last reader of each equation's results; `len(eqns)` for the program's results."""
         last = np.arange(len(self.eqns))
         use, value = self.uses
-        np.maximum.at(last, self.maker[value], use)
-        last[self.maker[self.given]] = len(self.eqns)
+        np.maximum.at(last, self.producer[value], use)
+        last[self.producer[self.program_results]] = len(self.eqns)
         return last
 
     def operands_of_all(self, start: int, end: int) -> slice:
@@ -301,7 +302,7 @@ class Flow:
         stretch = np.full(len(self.eqns), -1)
         rows = np.arange(len(stretches))[:, None]
         place_in[stretches], stretch[stretches] = np.arange(len(counts)), rows
-        maker = self.maker[np.maximum(values, -1)]
-        inside = (values >= 0) & (stretch[maker] == rows)
-        result = values - self.first_result[maker]
-        return np.where(inside, (np.cumsum(counts) - counts)[place_in[maker]] + result, -1)
+        producer = self.producer[np.maximum(values, -1)]
+        inside = (values >= 0) & (stretch[producer] == rows)
+        result = values - self.first_result[producer]
+        return np.where(inside, (np.cumsum(counts) - counts)[place_in[producer]] + result, -1)

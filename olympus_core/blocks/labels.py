@@ -43,7 +43,7 @@ def is_fused(eqn: Eqn) -> bool:
     return eqn.primitive.is_elementwise or eqn.primitive.is_cheap
 
 
-def most_alike(eqns: Sequence[Eqn]) -> int:
+def most_heavy_equations(eqns: Sequence[Eqn]) -> int:
     """Return the most heavy equations of one kind: a bound of a block's occurrences."""
     times: Counter[Any] = Counter([e.kind for e in eqns])
     rest = [e for e in eqns if e.kind is None and is_heavy(e)] if times.pop(None, 0) else []

@@ -59,31 +59,31 @@ def _readers(flow: Flow, parts: Sequence[Repeat]) -> list[_Readers]:
     """Return the readers of each block; the last part has the remaining equations."""
     number, stretch, place = _whereabouts(flow, parts)
     use, value = flow.uses
-    made = flow.maker[value]
-    cross = (number[use] != number[made]) | (stretch[use] != stretch[made])
-    use, value, made = use[cross], value[cross], made[cross]
+    producers = flow.producer[value]
+    cross = (number[use] != number[producers]) | (stretch[use] != stretch[producers])
+    use, value, producers = use[cross], value[cross], producers[cross]
     middle = np.array([len(repeat) // 2 for repeat in parts])
-    inside = number[use] == number[made]
-    outside = (number[use] == len(parts) - 1) & (stretch[made] == middle[number[made]])
+    inside = number[use] == number[producers]
+    outside = (number[use] == len(parts) - 1) & (stretch[producers] == middle[number[producers]])
     twin = np.zeros(len(flow.eqns), np.int64)  # the same equation of the first occurrence
     for repeat in parts:
         twin[repeat] = repeat[0]
-    first = flow.first_result[twin[flow.maker]] + flow.result
+    first = flow.first_result[twin[flow.producer]] + flow.result
 
     def values_of(*numbers: Ints) -> list[set[Value]]:
         is_read = np.zeros(len(first), np.bool_)
         is_read[first[np.concatenate(numbers)]] = True
         read = np.flatnonzero(is_read)
-        maker = flow.maker[read]
+        producer = flow.producer[read]
         found: list[set[Value]] = [set() for _ in parts]
-        columns = number[maker], place[maker], flow.result[read]
+        columns = number[producer], place[producer], flow.result[read]
         for n, t, r in zip(*map(np.ndarray.tolist, columns), strict=True):
             found[n].add((t, r))
         return found
 
-    given = flow.given
+    given = flow.program_results
     sets = values_of(value, given), values_of(value[inside], given), values_of(value[outside])
-    return [_Readers(*each) for each in zip(*sets, strict=True)]
+    return [_Readers(*columns) for columns in zip(*sets, strict=True)]
 
 
 def _whereabouts(flow: Flow, parts: Sequence[Repeat]) -> tuple[Ints, Ints, Ints]:
@@ -126,11 +126,11 @@ class _Choice:
         values = flow.operands[flow.operands_of(occurrence[None])[0]]
         readers = np.repeat(np.arange(len(occurrence)), flow.arity[occurrence])[values >= 0]
         values = values[values >= 0]
-        maker = flow.maker[values]
-        place = np.searchsorted(occurrence, maker)
-        outside = np.append(occurrence, -1)[place] != maker
-        kept = outside & (flow.last_uses[maker] > occurrence.max(initial=-1))
-        size = np.where(kept, 0, flow.sizes[values])
+        producer = flow.producer[values]
+        place = np.searchsorted(occurrence, producer)
+        outside = np.append(occurrence, -1)[place] != producer
+        is_live = outside & (flow.last_uses[producer] > occurrence.max(initial=-1))
+        size = np.where(is_live, 0, flow.sizes[values])
         columns = np.where(outside, -1, place), flow.result[values], size
         bounds = np.searchsorted(readers, np.arange(len(occurrence) + 1))
         return [*zip(*map(np.ndarray.tolist, columns), strict=True)], bounds.tolist()
@@ -163,9 +163,9 @@ class _Choice:
             self.stored.remove((t, 0))
             self.stored |= sources
             self.again |= chain
-            for each in sorted(chain, reverse=True):
-                height = self.height.get(each, 0) + 1
-                for of, _, _ in self.operands(each):
+            for recomputed in sorted(chain, reverse=True):
+                height = self.height.get(recomputed, 0) + 1
+                for of, _, _ in self.operands(recomputed):
                     self.height[of] = max(self.height.get(of, 0), height)
         # a value that another one needs is saved, not recomputed
         self.again -= {t for t, _ in self.stored}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from olympus_core.base import gc_pause
 from olympus_core.blocks.dataflow import Flow
-from olympus_core.blocks.labels import Labels, is_heavy, most_alike, weight
+from olympus_core.blocks.labels import Labels, is_heavy, most_heavy_equations, weight
 from olympus_core.blocks.profitability import is_gain
 from olympus_core.blocks.repeats import MEASURED, Thresholds, find
 from olympus_core.blocks.rewriting import Rewriting, block_primitive
@@ -64,9 +64,9 @@ def outline(program: Olympuspr, thresholds: Thresholds = MEASURED) -> Olympuspr:
     >>> outline(traced.olympuspr).eqns[-1].primitive
     block
     """
-    made = _Outliner(thresholds)
+    outliner = _Outliner(thresholds)
     with gc_pause.paused():
-        return _named(_calls_kept(made.program(program), made), made.labels)
+        return _named(_with_block_calls(outliner.program(program), outliner), outliner.labels)
 
 
 class _Outliner:
@@ -86,7 +86,7 @@ class _Outliner:
 
     def _outlined(self, program: Olympuspr) -> Olympuspr:
         """Outline the equations of a program until no block is left, then nested programs."""
-        while most_alike(program.eqns) >= self.thresholds.occurrences:
+        while most_heavy_equations(program.eqns) >= self.thresholds.occurrences:
             flow = Flow(program, self.labels)
             repeats = find(flow, self.thresholds)
             if not repeats or not is_gain(flow, repeats, self.thresholds):
@@ -106,31 +106,31 @@ def _key(eqn: Eqn, labels: Labels) -> Any:
     return eqn.params["name"], labels.of_program(eqn.params["olympuspr"])
 
 
-def _calls_kept(program: Olympuspr, made: _Outliner) -> Olympuspr:
+def _with_block_calls(program: Olympuspr, outliner: _Outliner) -> Olympuspr:
     """Return the program with `block` instead of `jit` for functions with enough calls."""
-    least, block = made.thresholds, block_primitive()
+    least, block = outliner.thresholds, block_primitive()
     if all(eqn.primitive.is_outlined for eqn in _calls_within(program)):
         return program
-    callees = _callees(program, made.labels)
+    callees = _callees(program, outliner.labels)
     copies: Counter[Any] = Counter({None: 1})  # in the code, once the compiler has inlined calls
-    kept: set[Any] = set()
+    block_keys: set[Any] = set()
     for key, (body, called) in callees.items():
         big = key is not None and weight(body.eqns) >= least.equations
         if big and copies[key] >= least.occurrences and any(map(is_heavy, body.eqns)):
-            kept.add(key)
-        times = 1 if key in kept else copies[key]
+            block_keys.add(key)
+        times = 1 if key in block_keys else copies[key]
         for callee, count in called.items():
             copies[callee] += times * count
-    if not kept:
+    if not block_keys:
         return program
 
-    def keep(before: Eqn, after: Eqn) -> Eqn:
-        if not before.primitive.is_call or _key(before, made.labels) not in kept:
+    def block_call(before: Eqn, after: Eqn) -> Eqn:
+        if not before.primitive.is_call or _key(before, outliner.labels) not in block_keys:
             return after
         params = {name: after.params[name] for name in ("name", "olympuspr")}
         return after.replace(primitive=block, params=ProgramParams(params))
 
-    return _mapped(program, keep)
+    return _mapped(program, block_call)
 
 
 def _callees(program: Olympuspr, labels: Labels) -> dict[Any, tuple[Olympuspr, Counter[Any]]]:
@@ -191,15 +191,15 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
     every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_outlined]
     if not every:
         return program
-    taken = {eqn.params["name"] for eqn in every}
+    used_names = {eqn.params["name"] for eqn in every}
     names: dict[Any, str] = {}
     for eqn in every:
         key, name = _key(eqn, labels), eqn.params["name"]
         if key not in names:
             if not name or name in names.values():
                 forms = (f"{name or 'block'}_{n}" for n in itertools.count(1))
-                name = next(each for each in forms if each not in taken)
-            taken.add(name)
+                name = next(form for form in forms if form not in used_names)
+            used_names.add(name)
             names[key] = name
 
     def rename(before: Eqn, after: Eqn) -> Eqn:

@@ -37,16 +37,16 @@ def is_gain(flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> bo
     """
     if not thresholds.again:
         return True
-    unknown = flow.each(_is_unknown)
+    unknown = flow.per_equation(_is_unknown)
     if any(unknown[repeat[0]].any() for repeat in repeats):
         return True
-    if all(_gives_one(flow, repeat) for repeat in repeats):
+    if all(_returns_one_value(flow, repeat) for repeat in repeats):
         return True
-    kept = sum(int(flow.weights[r[0]].sum()) * len(r) for r in repeats)
-    if 2 * kept < flow.weights.sum():
+    in_blocks = sum(int(flow.weights[r[0]].sum()) * len(r) for r in repeats)
+    if 2 * in_blocks < flow.weights.sum():
         return False  # fusions outside of the blocks would grow anyway
     fusion = _Fusion(flow)
-    return sum(_growing(fusion, repeat) for repeat in repeats) >= thresholds.again * kept
+    return sum(_growing(fusion, repeat) for repeat in repeats) >= thresholds.again * in_blocks
 
 
 def _growing(fusion: _Fusion, repeat: Repeat) -> int:
@@ -59,50 +59,50 @@ def _growing(fusion: _Fusion, repeat: Repeat) -> int:
     middle = len(repeat) // 2
     growth = _Growth(fusion.flow, repeat[middle - 1].tolist(), repeat[middle].tolist())
     start, end, later = repeat[middle - 1, 0], repeat[middle, -1] + 1, repeat[middle + 1 :]
-    growth.follow(fusion.taken(start, end, later))
+    growth.follow(fusion.fused_parts(start, end, later))
     if growth.chains:
-        growth.follow(fusion.taken(end, len(fusion.flow.eqns), later, growth.made_of))
+        growth.follow(fusion.fused_parts(end, len(fusion.flow.eqns), later, growth.sources))
     return growth.equations() * len(repeat) * (len(repeat) - 1) // 2
 
 
 class _Growth:
     """The values that extend from an occurrence into the next, and into later fusions.
 
-    `made_of` has, for a value, the positions of the first occurrence on which it depends, as bits,
-    and `with_it` those of the second in its fusion. `chains` has the values of each occurrence in a
-    fusion by position, and the numbers of their equations. `ends` has the sources of fusions in the
-    first occurrence, and the number of such fusions.
+    `sources` has, for a value, the positions of the first occurrence on which it depends, as bits,
+    and `fused_with` those of the second in its fusion. `chains` has the values of each occurrence
+    in a fusion by position, and the numbers of their equations. `ends` has the sources of fusions
+    in the first occurrence, and the number of such fusions.
     """
 
     def __init__(self, flow: Flow, first: list[int], second: list[int]) -> None:
         self.flow = flow
         self.begins = {place: 1 << t for t, place in enumerate(first)}
         self.places = {place: t for t, place in enumerate(second)}
-        self.made_of: dict[int, int] = {}
-        self.with_it: dict[int, int] = {}
+        self.sources: dict[int, int] = {}
+        self.fused_with: dict[int, int] = {}
         self.chains: dict[int, int] = {}
         self.ends: Counter[int] = Counter()
 
     def follow(self, parts: Iterable[_Part]) -> None:
         """Process more equations, in order."""
-        made_of, with_it = self.made_of, self.with_it
+        sources, fused_with = self.sources, self.fused_with
         for place, value, again, count in parts:
             at = self.places.get(place)
             begin = self.begins.get(place, 0)
-            come, own = 0, 0 if at is None else 1 << at
-            for x in self.flow.read_by(place):
-                if x in made_of:
-                    come |= made_of[x]
-                    own |= with_it[x]
-            if not (come or own or begin):
+            reached, own = 0, 0 if at is None else 1 << at
+            for x in self.flow.operands_of_equation(place):
+                if x in sources:
+                    reached |= sources[x]
+                    own |= fused_with[x]
+            if not (reached or own or begin):
                 continue
-            if come and count:
-                self.ends[come] += count
-            if again and at is not None and come >> at & 1:
+            if reached and count:
+                self.ends[reached] += count
+            if again and at is not None and reached >> at & 1:
                 self.chains[at] = own.bit_count()
             if again or not count:
-                made_of[value] = come | (begin if again else 0)
-                with_it[value] = own
+                sources[value] = reached | (begin if again else 0)
+                fused_with[value] = own
 
     def equations(self) -> int:
         """Return the number of an occurrence's equations in the fusions after it."""
@@ -125,30 +125,30 @@ class _Fusion:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        convolves = flow.each(lambda e: e.primitive.is_convolution)
+        convolves = flow.per_equation(lambda e: e.primitive.is_convolution)
         use, value = flow.uses
-        others = np.bincount(value[~flow.is_fused[use]], minlength=len(flow.maker))
-        own_order = np.bincount(value[convolves[use] > 0], minlength=len(flow.maker))
+        others = np.bincount(value[~flow.is_fused[use]], minlength=len(flow.producer))
+        own_order = np.bincount(value[convolves[use] > 0], minlength=len(flow.producer))
         self._ends = np.maximum(np.minimum(others, 1), own_order)
-        self._readers = np.bincount(value, minlength=len(flow.maker))
+        self._readers = np.bincount(value, minlength=len(flow.producer))
         self._thin = self._constant()
-        self._is_large = flow.of_operands(_are_large) > 0
+        self._is_large = flow.per_operand(_are_large) > 0
 
     def _constant(self) -> Flags:
         """Return flags by value number: True for a literal, a free value, or a broadcast."""
         flow = self.flow
         thin = flow.is_free.copy()
         thin[-1] = True
-        broadcast = flow.each(lambda e: e.primitive.is_broadcast) > 0
+        broadcast = flow.per_equation(lambda e: e.primitive.is_broadcast) > 0
         thin[flow.first_result[broadcast]] = True
         return thin
 
-    def taken(
-        self, start: int, end: int, later: Repeat, made_of: Collection[int] = ()
+    def fused_parts(
+        self, start: int, end: int, later: Repeat, sources: Collection[int] = ()
     ) -> Iterable[_Part]:
         """Return the equations from `start` to `end` in a fusion, except those in `later`.
 
-        With values `made_of`, return none if no equation reads one of these.
+        With values `sources`, return none if no equation reads one of these.
 
         A broadcast can be part of a fusion too, but no value of its size comes with it: it is thin,
         as is an elementwise result of thin values.
@@ -161,9 +161,9 @@ class _Fusion:
         results = flow.first_result[start:end]
         large = self._is_large[within]
         possible &= self._full(possible, results, values[large], readers[large]) > 0
-        if made_of:
+        if sources:
             is_one = np.zeros(len(flow.variables), np.bool_)
-            is_one[[*made_of]] = True
+            is_one[[*sources]] = True
             if not possible[readers[is_one[values]]].any():
                 return ()
         again = (self._readers[results[possible]] >= 2) & ~self._several(values, readers, possible)
@@ -218,18 +218,21 @@ def _is_unknown(eqn: Eqn) -> bool:
     return not all(is_fused(inner) for program in sub_programs(eqn) for inner in program.eqns)
 
 
-def _gives_one(flow: Flow, repeat: Repeat) -> bool:
+def _returns_one_value(flow: Flow, repeat: Repeat) -> bool:
     """Return True if an occurrence has one result, and the products of the next depend on it."""
     middle = len(repeat) // 2
     own = np.zeros(len(flow.eqns), np.bool_)
     own[repeat[middle - 1]] = True
     use, value = flow.uses
-    outside = own[flow.maker[value]] & ~own[use]
-    given = {*value[outside].tolist(), *flow.given[own[flow.maker[flow.given]]].tolist()}
-    if len(given) != 1:
+    outside = own[flow.producer[value]] & ~own[use]
+    results = {
+        *value[outside].tolist(),
+        *flow.program_results[own[flow.producer[flow.program_results]]].tolist(),
+    }
+    if len(results) != 1:
         return False
     reach = np.zeros(len(flow.variables), np.bool_)
-    reach[given.pop()] = True
+    reach[results.pop()] = True
     inside = np.zeros(len(flow.eqns), np.bool_)
     inside[repeat[middle]] = True
     for place in range(repeat[middle - 1][-1] + 1, repeat[middle][-1] + 1):  # and what is between

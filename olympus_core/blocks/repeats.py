@@ -75,7 +75,7 @@ class _Search:
         self.flow = flow
         self.least = thresholds
         self.open: Ints = flow.labels.copy()
-        self.sizes: Ints = np.bincount(flow.maker, flow.sizes, len(flow.eqns)).astype(np.int64)
+        self.sizes: Ints = np.bincount(flow.producer, flow.sizes, len(flow.eqns)).astype(np.int64)
         self.across: dict[int, Ints] = {}
 
     def take(self, candidates: Iterable[Repeat]) -> list[Repeat]:
@@ -133,12 +133,12 @@ class _Search:
 
     def _with_period(self, period: int) -> list[Repeat]:
         """Return the repeats of adjacent stretches, `period` equations each."""
-        alike = self.open[:-period] == self.open[period:]
+        matches = self.open[:-period] == self.open[period:]
         found: list[Repeat] = []
         least = max(self.least.occurrences - 2, 1) * period  # one more may be before, with gaps
         stretches = [
             (start, end)
-            for start, end in _stretches(alike, least)
+            for start, end in _stretches(matches, least)
             if self._is_block(slice(start, start + period))  # and so is any cut of it
         ]
         if not stretches:
@@ -151,7 +151,7 @@ class _Search:
             if starts.any():
                 found += self._cut(period, start, end, starts)
                 continue
-            whole = alike[start:end] & linked[start:end]
+            whole = matches[start:end] & linked[start:end]
             for a, b in _stretches(whole, least):
                 found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
         return found
@@ -210,12 +210,12 @@ class _Search:
         """
         flow = self.flow
         slot = (np.arange(len(flow.operands)) - flow.first_operand[flow.reader]).astype(np.uint64)
-        made = flow.operands >= 0
-        value = flow.operands[made]
+        is_result = flow.operands >= 0
+        value = flow.operands[is_result]
         far = np.full(len(flow.operands), len(flow.eqns))
-        far[made] = flow.reader[made] - flow.maker[value]
+        far[is_result] = flow.reader[is_result] - flow.producer[value]
         mixed = np.zeros(len(far), np.uint64)
-        mixed[made] = (far[made] * _RESULTS + flow.result[value]).astype(np.uint64) + 1
+        mixed[is_result] = (far[is_result] * _RESULTS + flow.result[value]).astype(np.uint64) + 1
         mixed = mixed * (2 * slot + 1) * _MIX >> np.uint64(33)
         return far, mixed.astype(np.int64)
 
@@ -267,8 +267,8 @@ class _Search:
         if (known := self.across.get(period)) is not None:
             return known
         last = self.flow.last_uses
-        made = np.arange(len(last))
-        short = np.flatnonzero((last > made) & (last - made < period))
+        places = np.arange(len(last))
+        short = np.flatnonzero((last > places) & (last - places < period))
         ends = np.concatenate([short, last[short]]) + 1
         sizes = np.concatenate([self.sizes[short], -self.sizes[short]])
         across: Ints = np.cumsum(np.bincount(ends, sizes, len(last) + 2).astype(np.int64))
@@ -296,7 +296,7 @@ class _Search:
                 return None
             found.append(start + len(labels))
         read = self.flow.operands[np.isin(self.flow.reader, between)]
-        if np.isin(self.flow.maker[read[read >= 0]], found).any():
+        if np.isin(self.flow.producer[read[read >= 0]], found).any():
             return None
         occurrence = np.array(found[::-1])
         rows = self.flow.links(np.array([block, occurrence]))
@@ -313,26 +313,26 @@ class _Crossing:
         inside = values >= 0
         values = np.where(inside, values, 0)
         reader = flow.reader[operands]
-        self.maker = np.where(inside, flow.maker[values], -1)
-        self.distance = np.where(inside, reader - self.maker, period)
+        self.producer = np.where(inside, flow.producer[values], -1)
+        self.distance = np.where(inside, reader - self.producer, period)
         result = np.where(inside, flow.result[values], 0)
         differ = (self.distance[0] != self.distance[1]) | (result[0] != result[1])
         self.place = reader[0, differ]
-        self.maker, self.distance = self.maker[:, differ], self.distance[:, differ]
+        self.producer, self.distance = self.producer[:, differ], self.distance[:, differ]
 
     def _near(self, start: int) -> Ints:
         """Return the distance of the nearest outside operand of each equation; at most a period."""
-        near: Ints = np.where(self.maker >= start, self.distance, self.period).min(axis=0)
+        near: Ints = np.where(self.producer >= start, self.distance, self.period).min(axis=0)
         return near
 
     def beginning(self, start: int) -> int:
         """Return the start of the stretch, after the readers of operands before it."""
-        columns = self.place, *self.maker, *self.distance
-        for place, made, other, *distances in zip(*map(np.ndarray.tolist, columns), strict=True):
+        columns = self.place, *self.producer, *self.distance
+        for place, label, other, *distances in zip(*map(np.ndarray.tolist, columns), strict=True):
             if place >= start + self.period:
                 break
-            near = [d for m, d in zip((made, other), distances, strict=True) if m >= start]
-            if 0 <= made < start <= place and min(near, default=self.period) < self.period:
+            near = [d for m, d in zip((label, other), distances, strict=True) if m >= start]
+            if 0 <= label < start <= place and min(near, default=self.period) < self.period:
                 start = place + 1
         return start
 

@@ -38,8 +38,8 @@ class Rewriting:
         self.is_recomputed: list[bool] = self.recomputed.tolist()  # for one by one
         self.calls: dict[int, _Call] = {}  # by the place of the last equation that one replaces
         for (repeat, links), results in zip(agreeing, stored.results, strict=True):
-            made = _calls(self, repeat, links, sorted(results))
-            self.calls.update(zip(repeat[:, -1].tolist(), made, strict=True))
+            calls = _calls(self, repeat, links, sorted(results))
+            self.calls.update(zip(repeat[:, -1].tolist(), calls, strict=True))
 
     def _agreeing(self, repeat: Repeat) -> tuple[Repeat, Ints]:
         """Return the largest group of occurrences with equal links, and the links."""
@@ -57,14 +57,16 @@ class Rewriting:
 
         Values in `inside` already exist.
         """
-        read_for = self.flow.read_for
+        operands_of_value = self.flow.operands_of_value
         found: dict[int, None] = {}
         pending = [*wanted][::-1]
         while pending:
             x = pending.pop()
             if not recomputed[x] or x in inside or x in found:
                 continue
-            missing = [y for y in read_for(x) if recomputed[y] and not (y in inside or y in found)]
+            missing = [
+                y for y in operands_of_value(x) if recomputed[y] and not (y in inside or y in found)
+            ]
             if missing:
                 pending += [x, *missing[::-1]]
             else:
@@ -82,14 +84,14 @@ class Rewriting:
         reads = np.zeros(len(flow.eqns), np.bool_)
         reads[flow.reader[self.recomputed[flow.operands]]] = True
         eqns: list[Eqn] = []
-        made: set[int] = set()
+        computed: set[int] = set()
 
         def need(values: Iterable[int]) -> None:
-            wanted = [x for x in values if recomputed[x] and x not in made]
+            wanted = [x for x in values if recomputed[x] and x not in computed]
             if wanted:
-                again = self.recomputation(wanted, recomputed, made)
-                made.update(again)
-                eqns.extend(map(flow.made_by, again))
+                again = self.recomputation(wanted, recomputed, computed)
+                computed.update(again)
+                eqns.extend(map(flow.equation_of, again))
 
         places = np.flatnonzero(stays)
         for place, needs in zip(places.tolist(), reads[places].tolist(), strict=True):
@@ -97,7 +99,7 @@ class Rewriting:
             if call is not None:
                 need(call.read)
             elif needs:
-                need(flow.read_by(place))
+                need(flow.operands_of_equation(place))
             eqns.append(flow.eqns[place] if call is None else call.eqn)
         need(map(flow.number_of, flow.program.outvars))
         return flow.program.replace(eqns=eqns)
@@ -130,15 +132,18 @@ def _calls(
     inputs, places, other = _inputs(flow, every, numbers, {-1, *again.twins})
     given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
     outputs = [tuple([variables[n] for n in row]) for row in given.tolist()]
-    eqns = [*map(flow.made_by, again.twins), *[flow.eqns[place] for place in repeat[0].tolist()]]
+    eqns = [
+        *map(flow.equation_of, again.twins),
+        *[flow.eqns[place] for place in repeat[0].tolist()],
+    ]
     body = Olympuspr(tuple(inputs), tuple(_with_inputs(eqns, other)), outputs[0])
     params = ProgramParams(name="", olympuspr=body)
-    made = []
+    calls = []
     for place, row, outs in zip(repeat[:, 0], every[:, places].tolist(), outputs, strict=True):
         operands = tuple([variables[n] for n in row])
         eqn = Eqn(block_primitive(), operands, outs, params, flow.eqns[place].source)
-        made.append(_Call(eqn, row))
-    return made
+        calls.append(_Call(eqn, row))
+    return calls
 
 
 def _inputs(
@@ -150,7 +155,7 @@ def _inputs(
     their `numbers`. Two columns are one input if all calls have one value for both.
     """
     inputs: dict[bytes, Var] = {}
-    taken: set[int] = set()
+    used: set[int] = set()
     places: list[int] = []
     other: dict[int, Var] = {}
     for place, (number, x) in enumerate(zip(numbers, every[0].tolist(), strict=True)):
@@ -159,8 +164,8 @@ def _inputs(
         variable = flow.variables[x]
         key = every[:, place].tobytes()
         if key not in inputs:
-            inputs[key] = Var(variable.aval) if x in taken else variable
-            taken.add(x)
+            inputs[key] = Var(variable.aval) if x in used else variable
+            used.add(x)
             places.append(place)
         if inputs[key] is not variable:
             other[number] = inputs[key]
@@ -187,11 +192,11 @@ def _recomputed_values(rewriting: Rewriting, repeat: Repeat, read: Ints) -> _Rec
     rows: list[list[int]] = read[:, rewriting.recomputed[read].any(axis=0)].tolist()
     own = rewriting.flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
     found = _matching_recomputation(rewriting, rows, recomputed)
-    made = zip(*found.twins.values(), strict=True) if found else ()
-    if found is None or not all(map(set.isdisjoint, map(set, own), made)):
+    recomputed_rows = zip(*found.twins.values(), strict=True) if found else ()
+    if found is None or not all(map(set.isdisjoint, map(set, own), recomputed_rows)):
         recipe = _Recipes(rewriting.flow, recomputed)
-        alike = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
-        other = [[x for x, same in zip(row, alike, strict=True) if not same] for row in rows]
+        is_equal = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
+        other = [[x for x, same in zip(row, is_equal, strict=True) if not same] for row in rows]
         inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
         found = _matching_recomputation(rewriting, rows, recomputed, inside)
     found = found or _matching_recomputation(rewriting, rows, rewriting.flow.is_free.tolist())
@@ -215,14 +220,14 @@ def _matching_recomputation(
     twins: dict[int, tuple[int, ...]] = dict.fromkeys(first, ())
     read: dict[int, list[tuple[int, ...]]] = {}
 
-    def made(ys: tuple[int, ...]) -> Iterable[bool]:
+    def are_recomputed(ys: tuple[int, ...]) -> Iterable[bool]:
         if not inside:
             return map(recomputed.__getitem__, ys)
         return [recomputed[y] and y not in there for y, there in zip(ys, inside, strict=True)]
 
     def follow(ys: tuple[int, ...]) -> bool:
         if (known := twins.get(ys[0])) is None:
-            return not any(made(ys))
+            return not any(are_recomputed(ys))
         twins[ys[0]] = ys
         return not known or known == ys
 
@@ -230,9 +235,9 @@ def _matching_recomputation(
         return None
     for x in reversed(first):
         ys = twins[x]
-        if len(set(map(flow.label_of.__getitem__, ys))) > 1 or not all(made(ys)):
+        if len(set(map(flow.label_of.__getitem__, ys))) > 1 or not all(are_recomputed(ys)):
             return None
-        read[x] = flow.read_alike(ys)
+        read[x] = flow.operands_of_equal_values(ys)
         if not all(map(follow, read[x])):
             return None
     if any(len(set(row)) < len(row) for row in zip(*twins.values(), strict=True)):
@@ -253,22 +258,22 @@ class _Recipes:
         if not self.recomputed[x]:
             return 0
         if x not in self.known:
-            key = self.flow.label_of[x], *map(self.of, self.flow.read_for(x))
+            key = self.flow.label_of[x], *map(self.of, self.flow.operands_of_value(x))
             self.known[x] = self.numbers.setdefault(key, len(self.numbers) + 1)
         return self.known[x]
 
 
 def _with_inputs(eqns: Sequence[Eqn], other: dict[int, Var]) -> list[Eqn]:
     """Return the equations with some operands replaced, by their number among all operands."""
-    made, at = [], 0
+    rows, at = [], 0
     for eqn in eqns:
         numbers = range(at, at + len(eqn.inputs))
         at += len(eqn.inputs)
         if not other.keys().isdisjoint(numbers):
             inputs = [other.get(i, x) for i, x in zip(numbers, eqn.inputs, strict=True)]
             eqn = eqn.reading(tuple(inputs))
-        made.append(eqn)
-    return made
+        rows.append(eqn)
+    return rows
 
 
 def block_primitive() -> Primitive:

@@ -136,7 +136,7 @@ class BlockCall(ProgramCall):
     is_outlined: ClassVar[bool] = True
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        return ctx.call(params["olympuspr"], params["name"], operands, kept=True)
+        return ctx.call(params["olympuspr"], params["name"], operands, is_outlined=True)
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
         return eqn

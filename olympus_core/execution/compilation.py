@@ -89,7 +89,7 @@ def lower(
         program = simplify(without_effects(program))
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, found = _with_blocks(program)
-    module, has_forms = lowering.lower_telling_forms(program, entry, platform)
+    module, has_forms = lowering.lower_with_forms(program, entry, platform)
     return module, Origin(source, entry, target, repeats, program, found, has_forms)
 
 

@@ -31,7 +31,7 @@ from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
 from olympus_core.ir.primitive import AtOnce, Primitive
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
 from olympus_core.ir.tracer import Tracer
-from olympus_core.lowering.entry import EntryAttributes, tell_unusable
+from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
 from olympus_core.placement.sharding import Sharding
 
 _CPU = xla.Target("cpu")
@@ -74,7 +74,7 @@ def _at_once(
 def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
     made, out_avals = _at_once(primitive, avals, dict(items))
     entry = compilation.entry_attributes(made.name, made.program, made.donated)
-    tell_unusable(entry, avals)
+    warn_unusable_donations(entry, avals)
     where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
     if where is not None:
         return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
@@ -107,7 +107,7 @@ def _compile_on(
     ins = tuple(want or have for want, have in zip(requested, committed, strict=True))
     made = made._replace(in_shardings=ins)
     entry = compilation.entry_attributes(made.name, made.program, made.donated)
-    tell_unusable(entry, avals)
+    warn_unusable_donations(entry, avals)
     where = placement(primitive.spoken(dict(items)), made.program, ins, made.out_shardings)
     assert where is not None
     return _sharded(made, entry, where, committed)

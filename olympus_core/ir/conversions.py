@@ -78,7 +78,7 @@ def remedy(conversion: str, frame: FrameType | None, argument: str | None) -> st
             return f"x.astype({conversion}) converts the dtype of a traced array; else {_RETURN}"
         case "int":
             size = size_remedy(argument)
-            if any(isinstance(each, ast.Call | ast.Subscript) for each in around[1:]):
+            if any(isinstance(node, ast.Call | ast.Subscript) for node in around[1:]):
                 return f"{size}; x.astype(int) converts the dtype of a traced array"
             return f"x.astype(int) converts the dtype of a traced array; for a size, {size}"
         case "index":
@@ -117,7 +117,7 @@ def _counterpart(function: Any) -> str | None:
 def _is_absent(namespace: str, name: str) -> bool:
     """Return True if a public namespace does not have a function."""
     table = api().get(namespace, {})
-    left_out = [each for group in table.get("absent", ()) for each in group["names"].split()]
+    left_out = [name for group in table.get("absent", ()) for name in group["names"].split()]
     return name not in table.get("names", "").split() or name in left_out
 
 

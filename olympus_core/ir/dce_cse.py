@@ -29,7 +29,7 @@ def live(program: Olympuspr) -> list[Eqn]:
     Nested ones return no unused result.
     """
     used: set[Atom] = set(program.outvars)
-    kept: list[Eqn] = []
+    live_eqns: list[Eqn] = []
     for eqn in reversed(program.eqns):
         if len(eqn.outputs) == 1:
             if eqn.outputs[0] not in used:
@@ -43,23 +43,23 @@ def live(program: Olympuspr) -> list[Eqn]:
             if eqn.primitive.has_programs and not all(flags):
                 eqn = eqn.primitive.prune(eqn, tuple(flags))
         used.update(eqn.inputs)
-        kept.append(eqn)
-    kept.reverse()
-    return kept
+        live_eqns.append(eqn)
+    live_eqns.reverse()
+    return live_eqns
 
 
 @once_per_program
 def simplify(program: Olympuspr) -> Olympuspr:
     """Return the program without dead and repeated equations; equal literals become one."""
-    kept = live(program)
-    literals = dict.fromkeys([x for e in kept for x in e.inputs if x.__class__ is Literal])
-    alike: dict[Any, Atom] = {}
-    same: dict[Any, Any] = {x: alike.setdefault(content(x), x) for x in literals}
+    live_eqns = live(program)
+    literals = dict.fromkeys([x for e in live_eqns for x in e.inputs if x.__class__ is Literal])
+    merged: dict[Any, Atom] = {}
+    same: dict[Any, Any] = {x: merged.setdefault(content(x), x) for x in literals}
     same = {x: one for x, one in same.items() if x is not one}
     changed = same.keys()
     first: dict[Any, Eqn] = {}
     eqns: list[Eqn] = []
-    for eqn in kept:
+    for eqn in live_eqns:
         kind = kind_of(eqn)
         if kind is not eqn.kind and eqn.kind is not None:
             eqn = eqn.replace()  # a pass changed its parameters in place
@@ -95,6 +95,6 @@ def _restrict(program: Olympuspr, used: tuple[bool, ...]) -> tuple[Olympuspr, tu
     eqns = live(Olympuspr(program.invars, program.eqns, outvars))
     read: set[Atom] = {x for e in eqns for x in e.inputs}
     read.update(outvars)
-    kept = tuple(i for i, v in enumerate(program.invars) if v in read)
-    invars = tuple(program.invars[i] for i in kept)
-    return Olympuspr(invars, tuple(eqns), outvars), kept
+    live_inputs = tuple(i for i, v in enumerate(program.invars) if v in read)
+    invars = tuple(program.invars[i] for i in live_inputs)
+    return Olympuspr(invars, tuple(eqns), outvars), live_inputs

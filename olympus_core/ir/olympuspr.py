@@ -153,9 +153,9 @@ class Eqn:
     def replace(self, **changes: Any) -> Eqn:
         """Return the same equation with some fields replaced, also `invars` and `outvars`."""
         fields = {_ALSO.get(name, name): value for name, value in changes.items()}
-        made = Eqn(*(fields.get(name, getattr(self, name)) for name in _EQN_FIELDS))
-        made.inputs, made.outputs = tuple(made.inputs), tuple(made.outputs)
-        return made
+        eqn = Eqn(*(fields.get(name, getattr(self, name)) for name in _EQN_FIELDS))
+        eqn.inputs, eqn.outputs = tuple(eqn.inputs), tuple(eqn.outputs)
+        return eqn
 
 
 def kind_of(eqn: Eqn) -> Hashable:
@@ -311,14 +311,14 @@ def with_programs(eqn: Eqn, change: Callable[[Olympuspr], Olympuspr]) -> Eqn:
         if isinstance(value, Olympuspr):
             return change(value)
         if isinstance(value, tuple) and any(isinstance(x, Olympuspr) for x in value):
-            made = tuple([of(x) for x in value])
-            return value if all(a is b for a, b in zip(made, value, strict=True)) else made
+            mapped = tuple([of(x) for x in value])
+            return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
         return value
 
-    made = {name: of(value) for name, value in eqn.params.items()}
-    if all(made[name] is value for name, value in eqn.params.items()):
+    params = {name: of(value) for name, value in eqn.params.items()}
+    if all(params[name] is value for name, value in eqn.params.items()):
         return eqn
-    return eqn.with_params(ProgramParams(made))
+    return eqn.with_params(ProgramParams(params))
 
 
 def named_axes(primitive: Primitive, params: dict[str, Any]) -> frozenset[Any]:

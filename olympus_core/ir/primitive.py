@@ -86,7 +86,7 @@ class _Operations:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         primitive = None if name.startswith("__") else self.find(name.rstrip("_"))
         if primitive is None:  # and_, not_, or_ are keywords without the underscore
-            raise AttributeError(f"there is no primitive {name!r}")
+            raise AttributeError(f"no primitive is named {name!r}")
         bind = primitive.bind
         self.__dict__[name] = bind
         return bind

@@ -32,9 +32,9 @@ class ManualAxis(tuple[Any, int]):
     checked: bool
 
     def __new__(cls, name: Any, size: int, mesh: AnyMesh, checked: bool) -> ManualAxis:
-        made = super().__new__(cls, (name, size))
-        made.mesh, made.checked = mesh, checked
-        return made
+        axis = super().__new__(cls, (name, size))
+        axis.mesh, axis.checked = mesh, checked
+        return axis
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ManualAxis):

@@ -438,7 +438,7 @@ class Tracer(Array):
             place, line = str(position), f": {position.text()}" if position else ""
         where = f", at {place}{line}" if place else ""
         raise kind(
-            f"{wanted} of a traced array {self.aval.long_name()} was asked for{where}\n"
+            f"{wanted} of a traced array {self.aval.long_name()} was requested{where}\n"
             f"  the array is {self.origin()}, and has no value while the function is traced",
             hint=hint,
             location=place,

@@ -34,8 +34,8 @@ def write_parts(function: ir.Block) -> None:
 
 def _concatenations(block: ir.Block) -> Iterator[ir.Operation]:
     """Yield the concatenations in a block and in the regions of its operations."""
-    for each in block.operations:
-        operation = each.operation
+    for view in block.operations:
+        operation = view.operation
         if operation.name == "stablehlo.concatenate":
             yield operation
         for region in operation.regions:
@@ -69,17 +69,18 @@ def _write(concatenation: ir.Operation) -> None:
             "interior_padding": mlir.i64_array(none),
         }
         zero = _constant(f"dense<0.0> : tensor<{kind.element_type}>")
-        made = mlir.op("stablehlo.pad", [kind], [first, zero], padding).result
+        joined = mlir.op("stablehlo.pad", [kind], [first, zero], padding).result
         start = _constant("dense<0> : tensor<i32>")
         for part in others:
             starts = [start] * axis + [_constant(f"dense<{at}> : tensor<i32>")]
-            made = mlir.op("stablehlo.dynamic_update_slice", [kind], [made, part, *starts]).result
+            operands = [joined, part, *starts]
+            joined = mlir.op("stablehlo.dynamic_update_slice", [kind], operands).result
             at += part.type.shape[axis]
-    concatenation.result.replace_all_uses_with(made)
+    concatenation.result.replace_all_uses_with(joined)
     concatenation.erase()
 
 
 def _constant(text: str) -> ir.Value:
     value = mlir.parsed_attr(text)
-    made: ir.Value = mlir.op("stablehlo.constant", [value.type], (), {"value": value}).result
-    return made
+    constant: ir.Value = mlir.op("stablehlo.constant", [value.type], (), {"value": value}).result
+    return constant

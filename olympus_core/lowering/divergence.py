@@ -47,9 +47,9 @@ class Parts(frozenset[Any]):
     cut: Any
 
     def __new__(cls, differing: Differing, own: Differing, cut: Any) -> Self:
-        made = super().__new__(cls, differing)
-        made.own, made.cut = own, cut
-        return made
+        parts = super().__new__(cls, differing)
+        parts.own, parts.cut = own, cut
+        return parts
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parts):

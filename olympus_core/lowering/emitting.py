@@ -71,10 +71,10 @@ class EmittingTrace:
             avals.append(atom.aval)
         ctx.avals_in = tuple(avals)
         ctx.avals_out = outs = primitive.out_avals(ctx.avals_in, params)
-        made = primitive.lower(ctx, *values, **params)
+        results = primitive.lower(ctx, *values, **params)
         if primitive.multiple_results:
-            return self.wrap(made, outs)
-        return EmittedArray(self, made, outs[0])
+            return self.wrap(results, outs)
+        return EmittedArray(self, results, outs[0])
 
     def while_loop(
         self,
@@ -85,11 +85,11 @@ class EmittingTrace:
         """Emit `while condition(*carry): carry = body(*carry)`, and return the last carry."""
         avals = [(x if isinstance(x, EmittedArray) else _literal(x)).aval for x in carry]
         types = [mlir.tensor_type(a) for a in avals]
-        made = mlir.op("stablehlo.while", types, [self.emit(x) for x in carry], regions=2)
-        for region, fun in zip(made.regions, (condition, body), strict=True):
-            block = region.blocks.append(*types, arg_locs=[made.location] * len(types))
+        loop = mlir.op("stablehlo.while", types, [self.emit(x) for x in carry], regions=2)
+        for region, fun in zip(loop.regions, (condition, body), strict=True):
+            block = region.blocks.append(*types, arg_locs=[loop.location] * len(types))
             inner = EmittingTrace(self.ctx.nested())
             with mlir.ir.InsertionPoint(block), using_trace(inner):
                 outs = inner.run(fun, block.arguments, avals)
                 mlir.op("stablehlo.return", (), outs)
-        return self.wrap(made.results, avals)
+        return self.wrap(loop.results, avals)

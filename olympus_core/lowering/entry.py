@@ -46,26 +46,26 @@ def aliases(
     free: dict[ShapedArray, deque[int]] = {}
     for i, aval in enumerate(out_avals):
         free.setdefault(aval.strip_weak(), deque()).append(i)
-    taken: dict[int, int] = {}
+    result_of: dict[int, int] = {}
     for i in sorted(donated):
         fitting = free.get(in_avals[i].strip_weak())
         if fitting:
-            taken[i] = fitting.popleft()
-    return taken
+            result_of[i] = fitting.popleft()
+    return result_of
 
 
-def tell_unusable(
+def warn_unusable_donations(
     entry: EntryAttributes, in_avals: Sequence[ShapedArray], names: Sequence[str] = ()
 ) -> None:
     """Warn of donated arguments whose buffers no result can take, because none has that type.
 
     `names` are those of the arguments, if they are known.
     """
-    rest = sorted(entry.donated - set(entry.aliases))
-    if rest:
-        called = [f" ({names[i]})" if names else "" for i in rest]
+    unusable = sorted(entry.donated - set(entry.aliases))
+    if unusable:
+        texts = [f" ({names[i]})" if names else "" for i in unusable]
         types = ", ".join(
-            in_avals[i].long_name() + name for i, name in zip(rest, called, strict=True)
+            in_avals[i].long_name() + name for i, name in zip(unusable, texts, strict=True)
         )
         place = source.current_location().place()
         warnings.warn(
@@ -114,12 +114,12 @@ def _attributes(
     shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray], meshes: MeshTable
 ) -> list[dict[str, ir.Attribute]]:
     """Return `sdy.sharding` for each array that has a sharding."""
-    made: list[dict[str, ir.Attribute]] = [{} for _ in avals]
-    for attributes, sharding, aval in zip(made, shardings, avals, strict=False):
+    rows: list[dict[str, ir.Attribute]] = [{} for _ in avals]
+    for row, sharding, aval in zip(rows, shardings, avals, strict=False):
         found = None if sharding is None else meshes.attribute(sharding, aval.shape)
         if found is not None:
-            attributes["sdy.sharding"] = found
-    return made
+            row["sdy.sharding"] = found
+    return rows
 
 
 def _sharded(sharding: str | None) -> dict[str, ir.Attribute]:

@@ -111,5 +111,5 @@ def _parts(value: Any, kind: type) -> Sequence[Any]:
 
 
 def _fields(value: Any, kind: type) -> dict[str, Any]:
-    slots = [name for each in kind.__mro__ for name in getattr(each, "__slots__", ())]
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     return {n: getattr(value, n, None) for n in (*slots, *getattr(value, "__dict__", ()))}

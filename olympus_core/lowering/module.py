@@ -202,11 +202,12 @@ class LoweringContext:
         assert manual is not None
         symbol = self.meshes.symbol(manual.mesh)
         texts = axis_texts(manual.mesh.axis_names)
-        made = manual_computation([], [aval], [], [f"<@{symbol}, []>"], [texts[n] for n in rest])
-        block = made.regions[0].blocks.append()
+        names = [texts[n] for n in rest]
+        computation = manual_computation([], [aval], [], [f"<@{symbol}, []>"], names)
+        block = computation.regions[0].blocks.append()
         with mlir.ir.InsertionPoint(block):
             mlir.op("sdy.return", (), (emit(),))
-        result: ir.Value = made.results[0]
+        result: ir.Value = computation.results[0]
         return result
 
     def manual_body(
@@ -236,9 +237,10 @@ class LoweringContext:
             for group, avals in ((specs[0], self.avals_in), (specs[1], self.avals_out))
         )
         names = [texts[n] for n in mapped.mesh.axis_names if n in mapped.names]
-        made = manual_computation(operands, outs, ins, results, names)
+        computation = manual_computation(operands, outs, ins, results, names)
         types = [mlir.tensor_type(a) for a in program.in_avals]
-        block = made.regions[0].blocks.append(*types, arg_locs=[made.location] * len(types))
+        locations = [computation.location] * len(types)
+        block = computation.regions[0].blocks.append(*types, arg_locs=locations)
         module.axes, module.manual = mapped.mesh.shape_tuple, Manual(mapped.mesh, every)
         try:
             with mlir.ir.InsertionPoint(block):
@@ -246,7 +248,7 @@ class LoweringContext:
                 mlir.op("sdy.return", (), lower_eqns(inner, program, list(block.arguments)))
         finally:
             module.axes, module.manual = old
-        return list(made.results)
+        return list(computation.results)
 
     @property
     def meshes(self) -> MeshTable:
@@ -294,16 +296,16 @@ class LoweringContext:
         return lower_eqns(self, program, operands)
 
     def call(
-        self, program: Olympuspr, name: str, operands: Sequence[ir.Value], *, kept: bool = False
+        self, program: Olympuspr, name: str, operands: Sequence[ir.Value], *, is_outlined: bool = False
     ) -> list[ir.Value]:
         """Emit a call of the function of `program` in this module.
 
-        XLA's compiler does not inline a call that is `kept`.
+        With `is_outlined`, XLA's compiler does not inline the call.
         """
-        symbol = _function_for(self.module, program, name, kept)
+        symbol = _function_for(self.module, program, name, is_outlined)
         types = [mlir.tensor_type(a) for a in program.out_avals]
         attributes = {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol, mlir.context())}
-        if kept:
+        if is_outlined:
             name_of, value = xla.NOINLINE_ATTRIBUTE
             attributes[name_of] = mlir.parsed_attr(value)
         return list(mlir.op("func.call", types, operands, attributes).results)
@@ -414,7 +416,7 @@ def _concrete(const: Any) -> np.ndarray[Any, Any]:
     return array_to_numpy(const)
 
 
-def _function_for(module: _Module, program: Olympuspr, name: str, kept: bool) -> str:
+def _function_for(module: _Module, program: Olympuspr, name: str, is_outlined: bool) -> str:
     # the fingerprint counts functions by their names, and effects are functions
     structure = program if program.effects else fingerprint(program)
     marked = tuple(_undecided_in(module, program)) if module.undecided else ()
@@ -423,7 +425,7 @@ def _function_for(module: _Module, program: Olympuspr, name: str, kept: bool) ->
     if symbol is None:
         symbol = module.functions[key] = module.unique(name)
         function = _emit_function(module, program, symbol, private=True)
-        if kept:
+        if is_outlined:
             write_parts(function.entry_block)
     return symbol
 
@@ -446,8 +448,8 @@ def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:
     """Yield the branches and loops of a program, also nested, whose predicate may differ."""
     for eqn in simplify(program).eqns:
         yield from (v for v in eqn.outputs[:1] if v in module.undecided)
-        for each in sub_programs(eqn):
-            yield from _undecided_in(module, each)
+        for inner in sub_programs(eqn):
+            yield from _undecided_in(module, inner)
 
 
 def _emit_function(module: _Module, program: Olympuspr, name: str, private: bool) -> Any:
@@ -489,11 +491,11 @@ def _emit_applied(
 def lower_module(
     program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
 ) -> ir.Module:
-    """Return the StableHLO module whose `main` is `program`: see `lower_telling_forms`."""
-    return lower_telling_forms(program, entry, platform, watch)[0]
+    """Return the StableHLO module whose `main` is `program`: see `lower_with_forms`."""
+    return lower_with_forms(program, entry, platform, watch)[0]
 
 
-def lower_telling_forms(
+def lower_with_forms(
     program: Olympuspr, entry: EntryAttributes, platform: str = "cpu", watch: Watching | None = None
 ) -> tuple[ir.Module, bool]:
     """Return the StableHLO module whose `main` is `program`, and whether it has a target `form`.
@@ -512,19 +514,19 @@ def lower_telling_forms(
         agreement.follow(program, [frozenset()] * len(program.invars))
     with gc_pause.paused(), mlir.context(), mlir.ir.Location.unknown():
         ir = mlir.ir
-        made = ir.Module.create()
-        made.operation.attributes["sym_name"] = mlir.string_attr(_symbol(entry.name))
+        mlir_module = ir.Module.create()
+        mlir_module.operation.attributes["sym_name"] = mlir.string_attr(_symbol(entry.name))
         replicas = math.prod(size for _, size in entry.axes)
         for name, count in (("partitions", entry.num_partitions), ("replicas", replicas)):
-            made.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
+            mlir_module.operation.attributes[f"mhlo.num_{name}"] = mlir.i32_attr(count)
         module = _Module(platform, entry, watch)
         module.undecided = agreement.undecided
-        module.body, module.names["main"] = made.body, 1
+        module.body, module.names["main"] = mlir_module.body, 1
         function = _emit_function(module, program, "main", private=False)
-        _put_first(made, function)
+        _put_first(mlir_module, function)
         annotate(function, program, entry, module.meshes)
-        module.meshes.declare(made.body)
-        return made, module.has_forms
+        module.meshes.declare(mlir_module.body)
+        return mlir_module, module.has_forms
 
 
 def _symbol(name: str) -> str:

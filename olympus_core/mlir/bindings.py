@@ -68,7 +68,7 @@ _MODULES = {
 def __getattr__(name: str) -> ModuleType:
     if name not in _MODULES:
         raise AttributeError(name)
-    loaded = {each: importlib.import_module(module) for each, module in _MODULES.items()}
+    loaded = {dialect: importlib.import_module(module) for dialect, module in _MODULES.items()}
     globals().update(loaded)
     return loaded[name]
 
@@ -167,8 +167,8 @@ def op1(
     attributes: dict[str, ir.Attribute] | None = None,
 ) -> ir.Value:
     """Emit an operation with one result of type `aval`, and return that result."""
-    made = ir.Operation.create(name, (tensor_type(aval),), operands, attributes)
-    result: ir.Value = made.result
+    operation = ir.Operation.create(name, (tensor_type(aval),), operands, attributes)
+    result: ir.Value = operation.result
     return result
 
 
@@ -227,8 +227,9 @@ def constant(value: Any) -> ir.Value:
     """Emit a constant with the elements of a NumPy array or scalar."""
     array = np.asarray(value)
     attribute = dense(array)
-    made = ir.Operation.create("stablehlo.constant", (attribute.type,), (), {"value": attribute})
-    result: ir.Value = made.result
+    types, attributes = (attribute.type,), {"value": attribute}
+    operation = ir.Operation.create("stablehlo.constant", types, (), attributes)
+    result: ir.Value = operation.result
     return result
 
 
@@ -290,10 +291,10 @@ def normalized(module: ir.Module) -> ir.Module:
             content = hlo.serialize_portable_artifact(
                 _copy(module), hlo.get_current_version(), allow_other_dialects=True
             )
-            made: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
+            copy: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
         except (ValueError, ir.MLIRError):
-            made = _copy(module)
-    return made
+            copy = _copy(module)
+    return copy
 
 
 def evaluate_module(
@@ -338,7 +339,11 @@ def read_entry(content: bytes) -> EntrySignature:
     with readable("the program"):
         main = _main(module)
         attributes = list(main.arg_attrs) if main.type.inputs else []
-        donated = [i for i, each in enumerate(attributes) if any(name in each for name in _DONATED)]
+        donated = [
+            i
+            for i, attribute in enumerate(attributes)
+            if any(name in attribute for name in _DONATED)
+        ]
         types = tuple(main.type.inputs), tuple(main.type.results)
         return EntrySignature(*types, frozenset(donated), _num_devices(module), _meshes(module))
 
@@ -354,9 +359,9 @@ def _meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
     """Return the sizes of the axes of each mesh that the module declares."""
     from jaxlib.mlir._mlir_libs import _sdy
 
-    found = [each for each in module.body.operations if each.operation.name == "sdy.mesh"]
-    made = [_sdy.MeshAttr(each.operation.attributes["mesh"]) for each in found]
-    return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in made)
+    found = [view for view in module.body.operations if view.operation.name == "sdy.mesh"]
+    meshes = [_sdy.MeshAttr(view.operation.attributes["mesh"]) for view in found]
+    return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in meshes)
 
 
 def _deserialized(content: bytes) -> ir.Module:
@@ -413,14 +418,14 @@ def _diagnostics() -> Iterator[list[str]]:
     """Collect MLIR's diagnostics within the context, instead of printing them."""
     messages = list[str]()
 
-    def keep(diagnostic: Any) -> bool:
+    def collect(diagnostic: Any) -> bool:
         try:
             messages.append(str(diagnostic))
         except (RuntimeError, UnicodeDecodeError):  # it quotes bytes of the program
             messages.append("a text in it is not UTF-8")
         return True  # so that it is not printed
 
-    handler = context().attach_diagnostic_handler(keep)
+    handler = context().attach_diagnostic_handler(collect)
     try:
         yield messages
     finally:
@@ -428,7 +433,7 @@ def _diagnostics() -> Iterator[list[str]]:
 
 
 def _main(module: ir.Module) -> Any:
-    for each in module.body.operations:
-        if isinstance(each, func.FuncOp) and each.name.value == "main":
-            return each
+    for function in module.body.operations:
+        if isinstance(function, func.FuncOp) and function.name.value == "main":
+            return function
     raise ArtifactError("the program has no function 'main'")

@@ -76,16 +76,16 @@ class MeshTable:
 
     def entries(self, mesh: AnyMesh, spec: PartitionSpec, shape: Sequence[int]) -> list[str]:
         """Return the text for each dimension of an array: `{"x", "y"}`, `{}`, or `{?}`."""
-        sizes, texts, made = mesh.shape, axis_texts(mesh.axis_names), []
+        sizes, texts, parts = mesh.shape, axis_texts(mesh.axis_names), []
         for d, n in enumerate(shape):
             if d < len(spec) and spec[d] is PartitionSpec.UNCONSTRAINED:
-                made.append("{?}")
+                parts.append("{?}")
                 continue
             names = spec.axes(d)
             count = int(np.prod([sizes[name] for name in names], dtype=np.int64))
-            kept = names if n % count == 0 else ()
-            made.append("{" + ", ".join([texts[name] for name in kept]) + "}")
-        return made
+            axes = names if n % count == 0 else ()
+            parts.append("{" + ", ".join([texts[name] for name in axes]) + "}")
+        return parts
 
     def of_entries(self, symbol: str, entries: Sequence[str]) -> ir.Attribute:
         """Return the attribute of the given texts of dimensions."""

@@ -296,8 +296,8 @@ class AllGather(CollectivePrimitive, LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), (operand,), d = ctx.avals_in, operands, params["all_gather_dimension"]
         if not params["tiled"]:
-            kept = shift_all(range(x.ndim), d)
-            operand = mlir.broadcast(operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), kept)
+            axes = shift_all(range(x.ndim), d)
+            operand = mlir.broadcast(operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), axes)
         attributes = _grouped(ctx, self.groups(ctx, params), all_gather_dim=d)
         return mlir.op1("stablehlo.all_gather", ctx.aval_out, (operand,), attributes)
 

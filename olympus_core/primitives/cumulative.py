@@ -134,8 +134,8 @@ def _log_sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
     out = op.select_n(op.eq(out, elementwise_constant(out, -np.inf)), out, zeros_like(out))
     greatest = elementwise_constant(out, dtypes.finfo(get_aval(out).dtype).max)
     before, out, x = (op.min(v, greatest) for v in (before, out, x))
-    kept, weight = op.exp(op.sub(before, out)), op.exp(op.sub(x, out))
-    return _recurrence(kept, op.mul(t, weight), axis, reverse)
+    decay, weight = op.exp(op.sub(before, out)), op.exp(op.sub(x, out))
+    return _recurrence(decay, op.mul(t, weight), axis, reverse)
 
 
 def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:

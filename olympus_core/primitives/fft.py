@@ -88,7 +88,7 @@ class Fft(LinearPrimitive, SingleResult):
         if kind is FftType.RFFT:
             return [_of_frequencies_left_out(cotangent, lengths)]
         if kind is FftType.IRFFT:
-            return [_of_frequencies_that_stand_for_two(cotangent, lengths)]
+            return [_double_paired_frequencies(cotangent, lengths)]
         return [self.bind(cotangent, **params)]
 
     def batch(
@@ -106,7 +106,7 @@ def _of_frequencies_left_out(c: Any, lengths: Shape) -> Any:
     return op.real(op.fft(full, fft_type=FftType.FFT, fft_lengths=lengths))
 
 
-def _of_frequencies_that_stand_for_two(c: Any, lengths: Shape) -> Any:
+def _double_paired_frequencies(c: Any, lengths: Shape) -> Any:
     """Return the conjugate of the transform, doubled where the mirrored frequency is omitted.
 
     Frequency 0, and the middle one of an even length, are their own mirror images.

@@ -30,9 +30,9 @@ def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
     return mlir.op1("stablehlo.concatenate", out, xs, along)
 
 
-def _check_alike(name: str, avals: tuple[ShapedArray, ...], alike: bool) -> None:
+def _check_shapes(name: str, avals: tuple[ShapedArray, ...], are_compatible: bool) -> None:
     check_one_dtype(name, avals)
-    if not alike:
+    if not are_compatible:
         text = ", ".join(a.short_name() for a in avals)
         raise ShapeError(f"{name} needs operands of like shapes, and got {text}")
 
@@ -67,7 +67,7 @@ class Concatenate(_Joined):
         first, d = avals[0], params["dimension"]
         _check_axis("concatenate", first, d, first.ndim)
         rest = {(a.shape[:d], a.shape[d + 1 :]) for a in avals if a.ndim == first.ndim}
-        _check_alike(
+        _check_shapes(
             "concatenate", avals, len(rest) == 1 and all(a.ndim == first.ndim for a in avals)
         )
         shape = list(first.shape)
@@ -97,7 +97,7 @@ class Stack(_Joined):
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         first, axis = avals[0], params["axis"]
         _check_axis("stack", first, axis, first.ndim + 1)
-        _check_alike("stack", avals, all(a.shape == first.shape for a in avals))
+        _check_shapes("stack", avals, all(a.shape == first.shape for a in avals))
         shape = (*first.shape[:axis], len(avals), *first.shape[axis:])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
 

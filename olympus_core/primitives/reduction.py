@@ -157,8 +157,8 @@ class Reduction(SingleResult):
 
 def _spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
     """Return a reduction's result, broadcast along the axes it lost."""
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
-    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)
+    remaining = tuple([i for i in range(len(shape)) if i not in axes])
+    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=remaining)
 
 
 class ReduceSum(Reduction):
@@ -182,12 +182,12 @@ class ReduceProduct(Reduction):
         (x,), (t,), axes = primals, tangents, params["axes"]
         out = self.bind(x, axes=axes)
         shape = shape_of(x)
-        kept = [i for i in range(len(shape)) if i not in axes]
-        flat = (*[shape[i] for i in kept], math.prod(shape[i] for i in axes))
-        order = (*kept, *axes)
+        remaining = [i for i in range(len(shape)) if i not in axes]
+        flat = (*[shape[i] for i in remaining], math.prod(shape[i] for i in axes))
+        order = (*remaining, *axes)
         x, t = (reshape(op.transpose(v, permutation=order), flat) for v in (x, t))
-        others = _others(x, len(kept))
-        return out, op.reduce_sum(op.mul(t, others), axes=(len(kept),))
+        others = _others(x, len(remaining))
+        return out, op.reduce_sum(op.mul(t, others), axes=(len(remaining),))
 
 
 def _others(x: Any, axis: int) -> Any:
@@ -406,13 +406,13 @@ def _fold_tangents(
             hint="use reduce_sum, reduce_max, ... or write the reduction as a scan",
         )
     shape = shape_of(arrays[0][0])
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
-    count, rest = math.prod([shape[i] for i in axes]), tuple([shape[i] for i in kept])
+    remaining = tuple([i for i in range(len(shape)) if i not in axes])
+    count, rest = math.prod([shape[i] for i in axes]), tuple([shape[i] for i in remaining])
     if count == 0:
         return [None if t is None else spread(t, rest) for _, t in inits]
-    order = (*axes, *kept)
-    values = _each(lambda v: op.transpose(v, permutation=order), arrays)
-    values = _each(lambda v: reshape(v, (count, *rest)), values)
+    order = (*axes, *remaining)
+    values = _apply_linear(lambda v: op.transpose(v, permutation=order), arrays)
+    values = _apply_linear(lambda v: reshape(v, (count, *rest)), values)
     odd = []
     while count > 1:
         half = count // 2
@@ -422,11 +422,11 @@ def _fold_tangents(
         count = half
     for part in odd:
         values = _combined(program, [*values, *part])
-    values = _each(lambda v: reshape(v, rest), values)
+    values = _apply_linear(lambda v: reshape(v, rest), values)
     return [t for _, t in _combined(program, [*inits, *values])]
 
 
-def _each(function: Callable[[Any], Any], values: Sequence[_Dual]) -> list[_Dual]:
+def _apply_linear(function: Callable[[Any], Any], values: Sequence[_Dual]) -> list[_Dual]:
     """Apply a linear function to values and to their tangents."""
     return [(function(x), None if t is None else function(t)) for x, t in values]
 
@@ -435,7 +435,7 @@ def _rows(values: Sequence[_Dual], start: int, limit: int) -> list[_Dual]:
     """Return rows of each array."""
     rest = shape_of(values[0][0])[1:]
     begin, end = (start, *[0] * len(rest)), (limit, *rest)
-    return _each(
+    return _apply_linear(
         lambda v: op.slice(v, start_indices=begin, limit_indices=end, strides=None), values
     )
 
@@ -455,7 +455,7 @@ def _combined(program: Olympuspr, args: Sequence[_Dual]) -> list[_Dual]:
         else:
             env[result] = eqn.primitive.jvp(primals, tangents, **eqn.params)
     shape = shape_of(args[-1][0])
-    return _each(lambda v: spread(v, shape), [read(atom) for atom in program.outvars])
+    return _apply_linear(lambda v: spread(v, shape), [read(atom) for atom in program.outvars])
 
 
 def _all_ones(dtype: DType) -> Any:

@@ -219,10 +219,10 @@ class Replace(Scatter):
         if _alone(indices, params):
             params["unique_indices"] = True
             return self.bind(*primals, **params), self.bind(dx, indices, du, **params)
-        kept, written = _chosen(shape_of(x), indices, shape_of(updates), params)
+        unwritten, written = _chosen(shape_of(x), indices, shape_of(updates), params)
 
         def combined(x: Any, updates: Any) -> Any:
-            return op.scatter_add(_where(kept, x), indices, _where(written, updates), **params)
+            return op.scatter_add(_where(unwritten, x), indices, _where(written, updates), **params)
 
         return combined(x, updates), combined(dx, du)
 
@@ -236,8 +236,8 @@ class Replace(Scatter):
                 hole = spread(zero_like(cotangent), shape)
                 dx = self.bind(cotangent, indices, hole, **params)
             return [dx, None, du]
-        kept, written = _chosen(shape_of(cotangent), indices, shape, params)
-        dx = _where(kept, cotangent) if isinstance(x, Linear) else None
+        unwritten, written = _chosen(shape_of(cotangent), indices, shape, params)
+        dx = _where(unwritten, cotangent) if isinstance(x, Linear) else None
         return [dx, None, None if du is None else _where(written, du)]
 
 
@@ -307,12 +307,13 @@ class ScatterExtremum(Scatter):
         if dx is None and du is None:
             return out, None
         best = _windows(out, indices, shape_of(updates), params)
-        kept, written = (
+        unwritten, written = (
             op.convert_element_type(op.eq(*pair), new_dtype=dtype, weak_type=False)
             for pair in ((x, out), (updates, best))
         )
-        share = op.div(elementwise_constant(x, 1), op.scatter_add(kept, indices, written, **params))
-        total = zeros_like(x) if dx is None else op.mul(dx, kept)
+        count = op.scatter_add(unwritten, indices, written, **params)
+        share = op.div(elementwise_constant(x, 1), count)
+        total = zeros_like(x) if dx is None else op.mul(dx, unwritten)
         if du is not None:
             total = op.scatter_add(total, indices, op.mul(du, written), **params)
         return out, op.mul(total, share)

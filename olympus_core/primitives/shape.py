@@ -161,7 +161,7 @@ class Squeeze(LinearPrimitive, SingleResult):
         check_axes("squeeze", x, dims)
         if any(x.shape[d] != 1 for d in dims):
             raise ShapeError(
-                f"squeeze removes dimensions of length 1, and was asked to remove {dims} "
+                f"squeeze removes dimensions of length 1, and got the dimensions {dims} "
                 f"of {x.short_name()}"
             )
         return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dims]))

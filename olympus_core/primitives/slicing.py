@@ -68,8 +68,8 @@ class Slice(LinearPrimitive, SingleResult):
         shape, start = operands[0].aval.shape, params["start_indices"]
         strides = params["strides"] or (1,) * len(shape)
         config = []
-        for n, a, s, kept in zip(shape, start, strides, shape_of(cotangent), strict=True):
-            last = a + 1 + (kept - 1) * s if kept else a
+        for n, a, s, length in zip(shape, start, strides, shape_of(cotangent), strict=True):
+            last = a + 1 + (length - 1) * s if length else a
             config.append((a, n - last, s - 1))
         return [op.pad(cotangent, zero_like(cotangent), padding_config=tuple(config))]
 

@@ -176,7 +176,7 @@ class WindowSum(WindowReduction):
         """Return window sums of the cotangents of nonempty windows, dilated by the strides."""
         shape = operands[0].aval.shape
         strides, ones = params["window_strides"], (1,) * len(shape)
-        kept = zip(
+        limits = zip(
             shape,
             params["base_dilation"],
             params["window_dimensions"],
@@ -187,7 +187,7 @@ class WindowSum(WindowReduction):
             strict=True,
         )
         around = []
-        for n, base, window, dilation, (low, _), count, stride in kept:
+        for n, base, window, dilation, (low, _), count, stride in limits:
             extent = dilated(window, dilation)
             below = extent - low - 1
             above = dilated(n, base) + extent - 1 - dilated(count, stride) - below
@@ -225,20 +225,20 @@ class SelectAndGather(LinearPrimitive, SingleResult):
     """
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
-        taken, x = avals
-        if taken.shape != x.shape:
+        source, x = avals
+        if source.shape != x.shape:
             raise ShapeError(
-                f"{self.name} needs arrays of one shape, and got {taken.short_name()} and "
+                f"{self.name} needs arrays of one shape, and got {source.short_name()} and "
                 f"{x.short_name()}"
             )
-        return shaped(window_shape(self.name, x.shape, params), taken.dtype)
+        return shaped(window_shape(self.name, x.shape, params), source.dtype)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         compare, identity = _SELECTIONS[params["select_prim"]]
-        taken, x = (a.update(shape=()) for a in ctx.avals_in)
+        source, x = (a.update(shape=()) for a in ctx.avals_in)
         inits = [
             ctx.numpy_constant(np.asarray(identity(x.dtype)).astype(x.dtype)),
-            ctx.numpy_constant(np.zeros((), taken.dtype)),
+            ctx.numpy_constant(np.zeros((), source.dtype)),
         ]
         outs = [x.update(shape=ctx.aval_out.shape), ctx.aval_out]
         operation = mlir.op(
@@ -252,9 +252,9 @@ class SelectAndGather(LinearPrimitive, SingleResult):
         def better(a: Any, s: Any, b: Any, t: Any) -> tuple[Any, Any]:
             first = emit_compare(compare, x, a, b)
             value = mlir.op1("stablehlo.select", x, (first, a, b))
-            return value, mlir.op1("stablehlo.select", taken, (first, s, t))
+            return value, mlir.op1("stablehlo.select", source, (first, s, t))
 
-        fill_region(operation, [x, taken], better)
+        fill_region(operation, [x, source], better)
         return operation.results[1]
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -319,9 +319,9 @@ def _spread_in_tiles(cotangent: Any, x: Any, params: dict[str, Any]) -> Any:
         limits = [i + (n - 1) * s + 1 for i, n, s in zip(place, count, strides, strict=True)]
         part = op.slice(x, start_indices=place, limit_indices=tuple(limits), strides=strides)
         number = np.int32(np.ravel_multi_index(place, strides))
-        kept = keeps(best, part)
-        best = op.select_n(kept, part, best)
-        chosen = op.select_n(kept, spread(number, count), chosen)
+        is_unchanged = keeps(best, part)
+        best = op.select_n(is_unchanged, part, best)
+        chosen = op.select_n(is_unchanged, spread(number, count), chosen)
     full = tuple([n * s for n, s in zip(count, strides, strict=True)])
     numbers = spread(np.int32(0), full)
     for axis, stride in enumerate(strides):
@@ -329,14 +329,14 @@ def _spread_in_tiles(cotangent: Any, x: Any, params: dict[str, Any]) -> Any:
             op.iota(shape=full, dimension=axis, dtype=np.dtype("int32")), np.int32(stride)
         )
         numbers = op.add(op.mul(numbers, np.int32(stride)), index)
-    selected = op.eq(_each_repeated(chosen, strides), numbers)
-    repeated = _each_repeated(cotangent, strides)
+    selected = op.eq(_repeat_elements(chosen, strides), numbers)
+    repeated = _repeat_elements(cotangent, strides)
     out = op.select_n(selected, zeros_like(repeated), repeated)
     rest = tuple([(0, n - m, 0) for n, m in zip(shape, full, strict=True)])
     return out if shape == full else op.pad(out, zero_like(out), padding_config=rest)
 
 
-def _each_repeated(x: Any, times: Shape) -> Any:
+def _repeat_elements(x: Any, times: Shape) -> Any:
     """Repeat each element `times[i]` times in a row along axis i."""
     shape = shape_of(x)
     full = tuple(itertools.chain(*zip(shape, times, strict=True)))

@@ -21,7 +21,7 @@ from olympus_core.execution.spmd import (
 )
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.lowering.entry import EntryAttributes, aliases, tell_unusable
+from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
@@ -80,7 +80,7 @@ class Traced(Stage):
             raise UsageError("lower takes a target or lowering_platforms, and got both")
         repeats = compilation.checked_repeats(repeats)
         s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
-        tell_unusable(entry, s.in_avals, s.arg_names)
+        warn_unusable_donations(entry, s.in_avals, s.arg_names)
         if target is not None or not lowering_platforms:
             return self._lower(entry, where, target or target_for(where), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms

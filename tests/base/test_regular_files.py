@@ -68,9 +68,9 @@ def test_where_a_file_can_be_written(folder: Path, path: str) -> None:
     [
         ("pipe", "it is not a regular file"),
         (".", "it is a folder"),
-        ("none/file", "there is no folder none$"),
-        ("/none/file", "there is no folder /none$"),
-        ("../none/file", r"there is no folder \.\./none$"),
+        ("none/file", "the folder none does not exist$"),
+        ("/none/file", "the folder /none does not exist$"),
+        ("../none/file", r"the folder \.\./none does not exist$"),
         ("file/file", "Not a directory"),
         ("loop", "Too many levels of symbolic links"),
         ("x" * 300, "File name too long"),
@@ -83,7 +83,7 @@ def test_where_no_file_can_be_written(folder: Path, path: str, reason: str) -> N
 
 
 def test_a_missing_folder_in_the_working_directory_is_relative(folder: Path) -> None:
-    with pytest.raises(OSError, match=r"there is no folder none$"):
+    with pytest.raises(OSError, match=r"the folder none does not exist$"):
         check_output(folder / "none/file")
 
 

@@ -29,7 +29,7 @@ def test_operands_have_the_numbers_of_results_literals_and_other_variables() -> 
     flow = flow_of(lambda x, y: jnp.sin(x) * y * 3.0 + jnp.sin(x), X, X)
     assert names(flow) == ["sin", "mul", "mul", "add"]
     x, y = flow.program.invars
-    read = [[flow.variables[n] for n in flow.read_by(place)] for place in range(4)]
+    read = [[flow.variables[n] for n in flow.operands_of_equation(place)] for place in range(4)]
     sin, mul, scaled, _ = [e.outputs[0] for e in flow.eqns]
     assert read == [[x], [sin, y], [mul, None], [scaled, sin]]
     assert flow.operands[4] == -1  # the literal
@@ -60,8 +60,8 @@ def test_cheap_equations_of_constants_take_no_place() -> None:
     assert "sin" in names(flow)
     assert flow.is_free.sum() == len(flow.free)
     for value in map(flow.number_of, flow.free):
-        assert flow.made_by(value).outputs == (flow.variables[value],)
-        assert all(x == -1 or flow.is_free[x] for x in flow.read_for(value))
+        assert flow.equation_of(value).outputs == (flow.variables[value],)
+        assert all(x == -1 or flow.is_free[x] for x in flow.operands_of_value(value))
 
 
 def test_results_of_one_equation_are_numbered_one_by_one() -> None:
@@ -71,8 +71,8 @@ def test_results_of_one_equation_are_numbered_one_by_one() -> None:
     flow = flow_of(lambda x: jnp.cos(ox.lax.scan(body, x[0], x)[1]), X)
     scan = names(flow).index("scan")
     cos = names(flow).index("cos")
-    (read,) = flow.read_by(cos)
-    assert (flow.maker[read], flow.result[read]) == (scan, 1)
+    (read,) = flow.operands_of_equation(cos)
+    assert (flow.producer[read], flow.result[read]) == (scan, 1)
     assert flow.sizes[read] == 48
     assert flow.sizes[flow.first_result[scan]] == 16
 
@@ -80,7 +80,9 @@ def test_results_of_one_equation_are_numbered_one_by_one() -> None:
 def test_a_program_without_equations_has_empty_arrays() -> None:
     x = Var(ox.core.ShapedArray((3,), np.float32))
     flow = Flow(Olympuspr((x,), (), (x,)), Labels())
-    assert len(flow.labels) == len(flow.operands) == len(flow.given) == len(flow.sizes) == 0
+    assert (
+        len(flow.labels) == len(flow.operands) == len(flow.program_results) == len(flow.sizes) == 0
+    )
 
 
 def test_equations_of_one_kind_have_the_same_one() -> None:
@@ -169,23 +171,23 @@ def test_what_is_made_of_constants_alone_is_free_up_to_a_number_of_equations() -
     assert names(flow)[-1] == "add"
     assert len(flow.free) == 8
     assert len(flow.eqns) + 8 == len(flow.program.eqns)
-    first = flow.read_by(0)
+    first = flow.operands_of_equation(0)
     assert flow.is_free[first[0]]
-    assert flow.made_by(first[0]) is [*flow.free.values()][-1]
-    assert flow.given.tolist() == [len(flow.eqns) - 1]
+    assert flow.equation_of(first[0]) is [*flow.free.values()][-1]
+    assert flow.program_results.tolist() == [len(flow.eqns) - 1]
 
 
 def test_like_values_are_read_together() -> None:
     flow = flow_of(lambda x, y: (jnp.sin(x) - jnp.cos(x), jnp.sin(y) - jnp.cos(y)), X, X)
     both = [flow.number_of(v) for v in flow.program.outvars]
     assert len({flow.label_of[n] for n in both}) == 1
-    sines, cosines = flow.read_alike(both)
-    assert [flow.made_by(n).primitive.name for n in (*sines, *cosines)] == [
+    sines, cosines = flow.operands_of_equal_values(both)
+    assert [flow.equation_of(n).primitive.name for n in (*sines, *cosines)] == [
         *["sin"] * 2,
         *["cos"] * 2,
     ]
     x, y = flow.program.invars
-    assert flow.read_alike(sines) == [(flow.number_of(x), flow.number_of(y))]
+    assert flow.operands_of_equal_values(sines) == [(flow.number_of(x), flow.number_of(y))]
 
 
 def test_programs_of_one_type_have_a_number_each_and_like_ones_the_same() -> None:

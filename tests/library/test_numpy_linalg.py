@@ -281,7 +281,7 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: ox.grad(lambda x: ox.numpy.linalg.eig(x)[1].real.sum())(A),
         TransformError,
-        "only if it is asked for",
+        "only on request",
     ),
 ]
 

@@ -148,7 +148,7 @@ def test_a_traced_array_in_a_text() -> None:
     with pytest.raises(ConcretizationError) as caught:
         olympus.jit(formatted)(X)
     assert texts == ["<traced array f32[2,3]>"]
-    assert "the text in the format '.2f' of a traced array float32[2,3] was asked for" in str(
+    assert "the text in the format '.2f' of a traced array float32[2,3] was requested" in str(
         caught.value
     )
     assert line_of("formatted") in str(caught.value)

@@ -118,7 +118,7 @@ _REDUCE: Mapping[str, Callable[..., Any]] = {
 }
 
 
-class Given:
+class BlockArguments:
     """The arguments of a block by number, each evaluated at its first use."""
 
     def __init__(self, look: Callable[[int], Value | None]) -> None:
@@ -141,7 +141,7 @@ class Memo(Generic[T]):
     def __len__(self) -> int:
         return sum(map(len, self._found.values()))
 
-    def get(self, given: Given) -> T | None:
+    def get(self, given: BlockArguments) -> T | None:
         """Return the cached result for equal values of the queried arguments, or None."""
         for numbers, results in self._found.items():
             result = results.get(tuple([_key(given.of(n)) for n in numbers]))
@@ -149,7 +149,7 @@ class Memo(Generic[T]):
                 return result
         return None
 
-    def keep(self, given: Given, found: T) -> None:
+    def save(self, given: BlockArguments, found: T) -> None:
         """Save a result under the arguments that were queried."""
         numbers = tuple(sorted(given.queried))
         key = tuple([_key(given.queried[n]) for n in numbers])
@@ -190,7 +190,7 @@ class Scope:
         self,
         knowledge: Knowledge,
         block: Any,
-        given: Given,
+        given: BlockArguments,
         outer: Scope | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -201,7 +201,7 @@ class Scope:
         self._outer = outer
         self._budget = budget
 
-    def inner(self, block: Any, given: Given, budget: Budget | None = None) -> Scope:
+    def inner(self, block: Any, given: BlockArguments, budget: Budget | None = None) -> Scope:
         """Return the scope of a block in this one, with a budget of its own or this one's."""
         return Scope(self.knowledge, block, given, self, budget or self._budget)
 
@@ -291,7 +291,7 @@ class Scope:
         if function is None or not len(function.regions[0].blocks):
             return None
         operands = op.operands
-        given = Given(lambda number: self.of(operands[number]))
+        given = BlockArguments(lambda number: self.of(operands[number]))
         memo = shared.results.setdefault((name, value.result_number), Memo())
         found = memo.get(given)
         if found is None:
@@ -299,7 +299,7 @@ class Scope:
             inside = Scope(shared, block, given, budget=self._budget or shared.calls)
             last = block.operations[len(block.operations) - 1].operation
             found = (inside.of(last.operands[value.result_number]),)
-            memo.keep(given, found)
+            memo.save(given, found)
         return found[0]
 
 
@@ -340,7 +340,7 @@ def _is_certain(op: Any, given: Sequence[Value], result: Value) -> bool:
         return False
     from fractions import Fraction  # few programs compute floats of constants alone
 
-    x, y = (Fraction(float(each)) for each in given)
+    x, y = (Fraction(float(operand)) for operand in given)
     return exact(x, y) == Fraction(float(result))
 
 
@@ -400,7 +400,7 @@ def _sliced(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
     if x.shape == ():
         return x
     parts = (op.attributes[k] for k in ("start_indices", "limit_indices", "strides"))
-    return np.asarray(x[tuple([slice(*each) for each in zip(*parts, strict=True)])])
+    return np.asarray(x[tuple([slice(*bounds) for bounds in zip(*parts, strict=True)])])
 
 
 def reduction(op: Any) -> str | None:
@@ -408,7 +408,7 @@ def reduction(op: Any) -> str | None:
     block = op.regions[0].blocks[0]
     if len(op.operands) != 2 or len(block.operations) != 2:
         return None
-    inner, last = (each.operation for each in block.operations)
+    inner, last = (inner.operation for inner in block.operations)
     is_plain = len(inner.results) == 1 and list(last.operands) == list(inner.results)
     both = {x.arg_number for x in inner.operands if isinstance(x, mlir.ir.BlockArgument)}
     return str(inner.name) if is_plain and both == {0, 1} else None
@@ -444,16 +444,16 @@ def _joined(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | 
 
 def _two(rule: Callable[[Value, Value], Any]) -> _Rule:
     def apply(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
-        made = rule(*given)
-        return None if made is None else np.asarray(made)
+        result = rule(*given)
+        return None if result is None else np.asarray(result)
 
     return apply
 
 
 def _one(rule: Callable[[Value], Any | None]) -> _Rule:
     def apply(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
-        made = rule(given[0])
-        return None if made is None else np.asarray(made)
+        result = rule(given[0])
+        return None if result is None else np.asarray(result)
 
     return apply
 

@@ -258,7 +258,7 @@ def _by_line(trips: Mapping[str, int], loops: Mapping[str, int | None]) -> dict[
         lines = [line for line in loops if line == key or line.endswith(os.sep + key)]
         if not lines:
             raise UsageError(
-                f"trips names {key!r}, where no loop stands", hint=_nearest(key, loops)
+                f"trips names {key!r}, where the program has no loop", hint=_nearest(key, loops)
             )
         found.update(dict.fromkeys(lines, int(count)))
     return found

@@ -91,7 +91,12 @@ class Reader:
         return costed
 
     def _counted(
-        self, op: Any, name: str, types: Sequence[Any], kept: _Kept | None, attributes: Any
+        self,
+        op: Any,
+        name: str,
+        types: Sequence[Any],
+        reader: _AttributeReader | None,
+        attributes: Any,
     ) -> Costed:
         short = name.partition(".")[2]
         if name.startswith("chlo.broadcast_"):  # it stretches its operands, and then does the rest
@@ -102,18 +107,18 @@ class Reader:
         except ValueError:
             return Costed(short, "", NOTHING, "it has a shape that is not known")
         read: dict[str, Any] = {}
-        if kept is not None:
-            read = kept.read(dict(zip(kept.names, attributes, strict=True)), operands)
+        if reader is not None:
+            read = reader.read(dict(zip(reader.names, attributes, strict=True)), operands)
         bodies = [self._body(region) for region in op.regions]
         dtype = _named_dtype(operands, results)
         known = tuple([body for body in bodies if body is not None])
         if len(known) < len(bodies):
-            return Costed(short, dtype, NOTHING, "no rule says what the function in it costs")
+            return Costed(short, dtype, NOTHING, "no rule gives the cost of its function")
         view = OperationView(short, operands, results, read, known)
         counts = cost_of(view)
         if counts is None:
             moved = Counts(bytes=view.moved)
-            return Costed(name_of(view), dtype, moved, "no rule says what it costs")
+            return Costed(name_of(view), dtype, moved, "no rule gives its cost")
         if counts.matmul:
             (dtype,) = counts.matmul
         return Costed(name_of(view), dtype, counts)
@@ -122,8 +127,8 @@ class Reader:
         """Return the flops and transcendentals of one application of a function of scalars."""
         flops = transcendentals = 0
         for block in region.blocks:
-            for each in block.operations:
-                op = each.operation
+            for view in block.operations:
+                op = view.operation
                 name = op.name
                 if name.startswith("func."):
                     return None
@@ -144,11 +149,11 @@ def _named_dtype(operands: Sequence[Tensor], results: Sequence[Tensor]) -> str:
 # The attributes that costs depend on
 
 
-_Given = Mapping[str, Any]  # attributes by name; None for one that is left out
-_Read = Callable[[_Given, Sequence[Tensor]], dict[str, Any]]
+_Attributes = Mapping[str, Any]  # attributes by name; None for one that is left out
+_Read = Callable[[_Attributes, Sequence[Tensor]], dict[str, Any]]
 
 
-class _Kept(NamedTuple):
+class _AttributeReader(NamedTuple):
     names: tuple[str, ...]
     read: _Read
 
@@ -173,13 +178,13 @@ def _window(
     return tuple([WindowAxis(*row) for row in zip(*rows, strict=True)])
 
 
-def _dot(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
-    numbers = mlir.hlo.DotDimensionNumbers(given["dot_dimension_numbers"])
+def _dot(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
+    numbers = mlir.hlo.DotDimensionNumbers(attributes["dot_dimension_numbers"])
     return {"lhs_contracting": tuple(numbers.lhs_contracting_dimensions)}
 
 
-def _ragged_dot(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
-    numbers = mlir.chlo.RaggedDotDimensionNumbers(given["ragged_dot_dimension_numbers"])
+def _ragged_dot(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
+    numbers = mlir.chlo.RaggedDotDimensionNumbers(attributes["ragged_dot_dimension_numbers"])
     contracting = tuple(numbers.lhs_contracting_dimensions)
     ragged = set(numbers.lhs_ragged_dimensions)
     return {
@@ -188,61 +193,61 @@ def _ragged_dot(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
     }
 
 
-def _convolution(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
-    numbers = mlir.hlo.ConvDimensionNumbers(given["dimension_numbers"])
+def _convolution(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
+    numbers = mlir.hlo.ConvDimensionNumbers(attributes["dimension_numbers"])
     sizes = [operands[1].sizes[i] for i in numbers.kernel_spatial_dimensions]
     names = ("window_strides", "padding", "lhs_dilation", "rhs_dilation")
     return {
-        "window": _window(sizes, *[given[name] for name in names]),
+        "window": _window(sizes, *[attributes[name] for name in names]),
         "input_spatial": tuple(numbers.input_spatial_dimensions),
         "output_spatial": tuple(numbers.output_spatial_dimensions),
         "kernel_features": numbers.kernel_input_feature_dimension,
     }
 
 
-def _windows(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
+def _windows(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
     names = ("window_strides", "padding", "base_dilations", "window_dilations")
-    found = [given.get(name) for name in names]
-    return {"window": _window(_ints(given["window_dimensions"]) or (), *found)}
+    found = [attributes.get(name) for name in names]
+    return {"window": _window(_ints(attributes["window_dimensions"]) or (), *found)}
 
 
-def _fft(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
-    kind = mlir.hlo.FftTypeAttr(given["fft_type"]).value
-    return {"fft_type": kind, "fft_length": _ints(given["fft_length"])}
+def _fft(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
+    kind = mlir.hlo.FftTypeAttr(attributes["fft_type"]).value
+    return {"fft_type": kind, "fft_length": _ints(attributes["fft_length"])}
 
 
-def _custom_call(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
+def _custom_call(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
     ir = mlir.ir
     options: dict[str, int] = {}
     for name in ("backend_config", "mhlo.backend_config"):
-        if isinstance(given[name], ir.DictAttr):
-            for each in given[name]:
-                if isinstance(each.attr, ir.IntegerAttr | ir.BoolAttr):
-                    options[each.name] = int(each.attr.value)
-    return {"target": given["call_target_name"].value, "options": options}
+        if isinstance(attributes[name], ir.DictAttr):
+            for option in attributes[name]:
+                if isinstance(option.attr, ir.IntegerAttr | ir.BoolAttr):
+                    options[option.name] = int(option.attr.value)
+    return {"target": attributes["call_target_name"].value, "options": options}
 
 
-def _einsum(given: _Given, operands: Sequence[Tensor]) -> dict[str, Any]:
-    return {"equation": given["einsum_config"].value}
+def _einsum(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
+    return {"equation": attributes["einsum_config"].value}
 
 
-def _kept(read: _Read, names: str) -> _Kept:
-    return _Kept(tuple(names.split()), read)
+def _attribute_reader(read: _Read, names: str) -> _AttributeReader:
+    return _AttributeReader(tuple(names.split()), read)
 
 
 _IN_SPACE = "dimension_numbers window_strides padding lhs_dilation rhs_dilation"
 _WINDOW = "window_dimensions window_strides padding base_dilations window_dilations"
-ATTRIBUTES: Mapping[str, _Kept] = {
-    "stablehlo.dot_general": _kept(_dot, "dot_dimension_numbers"),
-    "chlo.ragged_dot": _kept(_ragged_dot, "ragged_dot_dimension_numbers"),
-    "stablehlo.convolution": _kept(_convolution, _IN_SPACE),
-    "stablehlo.dynamic_conv": _kept(_convolution, _IN_SPACE),
-    "stablehlo.reduce_window": _kept(_windows, _WINDOW),
-    "stablehlo.select_and_scatter": _kept(_windows, _WINDOW),
-    "stablehlo.fft": _kept(_fft, "fft_type fft_length"),
-    "stablehlo.einsum": _kept(_einsum, "einsum_config"),
-    "stablehlo.unary_einsum": _kept(_einsum, "einsum_config"),
-    "stablehlo.custom_call": _kept(
+ATTRIBUTES: Mapping[str, _AttributeReader] = {
+    "stablehlo.dot_general": _attribute_reader(_dot, "dot_dimension_numbers"),
+    "chlo.ragged_dot": _attribute_reader(_ragged_dot, "ragged_dot_dimension_numbers"),
+    "stablehlo.convolution": _attribute_reader(_convolution, _IN_SPACE),
+    "stablehlo.dynamic_conv": _attribute_reader(_convolution, _IN_SPACE),
+    "stablehlo.reduce_window": _attribute_reader(_windows, _WINDOW),
+    "stablehlo.select_and_scatter": _attribute_reader(_windows, _WINDOW),
+    "stablehlo.fft": _attribute_reader(_fft, "fft_type fft_length"),
+    "stablehlo.einsum": _attribute_reader(_einsum, "einsum_config"),
+    "stablehlo.unary_einsum": _attribute_reader(_einsum, "einsum_config"),
+    "stablehlo.custom_call": _attribute_reader(
         _custom_call, "call_target_name backend_config mhlo.backend_config"
     ),
 }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from olympus_core.analysis.cost.constants import Given, Scope, Value, reduction
+from olympus_core.analysis.cost.constants import BlockArguments, Scope, Value, reduction
 from olympus_core.analysis.cost.stablehlo import tensor_of
 from olympus_core.mlir import bindings as mlir
 
@@ -83,7 +83,7 @@ def _place(value: Any, block: Any) -> int | None:
 
 def _fixed(loop: Loop, block: Any, scope: Scope) -> Scope:
     same = frozenset(loop.invariant())
-    given = Given(lambda place: scope.of(loop.starts[place]) if place in same else None)
+    given = BlockArguments(lambda place: scope.of(loop.starts[place]) if place in same else None)
     return scope.inner(block, given)
 
 
@@ -157,11 +157,11 @@ def _step(loop: Loop, test: _Test, inside: Scope) -> _Step | None:
     op = _maker(value)
     is_guarded = op is not None and op.name == "stablehlo.select"
     if op is not None and is_guarded:
-        chosen, taken, kept = op.operands
+        chosen, if_true, if_false = op.operands
         guard = _test(chosen, loop.body, inside, whole=False)
-        if not test.same(guard) or _place(kept, loop.body) != test.place:
+        if not test.same(guard) or _place(if_false, loop.body) != test.place:
             return None
-        op = _maker(taken)
+        op = _maker(if_true)
     if op is None or op.name not in ("stablehlo.add", "stablehlo.subtract"):
         return None
     left, right = op.operands
@@ -181,7 +181,7 @@ def _counted(loop: Loop, scope: Scope) -> int | None:
     step = _step(loop, test, body_scope(loop, scope))
     if start is None or step is None:
         return None
-    lanes = [tuple(map(int, each)) for each in np.broadcast(start, test.bound, step.by)]
+    lanes = [tuple(map(int, lane)) for lane in np.broadcast(start, test.bound, step.by)]
     counts = [_trips(first, to, by, test.direction) for first, to, by in lanes]
     known = [n for n in counts if n is not None]
     if len(known) < len(lanes):
@@ -261,12 +261,13 @@ def step_scope(loop: Loop, scope: Scope, values: Mapping[int, Value | None]) -> 
     """Return the scope inside the body in one step, for a partly known carry."""
     always = _fixed(loop, loop.body, scope).given
     return scope.inner(
-        loop.body, Given(lambda place: values[place] if place in values else always.of(place))
+        loop.body,
+        BlockArguments(lambda place: values[place] if place in values else always.of(place)),
     )
 
 
 def _at(block: Any, values: Mapping[int, Value | None], scope: Scope) -> Scope:
-    return scope.inner(block, Given(values.get), scope.knowledge.steps)
+    return scope.inner(block, BlockArguments(values.get), scope.knowledge.steps)
 
 
 def _follows_steps(loop: Loop) -> bool:

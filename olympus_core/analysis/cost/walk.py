@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from olympus_core.analysis.cost.constants import Given, Knowledge, Memo, Scope, Value
+from olympus_core.analysis.cost.constants import BlockArguments, Knowledge, Memo, Scope, Value
 from olympus_core.analysis.cost.stablehlo import Costed, Reader
 from olympus_core.analysis.cost.trips import Loop, body_scope, step_scope, steps, trip_count
 from olympus_core.analysis.operations.view import NOTHING, Counts
@@ -129,8 +129,8 @@ class _Walker:
         self.loops: dict[str, int | None] = {}
         self.functions: dict[str, Any] = {}
         self.meshes: dict[str, dict[str, int]] = {}  # the sizes of the axes, by the mesh's name
-        for each in module.body.operations:
-            op = each.operation
+        for view in module.body.operations:
+            op = view.operation
             if op.name == "func.func":
                 self.functions[op.attributes["sym_name"].value] = op
             elif op.name == "sdy.mesh":
@@ -150,9 +150,9 @@ class _Walker:
         """Return the bytes of arguments, results and constants; a splat counts one element."""
         kind = self.functions["main"].attributes["function_type"].value
         size = 0
-        for each in (*kind.inputs, *kind.results):
+        for type_ in (*kind.inputs, *kind.results):
             with contextlib.suppress(ValueError):  # an unknown shape has a gap of its own
-                size += self.reader.tensor(each).bytes
+                size += self.reader.tensor(type_).bytes
         return size + sum(dict(map(self._constant, self.constants)).values())
 
     def _constant(self, op: Any) -> tuple[Any, int]:
@@ -166,7 +166,7 @@ class _Walker:
             is_splat = "dense<(" in elements
         return elements, (tensor._replace(sizes=()) if is_splat else tensor).bytes
 
-    def function(self, name: str, given: Given, at: Place) -> Tally:
+    def function(self, name: str, given: BlockArguments, at: Place) -> Tally:
         """Return the cost of a function for these arguments, called `at` a place.
 
         It is walked again only for other values of the arguments that its loops and branches depend
@@ -193,7 +193,7 @@ class _Walker:
         self.block(block, Scope(self.knowledge, block, given), tally, at._replace(backward=False))
         self.walking.remove(name)
         by_place[at if self.bare else NOWHERE] = tally
-        memo.keep(given, by_place)
+        memo.save(given, by_place)
         self.bare = outer  # operations without a line get the place of the call
         return tally
 
@@ -202,8 +202,8 @@ class _Walker:
         cost, of, count = self.reader.cost, self.places.of, tally.count
         if self.stepping:
             self.left -= len(block.operations)
-        for each in block.operations:
-            op = each.operation
+        for view in block.operations:
+            op = view.operation
             name = op.name
             control = _CONTROL.get(name)
             if control is not None:
@@ -237,7 +237,7 @@ class _Walker:
         """Add the cost of the called function."""
         attribute = "callee" if op.name == "func.call" else "decomposition"
         operands = op.operands
-        given = Given(lambda number: scope.of(operands[number]))
+        given = BlockArguments(lambda number: scope.of(operands[number]))
         inner = self.function(op.attributes[attribute].value, given, at)
         tally.add(inner, at=at)
 
@@ -277,8 +277,8 @@ class _Walker:
             tally.add(found[_index(op, chosen, len(found))])
             return
         tally.add(max(found, key=_dearness))
-        for each in found:
-            tally.gaps.update(each.gaps)
+        for branch in found:
+            tally.gaps.update(branch.gaps)
 
     def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """Add the body times its iterations, and the condition once more."""
@@ -339,8 +339,8 @@ def _sizes(mesh: str) -> dict[str, int]:
     return {name: int(size) for name, size in _AXIS.findall(mesh)}
 
 
-def _unknown() -> Given:
-    return Given(lambda number: None)
+def _unknown() -> BlockArguments:
+    return BlockArguments(lambda number: None)
 
 
 _CONTROL: Mapping[str, Any] = {

@@ -87,7 +87,7 @@ class _Comparison:
             while self._pending:
                 self._function(*self._pending.pop(0))
             if not self._changes:  # for example, of two equal operations only one is now read
-                detail = Detail("structure", *(each[:16] for each in fingerprints))
+                detail = Detail("structure", *(digest[:16] for digest in fingerprints))
                 self._changes.append(Change("program", "changed", "", None, None, (detail,)))
         return Difference(
             fingerprints, (self._first.size(), self._second.size()), tuple(self._changes)
@@ -147,8 +147,8 @@ class _Comparison:
             if before.blocks or after.blocks or before.callees:
                 inner.append((where, before, after))
         self._results(where, one, other, results, place)
-        for each in inner:
-            self._inside(*each)
+        for triple in inner:
+            self._inside(*triple)
 
     def _add(
         self,
@@ -187,7 +187,7 @@ class _Comparison:
                 place = f" at {one.place}" if str(one.place) else ""
                 path = f"{where} > {_short(one.name)}{place}, {_region(one.name, block.region)}"
                 pairs = pair_up(block.arguments, two.arguments)
-                ends = [[value.type for value in each.results] for each in (block, two)]
+                ends = [[value.type for value in value.results] for value in (block, two)]
                 self._blocks(path, block, two, pairs, pair_up(*ends), one.place)
 
     def _details(self, one: GraphOperation, other: GraphOperation) -> tuple[list[Detail], bool]:
@@ -251,11 +251,11 @@ class _Comparison:
             return True
         if removed:
             return any(
-                self._matching.value(each) == after for each in _through(before, there)
+                self._matching.value(value) == after for value in _through(before, there)
             ) or not isinstance(before.owner, GraphOperation)
         if added:
             expected = self._matching.value(before)
-            return any(each == expected for each in _through(after, back)) or not isinstance(
+            return any(value == expected for value in _through(after, back)) or not isinstance(
                 after.owner, GraphOperation
             )
         return False
@@ -310,17 +310,17 @@ def _in_order(
     """Yield the matched and unmatched operations of two blocks, in the second's order."""
     removed: dict[GraphOperation | None, list[GraphOperation]] = {}
     last: GraphOperation | None = None
-    for each in one.operations:
-        there = matching.there.get(each)
+    for operation in one.operations:
+        there = matching.there.get(operation)
         if isinstance(there, GraphOperation):
             last = there
         else:
-            removed.setdefault(last, []).append(each)
-    yield from ((each, None) for each in removed.get(None, ()))
+            removed.setdefault(last, []).append(operation)
+    yield from ((operation, None) for operation in removed.get(None, ()))
     for after in other.operations:
         before = matching.back.get(after)
         yield (before if isinstance(before, GraphOperation) else None), after
-        yield from ((each, None) for each in removed.get(after, ()))
+        yield from ((operation, None) for operation in removed.get(after, ()))
 
 
 def _spot(operation: GraphOperation) -> Spot:

@@ -93,7 +93,7 @@ class GraphBlock:
 
     def size(self) -> int:
         """Return the number of operations in the block, at any depth."""
-        return sum(each.size() for each in self.operations)
+        return sum(operation.size() for operation in self.operations)
 
 
 @dataclass(eq=False, slots=True)
@@ -173,20 +173,20 @@ class _Reader:
         self._texts: dict[Any, str] = {}
         self._constants: dict[Any, GraphConstant] = {}
         self._symbols = {
-            each.attributes["sym_name"].value
-            for each in module.body.operations
-            if "sym_name" in each.attributes and each.operation.name != _MESH
+            view.attributes["sym_name"].value
+            for view in module.body.operations
+            if "sym_name" in view.attributes and view.operation.name != _MESH
         }
 
     def graph(self) -> Graph:
         meshes, functions_read = [], []
-        for each in self._module.body.operations:
-            if each.operation.name == _MESH:
-                self._place(each)  # takes the place of this operation from the sequence
-                name = each.attributes["sym_name"].value
-                meshes.append((f"{_MESH} @{name}", self._text(each.attributes["mesh"])))
+        for view in self._module.body.operations:
+            if view.operation.name == _MESH:
+                self._place(view)  # takes the place of this operation from the sequence
+                name = view.attributes["sym_name"].value
+                meshes.append((f"{_MESH} @{name}", self._text(view.attributes["mesh"])))
             else:
-                functions_read.append(self._function(each))
+                functions_read.append(self._function(view))
         functions = {name: function for name, function, _ in functions_read}
         public = [function for _, function, private in functions_read if not private]
         main = functions.get("main") or next(iter(public), None)
@@ -206,15 +206,15 @@ class _Reader:
         if not blocks:
             raise ArtifactError(f"its function '{name}' has no body")
         count = len(blocks[0].arguments), len(blocks[0].results)
-        each = [
+        both = [
             tuple(self._dictionary(x) for x in attributes[key]) if key in attributes else ()
             for key in ("arg_attrs", "res_attrs")
         ]
         function = Function(
             name,
             blocks[0],
-            each[0] or ({},) * count[0],
-            each[1] or ({},) * count[1],
+            both[0] or ({},) * count[0],
+            both[1] or ({},) * count[1],
             tuple((n, t) for n, t in self._attributes(attributes)[0] if n not in _IN_FUNCTION),
             place,
         )
@@ -234,20 +234,20 @@ class _Reader:
         return text
 
     def _dictionary(self, attributes: Any) -> dict[str, str]:
-        return {each.name: self._text(each.attr) for each in attributes}
+        return {attribute.name: self._text(attribute.attr) for attribute in attributes}
 
     def _attributes(self, attributes: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
         """Return names and texts, sorted, with "@" in place of a function; and these functions."""
         texts, callees = [], list[str]()
         for index in range(len(attributes)):
-            each = attributes[index]
-            text = self._text(each.attr)
-            if each.name == "sym_name":
+            attribute = attributes[index]
+            text = self._text(attribute.attr)
+            if attribute.name == "sym_name":
                 continue
-            if "@" in text and (names := self._referenced_functions(each.attr)):
+            if "@" in text and (names := self._referenced_functions(attribute.attr)):
                 callees += names
                 text = "@" * len(names)
-            texts.append((each.name, text))
+            texts.append((attribute.name, text))
         return tuple(sorted(texts)), tuple(callees)
 
     def _referenced_functions(self, attribute: Any) -> list[str]:
@@ -295,14 +295,14 @@ class _Reader:
         captures: dict[GraphValue, None],
         depth: int,
     ) -> GraphBlock:
-        graph_block = GraphBlock(tuple(self._text(each.type) for each in block.arguments))
+        graph_block = GraphBlock(tuple(self._text(argument.type) for argument in block.arguments))
         values: dict[Any, GraphValue] = {
-            each: GraphValue(graph_block, i, graph_block.arguments[i])
-            for i, each in enumerate(block.arguments)
+            argument: GraphValue(graph_block, i, graph_block.arguments[i])
+            for i, argument in enumerate(block.arguments)
         }
         operations = set[Any]()
-        for each in block.operations:
-            operation = each.operation
+        for view in block.operations:
+            operation = view.operation
             name, place = operation.name, self._place(operation)
             if name == "stablehlo.constant":
                 result = operation.results[0]

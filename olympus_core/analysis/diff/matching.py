@@ -135,15 +135,15 @@ def _by_hashes(
     ]
     for key, key_there in pairs:
         waiting = _index(other.operations, matching, key_there)
-        for each in one.operations:
-            if each not in matching.there and (found := waiting.get(key(each))):
-                matching.add(each, found.pop())
+        for operation in one.operations:
+            if operation not in matching.there and (found := waiting.get(key(operation))):
+                matching.add(operation, found.pop())
 
 
 def _captured(block: GraphBlock) -> Iterable[GraphValue]:
     """Return the outside values that a block's operations read, in the order of their first use."""
     inside = {block, *block.operations}
-    read = [value for each in block.operations for value in each.reads]
+    read = [value for operation in block.operations for value in operation.reads]
     return dict.fromkeys(
         value
         for value in [*read, *block.results]
@@ -154,9 +154,9 @@ def _captured(block: GraphBlock) -> Iterable[GraphValue]:
 def _index(operations: Sequence[GraphOperation], matching: Matching, key: Key) -> _Index:
     """Index the unmatched operations by a key; the last in a list is the first of the program."""
     index: _Index = {}
-    for each in reversed(operations):
-        if each not in matching.back:
-            index.setdefault(key(each), []).append(each)
+    for operation in reversed(operations):
+        if operation not in matching.back:
+            index.setdefault(key(operation), []).append(operation)
     return index
 
 
@@ -187,7 +187,9 @@ class _Unhashed:
             self._with_neighbours(first.operation, second.operation)
 
     def _unmatched(self) -> list[GraphOperation]:
-        return [each for each in self._one.operations if each not in self._matching.there]
+        return [
+            operation for operation in self._one.operations if operation not in self._matching.there
+        ]
 
     def _with_neighbours(self, key: Key, key_there: Key) -> None:
         """Match operations with equal operands, then those with equal users."""
@@ -195,17 +197,17 @@ class _Unhashed:
         waiting = _index(
             self._other.operations, matching, lambda x: (key_there(x), *map(_named, x.reads))
         )
-        for each in self._unmatched():
-            read = [matching.value(value) for value in each.reads]
+        for operation in self._unmatched():
+            read = [matching.value(value) for value in operation.reads]
             if None in read or not read:
                 continue
-            found = waiting.get((key(each), *(_named(value) for value in read if value)))
+            found = waiting.get((key(operation), *(_named(value) for value in read if value)))
             if found:
-                matching.add(each, found.pop())
-        for each in reversed(self._unmatched()):
-            for candidate in self._above_users(each):
-                if key(each) == key_there(candidate):
-                    matching.add(each, candidate)
+                matching.add(operation, found.pop())
+        for operation in reversed(self._unmatched()):
+            for candidate in self._above_users(operation):
+                if key(operation) == key_there(candidate):
+                    matching.add(operation, candidate)
                     break
 
     def _above_users(self, operation: GraphOperation) -> Iterable[GraphOperation]:
@@ -240,11 +242,11 @@ class _Unhashed:
 
     def _in_order(self, key: Key, key_there: Key) -> None:
         """Align the unmatched operations between matched ones, in their linear order."""
-        places = {each: j for j, each in enumerate(self._other.operations)}
+        places = {operation: j for j, operation in enumerate(self._other.operations)}
         matched = [
             (i, places[there])
-            for i, each in enumerate(self._one.operations)
-            if isinstance(there := self._matching.there.get(each), GraphOperation)
+            for i, operation in enumerate(self._one.operations)
+            if isinstance(there := self._matching.there.get(operation), GraphOperation)
             and there in places
         ]
         ends = [*rising(matched), (len(self._one.operations), len(self._other.operations))]
@@ -262,18 +264,20 @@ class _Unhashed:
         is_changed = False
         unmatched = self._unmatched()
         # a chain of replacements is found in either order
-        for each in (*unmatched, *reversed(unmatched)):
-            if each in self._matching.there:
+        for operation in (*unmatched, *reversed(unmatched)):
+            if operation in self._matching.there:
                 continue
             votes: dict[GraphOperation, int] = {}
-            for candidate in (*self._above_users(each), *self._below_operands(each)):
+            for candidate in (*self._above_users(operation), *self._below_operands(operation)):
                 # no other operation is equivalent to a call
-                calls = each.callees or candidate.callees
-                if candidate.name == each.name or (candidate.types == each.types and not calls):
-                    worth = _SAME_KIND if candidate.name == each.name else 1
+                calls = operation.callees or candidate.callees
+                if candidate.name == operation.name or (
+                    candidate.types == operation.types and not calls
+                ):
+                    worth = _SAME_KIND if candidate.name == operation.name else 1
                     votes[candidate] = votes.get(candidate, 0) + worth
             if votes:
-                self._matching.add(each, max(votes, key=lambda x: votes[x]))
+                self._matching.add(operation, max(votes, key=lambda x: votes[x]))
                 is_changed = True
         return is_changed
 
@@ -295,10 +299,10 @@ def _uses(
     The block is the user of its results.
     """
     users: dict[GraphOperation | GraphBlock, list[tuple[GraphOperation | GraphBlock, int]]] = {
-        each: [] for each in block.operations
+        operation: [] for operation in block.operations
     }
     readers: list[tuple[GraphOperation | GraphBlock, tuple[GraphValue, ...]]] = [
-        *((each, each.reads) for each in block.operations),
+        *((operation, operation.reads) for operation in block.operations),
         (block, block.results),
     ]
     for reader, values in readers:

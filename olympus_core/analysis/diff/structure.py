@@ -90,15 +90,15 @@ class Signatures:
         above = from_above(block, self, seen)
         results = [hash_of(value, above) for value in block.results]
         # the order of independent operations is not structure
-        operations = sorted(above[GraphValue(each, 0, "")] for each in block.operations)
+        operations = sorted(above[GraphValue(operation, 0, "")] for operation in block.operations)
         return digest(block.arguments, results, operations)
 
 
 def _interface(function: Function) -> object:
     """Return the attributes of a function's arguments and results, without their names."""
     return (
-        [_without_names(each) for each in function.arguments],
-        [_without_names(each) for each in function.results],
+        [_without_names(value) for value in function.arguments],
+        [_without_names(value) for value in function.results],
         function.attributes,
     )
 
@@ -135,11 +135,13 @@ def from_above(
     operation has the key `Value(operation, 0, "")`.
     """
     hashes = dict(seen)
-    for each in block.operations:
-        read = [hash_of(value, hashes) for value in each.reads]
-        operation_hash = hashes[GraphValue(each, 0, "")] = digest(signatures.operation(each), read)
-        for i, kind in enumerate(each.types):
-            hashes[GraphValue(each, i, kind)] = digest(operation_hash, i)
+    for operation in block.operations:
+        read = [hash_of(value, hashes) for value in operation.reads]
+        operation_hash = hashes[GraphValue(operation, 0, "")] = digest(
+            signatures.operation(operation), read
+        )
+        for i, kind in enumerate(operation.types):
+            hashes[GraphValue(operation, i, kind)] = digest(operation_hash, i)
     return hashes
 
 
@@ -151,12 +153,13 @@ def from_below(
     for value, number in zip(block.results, results, strict=True):
         uses.setdefault(value, []).append(digest("result", number))
     hashes: dict[GraphOperation, bytes] = {}
-    for each in reversed(block.operations):
+    for operation in reversed(block.operations):
         below = [
-            sorted(uses.get(GraphValue(each, i, kind), ())) for i, kind in enumerate(each.types)
+            sorted(uses.get(GraphValue(operation, i, kind), ()))
+            for i, kind in enumerate(operation.types)
         ]
-        operation_hash = hashes[each] = digest(signatures.operation(each), below)
-        for i, value in enumerate(each.reads):
+        operation_hash = hashes[operation] = digest(signatures.operation(operation), below)
+        for i, value in enumerate(operation.reads):
             uses.setdefault(value, []).append(digest(operation_hash, i))
     return hashes
 

@@ -140,7 +140,7 @@ def peaks_assumption(origin: str | None) -> str:
             "The peaks of this CPU were not measured, and usual ones are taken: olympus devices "
             "--calibrate measures them."
         )
-    return f"The peaks of this CPU are those that olympus devices --calibrate measured: {origin}."
+    return f"The peaks of this CPU were measured by olympus devices --calibrate: {origin}."
 
 
 @functools.cache
@@ -204,7 +204,7 @@ def _parsed(data: object) -> Kept:
         raise ArtifactError(f"it is not of version {_VERSION} or 1")
     cpu, peaks = data.get("cpu"), data.get("peaks")
     if cpu != this_cpu()._asdict():
-        raise ArtifactError("it is of another CPU")
+        raise ArtifactError("it is for another CPU")
     names = {field.name for field in fields(CpuPeaks)}
     if not isinstance(peaks, dict) or peaks.keys() != names:
         raise ArtifactError("its figures are not those of this version")
@@ -238,7 +238,7 @@ def keep_peaks(peaks: CpuPeaks, calibrated: Calibrated | None = None) -> Path:
     path = cache_file()
     if path is None:
         raise UsageError(
-            "the peaks of the CPU cannot be kept: there is no home directory",
+            "the peaks of the CPU cannot be saved: this user has no home directory",
             hint="XDG_CACHE_HOME names a folder for them",
         )
     import tempfile  # its imports are many, and peaks are saved seldom

@@ -27,7 +27,7 @@ def fused(fusion: Instruction, module: HloModule, costs: Costs) -> Fused:
     body = module.computations[fusion.called_computation_ids[0]]
     needed = _Needed(module)
     used = needed.of(body, _elements(body.root.shape))
-    read = sum(_part(p.shape.bytes, used.get(p.id, 0), p.shape) for p in body.parameters)
+    read = sum(_share(p.shape.bytes, used.get(p.id, 0), p.shape) for p in body.parameters)
     counts = sum_of(needed.counts(body, used, costs))
     return Fused(counts, read, _written(body.root, body))
 
@@ -51,12 +51,12 @@ class _Needed:
         assumed to use the same elements, so the largest number counts. Instructions that need none
         are absent.
         """
-        apart: dict[int, int] = {}
-        alike: dict[int, int] = {body.root_id: wanted}
+        separate: dict[int, int] = {}
+        shared: dict[int, int] = {body.root_id: wanted}
         found: dict[int, int] = {}
         for instruction in reversed([*body.instructions.values()]):  # users before operands
             id = instruction.id
-            requested = apart.get(id, 0) + alike.get(id, 0)
+            requested = separate.get(id, 0) + shared.get(id, 0)
             if not requested:
                 continue
             found[id] = count = min(requested, _elements(instruction.shape))
@@ -68,9 +68,9 @@ class _Needed:
                 else:
                     more = _needed_elements(instruction, position, count, body)
                 if is_slice:
-                    apart[operand] = apart.get(operand, 0) + more
+                    separate[operand] = separate.get(operand, 0) + more
                 else:
-                    alike[operand] = max(alike.get(operand, 0), more)
+                    shared[operand] = max(shared.get(operand, 0), more)
         return found
 
     def _inside(self, instruction: Instruction, wanted: int) -> list[int] | None:
@@ -103,7 +103,7 @@ def _elements(shape: Shape) -> int:
     return sum(_elements(element) for element in shape.elements)
 
 
-def _part(figure: int, count: int, shape: Shape) -> int:
+def _share(figure: int, count: int, shape: Shape) -> int:
     """Return the share of `count` elements in a figure of all elements, rounded up."""
     whole = _elements(shape)
     return figure if count >= whole else -(-figure * count // whole)
@@ -113,9 +113,9 @@ def _scaled(counts: Counts, count: int, shape: Shape) -> Counts:
     if count >= _elements(shape):
         return counts
     return counts._replace(
-        flops=_part(counts.flops, count, shape),
-        transcendentals=_part(counts.transcendentals, count, shape),
-        matmul={dtype: _part(n, count, shape) for dtype, n in counts.matmul.items()},
+        flops=_share(counts.flops, count, shape),
+        transcendentals=_share(counts.transcendentals, count, shape),
+        matmul={dtype: _share(n, count, shape) for dtype, n in counts.matmul.items()},
     )
 
 
@@ -131,35 +131,35 @@ def _needed_elements(user: Instruction, position: int, count: int, body: Computa
         return min(whole, count * -(-whole // max(1, _elements(user.shape))))
     if opcode == "dynamic-update-slice" and position < 2:
         # an update in place leaves the other elements unchanged
-        stays = position == 0 and _is_given(user, body) and _is_in_place(user, body)
+        stays = position == 0 and _is_result(user, body) and _is_in_place(user, body)
         return 0 if stays else min(whole, count)
     return whole
 
 
-def _is_given(update: Instruction, body: Computation) -> bool:
+def _is_result(update: Instruction, body: Computation) -> bool:
     """Return True if an update is the root or in its tuple, or if the root is a view of it."""
-    root = _seen(body.root, body)
+    root = _behind_views(body.root, body)
     if root.opcode != "tuple":
         roots = [root]
     else:
-        roots = [_seen(body.instructions[id], body) for id in root.operand_ids]
+        roots = [_behind_views(body.instructions[id], body) for id in root.operand_ids]
     while roots:
         one = roots.pop()
         if one.id == update.id:
             return True
         if one.opcode == "dynamic-update-slice":  # one after another, of one array
-            roots.append(_seen(body.instructions[one.operand_ids[0]], body))
+            roots.append(_behind_views(body.instructions[one.operand_ids[0]], body))
     return False
 
 
 def _is_in_place(update: Instruction, body: Computation) -> bool:
     """Return True if the updated array is an operand of the fusion, updated in place."""
     while update.opcode == "dynamic-update-slice":
-        update = _seen(body.instructions[update.operand_ids[0]], body)
+        update = _behind_views(body.instructions[update.operand_ids[0]], body)
     return update.opcode == "parameter"
 
 
-def _seen(value: Instruction, body: Computation) -> Instruction:
+def _behind_views(value: Instruction, body: Computation) -> Instruction:
     """Return the value behind a view."""
     while operation_of(value.opcode).is_view:
         value = body.instructions[value.operand_ids[0]]
@@ -170,10 +170,10 @@ def _written(root: Instruction, body: Computation) -> int:
     """Return the bytes that a fusion writes; of an array that is updated in place, the updates."""
     if root.opcode == "tuple":
         return sum(_written(body.instructions[id], body) for id in root.operand_ids)
-    seen, updates = _seen(root, body), 0
+    seen, updates = _behind_views(root, body), 0
     if seen.opcode != "dynamic-update-slice" or not _is_in_place(seen, body):
         return root.shape.bytes
     while seen.opcode == "dynamic-update-slice":
         updates += body.instructions[seen.operand_ids[1]].shape.bytes
-        seen = _seen(body.instructions[seen.operand_ids[0]], body)
+        seen = _behind_views(body.instructions[seen.operand_ids[0]], body)
     return updates

@@ -42,22 +42,22 @@ LoopCounts = Callable[[], Mapping[str, int | None]]
 class SortedRows(NamedTuple):
     """The rows that a kernel sorts.
 
-    There are `rows` rows of `length` elements. `kept` is the number of elements of each row in the
-    result, fewer for top-k. `is_plain` is True if one comparison sorts one array; a compiler may
+    There are `rows` rows of `length` elements. `selected` is the number of elements of each row in
+    the result, fewer for top-k. `is_plain` is True if one comparison sorts one array; a compiler may
     inline it. `radix` is the number of bytes of a key if a library uses a radix sort, else 0.
     """
 
     rows: int
     length: int
-    kept: int
+    selected: int
     is_plain: bool
     radix: int
 
     @property
     def comparisons(self) -> int:
         """The number of comparisons: n log2 n for a row of n, fewer for top-k."""
-        if self.kept < self.length:
-            return self.rows * (self.length + self.kept * self.length.bit_length())
+        if self.selected < self.length:
+            return self.rows * (self.length + self.selected * self.length.bit_length())
         return self.rows * self.length * max(0, self.length - 1).bit_length()
 
 
@@ -342,15 +342,15 @@ class Kernels:
         keys = computation.instructions[instruction.operand_ids[0]].shape
         axis = instruction.dimensions[0] if instruction.dimensions else -1
         length = keys.sizes[axis] if keys.sizes else 1
-        kept = length
+        selected = length
         if is_top:
             _, values = next(instruction.shape.leaves())
-            kept = values.sizes[-1]
+            selected = values.sizes[-1]
         bodies = [self._module.computations[i] for i in instruction.called_computation_ids]
         is_one = len(instruction.operand_ids) == 1 and all(_is_comparison(b) for b in bodies)
         rows = math.prod(keys.sizes) // max(1, length)
         return SortedRows(
-            rows, length, kept, is_one or is_top, -(-keys.element_bits // 8) if is_radix else 0
+            rows, length, selected, is_one or is_top, -(-keys.element_bits // 8) if is_radix else 0
         )
 
     def _inside(self, instruction: Instruction) -> Iterator[Instruction]:

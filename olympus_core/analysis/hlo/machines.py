@@ -135,7 +135,7 @@ class GpuMachine:
         sort of 2^k elements has k stages, and stage s has s steps; the steps within a tile are one
         pass.
         """
-        if sort.kept < sort.length:
+        if sort.selected < sort.length:
             return 1
         beyond = max(0, max(0, sort.length - 1).bit_length() - self.SORT_TILE)
         return sort.radix or 1 + beyond * (beyond + 3) // 2
@@ -202,7 +202,7 @@ class GpuMachine:
             f"Large matrix products reach {self.PRODUCTS:.0%} of the peak of {self.name} in their "
             f"dtype, convolutions {self.CONVOLUTIONS:.0%}; a product with a result of less than "
             f"{self.TILE:,} elements for each core uses as many cores as it has of those.",
-            "Products in float32 use tensor cores (tf32), unless the program asks for a higher "
+            "Products in float32 use tensor cores (tf32), unless the program requests a higher "
             "precision.",
             f"Memory is read and written at {self.BANDWIDTH:.0%} of its bandwidth, and nothing is "
             "found in a cache from kernel to kernel.",

@@ -137,7 +137,7 @@ class Memory(MemorySizes):
 
 def _unscheduled() -> BackendError:
     return BackendError(
-        "what is live when is not known: the compiler of this backend does not tell the order "
+        "what is live when is not known: the compiler of this backend does not report the order "
         "of a program's instructions"
     )
 
@@ -375,7 +375,7 @@ class _LiveBuffers:
         there.sort(key=lambda spot: spot.value.start, reverse=True)
         pieces = _Pieces(there)
         found = [(pieces.take(place), value) for value, place in there]
-        return sorted([each for each in found if each[0]], key=lambda each: -each[0])
+        return sorted([piece for piece in found if piece[0]], key=lambda piece: -piece[0])
 
 
 class _Names:
@@ -385,30 +385,32 @@ class _Names:
         self._live, self._lines = live, lines
         known = len(argument_names) == len(live.module.entry.parameters)
         self._arguments = argument_names if known else ()
-        self._made: dict[int, LiveRange] = {}  # the last value of a set that an operation made
+        self._last_produced: dict[
+            int, LiveRange
+        ] = {}  # the last value of a set that an operation made
         self._results: set[int] = set()
         for value in live.values:
             number = live.together(value)
-            if not _takes_over(value):
-                self._made[number] = value
+            if not _is_carried(value):
+                self._last_produced[number] = value
             if value.is_result:
                 self._results.add(number)
 
     def buffer(self, size: int, value: LiveRange) -> LiveBuffer:
         """Return the entry of a value that takes `size` bytes of its own."""
         number = self._live.together(value) if value.number >= 0 else -1
-        made = self._made.get(number, value) if _takes_over(value) else value
-        instruction = made.instruction
+        producer = self._last_produced.get(number, value) if _is_carried(value) else value
+        instruction = producer.instruction
         name = instruction.name
-        if made.is_argument and self._arguments:
+        if producer.is_argument and self._arguments:
             name = self._arguments[instruction.parameter_number]
         return LiveBuffer(
             size,
             value.shape.sizes,
             value.shape.dtype,
             _operation(instruction),
-            self._lines.line(instruction, made.computation),
-            self._kind(made, number),
+            self._lines.line(instruction, producer.computation),
+            self._kind(producer, number),
             name,
         )
 
@@ -420,7 +422,7 @@ class _Names:
         return "result" if number in self._results else "temporary"
 
 
-def _takes_over(value: LiveRange) -> bool:
+def _is_carried(value: LiveRange) -> bool:
     """Return True if a value is a loop's carry or a conditional's result."""
     opcode = value.instruction.opcode
     return opcode in ("while", "conditional") or (opcode == "parameter" and not value.is_argument)

@@ -94,9 +94,9 @@ def _sorted(
             continue
         for position, id in enumerate(sort.operand_ids):
             operand = body.instructions[id]
-            made = _element(sort, position, users, results)
-            if operand.opcode == "parameter" and len(users[id]) == 1 and made is not None:
-                found[operand.parameter_number] = made
+            place = _element(sort, position, users, results)
+            if operand.opcode == "parameter" and len(users[id]) == 1 and place is not None:
+                found[operand.parameter_number] = place
     return found
 
 

@@ -74,15 +74,15 @@ class Workspaces:
         sizes: list[int] = []
         before: list[int] = []  # bits of the kernels that each one waits for
         reached: dict[int, int] = {}
-        for each in self._module.ordered(computation):
+        for instruction in self._module.ordered(computation):
             waits = 0
-            for id in (*each.operand_ids, *each.control_predecessor_ids):
+            for id in (*instruction.operand_ids, *instruction.control_predecessor_ids):
                 waits |= reached.get(id, 0)
-            if size := self._part(each, computation):
+            if size := self._part(instruction, computation):
                 sizes.append(size)
                 before.append(waits)
                 waits |= 1 << len(sizes) - 1
-            reached[each.id] = waits
+            reached[instruction.id] = waits
         largest = sorted(range(len(sizes)), key=lambda k: -sizes[k])
         return max((self._beside(k, sizes, before, largest) for k in largest), default=0)
 
@@ -106,9 +106,10 @@ def _allocated(body: Computation) -> int:
     use, so live ranges would give no bound.
     """
     return sum(
-        sum(_packed(each, body)) + (0 if each.id == body.root_id else each.shape.bytes)
-        for each in body.instructions.values()
-        if not operation_of(each.opcode).is_free_in_library
+        sum(_packed(instruction, body))
+        + (0 if instruction.id == body.root_id else instruction.shape.bytes)
+        for instruction in body.instructions.values()
+        if not operation_of(instruction.opcode).is_free_in_library
     )
 
 

@@ -290,8 +290,8 @@ def _convolution(op: OperationView) -> Counts:
     taps = 1
     for axis, i, o in zip(of["window"], of["input_spatial"], of["output_spatial"], strict=True):
         taps *= axis.taps(op.operands[0].sizes[i], out.sizes[o])
-    kept = [n for i, n in enumerate(out.sizes) if i not in of["output_spatial"]]
-    return _multiply_adds(op, math.prod(kept) * kernel.sizes[of["kernel_features"]] * taps)
+    others = [n for i, n in enumerate(out.sizes) if i not in of["output_spatial"]]
+    return _multiply_adds(op, math.prod(others) * kernel.sizes[of["kernel_features"]] * taps)
 
 
 def _einsum(op: OperationView) -> Counts:

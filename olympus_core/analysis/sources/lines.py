@@ -47,9 +47,9 @@ class Lines:
         nearest = self._nearest.get(computation.id)
         if nearest is None:
             direct = {
-                each.id: line
-                for each in computation.instructions.values()
-                if (line := each.line or self._inside(each))
+                instruction.id: line
+                for instruction in computation.instructions.values()
+                if (line := instruction.line or self._inside(instruction))
             }
             nearest = self._nearest[computation.id] = _spread(computation, direct)
         return nearest
@@ -86,11 +86,13 @@ def _spread(computation: Computation, direct: _Known) -> tuple[_Known, _Known]:
     """
     if not direct:
         return {}, {}
-    operands = {each.id: each.operand_ids for each in computation.instructions.values()}
+    operands = {
+        instruction.id: instruction.operand_ids for instruction in computation.instructions.values()
+    }
     users: dict[int, list[int]] = {id: [] for id in operands}
     for id, read in operands.items():
-        for each in read:
-            users[each].append(id)
+        for operand in read:
+            users[operand].append(id)
     return _rings(direct, operands, users), _rings(direct, users, operands)
 
 
@@ -102,10 +104,10 @@ def _rings(direct: _Known, ahead: _Links, back: _Links) -> _Known:
     while ring:
         following = []
         for id in ring:
-            for each in back[id]:
-                if each not in steps:
-                    steps[each] = steps[id] + 1
-                    following.append(each)
+            for neighbor in back[id]:
+                if neighbor not in steps:
+                    steps[neighbor] = steps[id] + 1
+                    following.append(neighbor)
         order += following
         ring = following
     lines = dict(direct)

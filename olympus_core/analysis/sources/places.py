@@ -163,7 +163,7 @@ def _frames(location: Any, function: str) -> list[Frame]:
     if isinstance(location, ir.CallSiteLoc):
         return _frames(location.callee, "") + _frames(location.caller, "")
     if isinstance(location, ir.FusedLoc):
-        return next(filter(None, (_frames(each, "") for each in location.locations)), [])
+        return next(filter(None, (_frames(inner, "") for inner in location.locations)), [])
     return []
 
 

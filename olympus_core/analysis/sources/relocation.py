@@ -53,7 +53,7 @@ class Relocation:
           {('model.py', 12): ('model.py', 14)}
         """
         if old.program != new.program or len(old.places) != len(new.places):
-            raise ArtifactError("the two maps of source lines are of different programs")
+            raise ArtifactError("the two maps of source lines belong to different programs")
         votes: defaultdict[Line, Counter[Line]] = defaultdict(Counter)
         files: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for before, now in zip(old.places, new.places, strict=True):

@@ -51,9 +51,9 @@ class SourceMap:
         inside = os.path.join(path_text(os.path.abspath(root)), "")
         places, line_texts = [], dict[tuple[str, int], str]()
         reader, names, relative = Places(), hashlib.sha256(), dict[Place, Place]()
-        for each in nested_operations(module.operation):
-            names.update(f"{each.operation.name}\n".encode())
-            place = reader.of(each.location)._replace(backward=False)
+        for operation in nested_operations(module.operation):
+            names.update(f"{operation.operation.name}\n".encode())
+            place = reader.of(operation.location)._replace(backward=False)
             shown = relative.get(place)
             if shown is None:
                 shown = relative[place] = place._replace(file=place.file.removeprefix(inside))
@@ -102,8 +102,8 @@ class SourceMap:
 
 def _program(module: ir.Module) -> str:
     names = hashlib.sha256()
-    for each in nested_operations(module.operation):
-        names.update(f"{each.operation.name}\n".encode())
+    for operation in nested_operations(module.operation):
+        names.update(f"{operation.operation.name}\n".encode())
     return names.hexdigest()
 
 
@@ -130,6 +130,6 @@ def _number(value: Any) -> int:
 
 
 def _texts(values: Any) -> Sequence[str]:
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ArtifactError("the map of source lines has something else for a text")
     return values

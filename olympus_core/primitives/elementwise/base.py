@@ -169,8 +169,8 @@ def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[l
         elif r < rank:  # one scalar for each mapped index
             aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=(dim,)))
         elif d is None:
-            kept = tuple(i for i in range(rank + 1) if i != dim)
-            aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept))
+            unmapped_axes = tuple(i for i in range(rank + 1) if i != dim)
+            aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=unmapped_axes))
         else:
             aligned.append(move_axis(x, d, dim))
     return aligned, dim
@@ -219,8 +219,8 @@ def at_front(x: Any, dim: int | None, size: int) -> Any:
     if dim is not None:
         return move_axis(x, dim, 0)
     shape = shape_of(x)
-    kept = tuple(range(1, len(shape) + 1))
-    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=kept)
+    unmapped_axes = tuple(range(1, len(shape) + 1))
+    return op.broadcast_in_dim(x, shape=(size, *shape), broadcast_dimensions=unmapped_axes)
 
 
 def elementwise_constant(x: Any, value: float) -> Any:

@@ -132,15 +132,15 @@ def diagonal(x: Any) -> Any:
     """Return the diagonals of square matrices, as vectors."""
     row, column = _places(x, _INT32)
     shape = shape_of(x)
-    kept = op.select_n(op.eq(row, column), spread(zero_like(x), shape), x)
-    return op.reduce_sum(kept, axes=(len(shape) - 2,))
+    off_diagonal = op.select_n(op.eq(row, column), spread(zero_like(x), shape), x)
+    return op.reduce_sum(off_diagonal, axes=(len(shape) - 2,))
 
 
 def vectors(v: Any, shape: tuple[int, ...], *, along: int) -> Any:
     """Return vectors repeated to matrices of a shape: along -1 each is a row, along -2 a column."""
     n = len(shape)
-    kept = (*range(n - 2), n + along)
-    return op.broadcast_in_dim(v, shape=shape, broadcast_dimensions=kept)
+    axes = (*range(n - 2), n + along)
+    return op.broadcast_in_dim(v, shape=shape, broadcast_dimensions=axes)
 
 
 def inverse_differences(w: Any, like: Any) -> Any:

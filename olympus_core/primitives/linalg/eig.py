@@ -78,7 +78,7 @@ class Eig(MatrixPrimitive, MultipleResults):
         if (left or right) and not params["differentiable"]:
             raise TransformError(
                 "eig has a derivative of the eigenvectors where LAPACK's choice of their factors "
-                "is smooth, which cannot be checked, and so only if it is asked for",
+                "is smooth, which cannot be checked, and so only on request",
                 hint="pass enable_eigvec_derivs=True, or use eigvals, or eigh if it is Hermitian",
             )
         w, *vectors = self.bind(a, left=left, right=True, differentiable=True)

@@ -102,13 +102,13 @@ def _emit_element(
 
 def _emit_selected(order: ir.Value, chosen: ir.Value, out: ShapedArray) -> ir.Value:
     """Emit the one chosen element of each vector, repeated to `out`."""
-    kept = mlir.op1("stablehlo.select", out, (chosen, order, mlir.full(out, 0)))
+    order_or_zero = mlir.op1("stablehlo.select", out, (chosen, order, mlir.full(out, 0)))
     total = shaped(out.shape[:-1], INT32)
     scalar = mlir.tensor_type(shaped((), INT32))
     operation = mlir.op(
         "stablehlo.reduce",
         [mlir.tensor_type(total)],
-        (kept, mlir.full(shaped((), INT32), 0)),
+        (order_or_zero, mlir.full(shaped((), INT32), 0)),
         {"dimensions": mlir.i64_array((out.ndim - 1,))},
         regions=1,
     )

@@ -240,7 +240,7 @@ def test_the_caller_may_say_how_often(key):
 
 
 def test_trips_are_of_the_loops_that_there_are():
-    with pytest.raises(UsageError, match="where no loop stands") as raised:
+    with pytest.raises(UsageError, match="where the program has no loop") as raised:
         cost(search, X, trips={f"loops.py:{LINE}": 3})
     assert raised.value.hint == f"the nearest is {__file__}:{LINE}"
     with pytest.raises(UsageError) as raised:

@@ -88,7 +88,7 @@ def test_loops_count_as_often_as_they_run() -> None:
     told = made.cost_per_device(trips={line: 5})
     assert told.unknown == ()
     assert told.matmul_flops["float32"] == 5 * unknown.matmul_flops["float32"]
-    with pytest.raises(UsageError, match="where no loop stands"):
+    with pytest.raises(UsageError, match="where the program has no loop"):
         made.cost_per_device(trips={"nowhere.py:1": 5})
 
 

@@ -146,7 +146,7 @@ def test_an_unknown_call_is_named_and_never_free():
     assert (found.bytes, found.operations) == (3 * 32 + 2 * 32, 2)
     assert (found.at_least.flops, found.at_least.unknown) == (8, ())
     assert [str(u) for u in found.unknown] == [
-        "the cost of the custom call foo at m.py:7 is not known: no rule says what it costs"
+        "the cost of the custom call foo at m.py:7 is not known: no rule gives its cost"
     ]
     assert found.intensity is None
 

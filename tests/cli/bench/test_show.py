@@ -141,7 +141,7 @@ def test_the_calibration_is_shown_as_in_other_estimates(
     facts = rates.program_facts(subject)
     assert facts["peaks_assumption"] in compiled.estimate().assumptions
     assert rows(**facts)["peaks"] == (
-        "The peaks of this CPU are those that olympus devices --calibrate measured: "
+        "The peaks of this CPU were measured by olympus devices --calibrate: "
         "2026-11-23 19:10 UTC at a load of 0.5."
     )
 

@@ -175,9 +175,9 @@ def test_trips_are_checked_before_the_compilation(
         result = invoke(command, "t")
         assert result.exit_code == 2, result.output
         shown = " ".join(result.stderr.split())
-        assert "trips names 'm.py:1', where no loop stands" in shown
+        assert "trips names 'm.py:1', where the program has no loop" in shown
         assert "olympus.toml:7: target.t.trips.m.py:1: " in shown
     (work / "olympus.toml").write_text('[target.t]\nentry = "m.py:search"\nargs.x = "f32[2]"\n')
     option = invoke("cost", "t", "--trips", "m.py:2=3")
     assert option.exit_code == 2
-    assert "error: trips names 'm.py:2', where no loop stands" in option.stderr
+    assert "error: trips names 'm.py:2', where the program has no loop" in option.stderr

@@ -294,7 +294,7 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
         (("--output", "junit=a", "--output", "json=./a"), "two forms would be written to a"),
         (("--output", "junit=a", "--output", "junit=a"), "two forms would be written to a"),
         (("--output", "junit=/dev/stdout", "--json"), "junit and json cannot both go to stdout"),
-        (("--output", "junit=no/a"), "no/a cannot be written: there is no folder no"),
+        (("--output", "junit=no/a"), "no/a cannot be written: the folder no does not exist"),
         (("--output", "junit=."), ". cannot be written: it is a folder"),
         (("--output", "junit=pipe"), "pipe cannot be written: it is not a regular file"),
         (("--output", "junit=loop"), "loop cannot be written: Too many levels"),

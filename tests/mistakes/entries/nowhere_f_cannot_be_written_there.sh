@@ -1,3 +1,3 @@
 olympus trace add -o nowhere/f
 # exit 2
-# error: nowhere/f cannot be written: there is no folder nowhere
+# error: nowhere/f cannot be written: the folder nowhere does not exist

@@ -39,9 +39,9 @@ def in_panels(x: Any) -> tuple[int, int, Any]:
 def padded(x: Any, *sizes: int) -> Any:
     """Return arrays padded with zeros after the elements to these sizes of the last axes."""
     shape = shape_of(x)
-    kept = len(shape) - len(sizes)
-    config = [(0, 0, 0)] * kept
-    config += [(0, size - n, 0) for size, n in zip(sizes, shape[kept:], strict=True)]
+    batch_rank = len(shape) - len(sizes)
+    config = [(0, 0, 0)] * batch_rank
+    config += [(0, size - n, 0) for size, n in zip(sizes, shape[batch_rank:], strict=True)]
     return op.pad(x, zero_like(x), padding_config=tuple(config))
 
 
@@ -78,9 +78,9 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 def over(x: Any, like: Any, axis: int | None = None) -> Any:
     """Return `x` broadcast to `like`, of which it lacks axis `axis`, or all axes after its own."""
     shape = shape_of(like)
-    kept = list(range(len(shape)))
-    kept = kept[: len(shape_of(x))] if axis is None else [i for i in kept if i != len(shape) + axis]
-    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(kept))
+    axes = list(range(len(shape)))
+    axes = axes[: len(shape_of(x))] if axis is None else [i for i in axes if i != len(shape) + axis]
+    return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(axes))
 
 
 def where(choice: Any, yes: Any, no: Any) -> Any:

@@ -81,8 +81,8 @@ def _hessenberg(a: Any) -> tuple[Any, Any]:
         return h, z
 
     h, z = repeat(max(0, shape_of(a)[-1] - 2), step, a, eye(a))
-    kept = op.le(places(h, -2), op.add(places(h, -1), over(np.int32(1), h)))
-    return where(kept, h, 0), z
+    is_hessenberg = op.le(places(h, -2), op.add(places(h, -1), over(np.int32(1), h)))
+    return where(is_hessenberg, h, 0), z
 
 
 def _schur(h: Any, z: Any) -> tuple[Any, Any, Any]:

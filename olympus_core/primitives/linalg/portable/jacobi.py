@@ -96,8 +96,8 @@ def advance(x: Any, axis: int) -> Any:
     if h == 1:
         return x
     bounds = [(0, 1), (h, h + 1), (1, h - 1), (h + 1, n), (h - 1, h)]
-    kept = [slice(a, b) for a, b in bounds if a < b]
-    parts = [block(x, s) if axis == -2 else block(x, columns=s) for s in kept]
+    slices = [slice(a, b) for a, b in bounds if a < b]
+    parts = [block(x, s) if axis == -2 else block(x, columns=s) for s in slices]
     return op.concatenate(*parts, dimension=len(shape_of(x)) + axis)
 
 

@@ -172,4 +172,4 @@ def test_a_mistake_is_told_before_anything_is_measured(work: Path, invoke: Invok
     assert [SamplerWork.of_target(spec).matrix["k"] for spec in specs] == ["nan", "true", 2, big]
     result = invoke("bench", "step@k=2", "--time-limit", "600")
     assert result.exit_code == 2, result.output
-    assert "trips names 'program.py:99', where no loop stands" in result.stderr
+    assert "trips names 'program.py:99', where the program has no loop" in result.stderr
