@@ -43,8 +43,8 @@ class SortedRows(NamedTuple):
     """The rows that a kernel sorts.
 
     There are `rows` rows of `length` elements. `selected` is the number of elements of each row in
-    the result, fewer for top-k. `is_plain` is True if one comparison sorts one array; a compiler may
-    inline it. `radix` is the number of bytes of a key if a library uses a radix sort, else 0.
+    the result, fewer for top-k. `is_plain` is True if one comparison sorts one array; a compiler
+    may inline it. `radix` is the number of bytes of a key if a library uses a radix sort, else 0.
     """
 
     rows: int
