@@ -296,7 +296,12 @@ class LoweringContext:
         return lower_eqns(self, program, operands)
 
     def call(
-        self, program: Olympuspr, name: str, operands: Sequence[ir.Value], *, is_outlined: bool = False
+        self,
+        program: Olympuspr,
+        name: str,
+        operands: Sequence[ir.Value],
+        *,
+        is_outlined: bool = False,
     ) -> list[ir.Value]:
         """Emit a call of the function of `program` in this module.
 
