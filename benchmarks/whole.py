@@ -1,4 +1,4 @@
-"""What compiling and running a program takes. In: a framework and a task. Out: its samples.
+"""The time and the memory to compile and to run a whole program, by framework and task.
 
 This runs in a process that has done nothing else, so that its peak memory is the compiler's.
 """
@@ -72,7 +72,7 @@ def per_call(ox: Any, call: Callable[[], Any], repeat: int) -> Samples:
 
 
 def ended_by(code: int) -> str | None:
-    """Which limit a process with the exit code `code` ran into: "time", "memory" or none."""
+    """Return the limit that a process with exit code `code` exceeded: "time", "memory" or None."""
     if sys.platform == "win32":
         return None
     return {-signal.SIGALRM: "time", -signal.SIGKILL: "memory"}.get(code)

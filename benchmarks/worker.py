@@ -168,7 +168,7 @@ def training(ox: Any, task: str, repeat: int) -> Samples:
 
 
 def call_overhead(ox: Any) -> Samples:
-    """Seconds of one call of a Compiled that adds two scalars, by where they are held."""
+    """Seconds of one call of a Compiled that adds two scalars, by the place of the scalars."""
     import numpy as np
 
     add = ox.jit(lambda x, y: x + y)
@@ -176,10 +176,10 @@ def call_overhead(ox: Any) -> Samples:
     compiled = add.trace(1.0, 2.0).lower().compile()
     python = per_call(compiled, [(3.0, 4.0)] * CALLS)
     fresh = per_call(compiled, [(float(i), i + 0.5) for i in range(CALLS)])
-    held = ox.numpy.asarray(3.0, dtype="float32"), ox.numpy.asarray(4.0, dtype="float32")
-    compiled = add.trace(*held).lower().compile()
+    on_device = ox.numpy.asarray(3.0, dtype="float32"), ox.numpy.asarray(4.0, dtype="float32")
+    compiled = add.trace(*on_device).lower().compile()
     return {
-        "device": per_call(compiled, [held] * CALLS),
+        "device": per_call(compiled, [on_device] * CALLS),
         "numpy": per_call(compiled, [on_host] * CALLS),
         "python": python,
         "fresh": fresh,

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 #: The folders whose text is checked.
-CLEAN = ("olympus", "olympus_core", "olympus_cli")
+CLEAN = ("olympus", "olympus_core", "olympus_cli", "benchmarks", "examples", "tools")
 #: Neither a docstring nor the description of a name after "#:" starts with one of these.
 FIRST_WORDS = re.compile(
     r"(what|how|whether|that|which|where|who|whose|tell|say|ask|hold|stand|lie)s?\b", re.IGNORECASE
@@ -47,6 +47,9 @@ NAME_WORDS = frozenset(
 )
 #: Folders whose names and messages are checked too.
 CLEAN_NAMES: tuple[str, ...] = (
+    "benchmarks/",
+    "examples/",
+    "tools/",
     "olympus_cli/bench/",
     "olympus_cli/charts/",
     "olympus_cli/check/",
