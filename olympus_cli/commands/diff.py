@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from olympus.errors import ArtifactError, UsageError
-from olympus_cli.diff.comparing import check_side, compared
+from olympus_cli.diff.comparing import SideProgram, check_side, compared
 from olympus_cli.diff.gate_report import comparison_report, revision_report
 from olympus_cli.diff.html import render_diff_page
 from olympus_cli.diff.loading import read_side
@@ -154,13 +154,16 @@ def _root(side: Side) -> Path | None:
     return side.spec.root if isinstance(side, TargetSide) and side.revision is None else None
 
 
-def _read(side: Side, bar: console.Bar) -> object:
+def _read(side: Side, bar: console.Bar) -> SideProgram:
     def on_stage(stage: str) -> None:
         bar.describe(f"{side.label}: {stage}")
 
     if not isinstance(side, TargetSide):
-        return call(read_side, side, does=f"reads {side.label}", quiet=True, death=ArtifactError)
-    if side.revision is None:
-        return call(read_side, side, does="lowers", on_stage=on_stage)
-    with blaming_revision(side.revision):
-        return call(read_side, side, does="lowers", on_stage=on_stage)
+        does = f"reads {side.label}"
+        data = call(read_side, side, does=does, quiet=True, death=ArtifactError)
+    elif side.revision is None:
+        data = call(read_side, side, does="lowers", on_stage=on_stage)
+    else:
+        with blaming_revision(side.revision):
+            data = call(read_side, side, does="lowers", on_stage=on_stage)
+    return SideProgram.from_data(data)

@@ -6,8 +6,8 @@ The document has all content of the text and the page.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from olympus.analysis import (
     Change,
@@ -20,9 +20,45 @@ from olympus.analysis import (
     graph_of,
     read_module,
 )
+from olympus.files import to_data, typed
 from olympus_cli.diff.figure_changes import figure_changes
 from olympus_cli.diff.lines import line_changes
+from olympus_cli.reports.build_report import REPORT_FORMS, BackendReport
+from olympus_cli.reports.program_figures import CostReport
 from olympus_cli.workers.call import OnStage
+
+
+@dataclass(frozen=True)
+class SideProgram:
+    """The program of one side, as StableHLO, and its facts that are compared.
+
+    `sources` is a map of source lines as bytes. `options` and `versions` are texts by name.
+    `report` is the report of a build, `cost` the cost of a call by line, if it is known, and `file`
+    the name of the program's own file. `notes` are sentences about missing data.
+    """
+
+    label: str
+    kind: Literal["target", "revision", "build", "bundle", "file", "history"]
+    program: bytes
+    sources: bytes | None = None
+    arguments: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    report: BackendReport | None = None
+    cost: CostReport | None = None
+    notes: tuple[str, ...] = ()
+    file: str | None = None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data, for another process."""
+        data: dict[str, Any] = to_data(self, REPORT_FORMS)
+        return data
+
+    @staticmethod
+    def from_data(data: object) -> SideProgram:
+        """Return the side of `to_data`'s `data`."""
+        side: SideProgram = typed(data, SideProgram, "side", REPORT_FORMS)
+        return side
 
 
 @dataclass(frozen=True)
@@ -50,41 +86,41 @@ class _Program:
         }
 
 
-def compared(on_stage: OnStage, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Compare two results of `read_side`, and return the document.
+def compared(on_stage: OnStage, one: SideProgram, other: SideProgram) -> dict[str, Any]:
+    """Compare two sides, and return the document.
 
     Raises:
         ArtifactError: a program is not StableHLO.
     """
     on_stage("compare")
     programs = _program(one), _program(other)
-    names = one["arguments"], other["arguments"]
+    names = one.arguments, other.arguments
     found = compare(programs[0].graph, programs[1].graph, names)
-    options = _changed(one["options"], other["options"], both=True)
+    options = _changed(one.options, other.options, both=True)
     same = found.fingerprints[0] == found.fingerprints[1]
     return {
         "equal": not found.changes and not options,
         "sides": [
             {
-                "label": side["label"],
-                "kind": side["kind"],
+                "label": side.label,
+                "kind": side.kind,
                 "fingerprint": found.fingerprints[i],
                 "operations": found.sizes[i],
-                "options": side["options"],
-                "versions": side["versions"],
+                "options": side.options,
+                "versions": side.versions,
             }
             for i, side in enumerate((one, other))
         ],
         "changes": [_change(each, programs) for each in found.changes],
         "options": options,
-        "versions": _changed(one["versions"], other["versions"], both=True),
+        "versions": _changed(one.versions, other.versions, both=True),
         "figures": figure_changes(*_figures(one, other, programs, same)),
         "lines": [] if same else _lines(one, other, programs),
-        "notes": [*one["notes"], *other["notes"]],
+        "notes": [*one.notes, *other.notes],
     }
 
 
-def check_side(on_stage: OnStage, side: dict[str, Any]) -> None:
+def check_side(on_stage: OnStage, side: SideProgram) -> None:
     """Read the program of one side and compute its cost, as `compared` does.
 
     Raises:
@@ -94,16 +130,16 @@ def check_side(on_stage: OnStage, side: dict[str, Any]) -> None:
     cost_of_module(_program(side).module)
 
 
-def _program(side: dict[str, Any]) -> _Program:
-    content, name = side["program"], side["file"] or side["label"]
+def _program(side: SideProgram) -> _Program:
+    content, name = side.program, side.file or side.label
     module = read_module(content, name)
     places: Sequence[Place] | None = None
     texts: dict[tuple[str, int], str] = {}
-    if side["sources"] is not None:
-        sources = SourceMap.parse(side["sources"])
+    if side.sources is not None:
+        sources = SourceMap.parse(side.sources)
         if sources.fits(module):
             places, texts = sources.places, dict(sources.texts)
-    if places is None and side["file"] is not None and not content.startswith(b"ML\xefR"):
+    if places is None and side.file is not None and not content.startswith(b"ML\xefR"):
         lines = content.decode("utf-8", "replace").splitlines()
         texts = {(name, i): line.strip() for i, line in enumerate(lines, 1)}
     return _Program(module, graph_of(module, places, file=name), texts)
@@ -116,7 +152,7 @@ def _change(change: Change, programs: tuple[_Program, _Program]) -> dict[str, An
         "where": change.where,
         "before": programs[0].spot(change.before),
         "after": programs[1].spot(change.after),
-        "details": [asdict(detail) for detail in change.details],
+        "details": to_data(change.details),
     }
 
 
@@ -133,8 +169,8 @@ def _changed(
 
 
 def _figures(
-    one: dict[str, Any],
-    other: dict[str, Any],
+    one: SideProgram,
+    other: SideProgram,
     programs: tuple[_Program, _Program],
     same: bool,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -142,29 +178,22 @@ def _figures(
 
     Without both reports, the figures are empty for equal programs.
     """
-    if one["report"] is not None and other["report"] is not None:
-        return one["report"], other["report"]
+    if one.report is not None and other.report is not None:
+        return to_data(one.report, REPORT_FORMS), to_data(other.report, REPORT_FORMS)
     if same:
         return {}, {}
     first, second = (
-        {"cost": side["cost"] or _cost(program)}
+        {"cost": to_data((side.cost or cost_of_module(program.module)).figures)}
         for side, program in zip((one, other), programs, strict=True)
     )
     return first, second
 
 
-def _cost(program: _Program) -> dict[str, Any]:
-    """Return the cost of a program without a report."""
-    cost = cost_of_module(program.module)
-    names = ("flops", "transcendentals", "bytes", "operations", "collective_bytes")
-    return {name: getattr(cost, name) for name in names}
-
-
 def _lines(
-    one: dict[str, Any], other: dict[str, Any], programs: tuple[_Program, _Program]
+    one: SideProgram, other: SideProgram, programs: tuple[_Program, _Program]
 ) -> list[dict[str, Any]]:
     """Return the lines with a changed number of flops or bytes, if both sides have the figures."""
-    if one["cost"] is None or other["cost"] is None:
+    if one.cost is None or other.cost is None:
         return []
     texts = programs[0].texts, programs[1].texts
-    return line_changes(one["cost"]["lines"], other["cost"]["lines"], texts)
+    return line_changes(one.cost.lines, other.cost.lines, texts)

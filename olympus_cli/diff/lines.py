@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-Row = Mapping[str, Any]
+from olympus.analysis import CostRow
+
 Texts = Mapping[tuple[str, int], str]
 
 
 def line_changes(
-    one: Sequence[Row], other: Sequence[Row], texts: tuple[Texts, Texts]
+    one: Sequence[CostRow], other: Sequence[CostRow], texts: tuple[Texts, Texts]
 ) -> list[dict[str, Any]]:
     """Return the lines with different flops or bytes, the greatest difference first.
 
@@ -18,25 +19,25 @@ def line_changes(
     the texts of the lines on both sides.  Lines with the same file and text are matched first.  The
     remaining lines are matched by number, so that an edited line is one change.
 
-    >>> line_changes([{"key": "m.py:1", "flops": 8, "bytes": 4}], [], ({}, {}))
+    >>> line_changes(cost.lines, [], ({}, {}))
     [{'before': {'line': 'm.py:1', 'flops': 8, 'bytes': 4}, 'after': None, 'text': None}]
     """
     first, second = _by_text(one, texts[0]), _by_text(other, texts[1])
-    pairs: list[tuple[Row | None, Row | None]]
+    pairs: list[tuple[CostRow | None, CostRow | None]]
     pairs = [(first.pop(key), second.pop(key)) for key in [*first] if key in second]
-    left = {row["key"]: row for row in first.values()}
-    right = {row["key"]: row for row in second.values()}
+    left = {row.key: row for row in first.values()}
+    right = {row.key: row for row in second.values()}
     pairs += [(row, right.pop(key, None)) for key, row in left.items()]
     pairs += [(None, row) for row in right.values()]
-    found = [_change(before, after, texts) for before, after in pairs if _differ(before, after)]
-    return sorted(found, key=_order)
+    changed = sorted((pair for pair in pairs if _differ(*pair)), key=_order)
+    return [_change(before, after, texts) for before, after in changed]
 
 
-def _by_text(rows: Sequence[Row], texts: Texts) -> dict[tuple[str, str, int], Row]:
+def _by_text(rows: Sequence[CostRow], texts: Texts) -> dict[tuple[str, str, int], CostRow]:
     """Return the rows by file, text, and the index among lines with the same text."""
-    found: dict[tuple[str, str, int], Row] = {}
-    for row in sorted(rows, key=lambda row: _place(row["key"])):
-        place = _place(row["key"])
+    found: dict[tuple[str, str, int], CostRow] = {}
+    for row in sorted(rows, key=lambda row: _place(row.key)):
+        place = _place(row.key)
         name, number = (place[0], texts.get(place) or f":{place[1]}"), 0
         while (*name, number) in found:
             number += 1
@@ -50,27 +51,29 @@ def _place(key: str) -> tuple[str, int]:
     return (file, int(line)) if line.isascii() and line.isdigit() else (key, 0)
 
 
-def _differ(before: Row | None, after: Row | None) -> bool:
-    return [*_figures(before)] != [*_figures(after)]
+def _differ(before: CostRow | None, after: CostRow | None) -> bool:
+    return _figures(before) != _figures(after)
 
 
-def _figures(row: Row | None) -> Iterator[int]:
-    for name in ("flops", "bytes"):
-        yield row[name] if row else 0
+def _figures(row: CostRow | None) -> tuple[int, int]:
+    return (row.flops, row.bytes) if row else (0, 0)
 
 
-def _change(before: Row | None, after: Row | None, texts: tuple[Texts, Texts]) -> dict[str, Any]:
-    lines = [t.get(_place(r["key"])) for r, t in zip((before, after), texts, strict=True) if r]
+def _change(
+    before: CostRow | None, after: CostRow | None, texts: tuple[Texts, Texts]
+) -> dict[str, Any]:
+    lines = [t.get(_place(r.key)) for r, t in zip((before, after), texts, strict=True) if r]
     return {"before": _row_data(before), "after": _row_data(after), "text": lines[-1] or None}
 
 
-def _row_data(row: Row | None) -> dict[str, Any] | None:
+def _row_data(row: CostRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    return {"line": row["key"], "flops": row["flops"], "bytes": row["bytes"]}
+    return {"line": row.key, "flops": row.flops, "bytes": row.bytes}
 
 
-def _order(change: Mapping[str, Any]) -> tuple[int, int, str]:
-    (flops, size), (others, other_size) = (_figures(change[key]) for key in ("before", "after"))
-    line = (change["after"] or change["before"])["line"]
-    return -abs(others - flops), -abs(other_size - size), line
+def _order(pair: tuple[CostRow | None, CostRow | None]) -> tuple[int, int, str]:
+    """Return the sort key: the greatest difference of flops first, then of bytes."""
+    (flops, size), (others, other_size) = map(_figures, pair)
+    row = pair[1] or pair[0]
+    return -abs(others - flops), -abs(other_size - size), row.key if row else ""

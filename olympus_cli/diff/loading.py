@@ -14,10 +14,11 @@ from olympus.analysis import SourceMap
 from olympus.errors import ArtifactError, UsageError
 from olympus.files import read_regular
 from olympus_cli.builder.manifest import MANIFEST, Manifest, intact
+from olympus_cli.diff.comparing import SideProgram
 from olympus_cli.diff.sides import STABLEHLO, BuildSide, BundleSide, FileSide, Side, TargetSide
 from olympus_cli.program.stages import Program
 from olympus_cli.program.versions import tool_versions
-from olympus_cli.reports.build_report import Report
+from olympus_cli.reports.build_report import BackendReport, Report
 from olympus_cli.reports.json import has_report, read_report
 from olympus_cli.reports.program_figures import CostReport, cost_report
 from olympus_cli.reports.relative_paths import moved
@@ -31,12 +32,7 @@ _MOST_BYTES = 2**31  # the largest size in the compilers' formats
 
 
 def read_side(on_stage: OnStage, side: Side) -> dict[str, Any]:
-    """Return a side as plain data.
-
-    `program` and `sources` are bytes, `arguments` are names, and `options` and `versions` are texts
-    by name.  `report` is the report of the build.  `cost` is the cost of a call, if it is known by
-    line.  `file` is the file name of the program's own text.  `notes` are sentences about missing
-    data.
+    """Return a side's `SideProgram` as plain data.
 
     Raises:
         ArtifactError: a file is damaged or has another format.
@@ -51,21 +47,11 @@ def read_side(on_stage: OnStage, side: Side) -> dict[str, Any]:
         case BundleSide():
             found = _of_bundle(side)
         case FileSide():
-            found = {"kind": "file", "program": _content(side.path), "file": side.label}
-    usual: dict[str, Any] = {
-        "sources": None,
-        "arguments": [],
-        "options": {},
-        "versions": {},
-        "report": None,
-        "cost": None,
-        "notes": [],
-        "file": None,
-    }
-    return {**usual, "label": side.label, **found}
+            found = SideProgram(side.label, "file", _content(side.path), file=side.label)
+    return found.to_data()
 
 
-def _of_target(on_stage: OnStage, side: TargetSide) -> dict[str, Any]:
+def _of_target(on_stage: OnStage, side: TargetSide) -> SideProgram:
     label = next(iter(side.spec.labels))
     program = Program.of(side.spec, on_stage, until="lower", labels=[label])
     program.source.check_imports()
@@ -74,19 +60,20 @@ def _of_target(on_stage: OnStage, side: TargetSide) -> dict[str, Any]:
     cost = cost_report(program.cost(unit), spec.root)
     if side.revision is not None:
         sources, cost = _in_repository(sources, cost, side.revision)
-    return {
-        "kind": "revision" if side.revision else "target",
-        "program": unit.lowered.bytecode(),
-        "sources": sources.to_bytes(),
-        "arguments": [leaf.name for leaf in program.arguments],
-        "options": {
+    return SideProgram(
+        side.label,
+        "revision" if side.revision else "target",
+        unit.lowered.bytecode(),
+        sources.to_bytes(),
+        tuple(leaf.name for leaf in program.arguments),
+        {
             "backend": backend_text(unit.backend),
             "optimize": spec.optimize,
             "compiler options": _options(spec.compiler_options),
         },
-        "versions": dict(tool_versions()),
-        "cost": cost.to_data(),
-    }
+        tool_versions(),
+        cost=cost,
+    )
 
 
 def _in_repository(
@@ -104,7 +91,7 @@ def _options(options: Any) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(options.items())) or "none"
 
 
-def _of_build(side: BuildSide) -> dict[str, Any]:
+def _of_build(side: BuildSide) -> SideProgram:
     report, notes = _report(side.folder)
     program, sources = side.folder / STABLEHLO, side.folder / "program.sources.json"
     label = _label(side, report)
@@ -118,21 +105,25 @@ def _of_build(side: BuildSide) -> dict[str, Any]:
                 raise ArtifactError(
                     f"{display_path(path)} is missing or has been changed since the build"
                 )
-    found: dict[str, Any] = {
-        "kind": "build",
-        "program": _content(program),
-        "sources": _content(sources) if sources.is_file() else None,
-        "file": display_path(program),
-        "notes": notes,
-    }
-    if report is not None:
-        data = report.to_data()
-        backend = next(each for each in data["backends"] if label in (None, each["label"]))
-        found["arguments"] = [leaf.name for leaf in report.arguments]
-        found["options"] = {"backend": _backend(backend), "optimize": report.optimize}
-        found["versions"] = dict(report.versions)
-        found["report"], found["cost"] = backend, backend["cost"]
-    return found
+    built = SideProgram(
+        side.label,
+        "build",
+        _content(program),
+        _content(sources) if sources.is_file() else None,
+        notes=tuple(notes),
+        file=display_path(program),
+    )
+    if report is None:
+        return built
+    backend = next(each for each in report.backends if label in (None, each.label))
+    return replace(
+        built,
+        arguments=tuple(leaf.name for leaf in report.arguments),
+        options={"backend": _backend(backend), "optimize": report.optimize},
+        versions=report.versions,
+        report=backend,
+        cost=backend.cost,
+    )
 
 
 def _report(folder: Path) -> tuple[Report | None, list[str]]:
@@ -159,11 +150,11 @@ def _label(side: BuildSide, report: Report | None) -> str | None:
     raise UsageError(f"{side.label} is not built for {side.backend}, only for {built}")
 
 
-def _backend(data: dict[str, Any]) -> str:
-    return str(data["name"] if data["device"] is None else f"{data['name']}:{data['device']}")
+def _backend(report: BackendReport) -> str:
+    return report.name if report.device is None else f"{report.name}:{report.device}"
 
 
-def _of_bundle(side: BundleSide) -> dict[str, Any]:
+def _of_bundle(side: BundleSide) -> SideProgram:
     bundle = artifact.load(side.path, native=False)  # no code of the bundle is run
     backend = named_backend(side.backend).backend if side.backend else "cpu"
     if side.backend and backend not in bundle.manifest.programs:
@@ -174,14 +165,15 @@ def _of_bundle(side: BundleSide) -> dict[str, Any]:
     if backend not in bundle.manifest.programs:
         backend = next(iter(bundle.manifest.programs))
     sources = bundle.sources(backend)
-    return {
-        "kind": "bundle",
-        "program": bundle.stablehlo(backend),
-        "sources": sources and sources.to_bytes(),
-        "arguments": [each.name for each in bundle.manifest.signature.arguments],
-        "options": {"compiler options": _options(bundle.manifest.compiler_options)},
-        "versions": dict(bundle.manifest.versions),
-    }
+    return SideProgram(
+        side.label,
+        "bundle",
+        bundle.stablehlo(backend),
+        None if sources is None else sources.to_bytes(),
+        tuple(argument.name for argument in bundle.manifest.signature.arguments),
+        {"compiler options": _options(bundle.manifest.compiler_options)},
+        bundle.manifest.versions,
+    )
 
 
 def _content(path: Path) -> bytes:

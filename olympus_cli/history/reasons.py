@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus.errors import ArtifactError
-from olympus_cli.diff.comparing import compared
+from olympus_cli.diff.comparing import SideProgram, compared
 from olympus_cli.history.points import Point
 from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
@@ -112,13 +112,13 @@ def compare_all(
         except ArtifactError:
             return None
 
-    def side(each: Mapping[str, Any]) -> dict[str, Any] | None:
+    def side(each: Mapping[str, Any]) -> SideProgram | None:
         name, stored = each["fingerprint"], [d for d in each["digests"] if d in programs]
         digest = next((d for d in stored if name is None or fingerprint(d) == name), None)
         if digest is None:
             return None
         stablehlo, sources = programs[digest]
-        return _side(stablehlo, sources, each["label"])
+        return SideProgram(each["label"], "history", stablehlo, sources)
 
     def comparison(pair: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         before, after = map(side, pair)
@@ -130,19 +130,3 @@ def compare_all(
             return None
 
     return [comparison(pair) for pair in wanted]
-
-
-def _side(stablehlo: bytes, sources: bytes | None, label: str) -> dict[str, Any]:
-    return {
-        "label": label,
-        "kind": "history",
-        "program": stablehlo,
-        "sources": sources,
-        "file": None,
-        "arguments": [],
-        "options": {},
-        "versions": {},
-        "report": None,
-        "cost": None,
-        "notes": [],
-    }

@@ -48,6 +48,12 @@ class CostFigures:
     collective_bytes: int | None
 
     @property
+    def figures(self) -> CostFigures:
+        """The figures alone."""
+        names = CostFigures.__dataclass_fields__
+        return CostFigures(**{name: getattr(self, name) for name in names})
+
+    @property
     def intensity(self) -> float | None:
         """Flops per byte; None where one of them is not known, or no byte is moved."""
         if self.flops is None or not self.bytes:

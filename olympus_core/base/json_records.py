@@ -29,8 +29,14 @@ Forms = Mapping[type, Mapping[str, str]]
 
 _AS_DECLARED: Forms = types.MappingProxyType({})
 _LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
-_PLAIN = frozenset([str, int, float, bool, type(None)])
-_NAMES = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+_PLAIN = frozenset([str, int, float, bool, bytes, type(None)])
+_NAMES = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    bytes: "bytes",  # in data for another process: JSON has none
+}
 _LIMITS = {int: _LARGEST, float: math.nextafter(math.inf, 0)}
 
 
@@ -87,9 +93,9 @@ def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:
 def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED) -> Any:
     """Return JSON-like data as the type `kind`; an object becomes a record.
 
-    `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `int` and `float` (neither negative), a
-    dtype, a tuple of any length, a Mapping from `str`, a Literal of texts, or any of them or None.
-    `where` is the place of the value.
+    `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `bytes`, `int` and `float` (neither
+    negative), a dtype, a tuple of any length, a Mapping from `str`, a Literal of texts, or any of
+    them or None. `where` is the place of the value.
 
     Raises:
       DataError: the value has another type; the message names the place.

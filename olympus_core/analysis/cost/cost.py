@@ -95,12 +95,6 @@ class Cost(CostFigures):
 
         return cost_html(self)
 
-    @property
-    def figures(self) -> CostFigures:
-        """The figures alone, without rows and reasons."""
-        names = CostFigures.__dataclass_fields__
-        return CostFigures(**{name: getattr(self, name) for name in names})
-
     def by(
         self, kind: Kind, *, operation: str | None = None, dtype: str | None = None
     ) -> tuple[CostRow, ...]:

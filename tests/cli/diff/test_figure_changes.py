@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from olympus.analysis import CostRow
 from olympus_cli.diff.figure_changes import figure_changes, figure_text
 from olympus_cli.diff.html import render_diff_page
 from olympus_cli.diff.lines import line_changes
@@ -61,8 +62,8 @@ def test_lines_that_moved_are_matched_and_the_costlier_told(work: Path, invoke: 
 
 
 def test_lines_without_texts_are_matched_by_their_numbers() -> None:
-    def row(key: str, flops: int) -> dict[str, Any]:
-        return {"key": key, "flops": flops, "bytes": 4}
+    def row(key: str, flops: int) -> CostRow:
+        return CostRow(key, flops, 0, 0, 4, 1, 0, 0, 0, 0.5, "forward")
 
     one = [row("m.py:3", 8), row("m.py:4", 8), row("(unknown)", 5)]
     two = [row("m.py:3", 9), row("m.py:5", 80), row("(unknown)", 5)]
