@@ -81,7 +81,7 @@ REFUSED = {
 NONSENSE = {
     "device": (
         put("executables", 0, "device", value="h100/x"),
-        "no device of the backend 'gpu' is named 'h100/x'",
+        "the backend 'cpu' takes no device name, and got 'h100/x'",
     ),
     "no member": (put("executables", 0, "member", value="a"), "the name of a member, and is 'a'"),
     "no program": (put("programs", "cpu", value="a"), "the name of a member, and is 'a'"),
