@@ -107,7 +107,7 @@ def test_places_that_cannot_be_used(cache: Path, monkeypatch: pytest.MonkeyPatch
     assert cache_file() == cache / "home" / ".cache" / "olympus" / path.name
     monkeypatch.setenv("HOME", "relative")
     assert cache_file() is None and kept_peaks() == Kept(None, None)
-    with pytest.raises(UsageError, match="there is no home directory") as caught:
+    with pytest.raises(UsageError, match="this user has no home directory") as caught:
         keep_peaks(GENERIC)
     assert "XDG_CACHE_HOME" in str(caught.value.hint)
 

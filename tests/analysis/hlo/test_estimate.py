@@ -131,7 +131,7 @@ def test_what_is_assumed_of_a_cpu():
     said = " ".join(compiled(lambda x: x + 1, shape(8)).estimate().assumptions)
     assert "were not measured, and usual ones are taken: olympus devices --calibrate" in said
     measured = CpuMachine(GENERIC, 1, "a day at a load of 9", "A note.").assumptions()
-    assert measured[0].endswith("olympus devices --calibrate measured: a day at a load of 9.")
+    assert measured[0].endswith("measured by olympus devices --calibrate: a day at a load of 9.")
     assert measured[1] == "A note."
 
 
