@@ -16,11 +16,10 @@ from typing import Any
 
 import click
 
-from olympus_cli.options.shared import STDOUT, is_verbose, verbose_option
+from olympus_cli.options.shared import COMMAND_LINE, STDOUT, is_verbose, verbose_option
 from olympus_cli.process import shortage, streams
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.process.interrupts import CommandEnd, command_end
-from olympus_cli.text.choices import GIVEN
 
 #: Each command's name and the first line of its help; the module `olympus_cli.commands.<name>` has
 #: it as `command`, whose docstring is the rest.
@@ -68,7 +67,7 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does; the words are kept for the hint on a misplaced option."""
-        ctx.meta[GIVEN] = list(args)
+        ctx.meta[COMMAND_LINE] = list(args)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -113,7 +112,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; any error but click's own is printed, and becomes the exit code."""
-        words = ctx.meta[GIVEN]
+        words = ctx.meta[COMMAND_LINE]
         try:
             _working_directory()
             return super().invoke(ctx)

@@ -23,7 +23,7 @@ from olympus_cli.bench.measure.conditions import host
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.reports.versioned_json import read_json
 from olympus_cli.text.nearest import did_you_mean
-from olympus_cli.text.places import display_path, unwritable
+from olympus_cli.text.paths import display_path, unwritable
 
 BASELINES = "baselines"  # the folder's name, beside olympus.toml
 

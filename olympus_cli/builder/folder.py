@@ -9,7 +9,7 @@ from olympus_cli.reports.json import read_report
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 
 def _entry_folder(

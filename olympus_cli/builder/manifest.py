@@ -21,7 +21,7 @@ from olympus_cli.reports.build_report import OutputFile
 from olympus_cli.reports.json import PAGE, REPORT, read_report
 from olympus_cli.reports.text import SUMMARY
 from olympus_cli.reports.versioned_json import NewerSchema, is_inside, read_json
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 MANIFEST = "olympus-build.json"
 

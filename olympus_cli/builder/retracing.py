@@ -143,7 +143,7 @@ def _traced_with(
         for seed in seeds:
             process = Isolated(
                 *(trace_in_worker, spec, label, digest),
-                does="traces again",
+                action="traces again",
                 quiet=True,
                 time_limit=_TIME_LIMIT,
                 environment={"PYTHONHASHSEED": seed},

@@ -43,7 +43,7 @@ def run_tasks(
             for name in _ANALYSES:
                 getattr(olympus.analysis, name)
     works = [Work(task.spec.name, _run_task, (task,)) for task in tasks]
-    started = run_all(works, jobs, does="compiles", time_limit=time_limit, on_stage=on_stage)
+    started = run_all(works, jobs, action="compiles", time_limit=time_limit, on_stage=on_stage)
     with closing(started) as running:
         for done in running:
             yield _outcome(done)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from markupsafe import escape
 
 from olympus_cli.charts.axis import Axis, axis_of, plain_number
-from olympus_cli.text.visible import one_line
+from olympus_cli.text.escaping import one_line
 
 Text = Callable[[float], str]
 

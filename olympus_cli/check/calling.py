@@ -12,7 +12,7 @@ from olympus_cli.check.check import Checked, check_in_worker
 from olympus_cli.check.golden import check_golden
 from olympus_cli.check.golden_files import program_path, read_program
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import Ended, call
 from olympus_cli.workers.pool import OnTargetStage, Work, run_all
 
@@ -60,7 +60,7 @@ def check_targets(
     running = run_all(
         works,
         jobs,
-        does="checks",
+        action="checks",
         quiet=len(specs) > 1,
         on_stage=on_stage,
         on_request=locks.answer,
@@ -101,7 +101,7 @@ def check_target(spec: TargetSpec) -> Checked:
         CompileError: the process died.
     """
     try:
-        work = call(check_in_worker, spec, False, False, does="checks", quiet=True)
+        work = call(check_in_worker, spec, False, False, action="checks", quiet=True)
     except CompileError:  # the parser may have crashed on the golden program
         if spec.golden:
             _check_goldens(spec)
@@ -122,7 +122,7 @@ def _check_goldens(spec: TargetSpec) -> None:
             continue
         does = f"reads the golden program {display_path(path)}"
         try:
-            call(check_golden, saved, does=does, quiet=True, death=ArtifactError)
+            call(check_golden, saved, action=does, quiet=True, death=ArtifactError)
         except ArtifactError as error:
             hint = f"olympus check {spec.name} --update saves it again, or git restore {path}"
             raise ArtifactError(str(error), hint=hint) from error

@@ -14,7 +14,7 @@ from olympus_cli.builder.retracing import Instability
 from olympus_cli.check.budget import Part, Verdict
 from olympus_cli.check.golden_files import program_path
 from olympus_cli.reports.changes import counted_changes
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import counted
 from olympus_cli.workers.call import OnStage
 

@@ -16,7 +16,7 @@ from olympus.errors import ArtifactError, UsageError
 from olympus.files import read_regular, typed
 from olympus_cli.reports.versioned_json import read_json
 from olympus_cli.terminal.output import check_writable
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 GOLDENS = "goldens"  # the folder's name, beside olympus.toml
 

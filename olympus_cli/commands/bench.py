@@ -56,7 +56,7 @@ from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.resolve import Request, expanded, project_of
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 _PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
 

@@ -36,7 +36,7 @@ from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import place_of_target
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.workers.pool import default_jobs
 
 

@@ -86,7 +86,7 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     """
     spec = request.spec()
     with clearing(spec):
-        document = call(_costed, spec, KINDS.get(by, _STACK), compiles, does="counts")
+        document = call(_costed, spec, KINDS.get(by, _STACK), compiles, action="counts")
     for warning in document["warnings"]:
         console.message(f"warning: {warning}")
     if as_json:

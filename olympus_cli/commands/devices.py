@@ -26,7 +26,7 @@ from olympus_cli.reports.devices import (
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.resolve import project_of
 from olympus_cli.terminal import console
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 if TYPE_CHECKING:
     from olympus.analysis import CpuPeaks

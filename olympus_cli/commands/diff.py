@@ -100,7 +100,7 @@ def _compared(
         bar.describe("compare")
         try:
             document: dict[str, Any] = call(
-                compared, *read, does="compares the programs", quiet=True, death=ArtifactError
+                compared, *read, action="compares the programs", quiet=True, death=ArtifactError
             )
         except ArtifactError:  # the parser may have crashed: read each alone to name the file
             _check_files(sides, read)
@@ -119,7 +119,7 @@ def _check_files(sides: Sequence[Side], read: Sequence[object]) -> None:
     for side, found in zip(sides, read, strict=True):
         if not isinstance(side, TargetSide):
             does = f"reads {side.label}"
-            call(check_side, found, does=does, quiet=True, death=ArtifactError)
+            call(check_side, found, action=does, quiet=True, death=ArtifactError)
 
 
 def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs: Outputs) -> bool:
@@ -159,11 +159,11 @@ def _read(side: Side, bar: console.Bar) -> SideProgram:
         bar.describe(f"{side.label}: {stage}")
 
     if not isinstance(side, TargetSide):
-        does = f"reads {side.label}"
-        data = call(read_side, side, does=does, quiet=True, death=ArtifactError)
+        action = f"reads {side.label}"
+        data = call(read_side, side, action=action, quiet=True, death=ArtifactError)
     elif side.revision is None:
-        data = call(read_side, side, does="lowers", on_stage=on_stage)
+        data = call(read_side, side, action="lowers", on_stage=on_stage)
     else:
         with blaming_revision(side.revision):
-            data = call(read_side, side, does="lowers", on_stage=on_stage)
+            data = call(read_side, side, action="lowers", on_stage=on_stage)
     return SideProgram.from_data(data)

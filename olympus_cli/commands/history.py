@@ -38,7 +38,7 @@ from olympus_cli.options.shared import (
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import counted
 
 _LOOKED_AT = 20  # runs among which the one before, on the same machine, is looked for

@@ -24,7 +24,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import OnStage, call
 
 FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
@@ -58,7 +58,7 @@ def command(
       olympus lower model:forward --shapes "x=f32[8,3]"
       olympus lower forward --format bytecode -o out.mlirbc
     """
-    content, document = call(_lowered, request.spec(), form, debug_info, does="lowers")
+    content, document = call(_lowered, request.spec(), form, debug_info, action="lowers")
     if output is not None or not as_json:
         emit(content, output)
     if as_json:

@@ -36,7 +36,7 @@ from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
-from olympus_cli.text.places import display_path, resolved
+from olympus_cli.text.paths import display_path, resolved
 from olympus_cli.workers.call import OnStage, call
 
 #: The kinds of rows in the table, and their names in `Profile.by`.
@@ -139,7 +139,7 @@ def _isolated(
         data, timeline = call(
             _profiled,
             *args,
-            does=f"profiles {text}" if is_bundle else "profiles",
+            action=f"profiles {text}" if is_bundle else "profiles",
             quiet=is_bundle,
             death=ArtifactError if is_bundle else CompileError,
             on_stage=lambda stage: bar.describe(f"{text}: {stage}"),

@@ -33,7 +33,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import display_path, unwritable
+from olympus_cli.text.paths import display_path, unwritable
 
 #: The environment variables that name a screen or the user's browser.
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")

@@ -33,7 +33,7 @@ from olympus_cli.spec.resolve import Request
 from olympus_cli.spec.toml import toml_key
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit, write_file
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import OnStage, call
 
 Array = np.ndarray[Any, Any]
@@ -80,7 +80,7 @@ def command(
             load,
             inputs,
             output is not None,
-            does="runs" if bundle is None else f"runs {request.text}",
+            action="runs" if bundle is None else f"runs {request.text}",
             quiet=bundle is not None,  # it prints nothing, except in a native crash
             death=ArtifactError if bundle else CompileError,
             on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),

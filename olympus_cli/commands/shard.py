@@ -26,7 +26,7 @@ from olympus_cli.shard.candidates import (
     toml_text,
     whole,
 )
-from olympus_cli.shard.replaced import Given, replaced
+from olympus_cli.shard.result_pairs import Given, replaced
 from olympus_cli.shard.trial import ORDERS, Found, default_order, parameters, try_out
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
@@ -157,7 +157,7 @@ def _target(
             f"the mesh needs {spec.num_devices} devices, and {backend_text(spec.backends[0])} has "
             f"{many.num_devices}"
         )
-    plain, names, result = call(_expanded, spec, does="loads")
+    plain, names, result = call(_expanded, spec, action="loads")
     args, kwargs = plain[: len(spec.args)], plain[len(spec.args) :]
     paths: list[Path] = [*((i,) for i in range(len(args))), *((name,) for name in spec.kwargs)]
     given = [

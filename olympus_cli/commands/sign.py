@@ -15,7 +15,7 @@ from olympus.errors import UsageError
 from olympus_cli.options.shared import Command, FilePath, common_options, output_option
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 
 @click.command("sign", cls=Command)

@@ -14,7 +14,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import emit
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import OnStage, call
 
 
@@ -28,7 +28,7 @@ def command(request: Request, output: Path | None, as_json: bool) -> None:
       olympus trace model:forward --shapes "x=f32[8,3]"
       olympus trace forward --output forward.olympuspr
     """
-    olympuspr, document = call(_traced, request.spec(), does="traces")
+    olympuspr, document = call(_traced, request.spec(), action="traces")
     if not as_json:
         emit(olympuspr, output)
         return

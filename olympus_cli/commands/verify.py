@@ -133,6 +133,13 @@ def _verified(
     names = [*against, "golden"] if update and "golden" not in against else list(against)
     with clearing(spec):
         found: dict[str, Any] = call(
-            verify_target, spec, inputs, names, results, update, does="verifies", on_stage=describe
+            verify_target,
+            spec,
+            inputs,
+            names,
+            results,
+            update,
+            action="verifies",
+            on_stage=describe,
         )
     return found

@@ -24,8 +24,8 @@ from olympus_cli.reports.program_figures import CostReport, cost_report
 from olympus_cli.reports.relative_paths import moved
 from olympus_cli.reports.versioned_json import OlderSchema
 from olympus_cli.spec.backends import backend_text, named_backend
-from olympus_cli.spec.checkout import Checkout
-from olympus_cli.text.places import display_path
+from olympus_cli.spec.model import Checkout
+from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import OnStage
 
 _MOST_BYTES = 2**31  # the largest size in the compilers' formats

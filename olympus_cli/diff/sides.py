@@ -19,11 +19,10 @@ from typing import TypeAlias
 from olympus.errors import UsageError
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.revisions.revision import PREFIX, Checkouts, blaming_revision, split_revision
-from olympus_cli.spec.checkout import Checkout
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import Checkout, TargetSpec
 from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 STABLEHLO = "program.stablehlo.mlir"  # the program in a build's folder
 _SUFFIXES = (".mlir", ".mlirbc", ".bc", ".stablehlo")  # of files, even if they do not exist

@@ -129,7 +129,7 @@ def is_defect(error: BaseException, begins: str | None = None) -> bool:
     return isinstance(error, (OlympusError, *_DEFECTS)) and _is_ours(error, begins)
 
 
-def as_told(error: BaseException) -> OlympusError:
+def reportable(error: BaseException) -> OlympusError:
     """Return the error to report for any exception; an OlympusError of ours is returned as it is.
 
     An exception of the user's own code becomes a TraceError, in any command; any other exception

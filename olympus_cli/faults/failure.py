@@ -6,9 +6,9 @@ import traceback
 from dataclasses import dataclass
 
 from olympus import errors
-from olympus_cli.faults.blame import as_told, place_of
+from olympus_cli.faults.blame import place_of, reportable
 from olympus_cli.process.shortage import HINT, words
-from olympus_cli.text.places import quoted
+from olympus_cli.text.paths import quoted
 
 _CLASSES = {
     name: kind
@@ -31,7 +31,7 @@ class Failure:
     def of(error: BaseException) -> Failure:
         """Return the failure for `error`, converted to the error that is reported to the user."""
         trace = "".join(traceback.format_exception(error))
-        told = shortage(error) or as_told(error)
+        told = shortage(error) or reportable(error)
         location = told.location if isinstance(told, errors.TraceError) else None
         message = str(told)
         if isinstance(told, errors.InternalError) and (place := place_of(error, own_alone=True)):

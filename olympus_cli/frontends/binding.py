@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from olympus.errors import UsageError
 from olympus_cli.spec.model import ArgSpec, TargetSpec
-from olympus_cli.spec.written import at_key, form_of, with_line
+from olympus_cli.spec.target_table import at_key, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

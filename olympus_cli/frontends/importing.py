@@ -27,9 +27,9 @@ from olympus.errors import EntryError, TraceError, UsageError
 from olympus_cli.faults.advice import advice, described
 from olympus_cli.faults.blame import is_defect, is_interrupt, is_ours_on_purpose, place_of
 from olympus_cli.frontends.relocating import relocate, relocated
-from olympus_cli.spec.checkout import Checkout
+from olympus_cli.spec.model import Checkout
 from olympus_cli.text.nearest import did_you_mean
-from olympus_cli.text.places import display_path, quoted, resolved
+from olympus_cli.text.paths import display_path, quoted, resolved
 
 # The path before any project's folder is added; `python -m` adds one.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())

@@ -11,7 +11,7 @@ from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus.tree_util import keystr
 from olympus_cli.spec.mesh import OutSharding, ShardingSpec, misfit_of
 from olympus_cli.spec.model import ShapeSpec, TargetSpec
-from olympus_cli.spec.written import at_key, with_line
+from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.text.nearest import did_you_mean
 
 

@@ -28,7 +28,7 @@ from olympus_cli.frontends.placing import (
 from olympus_cli.frontends.relocating import check_entry, check_imports
 from olympus_cli.frontends.statics import with_statics
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
-from olympus_cli.spec.written import at_key, fitting_hints, form_of, with_line
+from olympus_cli.spec.target_table import at_key, fitting_hints, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
 
 # Every module that runs a user's function here imports this one. Errors in the function are thereby

@@ -22,8 +22,8 @@ from urllib.parse import unquote, urlsplit
 
 from olympus.errors import UsageError
 from olympus_cli.revisions.git import run_git
-from olympus_cli.spec.checkout import Checkout
-from olympus_cli.text.places import display_path
+from olympus_cli.spec.model import Checkout
+from olympus_cli.text.paths import display_path
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution

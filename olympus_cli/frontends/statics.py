@@ -23,7 +23,7 @@ from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.importing import load_value, visiting
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.statics import StaticSource
-from olympus_cli.spec.written import at_key, form_of
+from olympus_cli.spec.target_table import at_key, form_of
 from olympus_cli.text.nearest import did_you_mean
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-fA-F]+[^<>]*>")

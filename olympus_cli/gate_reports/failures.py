@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus.errors import GateError, OlympusError
-from olympus_cli.faults.blame import as_told
+from olympus_cli.faults.blame import reportable
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gate_reports.gate_report import source_line
 from olympus_cli.process.interrupts import command_end
@@ -51,7 +51,7 @@ def error_document(error: BaseException) -> dict[str, Any]:
     >>> error_document(UsageError("no shapes", hint="add --shapes"))["error"]["exit_code"]
     2
     """
-    shown = as_told(error)
+    shown = reportable(error)
     data = failure_data(Failure.of(error))
     return {"error": {**data, "location": data["location"] or source_line(shown)}}
 

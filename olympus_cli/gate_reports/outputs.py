@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from olympus.errors import OlympusError, UsageError
-from olympus_cli.faults.blame import as_told
+from olympus_cli.faults.blame import reportable
 from olympus_cli.gate_reports.failures import error_document
 from olympus_cli.gate_reports.formats.github import render_github
 from olympus_cli.gate_reports.formats.gitlab import render_gitlab
@@ -22,7 +22,7 @@ from olympus_cli.gate_reports.formats.text import render_gate_text
 from olympus_cli.gate_reports.gate_report import GateReport, Table, case_of_error
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable, write_file
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 
 def _render_junit(report: GateReport) -> str:
@@ -132,7 +132,7 @@ class Outputs(AbstractContextManager["Outputs"]):
 
     def _write_failure(self, error: Exception) -> None:
         """Write a report whose only case is the command's own failure."""
-        case = case_of_error("olympus", self._command, as_told(error))
+        case = case_of_error("olympus", self._command, reportable(error))
         document = error_document(error)
         failed = [{"target": None, **document}]
         document = {"targets": [], "failed": failed, **document}

@@ -17,7 +17,7 @@ from olympus_cli.history.store import read_points
 from olympus_cli.spec.model import Project
 from olympus_cli.text.metrics import metric_named
 from olympus_cli.text.nearest import did_you_mean
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 
 def history_file(project: Project) -> Path:

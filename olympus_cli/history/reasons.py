@@ -76,7 +76,12 @@ def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
     }
     try:
         comparisons: list[dict[str, Any] | None] = call(
-            compare_all, programs, wanted, does="compares programs", quiet=True, death=ArtifactError
+            compare_all,
+            programs,
+            wanted,
+            action="compares programs",
+            quiet=True,
+            death=ArtifactError,
         )
     except ArtifactError:  # a stored program crashes the compiler's parser
         return [None] * len(pairs)

@@ -26,7 +26,7 @@ from olympus_cli.history.exchange.records import checked, read_time
 from olympus_cli.history.points import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
 from olympus_cli.text.metrics import current_name
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 _PATIENCE = 10.0  # seconds to wait for another process that writes
 _MOST_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored

@@ -27,7 +27,7 @@ from click.shell_completion import (
 )
 
 from olympus_cli.spec import matrix
-from olympus_cli.spec.finding import FILE, find_project
+from olympus_cli.spec.project_file import FILE, find_project
 
 #: The commands whose arguments are targets; True if the name of a matrix means all its targets.
 TARGETS = {

@@ -20,7 +20,7 @@ from olympus_cli.bench.measure.work import Effort
 from olympus_cli.options.shared import FilePath, positive_number, whole_number
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions, parse_int_range
-from olympus_cli.spec.benching import parse_threshold
+from olympus_cli.spec.bench import parse_threshold
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from olympus_cli.text.choices import FORMATS, OPTIMIZE, REPEATS
+from olympus_cli.text.option_values import FORMATS, OPTIMIZE, REPEATS
 
 if TYPE_CHECKING:
     import pathlib
@@ -48,6 +48,8 @@ class Command(click.Command):
         super().format_options(ctx, formatter)
 
 
+#: The key of `click.Context.meta` for the words of the command line, for hints.
+COMMAND_LINE = "olympus.command_line"
 #: Names of stdout.  As a path, /dev/stdout is stderr's file in a command (`streams.data_alone`).
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 

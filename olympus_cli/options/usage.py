@@ -11,7 +11,7 @@ import click
 from click.exceptions import NoSuchOption
 
 from olympus.errors import UsageError
-from olympus_cli.text.choices import GIVEN
+from olympus_cli.options.shared import COMMAND_LINE
 from olympus_cli.text.nearest import nearest
 
 
@@ -41,10 +41,10 @@ def _after_the_command(name: str, context: click.Context | None) -> str | None:
     """Return a hint to put the option after the command; None if the command does not take it."""
     if context is None or not isinstance(context.command, click.Group):
         return None
-    words: list[str] = context.meta.get(GIVEN, [])
+    words: list[str] = context.meta.get(COMMAND_LINE, [])
     command = next((word for word in words if word in context.command.list_commands(context)), None)
-    found = command and context.command.get_command(context, command)
-    if not found or command is None or name not in _options_of(found, context):
+    subcommand = command and context.command.get_command(context, command)
+    if not subcommand or command is None or name not in _options_of(subcommand, context):
         return None
     before = words[: words.index(command)]
     return "put the option after the command: " + shlex.join(
@@ -64,6 +64,6 @@ def _options_of(command: click.Command, context: click.Context) -> list[str]:
 def _nearest_option(name: str, context: click.Context | None) -> str | None:
     if context is None:
         return None
-    options = [each for each in _options_of(context.command, context) if each.startswith("--")]
+    options = [name for name in _options_of(context.command, context) if name.startswith("--")]
     near = nearest(name, options)
     return f"did you mean {' or '.join(near)}?" if near else None

@@ -25,7 +25,7 @@ from olympus_cli.program.tensor_files import (
 )
 from olympus_cli.terminal import console
 from olympus_cli.text.nearest import renamed
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import array_type
 
 Array = np.ndarray[Any, Any]

@@ -35,11 +35,11 @@ from olympus_cli.program.input_files import (
 from olympus_cli.program.tensor_files import is_safetensors, safetensors_arrays
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.model import FromEntry, TargetSpec
+from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.spec.toml import toml_key
-from olympus_cli.spec.written import at_key, with_line
 from olympus_cli.terminal import console
 from olympus_cli.text.nearest import did_you_mean, nearest
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import array_type, byte_size
 
 Array = np.ndarray[Any, Any]

@@ -64,7 +64,7 @@ def check_flags() -> None:
     if "XLA_FLAGS" not in os.environ:
         return
     try:
-        call(_start_compiler, does="starts the compiler", quiet=True)
+        call(_start_compiler, action="starts the compiler", quiet=True)
     except CompileError as error:
         raise CompileError(
             "the compiler does not take the XLA_FLAGS of the environment", hint=error.hint

@@ -23,7 +23,7 @@ from olympus_cli.faults.blame import defined_at, is_users
 from olympus_cli.frontends.python import Traceable, load_target
 from olympus_cli.frontends.statics import static_text
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.spec.written import at_key
+from olympus_cli.spec.target_table import at_key
 from olympus_cli.workers.call import OnStage
 
 #: The last stage that `Program.of` runs.

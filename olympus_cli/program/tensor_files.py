@@ -21,7 +21,7 @@ from olympus.files import open_regular, read_regular
 from olympus.stages import ArgInfo
 from olympus_cli.process.memory import available_memory
 from olympus_cli.text.nearest import renamed
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import array_type
 
 Array = np.ndarray[Any, Any]

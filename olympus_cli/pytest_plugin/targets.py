@@ -16,7 +16,7 @@ from olympus_cli.program.inputs import InputOptions
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 from olympus_cli.verify.show import failure_message
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import call
@@ -112,6 +112,6 @@ class _VerifyItem(_TargetItem):
         """Compare the target's results with those of its operations one by one."""
         given: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
         with clearing(self.spec):
-            document = call(verify_target, self.spec, *given, does="verifies", quiet=True)
+            document = call(verify_target, self.spec, *given, action="verifies", quiet=True)
         if not document["passed"]:
             raise GateError(failure_message(document))

@@ -12,7 +12,7 @@ from olympus.artifact import indented
 from olympus.errors import ArtifactError
 from olympus_cli.reports.build_report import SCHEMA_VERSION, Report
 from olympus_cli.reports.versioned_json import read_json
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 REPORT = "report.json"  # its name in a target's folder
 PAGE = "report.html"  # the name of the page beside it

@@ -24,7 +24,7 @@ from olympus_cli.reports.build_report import (
     OutputFile,
     Report,
 )
-from olympus_cli.text.choices import OPTIMIZE
+from olympus_cli.text.option_values import OPTIMIZE
 
 _DIGEST = {"pattern": "^[0-9a-f]{64}$"}
 _COUNTS = {"additionalProperties": {"type": "integer", "minimum": 1}}

@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
 
 
 def page_environment(package: str) -> Environment:

@@ -16,7 +16,7 @@ from olympus_cli.reports.program_figures import (
     TotalReport,
 )
 from olympus_cli.terminal import console
-from olympus_cli.text.choices import OPTIMIZE
+from olympus_cli.text.option_values import OPTIMIZE
 from olympus_cli.text.units import array_type, byte_size, count, duration
 
 SUMMARY = "summary.txt"  # its name in a target's folder

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from olympus.errors import ArtifactError
 from olympus.files import parse_json, read_regular
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 _MOST_BYTES = 64 * 2**20
 _LATEST = 10**30  # the largest schema version

@@ -16,8 +16,8 @@ from pathlib import Path
 from olympus.errors import OlympusError, UsageError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.revisions.git import remove_stale, remove_worktree, run_git, temporary_folder
-from olympus_cli.spec.checkout import Checkout
-from olympus_cli.text.places import display_path
+from olympus_cli.spec.model import Checkout
+from olympus_cli.text.paths import display_path
 
 PREFIX = "git:"
 _SYMLINK = "120000"  # the mode of a symbolic link in git

@@ -188,7 +188,7 @@ def toml_text(spec: TargetSpec) -> str:
     """
     axes = ", ".join(f"{name} = {size}" for name, size in spec.mesh.items())
     lines = [f"mesh = {{ {axes} }}"]
-    written = spec.written_args
+    written = spec.toml_args
     if spec.args:
         lines.append("args = [")
         lines += [

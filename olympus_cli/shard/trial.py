@@ -15,7 +15,7 @@ from olympus_cli.frontends.python import Traceable
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.program_figures import fits_between
 from olympus_cli.shard.candidates import Candidate, Path, arrays, placed_target
-from olympus_cli.shard.replaced import results_like
+from olympus_cli.shard.result_pairs import results_like
 from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage, call
@@ -71,10 +71,10 @@ def parameters(program: Traceable) -> list[str]:
 def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> Found:
     """Compile a target in a separate process, and return its figures.
 
-    `pairs` are the results that replace arguments, from `olympus_cli.shard.replaced`.
+    `pairs` are the results that replace arguments, from `olympus_cli.shard.result_pairs`.
     """
     try:
-        told = call(_compiled, spec, dict(pairs), does="compiles", quiet=True)
+        told = call(_compiled, spec, dict(pairs), action="compiles", quiet=True)
     except CompileError as error:
         return Found(error=str(error))
     chosen: dict[Path, ShardingSpec] = told.pop("shardings")

@@ -7,6 +7,7 @@ commands, builds and reports use them.  All are immutable.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +16,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_labels
-from olympus_cli.spec.benching import BenchSpec
-from olympus_cli.spec.checkout import Checkout
+from olympus_cli.spec.bench import BenchSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
-from olympus_cli.spec.written import Written
+from olympus_cli.spec.target_table import TargetTable
 from olympus_cli.text.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -56,6 +56,40 @@ class FromEntry:
 
 
 ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]"
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """The files of a revision: `tree` is their folder, and `top` the folder of the working tree.
+
+    Both are absolute, without symbolic links.
+    """
+
+    revision: str
+    tree: Path
+    top: Path
+
+    def counterpart(self, folder: Path) -> Path:
+        """Return the folder of the checkout for a folder of the working tree.
+
+        Raises:
+            UsageError: the revision does not have it.
+        """
+        place = folder.resolve().relative_to(self.top)
+        found = self.tree / place
+        if not found.is_dir():
+            raise UsageError(f"the revision has no folder {place}")
+        return found
+
+    def moved(self, path: str | os.PathLike[str]) -> Path | None:
+        """Return the path in the checkout for a path in the working tree; None for other paths.
+
+        The file does not have to exist in the checkout.
+        """
+        real = Path(os.path.realpath(path))
+        if real.is_relative_to(self.tree) or not real.is_relative_to(self.top):
+            return None
+        return self.tree / real.relative_to(self.top)
 
 
 @dataclass(frozen=True)
@@ -95,8 +129,8 @@ class TargetSpec:
     out_sharding: OutSharding = None
     checkout: Checkout | None = None  # the revision of its program
     #: the table of the target in olympus.toml, for messages; None for an entry
-    written: Written | None = field(default=None, compare=False)
-    written_args: object = None  # `args` of olympus.toml, with matrix keys in braces
+    table: TargetTable | None = field(default=None, compare=False)
+    toml_args: object = None  # `args` of olympus.toml, with matrix keys in braces
     #: the output folder of `olympus build`; None for an entry, and for a target with options that
     #: change its program
     outputs: OutputFolder | None = None

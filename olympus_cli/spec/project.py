@@ -17,10 +17,9 @@ import olympus
 from olympus.errors import SpecError, UsageError
 from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
-from olympus_cli.spec.benching import bench_of
+from olympus_cli.spec.bench import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
-from olympus_cli.spec.finding import FILE, find_project, is_named
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -31,15 +30,16 @@ from olympus_cli.spec.mesh import (
     sharding_of,
 )
 from olympus_cli.spec.model import ArgSpec, FromEntry, OutputFolder, Project, ShapeSpec, TargetSpec
+from olympus_cli.spec.project_file import FILE, find_project, is_named
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import DEEPEST, parse_arg
 from olympus_cli.spec.statics import static_of
+from olympus_cli.spec.target_table import TargetTable
 from olympus_cli.spec.toml import load
 from olympus_cli.spec.trips import trips_of
-from olympus_cli.spec.written import Written
-from olympus_cli.text.choices import OPTIMIZE, REPEATS
 from olympus_cli.text.nearest import did_you_mean, nearest
-from olympus_cli.text.places import display_path, resolved
+from olympus_cli.text.option_values import OPTIMIZE, REPEATS
+from olympus_cli.text.paths import display_path, resolved
 
 __all__ = [
     "FILE",
@@ -168,7 +168,7 @@ def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[s
     for values in matrix.combinations(axes):
         filled = _filled(section, values)
         target = _target(filled, name + matrix.suffix(values), values, root, devices)
-        found[target.name] = replace(target, written_args=args, setting_keys=tuple(settings))
+        found[target.name] = replace(target, toml_args=args, setting_keys=tuple(settings))
     return found
 
 
@@ -234,7 +234,7 @@ def _target(
         trips=trips_of(section),
         mesh=mesh,
         out_sharding=out_sharding_of(section, mesh),
-        written=Written(section.source.path, section.keys[-1]),
+        table=TargetTable(section.source.path, section.keys[-1]),
     )
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
-from olympus_cli.spec.finding import is_named
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
+from olympus_cli.spec.project_file import is_named
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
-from olympus_cli.text.places import display_path, resolved
+from olympus_cli.text.paths import display_path, resolved
 
 _MOST = 6  # targets of a matrix in a hint
 
@@ -73,12 +73,12 @@ class Request:
         if self.shapes is not None:
             args, kwargs = parse_shapes(self.shapes)
             overridden += [("args",)] if args else [("args", name) for name in kwargs]
-            kept = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
+            unchanged = {} if args else {k: v for k, v in target.kwargs.items() if k not in kwargs}
             target = replace(
                 target,
                 args=tuple(args) or target.args,
-                kwargs={**kept, **kwargs},
-                written_args=None,
+                kwargs={**unchanged, **kwargs},
+                toml_args=None,
             )
         given = parse_statics(self.statics)
         overridden += [("static", name) for name in given]
@@ -87,7 +87,7 @@ class Request:
         target = replace(
             target,
             static={**target.static, **given},
-            written=target.written and target.written.without(*overridden),
+            table=target.table and target.table.without(*overridden),
         )
         if (self.backend, self.device, self.topology) != (None, None, None):
             # only GPUs have models by name, so that --device h200 implies the backend

@@ -156,13 +156,13 @@ class _Reader:
         self.at = start
         return follows
 
-    def key(self, taken: dict[str, ArgSpec]) -> str:
-        """Read a name and its "="; `taken` has the earlier names of the same table."""
+    def key(self, names: dict[str, ArgSpec]) -> str:
+        """Read a name and its "="; `names` has the earlier names of the same table."""
         quote, start = self.peek() in ("'", '"'), self.at
         name = self.quoted() if quote else self.match(_KEY)
         if not name:
             self.fail(f"expected a name, found {self.found()}", hint="a table is {w=f32[3,4]}")
-        if name in taken:
+        if name in names:
             self.fail(f"{name!r} is given twice", start, hint=None)
         if not self.take("="):
             self.fail(f"expected '=' after {name!r}, found {self.found()}")

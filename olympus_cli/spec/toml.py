@@ -19,7 +19,7 @@ import tomli
 
 from olympus.errors import SpecError
 from olympus.files import read_regular
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 _HEADER = re.compile(r"\s*\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"

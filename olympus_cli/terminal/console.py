@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from olympus_cli.process import interrupts
 from olympus_cli.process.streams import DATA, message_stream
 from olympus_cli.terminal.tables import column_widths, fitted, shortened
-from olympus_cli.text.places import quoted
-from olympus_cli.text.visible import no_commands, one_line, visible
+from olympus_cli.text.escaping import no_commands, one_line, visible
+from olympus_cli.text.paths import quoted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -174,9 +174,9 @@ def plain_error(message: str, hint: str) -> None:
 def report(problem: BaseException, verbose: bool = False) -> int:
     """Write any error to stderr, also a defect of OLYMPUS, and return its exit code."""
     from olympus.errors import InternalError
-    from olympus_cli.faults.blame import as_told
+    from olympus_cli.faults.blame import reportable
 
-    told = as_told(problem)
+    told = reportable(problem)
     if isinstance(told, InternalError):
         defect(told, verbose)
     else:

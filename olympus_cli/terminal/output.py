@@ -10,7 +10,7 @@ from olympus.errors import UsageError
 from olympus.files import check_output
 from olympus_cli.process import interrupts
 from olympus_cli.terminal import console
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 
 def check_writable(path: Path) -> None:

@@ -16,7 +16,7 @@ from olympus.files import parse_json, read_regular, to_data, typed
 from olympus.stages import ArgInfo
 from olympus_cli.program.input_files import file_inputs, npz_bytes
 from olympus_cli.terminal.output import check_writable
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 _MOST_BYTES = 2**40  # of a file with results
 _MOST_FACTS = 64 * 2**20  # of the digests beside it

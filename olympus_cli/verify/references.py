@@ -87,7 +87,7 @@ def results_of(
         work,
         spec,
         inputs,
-        does=f"runs {reference.name}" if is_file else "runs",
+        action=f"runs {reference.name}" if is_file else "runs",
         quiet=True,
         death=ArtifactError if is_file else CompileError,
     )

@@ -4,7 +4,7 @@ The work is a function that can be pickled, with its arguments; its result is pl
 that dies for any reason has failed.  When this process ends, for any reason, the worker and all
 processes that it started end too.
 
-    document = call(trace_document, spec, does="traces")
+    document = call(trace_document, spec, action="traces")
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from olympus.errors import CompileError, OlympusError
 from olympus_cli.faults.blame import is_users
 from olympus_cli.faults.failure import Failure, shortage
 from olympus_cli.process import interrupts, own_process
-from olympus_cli.text.places import quoted
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
+from olympus_cli.text.paths import quoted
 from olympus_cli.workers import supervisor
 from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
-from olympus_cli.workers.patched import Snapshot
+from olympus_cli.workers.module_changes import Snapshot
 from olympus_cli.workers.supervisor import Job, OnStage, fork_quietly, supervise
 
 __all__ = ["Ended", "Isolated", "OnStage", "call", "wait"]
@@ -42,9 +42,9 @@ _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 _FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
 # A frame in a stack from `faulthandler`; the innermost is first.
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
-_AT_ONCE = 256  # the most datagrams of one `look`: a program may write without end
-_ALL = 1 << 20  # no process is left that writes more
-_LAST_BREATH = 10.0  # seconds in which a supervisor must end its processes
+_MOST_DATAGRAMS = 256  # the most datagrams of one `look`: a program may write without end
+_EVERY_DATAGRAM = 1 << 20  # no process is left that writes more
+_END_TIMEOUT = 10.0  # seconds in which a supervisor must end its processes
 _BOOT = (
     "import sys; sys.path[:] = {path!r}; "
     "from olympus_cli.workers.supervisor import main; main({leash}, {results})"
@@ -77,13 +77,14 @@ class Ended:
 class Isolated:
     """Work that runs in a separate process; `close` ends it.
 
-    `work` is called with a `Channel`, which takes the name of each stage, and with `args`.  `does`
-    is a verb for messages: "compiles".  `ask` sends a request to the work; `answers` are the
-    answers received.  A `quiet` process has no stdin and its own session, and its prints are saved
-    for `Ended`.  Any other has this process's stdin, and prints to stderr if this process can.  A
-    process that dies, or runs for more than `time_limit` seconds after its first stage, fails with
-    the class `death`.  With `environment`, the process is a fresh interpreter, started with these
-    variables in addition to those of this process: Python reads `PYTHONHASHSEED` only at the start.
+    `work` is called with a `Channel`, which takes the name of each stage, and with `args`.
+    `action` is a verb for messages: "compiles".  `send` sends a request to the work; `answers` are
+    the answers received.  A `quiet` process has no stdin and its own session, and its prints are
+    saved for `Ended`. Any other has this process's stdin, and prints to stderr if this process
+    can. A process that dies, or runs for more than `time_limit` seconds after its first stage,
+    fails with the class `death`. With `environment`, the process is a fresh interpreter,
+    started with these variables in addition to those of this process: Python reads
+    `PYTHONHASHSEED` only at the start.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -93,7 +94,7 @@ class Isolated:
         self,
         work: Callable[..., Data],
         *args: object,
-        does: str,
+        action: str,
         quiet: bool = False,
         death: type[OlympusError] = CompileError,
         time_limit: float | None = None,
@@ -101,12 +102,12 @@ class Isolated:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = environment
-        self._does, self._death = does, death
+        self._action, self._death = action, death
         self._time_limit, self._on_stage = time_limit, on_stage
         self._stage = "start"
         self._message: tuple[str, Data] | None = None
         self._report = b""
-        self._asked = 0
+        self._sent = 0
         self.answers: list[Data] = []
         self.deadline: float | None = None
         job = Job(work, args, quiet or not _has_stderr(), os.urandom(16))
@@ -139,26 +140,26 @@ class Isolated:
         """The descriptors that become readable when `look` has something to read."""
         return self._leash.fileno(), self._results.socket.fileno()
 
-    def ask(self, request: Data) -> None:
+    def send(self, request: Data) -> None:
         """Send a request; `look` returns an `Ended` if the process ends without an answer."""
         with suppress(OSError):  # it has ended
-            for datagram in datagrams(request, self._results.token, self._asked):
+            for datagram in datagrams(request, self._results.token, self._sent):
                 self._results.socket.send(datagram)
-        self._asked += 1
+        self._sent += 1
 
     def look(self) -> Ended | None:
         """Return the end of the work, or None if it still runs; end it if its time is over."""
         self._listen()
         if self._has_ended():
-            self._listen(_ALL)
+            self._listen(_EVERY_DATAGRAM)
             return self._end()
         if self.deadline is not None and time.monotonic() >= self.deadline:
             self.close()
-            how = f"the time limit of {self._time_limit:g} s has passed"
-            return self._failed(how, self._reported().get("output", b""))
+            reason = f"the time limit of {self._time_limit:g} s has passed"
+            return self._failed(reason, self._reported().get("output", b""))
         return None
 
-    def _listen(self, at_most: int = _AT_ONCE) -> None:
+    def _listen(self, at_most: int = _MOST_DATAGRAMS) -> None:
         for kind, content in self._results.receive(at_most):
             if kind == "stage":
                 self._enter(content)
@@ -196,8 +197,8 @@ class Isolated:
         if self._message is None:
             if "refused" in report:
                 return self._failed(f"a process cannot be started: {report['refused']}", output)
-            how = _death(self._does, report.get("exitcode"))
-            return self._failed(how, output, _last_line(_text(report.get("stack", b""))))
+            reason = _death(self._action, report.get("exitcode"))
+            return self._failed(reason, output, _last_line(_text(report.get("stack", b""))))
         kind, content = self._message
         failure = Failure(**content) if kind == "failed" else None
         return Ended(content if failure is None else None, failure, _text(output))
@@ -210,9 +211,9 @@ class Isolated:
             return {}
         return report
 
-    def _failed(self, how: str, output: bytes, place: str | None = None) -> Ended:
+    def _failed(self, reason: str, output: bytes, place: str | None = None) -> Ended:
         printed = _text(output)
-        message = f"{how} (stage: {self._stage})"
+        message = f"{reason} (stage: {self._stage})"
         if place is not None and not _FATAL_LINE.search(printed):  # that line gives the reason
             message += f"; the last line of the program that ran:\n{quoted(place)}"
         failure = Failure(self._death.__name__, message, _last_words(printed), None, printed)
@@ -224,7 +225,7 @@ class Isolated:
             return
         with suppress(OSError):
             self._leash.shutdown(socket.SHUT_WR)
-        deadline = time.monotonic() + _LAST_BREATH
+        deadline = time.monotonic() + _END_TIMEOUT
         while not self._has_ended():
             left = deadline - time.monotonic()
             if left <= 0:  # it is stopped, or cannot kill a process
@@ -236,17 +237,17 @@ class Isolated:
         self._supervisor.wait()
 
 
-def wait(under_way: Sequence[Isolated]) -> None:
+def wait(processes: Sequence[Isolated]) -> None:
     """Sleep until `look` of a process has something to read, or a time limit has passed."""
-    ends = [each.deadline for each in under_way if each.deadline is not None]
+    ends = [process.deadline for process in processes if process.deadline is not None]
     timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
-    _readable([number for each in under_way for number in each.descriptors], timeout)
+    _readable([number for process in processes for number in process.descriptors], timeout)
 
 
 def call(
     work: Callable[..., Data],
     *args: object,
-    does: str,
+    action: str,
     quiet: bool = False,
     death: type[OlympusError] = CompileError,
     on_stage: OnStage = lambda _stage: None,
@@ -259,14 +260,62 @@ def call(
     with (
         interrupts.interrupts_raised(),
         interrupts.terminations_raised(),
-        ExitStack() as in_the_end,
+        ExitStack() as stack,
     ):
         with interrupts.deferred():  # until the exit stack can end it
-            process = Isolated(work, *args, does=does, quiet=quiet, death=death, on_stage=on_stage)
-            in_the_end.enter_context(closing(process))
+            process = Isolated(
+                work, *args, action=action, quiet=quiet, death=death, on_stage=on_stage
+            )
+            stack.enter_context(closing(process))
         while (ended := process.look()) is None:
             wait([process])
     return ended.returned()
+
+
+class RequestProcess:
+    """A process whose work `work(channel, *args)` reads requests from the channel and answers them.
+
+    Ctrl-C and SIGTERM raise an exception during the wait for an answer.
+
+    Example:
+        `with closing(RequestProcess(Isolated(serve, work, action="measures"))) as process:
+        process.request(["sample", 10])`
+    """
+
+    def __init__(self, process: Isolated) -> None:
+        self._process = process
+
+    def request(self, request: Data) -> Data:
+        """Send a request, and return the answer of the work.
+
+        Raises:
+            OlympusError: the error of the work, or one of class `death` if the process has ended.
+        """
+        with interrupts.interrupts_raised(), interrupts.terminations_raised():
+            self._process.send(request)
+            while True:
+                ended = self._process.look()
+                if self._process.answers:
+                    return self._process.answers.pop(0)
+                if ended is not None:
+                    return ended.returned()
+                wait([self._process])
+
+    def end(self, request: Data) -> Data:
+        """Send the last request, and return the result of the work.
+
+        Raises:
+            OlympusError: as in `request`.
+        """
+        with interrupts.interrupts_raised(), interrupts.terminations_raised():
+            self._process.send(request)
+            while (ended := self._process.look()) is None:
+                wait([self._process])
+        return ended.returned()
+
+    def close(self) -> None:
+        """End the process, if it still runs, and all processes that it started."""
+        self._process.close()
 
 
 def _has_stderr() -> bool:
@@ -295,7 +344,7 @@ _last: list[Snapshot] = []  # the snapshot of the last fork
 
 def _fork(leash: socket.socket, results: socket.socket, job: Job, _ours: socket.socket) -> _Child:
     """Fork the supervisor from this process, which has imported all modules and has no threads."""
-    snapshot = Snapshot.taken()
+    snapshot = Snapshot.take()
     # freeing it writes to all objects that it refers to, which would be copied for the child
     _last[:] = [snapshot]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
@@ -353,16 +402,16 @@ def _refused(error: OSError) -> CompileError:
     return CompileError(f"a process cannot be started: {error.strerror}", hint=hint)
 
 
-def _death(does: str, exitcode: int | None) -> str:
+def _death(action: str, exitcode: int | None) -> str:
     """Return a description of the unexpected end of a process."""
     if exitcode is None:
-        return f"the process that {does} was lost: its supervisor was killed"
+        return f"the process that {action} was lost: its supervisor was killed"
     if exitcode >= 0:
-        return f"the process that {does} ended with exit code {exitcode}"
+        return f"the process that {action} ended with exit code {exitcode}"
     known = {number.value: number.name for number in signal.Signals}
     name = known.get(-exitcode, f"signal {-exitcode}")
     why = ", most likely because the machine ran out of memory" if name == "SIGKILL" else ""
-    return f"the process that {does} was ended by {name}{why}"
+    return f"the process that {action} was ended by {name}{why}"
 
 
 def _last_line(stack: str) -> str | None:

@@ -43,7 +43,7 @@ def run_all(
     works: Sequence[Work],
     jobs: int,
     *,
-    does: str,
+    action: str,
     quiet: bool = True,
     time_limit: float | None = None,
     on_stage: OnTargetStage = lambda _name, _stage: None,
@@ -51,13 +51,13 @@ def run_all(
 ) -> Generator[Done, None, None]:
     """Do `works` in at most `jobs` processes; yield them in the order in which they end.
 
-    `does`, `quiet` and `time_limit` are as for `Isolated`.  For each request that work sends with
+    `action`, `quiet` and `time_limit` are as for `Isolated`.  For each request that work sends with
     `Channel.answer`, its next `Channel.request` returns the result of `on_request`.  When the
     iteration ends, for any reason, no process is left.
     """
     waiting = list(reversed(works))
     running: list[_Running] = []
-    how = {"does": does, "quiet": quiet, "time_limit": time_limit}
+    how = {"action": action, "quiet": quiet, "time_limit": time_limit}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -92,7 +92,7 @@ class _Running:
     def answer(self, on_request: OnRequest) -> None:
         """Answer the requests that have arrived."""
         while self.process.answers:
-            self.process.ask(on_request(self.name, self.process.answers.pop(0)))
+            self.process.send(on_request(self.name, self.process.answers.pop(0)))
 
 
 def default_jobs() -> int:

@@ -34,16 +34,16 @@ from typing import NoReturn, TextIO, cast
 
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
-from olympus_cli.workers import ending
+from olympus_cli.workers import program_exit
 from olympus_cli.workers.messages import Channel, Data
-from olympus_cli.workers.patched import Snapshot
+from olympus_cli.workers.module_changes import Snapshot
 
 OnStage = Callable[[str], None]
 
-_ASKED_TO_END = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+_END_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_LAST_BREATH = 5.0  # seconds in which killed processes must have ended
+_END_TIMEOUT = 5.0  # seconds in which killed processes must have ended
 _HEAD, _TAIL = 1 << 14, 1 << 16  # bytes of the output that are saved
 
 
@@ -65,7 +65,7 @@ def main(leash: int, results: int) -> NoReturn:
     ours = socket.socket(fileno=leash)
     with ours.makefile("rb") as stream:
         job = pickle.load(stream)
-    supervise(ours, socket.socket(fileno=results), job, Snapshot.taken())
+    supervise(ours, socket.socket(fileno=results), job, Snapshot.take())
 
 
 def supervise(
@@ -90,8 +90,8 @@ def supervise(
 def _watch(
     leash: socket.socket, results: socket.socket, job: Job, snapshot: Snapshot
 ) -> dict[str, Data]:
-    ignored: set[int] = {n for n in _ASKED_TO_END if signal.getsignal(n) == signal.SIG_IGN}
-    for number in _ASKED_TO_END:  # the command handles them
+    ignored: set[int] = {n for n in _END_SIGNALS if signal.getsignal(n) == signal.SIG_IGN}
+    for number in _END_SIGNALS:  # the command handles them
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -105,16 +105,16 @@ def _watch(
     results.close()
     os.close(printed)
     os.close(dumped)
-    kept = _Kept()
-    exitcode = _until_the_end(worker, leash, bell, output, kept)
+    output_ends = _OutputEnds()
+    exitcode = _until_the_end(worker, leash, bell, output, output_ends)
     ended = _end_all(worker)
     if exitcode is None:
         exitcode = ended
     os.set_blocking(output, False)
     with suppress(BlockingIOError):  # a process that was not killed may have it open
-        while kept.take(os.read(output, 1 << 16)):
+        while output_ends.take(os.read(output, 1 << 16)):
             pass
-    return {"exitcode": exitcode, "output": kept.content(), "stack": _whole(stack)}
+    return {"exitcode": exitcode, "output": output_ends.content(), "stack": _whole(stack)}
 
 
 def _whole(pipe: int) -> bytes:
@@ -126,7 +126,7 @@ def _whole(pipe: int) -> bytes:
 
 
 def _until_the_end(
-    worker: int, leash: socket.socket, bell: int, output: int, kept: _Kept
+    worker: int, leash: socket.socket, bell: int, output: int, output_ends: _OutputEnds
 ) -> int | None:
     """Wait until the worker has ended or the command has closed the leash.
 
@@ -137,7 +137,7 @@ def _until_the_end(
         waiting.register(descriptor, select.POLLIN)
     while True:
         ready = {descriptor for descriptor, _ in waiting.poll()}
-        if output in ready and not kept.take(os.read(output, 1 << 16)):
+        if output in ready and not output_ends.take(os.read(output, 1 << 16)):
             waiting.unregister(output)
         if leash.fileno() in ready:
             return None
@@ -175,7 +175,7 @@ def _end_all(worker: int) -> int | None:
     Return the worker's exit code; None if it was already collected.
     """
     exitcode = None
-    deadline = time.monotonic() + _LAST_BREATH
+    deadline = time.monotonic() + _END_TIMEOUT
     while (ended := _ended()) is not None and time.monotonic() < deadline:
         exitcode = ended.get(worker, exitcode)
         if not _kill_children(worker):
@@ -214,7 +214,7 @@ def _children() -> list[int]:
     return found
 
 
-class _Kept:
+class _OutputEnds:
     """The beginning and the end of a worker's output, which may be unlimited."""
 
     def __init__(self) -> None:
@@ -258,7 +258,7 @@ def _work(
         except BaseException as error:  # a program may raise any of these
             message = ("failed", vars(snapshot.blamed(Failure.of(error))))
         channel.end(*message)
-        ending.finish_process(0, 1, 2, results.fileno(), dumped)
+        program_exit.finish_process(0, 1, 2, results.fileno(), dumped)
     except BaseException as error:  # the program may have changed Python
         write(2, f"olympus cannot continue in this process: {type(error).__name__}\n".encode())
     finally:
@@ -275,7 +275,7 @@ def _begin(
         _exit(1)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for number in set(_ASKED_TO_END) - ignored:
+    for number in set(_END_SIGNALS) - ignored:
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         signal.signal(number, usual)
     interrupts.left_to_another_process()
@@ -301,9 +301,9 @@ def _text(descriptor: int, mode: str) -> TextIO:
     return cast(TextIO, opened)
 
 
-def _close_all_but(*kept: int) -> None:
+def _close_all_but(*descriptors: int) -> None:
     for name in os.listdir("/dev/fd"):
-        if int(name) not in kept:
+        if int(name) not in descriptors:
             with suppress(OSError):  # the descriptor of the listing itself
                 os.close(int(name))
 

@@ -21,7 +21,7 @@ import olympus
 from olympus import errors
 from olympus.stages import shipped_devices
 from olympus_cli.reports.devices import COLUMNS, device_row
-from olympus_cli.spec.benching import GATED, THRESHOLD, parse_threshold
+from olympus_cli.spec.bench import GATED, THRESHOLD, parse_threshold
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS, load_project
 from olympus_core.base.lazy_modules import api

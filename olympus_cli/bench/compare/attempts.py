@@ -22,7 +22,7 @@ from olympus_cli.bench.measure.sampler import Interrupted, measure_target
 from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.faults.failure import Failure
-from olympus_cli.spec.benching import GATED, BenchSpec
+from olympus_cli.spec.bench import GATED, BenchSpec
 from olympus_cli.text.units import counted
 from olympus_cli.workers.call import OnStage
 

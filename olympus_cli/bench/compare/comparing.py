@@ -28,7 +28,7 @@ from olympus_cli.bench.compare.verdict import (
 )
 from olympus_cli.bench.measure.rates import roofline_share
 from olympus_cli.bench.measurement import Measured, Metric
-from olympus_cli.spec.benching import GATED, JUDGED, THRESHOLD, BenchSpec
+from olympus_cli.spec.bench import GATED, JUDGED, THRESHOLD, BenchSpec
 from olympus_cli.text.metrics import BENCH
 
 #: Both sides, a `Measured` for each process; ours is first.

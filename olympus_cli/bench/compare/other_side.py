@@ -23,9 +23,9 @@ from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
-from olympus_cli.spec.checkout import Checkout
+from olympus_cli.spec.model import Checkout
 from olympus_cli.spec.resolve import Request, project_of
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 #: The side that a program is compared with: stored rounds, or a side that runs.
 Other: TypeAlias = "tuple[Measured, ...] | Side"

@@ -21,8 +21,7 @@ from olympus_cli.bench.measure.serving import serve
 from olympus_cli.bench.measure.stopping import Stopping
 from olympus_cli.bench.measure.work import Effort, Prepared, SamplerWork
 from olympus_cli.bench.measurement import Measured
-from olympus_cli.workers.call import Isolated, OnStage
-from olympus_cli.workers.conversation import Conversation
+from olympus_cli.workers.call import Isolated, OnStage, RequestProcess
 
 __all__ = [
     "Effort",
@@ -57,13 +56,13 @@ class Sampler:
         process = Isolated(
             serve,
             work,
-            does=work.does,
+            action=work.does,
             quiet=True,  # so that Ctrl-C ends the measurement and not the program
             death=work.death,
             time_limit=work.effort.give_up,
             on_stage=on_stage,
         )
-        self._process = Conversation(process)
+        self._process = RequestProcess(process)
 
     def prepare(self) -> Prepared:
         """Trace, lower and compile the program, or load it, and call it until it is warm.
@@ -71,7 +70,7 @@ class Sampler:
         Raises:
             OlympusError: a stage fails, or the process has died.
         """
-        prepared: Prepared = self._checked(self._process.ask(["prepare"]), Prepared)
+        prepared: Prepared = self._checked(self._process.request(["prepare"]), Prepared)
         return prepared
 
     def sample(self, calls: int) -> float:
@@ -80,7 +79,7 @@ class Sampler:
         Raises:
             OlympusError: the call fails, or the process has died.
         """
-        seconds: float = self._checked(self._process.ask(["sample", calls]), float)
+        seconds: float = self._checked(self._process.request(["sample", calls]), float)
         return seconds
 
     def finish(self, stopped: str | None = None) -> Measured:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from olympus_cli.gate_reports.formats.workspace import first_in_workspace
 from olympus_cli.gate_reports.gate_report import WORDS, GateReport, Word
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
 
 _COMMANDS: Mapping[Word, str] = {
     "error": "error",

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from olympus_cli.gate_reports.gate_report import Case, GateReport, Word
-from olympus_cli.text.places import display_place
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
+from olympus_cli.text.paths import display_place
 
 #: The element for a verdict; a case with another verdict has none.
 _ELEMENTS: dict[Word, str] = {

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from olympus_cli.gate_reports.gate_report import WORDS, Case, GateReport, Word
-from olympus_cli.text.places import display_place
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
+from olympus_cli.text.paths import display_place
 
 # The marks of GitHub Flavored Markdown, including those of mathematics and HTML.
 _MARKS = re.compile(r"[\\`*_\[\]|~$#]")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from olympus_cli.gate_reports.gate_report import GateReport
 from olympus_cli.terminal import console
-from olympus_cli.text.places import display_place, quoted
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
+from olympus_cli.text.paths import display_place, quoted
 
 
 def render_gate_text(report: GateReport) -> str:

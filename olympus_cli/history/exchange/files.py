@@ -17,7 +17,7 @@ from olympus_cli.history.exchange.pytest_benchmark import read_benchmarks, write
 from olympus_cli.history.exchange.records import spread_of
 from olympus_cli.history.exchange.table import NEEDED, read_table, write_table
 from olympus_cli.history.points import Point, utc_text
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 Format = Literal["csv", "pytest-benchmark"]
 FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark")

@@ -29,8 +29,8 @@ from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.program_figures import unknown_text
 from olympus_cli.reports.text import axes_text
+from olympus_cli.text.escaping import visible
 from olympus_cli.text.units import array_type, byte_size, count, duration
-from olympus_cli.text.visible import visible
 
 _PACKAGE = "olympus_cli.reports.html"
 _STYLES = ("uplot.css", "report.css", "code.css")

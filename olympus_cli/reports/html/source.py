@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from olympus.analysis import CostRow
 from olympus_cli.reports.program_figures import CostReport
-from olympus_cli.text.visible import visible
+from olympus_cli.text.escaping import visible
 
 MOST_FILES = 20  # that are shown, the dearest
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
 from olympus_cli.bench.measure.conditions import host
 from olympus_cli.bench.measurement import Measured, Metric
-from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.bench import BenchSpec
 
 MACHINE = {**host(), "device": "cpu"}
 

@@ -24,7 +24,7 @@ from olympus_cli.bench.baselines import (
 )
 from olympus_cli.bench.compare.comparing import compare
 from olympus_cli.bench.show import compared_notes
-from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.bench import BenchSpec
 from tests.cli.bench.made import MACHINE, measured, target
 from tests.cli.conftest import Invoke
 

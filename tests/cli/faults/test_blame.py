@@ -17,7 +17,7 @@ import olympus
 import olympus_core.api.jit
 from olympus.errors import InternalError, TraceError, why_absent
 from olympus.extend import mark_caller
-from olympus_cli.faults.blame import as_told
+from olympus_cli.faults.blame import reportable
 from olympus_cli.frontends import python
 from olympus_core.base import source
 from olympus_core.base.torch_names import EXPRESSIONS
@@ -192,11 +192,11 @@ def test_any_exception_can_be_told() -> None:
         def __str__(self) -> str:
             raise KeyboardInterrupt
 
-    assert isinstance(as_told(Odd()), InternalError)
+    assert isinstance(reportable(Odd()), InternalError)
     try:
         raise Odd
     except Odd as error:
-        told = as_told(error)
+        told = reportable(error)
     assert isinstance(told, TraceError)
     assert str(told) == "the program raised Odd: (its __str__ raised KeyboardInterrupt)"
     assert told.location is not None and told.location.startswith(__file__)

@@ -13,8 +13,8 @@ from click.testing import Result
 
 import olympus
 from olympus.errors import SignatureError, SpecError
-from olympus_cli.spec.benching import parse_threshold
-from olympus_cli.text.places import unwritable
+from olympus_cli.spec.bench import parse_threshold
+from olympus_cli.text.paths import unwritable
 from olympus_cli.workers import call
 
 Invoke = Callable[..., Result]

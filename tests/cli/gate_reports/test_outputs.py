@@ -36,7 +36,7 @@ from olympus_cli.gate_reports.outputs import RENDERERS, Outputs
 from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.process.interrupts import Terminated
 from olympus_cli.terminal import console
-from olympus_cli.text.choices import FORMATS
+from olympus_cli.text.option_values import FORMATS
 
 Invoke = Callable[..., Result]
 

@@ -14,7 +14,7 @@ from olympus import artifact
 from olympus.stages import Optimize, Repeats
 from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import read_report
-from olympus_cli.text.choices import OPTIMIZE, REPEATS
+from olympus_cli.text.option_values import OPTIMIZE, REPEATS
 
 Invoke = Callable[..., Result]
 

@@ -16,7 +16,7 @@ from olympus_cli.shard.candidates import (
     toml_text,
     whole,
 )
-from olympus_cli.shard.replaced import Given, Plain, replaced, results_like
+from olympus_cli.shard.result_pairs import Given, Plain, replaced, results_like
 from olympus_cli.shard.trial import Found, default_order
 from olympus_cli.spec.model import ShapeSpec
 from olympus_cli.spec.project import load_project

@@ -18,7 +18,7 @@ from olympus_cli.history.exchange.table import write_table
 from olympus_cli.history.points import Point
 from olympus_cli.history.store import append, read_points
 from olympus_cli.reports.build_report import Seconds
-from olympus_cli.spec.benching import GATED, JUDGED
+from olympus_cli.spec.bench import GATED, JUDGED
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.text.metrics import BENCH, BUILD, OLD_NAMES, PROGRAM, UNITS
 from tests.cli.bench.made import measured

@@ -26,11 +26,10 @@ from olympus.errors import CompileError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import own_process
 from olympus_cli.process.own_process import safe_path
-from olympus_cli.workers import ending
-from olympus_cli.workers.call import Isolated, call, wait
-from olympus_cli.workers.conversation import Conversation
+from olympus_cli.workers import program_exit
+from olympus_cli.workers.call import Isolated, RequestProcess, call, wait
 from olympus_cli.workers.messages import Channel, Receiver, Sender, loads
-from olympus_cli.workers.patched import Snapshot
+from olympus_cli.workers.module_changes import Snapshot
 from tests.cli.forking import Spawn
 
 Invoke = Callable[..., Result]
@@ -330,7 +329,7 @@ def test_a_module_that_aborts_is_told_as_its_import(
 
 @pytest.mark.parametrize("function", [os.abort, os._exit])
 def test_a_death_is_told_in_a_process_of_others(function: Callable[..., object]) -> None:
-    process = Isolated(_do, function, does="tests", quiet=True)
+    process = Isolated(_do, function, action="tests", quiet=True)
     while (ended := process.look()) is None:
         wait([process])
     assert ended.failure is not None
@@ -358,7 +357,7 @@ kept: list[object] = []
 
 
 def test_what_a_program_leaves_open_is_finished(tmp_path: Path) -> None:
-    assert call(_leaves_open, str(tmp_path), does="tests") == "done"
+    assert call(_leaves_open, str(tmp_path), action="tests") == "done"
     assert (tmp_path / "text").read_text() == "never flushed or registered"
     assert gzip.decompress((tmp_path / "packed").read_bytes()) == b"never closed"
     assert [(tmp_path / name).read_text() for name in ("late", "pool")] == ["written"] * 2
@@ -396,9 +395,9 @@ def _cannot_be_finished(_say: object, what: str) -> str:
 def test_what_cannot_be_finished_is_told(
     monkeypatch: pytest.MonkeyPatch, what: str, words: str
 ) -> None:
-    monkeypatch.setattr(ending, "_LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(program_exit, "_LONGEST_WAIT", 0.1)
     monkeypatch.setattr(own_process, "_claimed", True)  # so that the worker is a fork of this one
-    process = Isolated(_cannot_be_finished, what, does="tests", quiet=True)
+    process = Isolated(_cannot_be_finished, what, action="tests", quiet=True)
     while (ended := process.look()) is None:
         wait([process])
     assert (ended.failure, ended.data, ended.output) == (None, "done", words)
@@ -574,23 +573,23 @@ def _echoes(channel: Channel) -> object:
 
 def test_a_conversation_goes_on_until_its_end() -> None:
     stages: list[str] = []
-    begun = Isolated(_echoes, does="echoes", quiet=True, on_stage=stages.append)
-    with closing(Conversation(begun)) as process:
+    begun = Isolated(_echoes, action="echoes", quiet=True, on_stage=stages.append)
+    with closing(RequestProcess(begun)) as process:
         long = "é" * 100_000
         for request in ("a", {"b": [1.5, None]}, long):
-            assert process.ask(request) == [request, len(str(request))]
+            assert process.request(request) == [request, len(str(request))]
         assert process.end("end") == "bye"
     assert stages == ["listens"]
 
 
 def test_a_conversation_with_the_dead_is_an_error_each_time() -> None:
-    with closing(Conversation(Isolated(_echoes, does="echoes", quiet=True))) as process:
-        assert process.ask("a") == ["a", 1]
+    with closing(RequestProcess(Isolated(_echoes, action="echoes", quiet=True))) as process:
+        assert process.request("a") == ["a", 1]
         for request in ("die", "b", "c"):
             with pytest.raises(
                 CompileError, match="the process that echoes ended with exit code 3"
             ):
-                process.ask(request)
+                process.request(request)
         with pytest.raises(CompileError, match="ended with exit code 3"):
             process.end("end")
 
@@ -633,7 +632,7 @@ def test_a_command_may_be_terminated(
 
 
 def test_work_gives_data() -> None:
-    assert call(_doubled, [1, 2], does="doubles", quiet=True) == [1, 2, 1, 2]
+    assert call(_doubled, [1, 2], action="doubles", quiet=True) == [1, 2, 1, 2]
 
 
 def _doubled(say: Callable[[str], None], values: list[int]) -> list[int]:
@@ -642,7 +641,7 @@ def _doubled(say: Callable[[str], None], values: list[int]) -> list[int]:
 
 
 def test_what_it_printed_reaches_the_terminal_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    call(_prints, "\x1b[31mname\n", does="prints", quiet=True)
+    call(_prints, "\x1b[31mname\n", action="prints", quiet=True)
     assert capsys.readouterr().err == "\\u001b[31mname\n"
 
 

@@ -19,7 +19,7 @@ from olympus_cli.bench.show import (
     measured_tables,
     worse_lines,
 )
-from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.bench import BenchSpec
 from tests.cli.bench.made import World, against, measured
 
 

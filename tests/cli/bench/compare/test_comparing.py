@@ -7,7 +7,7 @@ import pytest
 
 from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
 from olympus_cli.bench.measurement import Measured, Metric
-from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.bench import BenchSpec
 from tests.cli.bench.compare.test_verdict import PAIRED, Machine
 
 Array = np.ndarray

@@ -16,7 +16,7 @@ from olympus_cli.bench.compare.sessions import NO_SKEW, Session, Skew
 from olympus_cli.bench.compare.verdict import judge
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.bench.show import compared_notes
-from olympus_cli.spec.benching import BenchSpec
+from olympus_cli.spec.bench import BenchSpec
 from tests.cli.bench.compare.test_comparing import process
 from tests.cli.bench.compare.test_verdict import sides
 

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from olympus.errors import OlympusError, SpecError, UsageError
 from olympus_cli.spec.toml import TomlFile, load, toml_key
-from olympus_cli.text.places import display_path
+from olympus_cli.text.paths import display_path
 
 _Error = TypeVar("_Error", bound=UsageError)
 
@@ -24,7 +24,7 @@ _STATIC_FORMS = re.compile(r"--static (\w+)=(\w+), \1 = \2 in \[target\.NAME\.st
 
 
 @dataclass(frozen=True)
-class Written:
+class TargetTable:
     """The table of a target: its olympus.toml, and the name of the target there.
 
     `overridden` has the key paths with values from options, such as ("static", "n").
@@ -34,7 +34,7 @@ class Written:
     target: str
     overridden: frozenset[tuple[str, ...]] = frozenset()
 
-    def without(self, *paths: tuple[str, ...]) -> Written:
+    def without(self, *paths: tuple[str, ...]) -> TargetTable:
         """Return the same table, with the key `paths` overridden by options."""
         return replace(self, overridden=self.overridden.union(paths))
 
@@ -81,7 +81,7 @@ class Written:
 
 class _Spec(Protocol):
     @property
-    def written(self) -> Written | None:
+    def table(self) -> TargetTable | None:
         """The table of the target in olympus.toml; None for an entry of the command line."""
 
 
@@ -96,23 +96,23 @@ def with_line(error: _Error, spec: _Spec | None, *keys: str) -> _Error:
 
     An error that begins with a line of the file is not changed.
     """
-    written = spec.written if spec is not None else None
-    if written is None or str(error).startswith(f"{display_path(written.file)}:"):
+    table = spec.table if spec is not None else None
+    if table is None or str(error).startswith(f"{display_path(table.file)}:"):
         return error
-    if (place := written.place(keys)) is not None:
+    if (place := table.place(keys)) is not None:
         error.args = (f"{place}: {error}", *error.args[1:])
     return error
 
 
-def form_of(spec: _Spec, table: str, name: str, value: str) -> str:
-    """Return the text with which a user gives an argument: `table` is "args" or "static".
+def form_of(spec: _Spec, part: str, name: str, value: str) -> str:
+    """Return the text with which a user gives an argument: `part` is "args" or "static".
 
     `value` is TOML.  The text is a line of olympus.toml for a target.  It is an option, such as
     `--static n=3`, for an entry, or for an argument that an option gives.
     """
-    if spec.written is not None and (table, name) not in spec.written.overridden:
-        return spec.written.line(table, name, value)
-    if table == "args":
+    if spec.table is not None and (part, name) not in spec.table.overridden:
+        return spec.table.line(part, name, value)
+    if part == "args":
         return f'--shapes "{name}={value.strip(chr(34))}"'
     return f"--static {shlex.quote(f'{name}={value}')}"
 

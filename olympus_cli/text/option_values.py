@@ -9,5 +9,3 @@ OPTIMIZE = ("default", "fast-build")
 REPEATS = ("auto", "off")
 #: The forms of a gate's report; the first is the default.
 FORMATS = ("text", "json", "junit", "github", "gitlab", "markdown")
-#: The key of `click.Context.meta` for the words of the command line, for hints.
-GIVEN = "olympus.given"

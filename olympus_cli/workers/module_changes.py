@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from olympus_cli.faults.failure import Failure
 
 # The types of attributes to compare; variables of modules change in normal use.
-_GIVEN = (type, FunctionType, BuiltinFunctionType, MethodType)
+_COMPARED_TYPES = (type, FunctionType, BuiltinFunctionType, MethodType)
 # A module that replaces functions of `typing` by its own when it is imported.
 _HARMLESS = "typing_extensions"
 
@@ -26,7 +26,7 @@ class Snapshot:
     path: list[str]
 
     @staticmethod
-    def taken() -> Snapshot:
+    def take() -> Snapshot:
         """Return a snapshot of the process."""
         loaded = {name: module for name, module in sys.modules.items() if name != "__main__"}
         return Snapshot(
@@ -36,23 +36,23 @@ class Snapshot:
 
     def changes(self) -> list[str]:
         """Return the names of the functions and classes that were replaced or removed since."""
-        found = []
+        changed = []
         for name, before in self.modules.items():
             module = sys.modules.get(name)
             if module is None:
-                found.append(f"sys.modules[{name!r}]")
+                changed.append(f"sys.modules[{name!r}]")
                 continue
             now = getattr(module, "__dict__", {})
-            found += [
+            changed += [
                 f"{name}.{key}"
                 for key, value in before.items()
-                if isinstance(value, _GIVEN)
+                if isinstance(value, _COMPARED_TYPES)
                 and now.get(key) is not value
                 and getattr(now.get(key), "__module__", None) != _HARMLESS
             ]
         if not set(self.path) <= set(sys.path):
-            found.append("sys.path")
-        return found
+            changed.append("sys.path")
+        return changed
 
     def blamed(self, failure: Failure) -> Failure:
         """Return `failure`, or a TraceError in place of an InternalError if there are changes.

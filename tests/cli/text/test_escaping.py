@@ -15,7 +15,7 @@ import olympus
 from olympus import artifact
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.terminal import console
-from olympus_cli.text.visible import one_line, visible
+from olympus_cli.text.escaping import one_line, visible
 
 Invoke = Callable[..., Result]
 
