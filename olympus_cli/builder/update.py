@@ -1,4 +1,4 @@
-"""Updates of a traced program's outputs: compared by key, then refreshed or compiled."""
+"""The update of a target's built files: compare content keys, then refresh lines or compile."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _MEASURED = "it was measured again"
 
 
 def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome:
-    """Compare a program, lowered for the labels of `task`, with its outputs, and update these.
+    """Bring the built files of a target up to date with `program`, lowered for its backends.
 
-    New outputs are staged and must be committed. Backends whose compiler is not installed are left
-    out of `program`.
+    New files are written to a staging folder; the caller moves them into place. Backends whose
+    compiler is not installed are removed from `program`.
 
     Raises:
         UsageError: the outputs cannot be written.
@@ -69,8 +69,8 @@ def bring_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Outcome
 def _explained(program: Program, record: Record | None, task: Task, label: str) -> str:
     """Return the reason why the key of a backend differs.
 
-    The program gets a warning if another trace of it differs. It is traced in other processes only
-    if no source file changed: a changed file is a sufficient reason.
+    If no source file explains it, the program is traced again in other processes. A warning is
+    added if these traces differ, because such a program is stale at every build.
     """
     # imported here because only a build with a reason to explain needs to compare programs
     from olympus_cli.builder.reasons import (
@@ -92,9 +92,10 @@ def _explained(program: Program, record: Record | None, task: Task, label: str) 
 
 
 def is_outdated(program: Program, directory: Path) -> bool:
-    """Return True if fresh outputs in `directory` have old source lines or old device figures.
+    """Return True if the outputs in `directory` need new source lines or new estimates of time.
 
-    The peaks of the CPU change with a calibration, the figures of a device with its table.
+    Their content key is that of the program. Estimates depend on the calibration of the CPU and on
+    the table of devices, which are not in the key.
     """
     moves = _moves(program, directory)
     has_moved = moves is not None and moves.are_needed
@@ -114,7 +115,7 @@ def _has_figures(program: Program, directory: Path) -> bool:
 
 
 def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) -> Outcome:
-    """Refresh outputs with the program's key: renew lines, add a requested page."""
+    """Refresh outputs with the program's key: update source lines, add a requested page."""
     fresh = Outcome(program.spec.name, "fresh", report=record.report)
     lacks_page = task.page and not record.has_page
     if task.frozen:
@@ -164,7 +165,7 @@ def _reason_to_refresh(
 def _with_all_backends(program: Program, record: Record) -> Program | None:
     """Return the program with a unit for each backend that `record` has.
 
-    None if the outputs for a backend that is not built now belong to another program.
+    Return None if `record` has outputs of another program for a backend that this build skips.
     """
     missing = record.keys.keys() - {unit.label for unit in program.units}
     if not missing:
@@ -183,9 +184,9 @@ def _moves(program: Program, directory: Path) -> Moves | None:
 
 
 def _start_runtime(program: Program) -> None:
-    """Start the CPU's runtime in a thread, as the compilation for one device would do.
+    """Start the CPU's runtime in a thread, while the keys are computed.
 
-    Errors in its settings are reported by the compilation.
+    The compilation for one device needs it. It also reports errors in the runtime's settings.
     """
 
     def start() -> None:
@@ -197,7 +198,7 @@ def _start_runtime(program: Program) -> None:
 
 
 def _incomplete(absent: BackendError | None, labels: Collection[str]) -> Failure | None:
-    """Return the failure of a target that is up to date except for the backends of `labels`."""
+    """Return the failure of a target that was not built for the backends of `labels`."""
     if absent is None:
         return None
     failure = Failure.of(absent)

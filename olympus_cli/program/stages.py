@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import olympus
-from olympus.artifact import Node
 from olympus.errors import BackendError, UsageError
 from olympus.stages import ArgInfo
 from olympus_cli.faults.blame import defined_at, is_users
@@ -57,6 +56,8 @@ def stored_types(stage: Any) -> list[object]:
     Raises:
         UsageError: a bundle cannot store one of the trees.
     """
+    from olympus.artifact import Node  # imports the reader of bundles, which `lower` does not need
+
     trees = [Node.of(tree).to_data() for tree in (stage.in_tree, stage.out_tree)]
     signature = stage.signature
     types = (*signature.in_avals, *signature.out_avals)

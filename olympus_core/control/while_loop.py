@@ -155,9 +155,10 @@ class While(MultipleResults):
         return outs, [0 if c else None for c in carry]
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
-        """Return a loop of the known carry alone, and a loop of all of it for the unknown part.
+        """Return two loops: one computes the known values of the carry, the other the unknown ones.
 
-        Return None if the condition is unknown, which a tangent alone never makes it.
+        The second loop computes the whole carry again. Return None if the condition is unknown; it
+        is always known if only tangents are unknown.
         """
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
         cond: Olympuspr = params["cond_olympuspr"]
@@ -214,7 +215,11 @@ class While(MultipleResults):
 
 
 def _interleaved(n_consts: int, n_carry: int, t_consts: int, t_carry: int) -> list[int]:
-    """Return the order that makes (consts, carry, tangents) (consts, tangents, carry, tangents)."""
+    """Return the indices that put the tangents of a body's arguments behind their primals.
+
+    The order is (consts, carry, tangents of consts, tangents of carry) before, and (consts,
+    tangents of consts, carry, tangents of carry) after.
+    """
     consts, carry = range(n_consts), range(n_consts, n_consts + n_carry)
     end = n_consts + n_carry
     return [
@@ -226,7 +231,10 @@ def _interleaved(n_consts: int, n_carry: int, t_consts: int, t_carry: int) -> li
 
 
 def _until_all_stop(test: Olympuspr, step: Olympuspr, n_cond: int, n_body: int) -> dict[str, Any]:
-    """Return a condition and body for values that stop separately, and then keep their carry."""
+    """Return parameters of a loop over a batch that runs until the condition of all is False.
+
+    An element whose condition is False keeps its carry.
+    """
     count = len(step.outvars)
 
     def any_runs(*args: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from olympus_core.ir.olympuspr import (
 def live(program: Olympuspr) -> list[Eqn]:
     """Return the equations whose results are used, or that have an effect, in order.
 
-    Nested ones return no unused result.
+    Programs nested in them lose the results that are not used.
     """
     used: set[Atom] = set(program.outvars)
     live_eqns: list[Eqn] = []

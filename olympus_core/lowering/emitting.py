@@ -1,4 +1,7 @@
-"""A trace that emits each operation into the block of a context when it is bound."""
+"""A trace that writes each operation into a StableHLO block as soon as the operation is bound.
+
+A lowering rule that needs many operations is a Python function on primitives under this trace.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +35,14 @@ class EmittedArray(Tracer):
 
 
 def _literal(x: Any) -> Literal:
-    """Return a scalar as a literal; NumPy's have their own dtype, whatever `enable_x64` is."""
+    """Return a scalar as a literal; a NumPy scalar keeps its dtype, also without `enable_x64`."""
     return Literal(x, shaped((), x.dtype) if isinstance(x, np.generic) else get_aval(x))
 
 
 class EmittingTrace:
-    """A trace that emits each bound operation into the block of a context.
+    """A trace that writes each bound operation into the block at the insertion point of `ctx`.
 
-    A rule that is an algorithm of many operations is a Python function on primitives, which runs
-    under this trace; its loops are `while_loop`.
+    A function that runs under it writes its loops with `while_loop`.
     """
 
     def __init__(self, ctx: LoweringContext) -> None:
@@ -51,15 +53,16 @@ class EmittingTrace:
         return [EmittedArray(self, x, a) for x, a in zip(values, avals, strict=True)]
 
     def emit(self, x: Any) -> ir.Value:
-        """Return the value of an array, or of a scalar."""
+        """Return the StableHLO value of an array; a scalar becomes a constant of the block."""
         return x.value if isinstance(x, EmittedArray) else self.ctx.constant(_literal(x))
 
     def run(
         self, fun: Callable[..., Any], values: Sequence[ir.Value], avals: Sequence[ShapedArray]
     ) -> list[ir.Value]:
         """Return the result values of `fun`, which returns one array or several."""
-        found = fun(*self.wrap(values, avals))
-        return [self.emit(x) for x in (found if isinstance(found, Sequence) else [found])]
+        results = fun(*self.wrap(values, avals))
+        arrays = results if isinstance(results, Sequence) else [results]
+        return [self.emit(x) for x in arrays]
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Emit the operation, and return arrays for its results."""

@@ -1,4 +1,4 @@
-"""The figures of devices: the compiler's input about a device, and the bounds of its speed.
+"""The figures of devices: sizes and features for the compiler, and peak rates for estimates.
 
 `devices.toml` beside this module has the built-in devices, with the source of every figure and the
 meaning of each key. A user's own devices have the same form.
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capability:
-    """The common properties of a compute capability; sizes in bytes, a core is an SM."""
+    """The common properties of a compute capability.
+
+    Sizes are in bytes. A core is a streaming multiprocessor (SM).
+    """
 
     name: str
     fpus_per_core: int
@@ -47,8 +50,8 @@ RATE_DTYPES = tuple(Rates.__dataclass_fields__)
 class DeviceModel:
     """One kind of device.
 
-    `memory` and `l2_cache` are bytes. `bandwidth` (of the memory), `nvlink` and `pcie` (in each
-    direction) are bytes a second. `tflops` are the peak rates without tensor cores and
+    `memory` and `l2_cache` are in bytes. `bandwidth`, of the memory, is in bytes per second, as are
+    `nvlink` and `pcie`, in each direction. `tflops` are the peak rates without tensor cores and
     `tensor_tflops` those of tensor cores, dense, with sums in float32. `sources` are the documents
     of its figures, by the group: "chip", "memory", "links" and "rates".
     """
