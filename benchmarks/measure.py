@@ -28,8 +28,8 @@ from olympus_cli.bench.statistics import summarize
 COST = "cost"  # the count of a program's cost and its lowering, both in one process
 TASKS = ("import", *PROGRAMS, *RUNS, *SCALING, "call", COST, "help")
 LONG = "run_gpt"  # a pair takes a minute
-MOST_ROUNDS = {"run": 5, LONG: 2, "scaling": 2, "scaling_grad": 2}  # of long tasks
-MOST_WHOLE = 3  # rounds of the tasks that compile whole programs
+MAX_ROUNDS = {"run": 5, LONG: 2, "scaling": 2, "scaling_grad": 2}  # of long tasks
+MAX_WHOLE = 3  # rounds of the tasks that compile whole programs
 COST_SIDES = ("cost", "lower")  # its two sides, instead of olympus and jax
 STARTS = ("help", "build")  # tasks whose processes are not workers
 
@@ -96,7 +96,7 @@ def sides_of(task: str) -> tuple[str, ...]:
 
 def most_rounds(task: str, rounds: int) -> int:
     """Return the number of rounds of a task, at most `rounds`."""
-    return min(rounds, MOST_WHOLE if is_whole(task) else MOST_ROUNDS.get(task, rounds))
+    return min(rounds, MAX_WHOLE if is_whole(task) else MAX_ROUNDS.get(task, rounds))
 
 
 def measure(

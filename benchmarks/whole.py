@@ -16,8 +16,8 @@ from benchmarks.deep import of_task
 from benchmarks.samples import Samples, peak_memory
 
 BATCH = 0.3  # seconds that a timed batch of calls takes at least
-MOST_CALLS = 1000
-MOST_BATCHES = 5
+MAX_CALLS = 1000
+MAX_BATCHES = 5
 
 
 def costs(ox: Any, task: str, side: str, repeat: int, limit: int) -> Samples:
@@ -54,7 +54,7 @@ def costs(ox: Any, task: str, side: str, repeat: int, limit: int) -> Samples:
 def per_call(ox: Any, call: Callable[[], Any], repeat: int) -> Samples:
     """Seconds a call, and of processor time in all threads, one sample a batch.
 
-    A batch ends when its last result is there. There are `repeat` batches, or MOST_BATCHES where
+    A batch ends when its last result is there. There are `repeat` batches, or MAX_BATCHES where
     these are fewer.
     """
 
@@ -66,8 +66,8 @@ def per_call(ox: Any, call: Callable[[], Any], repeat: int) -> Samples:
         return (time.perf_counter() - start) / calls, (time.process_time() - cpu) / calls
 
     batch(1)  # which wakes the threads
-    calls = min(MOST_CALLS, math.ceil(BATCH / batch(1)[0]))
-    wall, cpu = zip(*(batch(calls) for _ in range(min(repeat, MOST_BATCHES))), strict=True)
+    calls = min(MAX_CALLS, math.ceil(BATCH / batch(1)[0]))
+    wall, cpu = zip(*(batch(calls) for _ in range(min(repeat, MAX_BATCHES))), strict=True)
     return {"run": list(wall), "cpu": list(cpu)}
 
 

@@ -26,7 +26,7 @@ from olympus_cli.spec.backends import backend_text
 
 # Variables that change the compiler's result but are not in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
-_MOST_FLAGS = 2**20  # bytes of a file with flags
+_MAX_FLAGS = 2**20  # bytes of a file with flags
 
 #: The name of the part of a key that is the digest of the StableHLO.
 PROGRAM = "program"
@@ -93,7 +93,7 @@ def _variable(name: str) -> str | None:
     if value is None or not value.strip() or value.lstrip().startswith("-"):
         return value
     try:
-        content = read_regular(value.strip(), _MOST_FLAGS)
+        content = read_regular(value.strip(), _MAX_FLAGS)
     except OSError:  # the compiler reports it
         return value
     return f"{value} ({hashlib.sha256(content).hexdigest()})"

@@ -20,8 +20,8 @@ from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.changes import change_lines
 from olympus_cli.text.units import array_type
 
-_MOST = 3  # reasons that a text lists
-_MOST_BYTES = 1 << 24  # of a program that is compared: larger ones take too long
+_MAX = 3  # reasons that a text lists
+_MAX_BYTES = 1 << 24  # of a program that is compared: larger ones take too long
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def reasons_text(reasons: Sequence[Reason]) -> str:
     >>> reasons_text([StaticChanged("layers", "12", "24"), PartChanged("XLA_FLAGS", None, "--a")])
     'static layers: 12 -> 24; XLA_FLAGS: none -> --a'
     """
-    more = len(reasons) - _MOST
-    return "; ".join(map(str, reasons[:_MOST])) + (f"; and {more} more" if more > 0 else "")
+    more = len(reasons) - _MAX
+    return "; ".join(map(str, reasons[:_MAX])) + (f"; and {more} more" if more > 0 else "")
 
 
 def reasons_of(program: Program, label: str, report: Report, directory: Path) -> list[Reason]:
@@ -219,7 +219,7 @@ def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
         if not _are_intact(directory, stored, sources):  # the parser may crash on damaged bytes
             return
         content = stored.read_bytes()
-        if max(len(content), len(unit.stablehlo)) > _MOST_BYTES:
+        if max(len(content), len(unit.stablehlo)) > _MAX_BYTES:
             return
         module = read_module(content)
         places = SourceMap.parse(sources.read_bytes()) if sources.exists() else None

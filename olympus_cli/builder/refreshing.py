@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from olympus.analysis import Relocation, SourceMap
 
 _SOURCES = "sources.json"
-_MOST_BYTES = 2**40  # of a file
+_MAX_BYTES = 2**40  # of a file
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _read_sources(directory: Path, unit: Unit) -> SourceMap:
     own = directory / unit.label / _SOURCES
     path = own if own.exists() else directory / f"program.{_SOURCES}"
     try:
-        return olympus.analysis.SourceMap.parse(read_regular(path, _MOST_BYTES))
+        return olympus.analysis.SourceMap.parse(read_regular(path, _MAX_BYTES))
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -137,8 +137,8 @@ def _load(unit: Unit, relocation: Relocation, before: Path, files: Files, *, run
 
     With `runs` a program for the CPU is loaded so that it can run and be measured.
     """
-    executable = read_regular(before / unit.label / "executable.bin", _MOST_BYTES)
-    hlo = read_regular(before / unit.label / "optimized.hlo.txt", _MOST_BYTES)
+    executable = read_regular(before / unit.label / "executable.bin", _MAX_BYTES)
+    hlo = read_regular(before / unit.label / "optimized.hlo.txt", _MAX_BYTES)
     text = relocation.in_hlo(hlo.decode(errors="replace"))
     if unit.kind == "cpu":
         executable = relocation.in_executable(executable)

@@ -32,7 +32,7 @@ from olympus_cli.reports.json import REPORT
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
 
-_MOST_BYTES = 2**40  # of an executable
+_MAX_BYTES = 2**40  # of an executable
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _load(build: Build, program: Program, units: Sequence[Unit], on_stage: OnSta
 def _executable(build: Build, label: str) -> bytes:
     """Return the bytes of an executable, and check that their digest is that of the report."""
     name = f"{label}/executable.bin"
-    content = read_regular(build.folder / name, _MOST_BYTES)
+    content = read_regular(build.folder / name, _MAX_BYTES)
     known = {file.path: file.sha256 for file in build.report.outputs}
     if hashlib.sha256(content).hexdigest() != known.get(name):
         raise ArtifactError(f"{name} is not the one that was built")

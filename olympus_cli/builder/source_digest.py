@@ -13,7 +13,7 @@ from pathlib import Path
 from olympus.files import read_regular
 from olympus_cli.faults.blame import is_users
 
-_MOST_BYTES = 2**24  # of a source file
+_MAX_BYTES = 2**24  # of a source file
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
 
 
@@ -25,7 +25,7 @@ def source_digest() -> str:
         if name == "__main__" or not isinstance(file, str) or not _is_project(file):
             continue
         try:
-            content = read_regular(file, _MOST_BYTES)
+            content = read_regular(file, _MAX_BYTES)
         except OSError:  # it was removed, or is in an archive
             content = b""
         digest.update(f"{name} {len(content)}\n".encode() + content)

@@ -10,8 +10,8 @@ from olympus.files import source_line
 from olympus_cli.terminal import console
 
 _BAR = 12  # columns of a bar of 100 %
-_MOST_SOURCE = 44  # columns of a source line
-_LEAST_SOURCE = 16  # fewer are not useful
+_MAX_SOURCE = 44  # columns of a source line
+_MIN_SOURCE = 16  # fewer are not useful
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -47,8 +47,8 @@ def with_source(
     The source lines are `lines`, by default the first cells of the rows.
     """
     widest = (max(map(len, column)) for column in zip(columns, *table, strict=True))
-    width = min(_MOST_SOURCE, console.width() - sum(widest) - 2 * len(columns))
-    if width < _LEAST_SOURCE:
+    width = min(_MAX_SOURCE, console.width() - sum(widest) - 2 * len(columns))
+    if width < _MIN_SOURCE:
         return columns, table
     if lines is None:
         lines = [cells[0] for cells in table]

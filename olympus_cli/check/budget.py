@@ -19,7 +19,7 @@ from olympus_cli.spec.budgets import forbidden_name
 from olympus_cli.spec.limits import HOST_CALLBACK, LIMITED, Budget, Limit
 from olympus_cli.text.units import byte_size, count
 
-_MOST = 3  # source lines in a message on a broken budget
+_MAX = 3  # source lines in a message on a broken budget
 
 Parts = Sequence[tuple[float, str]]
 
@@ -349,7 +349,7 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
     base = partial(Verdict, target, figures.backend, key, value=figure, most=most)
     if figure is None:
         why = f"{key} is not known: {metric.why(figures)}"
-        return base("unknown", limit.text, why, tuple(metric.hidden(figures)[:_MOST]))
+        return base("unknown", limit.text, why, tuple(metric.hidden(figures)[:_MAX]))
     if most is None:
         why = (
             f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
@@ -395,7 +395,7 @@ def _largest(parts: Parts, shown: Callable[[float], str]) -> tuple[Part, ...]:
     for amount, place in parts:
         of_place[place or "unknown"] = of_place.get(place or "unknown", 0) + amount
     most = sorted(of_place.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Part(place, shown(amount), amount) for place, amount in most[:_MOST] if amount)
+    return tuple(Part(place, shown(amount), amount) for place, amount in most[:_MAX] if amount)
 
 
 def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> Verdict:
@@ -428,7 +428,7 @@ def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
     passed = [each for each, dtype in figures.dtypes.items() if dtype == forbidden_name(name)]
     if passed and not times:
         why = f"the program has {name}, which is forbidden, as a dtype of arguments or results"
-        lines = tuple(Part(each, name) for each in passed[:_MOST])
+        lines = tuple(Part(each, name) for each in passed[:_MAX])
         text = count(len(passed))
         base = partial(Verdict, target, figures.backend, key, text, "none", why, lines)
         return base(value=len(passed), most=0)

@@ -18,7 +18,7 @@ from olympus_cli.text.paths import display_path
 from olympus_cli.text.units import counted
 from olympus_cli.workers.call import OnStage
 
-_MOST = 3  # lines of changes in a verdict
+_MAX = 3  # lines of changes in a verdict
 _DIGITS = 12  # of a fingerprint
 
 
@@ -85,7 +85,7 @@ def unstable(verdict: Verdict, found: Instability) -> Verdict:
 def _listed(found: Difference, root: Path) -> Iterator[Part]:
     """Yield the first changes, equal ones in one line, and the number of the others."""
     lines = counted_changes(found.changes, root)
-    for place, words, _ in lines[:_MOST]:
+    for place, words, _ in lines[:_MAX]:
         yield Part(place, words)
-    if rest := sum(times for _, _, times in lines[_MOST:]):
+    if rest := sum(times for _, _, times in lines[_MAX:]):
         yield Part("", f"... and {counted(rest, 'more change')}")

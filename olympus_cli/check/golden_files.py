@@ -20,7 +20,7 @@ from olympus_cli.text.paths import display_path
 
 GOLDENS = "goldens"  # the folder's name, beside olympus.toml
 
-_MOST_BYTES = 2**31  # of a program, the limit of the compilers' formats
+_MAX_BYTES = 2**31  # of a program, the limit of the compilers' formats
 _VERSION = 1  # increased with each change that an old reader would misread
 
 
@@ -45,7 +45,7 @@ def read_program(root: Path, target: str, label: str) -> bytes | None:
     """
     path = program_path(root, target, label)
     try:
-        return read_regular(path, _MOST_BYTES, follow_links=False)
+        return read_regular(path, _MAX_BYTES, follow_links=False)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -19,7 +19,7 @@ UNJUDGED = "it has no budget and is not golden"
 #: The reason for a target without a verdict whose only rule is `donation` of `[budget]`.
 NO_DONATION = "it donates no array, and its only rule is donation of [budget]"
 
-_MOST = 10  # targets in a note
+_MAX = 10  # targets in a note
 
 COLUMNS = ("target", "backend", "budget", "figure", "limit", "verdict")
 
@@ -63,9 +63,9 @@ def checked_report(
 
 
 def unjudged_note(targets: Sequence[str]) -> str:
-    """Return the note that names the first `_MOST` of the targets that are not judged."""
-    named = ", ".join(targets[:_MOST])
-    more = f" and {len(targets) - _MOST} more" if len(targets) > _MOST else ""
+    """Return the note that names the first `_MAX` of the targets that are not judged."""
+    named = ", ".join(targets[:_MAX])
+    more = f" and {len(targets) - _MAX} more" if len(targets) > _MAX else ""
     return f"not judged, as they have no budget and are not golden: {named}{more}"
 
 

@@ -19,7 +19,7 @@ from olympus_cli.spec.project import find_project, load_project
 from olympus_cli.terminal import console
 from olympus_cli.text.units import byte_size
 
-_MOST = 8  # devices that the table names
+_MAX = 8  # devices that the table names
 
 
 @click.command("doctor", cls=Command)
@@ -41,7 +41,7 @@ def command(as_json: bool) -> None:
 
 def _devices(names: tuple[str, ...]) -> str:
     """Their names, where they are few."""
-    return ", ".join(names) if len(names) <= _MOST else f"{len(names)}: olympus devices"
+    return ", ".join(names) if len(names) <= _MAX else f"{len(names)}: olympus devices"
 
 
 def _show(health: Health) -> None:

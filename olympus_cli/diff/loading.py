@@ -28,7 +28,7 @@ from olympus_cli.spec.model import Checkout
 from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import OnStage
 
-_MOST_BYTES = 2**31  # the largest size in the compilers' formats
+_MAX_BYTES = 2**31  # the largest size in the compilers' formats
 
 
 def read_side(on_stage: OnStage, side: Side) -> dict[str, Any]:
@@ -183,6 +183,6 @@ def _content(path: Path) -> bytes:
         UsageError: the path cannot be read, is not a file, or is larger than a program can be.
     """
     try:
-        return read_regular(path, _MOST_BYTES)
+        return read_regular(path, _MAX_BYTES)
     except OSError as error:
         raise UsageError(f"{display_path(path)} cannot be read: {error.strerror}") from error

@@ -13,7 +13,7 @@ from olympus_cli.text.units import byte_size, count
 
 #: The maximum number of changes that are shown one by one.
 MOST = 100
-_MOST_LINES = 10  # source lines whose cost changed
+_MAX_LINES = 10  # source lines whose cost changed
 
 Document = Mapping[str, Any]
 
@@ -141,12 +141,12 @@ def _figures(figures: Sequence[Document]) -> Iterator[str]:
 
 
 def _costs(changes: Sequence[Document]) -> Iterator[str]:
-    for each in changes[:_MOST_LINES]:
+    for each in changes[:_MAX_LINES]:
         place, *figures = cost_cells(each)
         yield f"  {place}" + (f"  {each['text']}" if each["text"] else "")
         yield f"    {', '.join(figure for figure in figures if figure)}"
-    if len(changes) > _MOST_LINES:
-        yield f"  ... and {len(changes) - _MOST_LINES} more; --json shows all"
+    if len(changes) > _MAX_LINES:
+        yield f"  ... and {len(changes) - _MAX_LINES} more; --json shows all"
 
 
 def cost_cells(change: Document) -> tuple[str, str, str]:

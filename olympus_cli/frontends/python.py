@@ -38,7 +38,7 @@ mark_caller(Path(__file__).parents[1])
 #: A pytree whose leaves are `olympus.ShapeDtypeStruct`.
 Tree: TypeAlias = Any
 
-_MOST_BYTES = 2**63 - 1  # the compiler aborts beyond
+_MAX_BYTES = 2**63 - 1  # the compiler aborts beyond
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _ANYTHING = inspect.Signature(
@@ -183,7 +183,7 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     """Return `spec` as a struct of the core; raise UsageError if its dtype would be narrowed."""
     struct = olympus.ShapeDtypeStruct(spec.shape, np.dtype(spec.dtype))
     counted = math.prod(max(size, 1) for size in spec.shape)  # NumPy and XLA count 0 as 1
-    if counted * struct.dtype.itemsize > _MOST_BYTES:
+    if counted * struct.dtype.itemsize > _MAX_BYTES:
         raise UsageError(f"{spec} is too large: its size in bytes does not fit in 64 bits")
     if olympus.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:
         raise UsageError(

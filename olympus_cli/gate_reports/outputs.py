@@ -43,7 +43,7 @@ RENDERERS: Mapping[str, Callable[[GateReport], str]] = {
     "markdown": render_markdown,
 }
 
-_MOST_SUMMARY = 1024 * 1024  # bytes of all that a step has written there: GitHub takes no more
+_MAX_SUMMARY = 1024 * 1024  # bytes of all that a step has written there: GitHub takes no more
 
 
 class Outputs(AbstractContextManager["Outputs"]):
@@ -176,6 +176,6 @@ def _append_summary(report: GateReport) -> None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(0, "it is not a regular file")
-            file.write(render_markdown(report, _MOST_SUMMARY - status.st_size).encode())
+            file.write(render_markdown(report, _MAX_SUMMARY - status.st_size).encode())
     except OSError as error:
         console.message(f"warning: GITHUB_STEP_SUMMARY cannot be written: {error.strerror}")

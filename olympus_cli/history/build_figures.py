@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _PROGRAM, _SOURCES = "program.stablehlo.mlir", "program.sources.json"
 
-_MOST_BYTES = 2**31  # of a program, the limit of the compilers' formats
+_MAX_BYTES = 2**31  # of a program, the limit of the compilers' formats
 
 Programs = Mapping[str, StoredProgram]
 
@@ -31,7 +31,7 @@ def build_programs(report: Report, folder: Path) -> dict[str, StoredProgram]:
         program, sources = own if own[0].is_file() else (folder / _PROGRAM, folder / _SOURCES)
         try:
             programs[backend.label] = StoredProgram.of(
-                read_regular(program, _MOST_BYTES), read_regular(sources, _MOST_BYTES)
+                read_regular(program, _MAX_BYTES), read_regular(sources, _MAX_BYTES)
             )
         except OSError:  # another build replaces them now, and its figures come with its programs
             continue

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 ALPHA = 0.005  # the probability of an accepted segment in a random order of the values
 LEAST_EFFECT = 0.01  # of the level before: a smaller change is not reported
-MOST_POINTS = 400  # the latest of a longer series; the work is quadratic in their number
-_LEAST_PIECE = 3  # points on each side: fewer cannot be distinguished from outliers
+MAX_POINTS = 400  # the latest of a longer series; the work is quadratic in their number
+_MIN_PIECE = 3  # points on each side: fewer cannot be distinguished from outliers
 _ORDERS = 999  # random orders, so that the smallest probability is 0.001
 _FIRST_ORDERS = 99  # of them: enough if the probability is then above `_PLAIN`
 _PLAIN = 0.1
@@ -64,14 +64,14 @@ def every_change(values: Sequence[float]) -> list[Changepoint]:
 
 
 def changepoints(values: Sequence[float]) -> list[Changepoint]:
-    """Return the changes of a measured figure, among its latest `MOST_POINTS` values.
+    """Return the changes of a measured figure, among its latest `MAX_POINTS` values.
 
     The result is deterministic.
 
     >>> [change.index for change in changepoints([1.00, 1.01, 0.99, 1.02, 0.98] * 3 + [2.0] * 5)]
     [15]
     """
-    skipped = max(0, len(values) - MOST_POINTS)
+    skipped = max(0, len(values) - MAX_POINTS)
     series = np.asarray(values[skipped:], dtype=np.float64)
     places = dict(_places(series, 0, np.random.default_rng(0)))
     return [
@@ -121,7 +121,7 @@ def _segments(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the starts and ends of all segments that leave no piece too short."""
     places = np.arange(count + 1)
     starts, ends = (grid.ravel() for grid in np.meshgrid(places, places, indexing="ij"))
-    least, rest = _LEAST_PIECE, count - ends
+    least, rest = _MIN_PIECE, count - ends
     fits = (ends - starts >= least) & (ends - starts <= count - least)
     fits &= ((starts == 0) | (starts >= least)) & ((rest == 0) | (rest >= least))
     fits &= (starts > 0) | (rest > 0)

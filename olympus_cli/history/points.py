@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 UNITS = ("s", "B", "FLOP", "count", "FLOP/s", "B/s", "1/s")
 
 #: The most letters of a name, a time or another text of a figure or a run.
-MOST_LETTERS = 1000
+MAX_LETTERS = 1000
 
 
 def utc_text(time: datetime) -> str:

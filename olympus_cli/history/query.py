@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from olympus.errors import UsageError
-from olympus_cli.history.changepoints import MOST_POINTS
+from olympus_cli.history.changepoints import MAX_POINTS
 from olympus_cli.history.points import Point, utc_text
 from olympus_cli.history.reasons import reasons_of_changes
 from olympus_cli.history.repository import commit_time
@@ -119,7 +119,7 @@ def history_of(
         ArtifactError: the history is damaged, foreign or newer.
         UsageError: the history does not exist, or does not have such a target or metric.
     """
-    points = chosen_points(path, names, metrics, max(limit, MOST_POINTS))
+    points = chosen_points(path, names, metrics, max(limit, MAX_POINTS))
     every = (line.shortened(since, limit) for line in lines_of(points))
     lines = tuple(line for line in every if line is not None)
     return History(str(path), lines, reasons_of_changes(path, lines))

@@ -15,7 +15,7 @@ from olympus_cli.history.series import Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
 from olympus_cli.workers.call import OnStage, call
 
-_MOST = 20  # the latest changes of a line, whose programs are compared
+_MAX = 20  # the latest changes of a line, whose programs are compared
 
 Reason = dict[str, Any]
 Pair = tuple[Point, Point]
@@ -32,7 +32,7 @@ def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason,
         ArtifactError: the history is damaged.
     """
     every = [_pairs(line) for line in lines]
-    looked_at = [pair for pairs in every for pair in pairs[-_MOST:] if _differ(pair)]
+    looked_at = [pair for pairs in every for pair in pairs[-_MAX:] if _differ(pair)]
     comparisons = _compared(path, looked_at) if looked_at else []
     differences = {id(pair): each for pair, each in zip(looked_at, comparisons, strict=True)}
     return tuple(

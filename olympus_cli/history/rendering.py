@@ -16,7 +16,7 @@ LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit",
 RUNS = ("commit", "time", "by", "figure", "interval", "samples", "change")
 
 _HEIGHT = 12  # lines of a plot in a terminal
-_MOST_LINES = 12  # of the changes of a program
+_MAX_LINES = 12  # of the changes of a program
 
 Reason = Mapping[str, Any]
 
@@ -92,7 +92,7 @@ def _change(each: Changepoint, unit: str) -> str:
 
 
 def describe_change(
-    line: Line, reasons: Sequence[Reason], most: int | None = _MOST_LINES
+    line: Line, reasons: Sequence[Reason], most: int | None = _MAX_LINES
 ) -> Iterator[str]:
     """Yield texts on the changes of a line: the commit, the levels, and the reasons.
 

@@ -23,30 +23,30 @@ from urllib.parse import quote
 from olympus.errors import ArtifactError, OlympusError, UsageError
 from olympus.files import typed
 from olympus_cli.history.exchange.records import checked, read_time
-from olympus_cli.history.points import MOST_LETTERS, Figure, Point, Run, Spread, StoredProgram
+from olympus_cli.history.points import MAX_LETTERS, Figure, Point, Run, Spread, StoredProgram
 from olympus_cli.history.schema import APPLICATION, MIGRATIONS, is_ours, migrate
 from olympus_cli.text.metrics import current_name
 from olympus_cli.text.paths import display_path
 
 _PATIENCE = 10.0  # seconds to wait for another process that writes
-_MOST_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored
-_MOST_STORED = 4 * 2**20  # bytes of a compressed program, with its sources
-_MOST_LOOKED_AT = 50  # programs that are searched for a fingerprint
+_MAX_TEXT = 64 * 2**20  # bytes of a program as text; a larger one is not stored
+_MAX_STORED = 4 * 2**20  # bytes of a compressed program, with its sources
+_MAX_LOOKED_AT = 50  # programs that are searched for a fingerprint
 _NO_LIMIT = 2**31
-_MOST_PROGRAMS = 64 * 2**20  # bytes of all programs in a file: the oldest are deleted
+_MAX_PROGRAMS = 64 * 2**20  # bytes of all programs in a file: the oldest are deleted
 
 _SHOWN = 50  # letters of a name in a message
-_MOST_JSON = 100_000  # letters of the versions of a run
+_MAX_JSON = 100_000  # letters of the versions of a run
 
 #: The most letters of each text that is read, by table and column.
 _LETTERS = {
     "run": {
-        **dict.fromkeys(("time", "command", "commit_id", "commit_time", "branch"), MOST_LETTERS),
-        **dict.fromkeys(("host", "source"), MOST_LETTERS),
-        "versions": _MOST_JSON,
+        **dict.fromkeys(("time", "command", "commit_id", "commit_time", "branch"), MAX_LETTERS),
+        **dict.fromkeys(("host", "source"), MAX_LETTERS),
+        "versions": _MAX_JSON,
     },
     "figure": dict.fromkeys(
-        ("target", "backend", "metric", "unit", "program", "fingerprint", "spread"), MOST_LETTERS
+        ("target", "backend", "metric", "unit", "program", "fingerprint", "spread"), MAX_LETTERS
     ),
 }
 
@@ -148,7 +148,7 @@ def program_digests(path: Path, target: str, backend: str) -> list[str]:
             """SELECT DISTINCT program.digest FROM figure
             JOIN program ON program.digest = figure.program
             WHERE target = ? AND backend = ? ORDER BY program.id DESC LIMIT ?""",
-            (target, backend, _MOST_LOOKED_AT),
+            (target, backend, _MAX_LOOKED_AT),
         )
         return [digest for (digest,) in rows if isinstance(digest, str)]
 
@@ -321,12 +321,12 @@ def _add_program(connection: sqlite3.Connection, program: StoredProgram) -> None
     """Add a program; one that is already stored gets the new source lines."""
     query = "SELECT length(stablehlo) FROM program WHERE digest = ?"
     known = connection.execute(query, (program.digest,)).fetchone()
-    if len(program.stablehlo) > _MOST_TEXT:
+    if len(program.stablehlo) > _MAX_TEXT:
         return
     stablehlo = b"" if known else zlib.compress(program.stablehlo)
     sources = None if program.sources is None else zlib.compress(program.sources)
     size = known[0] if known else len(stablehlo)
-    if size + len(sources or b"") > _MOST_STORED:
+    if size + len(sources or b"") > _MAX_STORED:
         return
     if known:
         if sources is not None:
@@ -341,21 +341,21 @@ def _add_program(connection: sqlite3.Connection, program: StoredProgram) -> None
 
 
 def _drop_oldest(connection: sqlite3.Connection) -> None:
-    """Delete the oldest programs if the total size exceeds `_MOST_PROGRAMS`."""
+    """Delete the oldest programs if the total size exceeds `_MAX_PROGRAMS`."""
     size = "length(stablehlo) + coalesce(length(sources), 0)"
     connection.execute(
         f"""DELETE FROM program WHERE id IN (SELECT id FROM (
             SELECT id, sum({size}) OVER (ORDER BY id DESC) AS total FROM program
         ) WHERE total > ?)""",
-        (_MOST_PROGRAMS,),
+        (_MAX_PROGRAMS,),
     )
 
 
 def _expanded(content: bytes) -> bytes:
     """Return the decompressed content, with a limit on the memory of crafted content."""
     decoder = zlib.decompressobj()
-    found = decoder.decompress(content, _MOST_TEXT + 1)
-    if len(found) > _MOST_TEXT or not decoder.eof:
+    found = decoder.decompress(content, _MAX_TEXT + 1)
+    if len(found) > _MAX_TEXT or not decoder.eof:
         raise ValueError("a program in it is not whole")
     return found
 

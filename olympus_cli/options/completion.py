@@ -45,7 +45,7 @@ FLAGS = (
 
 _NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")
-_MOST = 2000  # the most names from one file
+_MAX = 2000  # the most names from one file
 
 # Bash breaks a word at each character of COMP_WORDBREAKS, which has the @ and = of target names.
 # It replaces only the last part, so the parts before it are removed from the answers.
@@ -190,7 +190,7 @@ def target_items(file: Path | None, with_bases: bool) -> list[CompletionItem[str
         for name in _names(key, target.get("matrix"), with_bases)
         if _NAME.fullmatch(name)
     )
-    return list(islice(named, _MOST))
+    return list(islice(named, _MAX))
 
 
 def _names(key: str, axes: Any, with_bases: bool) -> Iterator[str]:

@@ -24,7 +24,7 @@ from olympus_cli.spec.bench import parse_threshold
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-_MOST_ROUNDS = 100  # processes of a side: more take longer than a narrower interval is worth
+_MAX_ROUNDS = 100  # processes of a side: more take longer than a narrower interval is worth
 
 _INPUT = (
     click.option(
@@ -118,7 +118,7 @@ _BASELINE = (
     ),
     click.option(
         "--rounds",
-        type=whole_number(1, _MOST_ROUNDS),
+        type=whole_number(1, _MAX_ROUNDS),
         metavar="N",
         help="Measure in N processes of each side, and in twice as many if the result is unclear; "
         f"the default is {ROUNDS} with --baseline or --save-baseline, and 1 without.",

@@ -108,7 +108,7 @@ def _not_stdout(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any
 
 
 # In seconds, about half of the longest wait of the system.  A ratio of a million is no limit.
-_MOST = 1_000_000
+_MAX = 1_000_000
 
 
 def _ascii(text: object) -> str:
@@ -124,12 +124,12 @@ def positive_number(text: str | float) -> float:
         number = float(_ascii(text))
     except ValueError:
         raise click.BadParameter(f"must be a number; got {text!r:.80}") from None
-    if not 0 < number <= _MOST:
-        raise click.BadParameter(f"must be above 0 and at most {_MOST}; got {text!s:.80}")
+    if not 0 < number <= _MAX:
+        raise click.BadParameter(f"must be above 0 and at most {_MAX}; got {text!s:.80}")
     return number
 
 
-def whole_number(least: int, most: int = _MOST) -> Callable[[str | int], int]:
+def whole_number(least: int, most: int = _MAX) -> Callable[[str | int], int]:
     """Return the type of an option that is a whole number from `least` to `most`."""
 
     def convert(text: str | int) -> int:

@@ -8,7 +8,7 @@ import sys
 EXIT_CODE = 4  # the same as for a compiler that runs out of memory
 HINT = "`ulimit -a` shows the limits of memory, files and processes"
 
-_LEAST = 512  # MiB of address space: with less, libraries end the process when imported
+_MIN = 512  # MiB of address space: with less, libraries end the process when imported
 _ERRORS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT}
 #: The messages of the dynamic linker and of Python, in exceptions of other classes.
 _MESSAGES = (
@@ -49,5 +49,5 @@ def check_memory() -> None:
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _LEAST << 20:
-        raise MemoryError(f"`ulimit -v` allows {limit >> 20} MiB, and a start needs {_LEAST}")
+    if limit != resource.RLIM_INFINITY and limit < _MIN << 20:
+        raise MemoryError(f"`ulimit -v` allows {limit >> 20} MiB, and a start needs {_MIN}")

@@ -27,8 +27,8 @@ from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.reports.relative_paths import relative
 from olympus_cli.text.units import duration
 
-_MOST = 500  # rows of a table; more make the page slow to open
-_DEEPEST = 40  # nested scopes with separate frames
+_MAX = 500  # rows of a table; more make the page slow to open
+_MAX_DEPTH = 40  # nested scopes with separate frames
 
 
 def render_profile(program: ProfiledProgram, root: Path) -> str:
@@ -46,9 +46,9 @@ def render_profile(program: ProfiledProgram, root: Path) -> str:
             summary=call_figures(program.profile),
             notes=[*notes(program.profile)],
             graph=time_graph(kernels),
-            rows=program.rows[:_MOST],
-            kernels=_groups(kernels[:_MOST]),
-            omitted=max(0, len(kernels) - _MOST),
+            rows=program.rows[:_MAX],
+            kernels=_groups(kernels[:_MAX]),
+            omitted=max(0, len(kernels) - _MAX),
             shell=shell(),
             source=lambda key: source_text(key, root),
         )
@@ -104,7 +104,7 @@ def _part(kernel: KernelProfile) -> FlamePart:
     if kernel.is_overhead:
         frames: tuple[tuple[str, str], ...] = (("overhead", kernel.name),)
     else:
-        scopes = filter(None, kernel.scope.split("/", _DEEPEST))
+        scopes = filter(None, kernel.scope.split("/", _MAX_DEPTH))
         line = kernel.line or "(unknown)"
         name = plain_name(kernel.name)
         frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", name))

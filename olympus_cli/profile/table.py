@@ -14,7 +14,7 @@ from olympus_cli.terminal import console
 from olympus_cli.text.units import duration
 
 _WIDTH = 100  # columns of a note
-_MOST_UNSEEN = 5
+_MAX_UNSEEN = 5
 _DISTURBED = 2  # times the call without the profiler: then most of the time is overhead
 
 
@@ -55,8 +55,8 @@ def notes(profile: Profile) -> Iterator[str]:
             "profiler's own or the machine's load: the shares describe a call that it slows down"
         )
     if profile.unseen:
-        names = ", ".join(each.name for each in profile.unseen[:_MOST_UNSEEN])
-        more = len(profile.unseen) - _MOST_UNSEEN
+        names = ", ".join(each.name for each in profile.unseen[:_MAX_UNSEEN])
+        more = len(profile.unseen) - _MAX_UNSEEN
         rest = f" and {more} more" if more > 0 else ""
         yield f"not seen by the profiler, and not counted: {names}{rest}"
     together = sum(each.seconds for each in profile.kernels if not each.is_overhead)

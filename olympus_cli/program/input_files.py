@@ -33,10 +33,10 @@ Array = np.ndarray[Any, Any]
 _TOP = re.compile(r"[^\[.]*")  # an argument's name, without the path in its tree
 _RESULT = "result"  # the name of a program's result
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_MOST_NAMED = 12  # arguments in a hint
-_MOST_BYTES = 2**40  # of a file
-_MOST_MEMBERS = 100_000  # of a .npz file
-_MOST_DIRECTORY = 2**24  # bytes; of the directory of a .npz file
+_MAX_NAMED = 12  # arguments in a hint
+_MAX_BYTES = 2**40  # of a file
+_MAX_MEMBERS = 100_000  # of a .npz file
+_MAX_DIRECTORY = 2**24  # bytes; of the directory of a .npz file
 _LONGEST_HEADER = 10_000  # bytes; the limit of NumPy
 _LONGEST_NAME = 2**16 - 1 - len(".npy")  # bytes; the limit of a zip file
 
@@ -48,7 +48,7 @@ def array_names(path: Path, leaves: Sequence[ArgInfo]) -> set[str] | None:
         if is_safetensors(path):
             of_tensor = {dotted(name): name for name in known}
             return {of_tensor.get(name, name) for name in tensor_names(path)}
-        with open_regular(path, _MOST_BYTES) as file, _archive(file, path) as archive:
+        with open_regular(path, _MAX_BYTES) as file, _archive(file, path) as archive:
             members = {info.orig_filename.removesuffix(".npy"): info for info in archive.infolist()}
         return set(_as_arguments(members, known))
     return None
@@ -72,7 +72,7 @@ def file_inputs(
             check_type(arrays[leaf.name].dtype, arrays[leaf.name].shape, leaf, path)
         return [cast_array(arrays[leaf.name], leaf, path) for leaf in leaves]
     try:
-        with open_regular(path, _MOST_BYTES) as file:
+        with open_regular(path, _MAX_BYTES) as file:
             return _loaded(file, leaves, path, program or leaves)
     except OSError as error:
         raise UsageError(
@@ -127,12 +127,12 @@ class _Directory:
 @contextmanager
 def _archive(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
     """Open the .npz file `path`, of which the number of arrays is limited."""
-    directory = _Directory(file, _MOST_DIRECTORY)
+    directory = _Directory(file, _MAX_DIRECTORY)
     with zipfile.ZipFile(cast("IO[bytes]", directory)) as archive:
         directory.most = None
-        if (number := len(archive.filelist)) > _MOST_MEMBERS:
+        if (number := len(archive.filelist)) > _MAX_MEMBERS:
             raise UsageError(
-                f"{display_path(path)} has {number} arrays, and at most {_MOST_MEMBERS} are read",
+                f"{display_path(path)} has {number} arrays, and at most {_MAX_MEMBERS} are read",
                 hint="save only the arguments of the program: numpy.savez(file, x=x, y=y)",
             )
         yield archive
@@ -168,7 +168,7 @@ def _match_members(
     """Raise UsageError unless the members are the known arguments; `program` has all of them."""
     extra = [name for name in members if name not in known]
     missing = [name for name in known if name not in members]
-    hint = f"the program takes {listed(program, _MOST_NAMED) or 'no arrays'}"
+    hint = f"the program takes {listed(program, _MAX_NAMED) or 'no arrays'}"
     if members and all(name.startswith(_RESULT) for name in members):
         hint = (
             f"it has the results {listed(members)}; they are inputs again if they are the "

@@ -45,7 +45,7 @@ from olympus_cli.text.units import array_type, byte_size
 Array = np.ndarray[Any, Any]
 
 DEFAULT_INT_RANGE = (0, 8)  # small and nonnegative, so that integers can be tokens or indices
-_LEAST, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
+_MIN, _GREATEST = -(2**63), 2**64 - 1  # of all integers that a dtype has
 _PIECE = 2**20  # elements that are drawn at a time, as float64 or int64
 FLOAT_SCALE = 0.1  # keeps the activations of networks some hundred units wide near one
 
@@ -366,9 +366,9 @@ def parse_int_range(text: str) -> tuple[int, int]:
         raise UsageError(
             f"an integer range must be LOW:HIGH with LOW < HIGH, such as 0:8; got {text!r:.80}"
         )
-    if bounds[0] < _LEAST or bounds[1] > _GREATEST + 1:
+    if bounds[0] < _MIN or bounds[1] > _GREATEST + 1:
         raise UsageError(
-            f"an integer range must be within {_LEAST}:{_GREATEST + 1}, the range of int64 "
+            f"an integer range must be within {_MIN}:{_GREATEST + 1}, the range of int64 "
             f"and uint64 together; got {text!r:.80}"
         )
     return bounds

@@ -28,10 +28,10 @@ Array = np.ndarray[Any, Any]
 
 SUFFIX = ".safetensors"
 _INSTALL = "pip install 'olympus[safetensors]'"
-_MOST_NAMES = 6  # in a message
-_MOST_KNOWN = 12  # arguments in a hint
-_MOST_BYTES = 2**40  # of a file
-_MOST_HEADER = 10**8  # bytes, as the format limits it
+_MAX_NAMES = 6  # in a message
+_MAX_KNOWN = 12  # arguments in a hint
+_MAX_BYTES = 2**40  # of a file
+_MAX_HEADER = 10**8  # bytes, as the format limits it
 _PART = re.compile(r"""\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\]]*)\]|\.?([^\[.]+)""")
 #: The dtypes of the format, by its names; F4 and the 6-bit floats are packed, and NumPy has none.
 _DTYPES = {
@@ -79,9 +79,9 @@ def tensor_names(path: Path) -> list[str]:
 
     Raises OSError for a file that cannot be read, and ValueError for another content.
     """
-    with open_regular(path, _MOST_BYTES) as file:
+    with open_regular(path, _MAX_BYTES) as file:
         length = int.from_bytes(file.read(8), "little")
-        if length > _MOST_HEADER:
+        if length > _MAX_HEADER:
             raise ValueError("the header is too large")
         header = json.loads(file.read(length))
     return [name for name in header if name != "__metadata__"]
@@ -119,7 +119,7 @@ def safetensors_arrays(
 def _most_bytes() -> int:
     """Return the size limit of a file, in bytes: the whole file is read into memory."""
     available = available_memory()
-    return _MOST_BYTES if available is None else min(available, _MOST_BYTES)
+    return _MAX_BYTES if available is None else min(available, _MAX_BYTES)
 
 
 def _library() -> Any:
@@ -178,7 +178,7 @@ def _forms(leaves: Sequence[ArgInfo], key: str | None) -> list[dict[str, str]]:
 
 def _names_hint(tensors: Sequence[str], extra: Sequence[str], known: Sequence[str]) -> str | None:
     """Return the hint on the names of tensors: the nearest argument, and all arguments."""
-    has, takes = _listed(tensors) or "none", _listed(known, _MOST_KNOWN) or "no arrays"
+    has, takes = _listed(tensors) or "none", _listed(known, _MAX_KNOWN) or "no arrays"
     near = renamed(list(map(repr, extra)), [repr(name) for name in known if name not in tensors])
     if near:
         return f"{near} the program takes {takes}"
@@ -205,6 +205,6 @@ def _array(path: Path, leaf: ArgInfo, tensor: Mapping[str, Any]) -> Array:
     return content.view(dtype).reshape(leaf.shape)
 
 
-def _listed(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+def _listed(names: Sequence[str], most: int = _MAX_NAMES) -> str:
     more = len(names) - most
     return ", ".join(map(repr, names[:most])) + (f" and {more} more" if more > 0 else "")

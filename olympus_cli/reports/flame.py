@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from olympus_cli.reports.templating import page_environment
 
-_LEAST = 0.0005  # the part of the whole below which a frame is narrower than a pixel
+_MIN = 0.0005  # the part of the whole below which a frame is narrower than a pixel
 _ROW = 21  # pixels from one row of frames to the next
 
 
@@ -84,7 +84,7 @@ def drawn(root: Frame) -> list[Placed]:
 
 
 def _drawn(frame: Frame, left: float, depth: int, whole: float) -> Iterator[Placed]:
-    if frame.value < _LEAST * whole:
+    if frame.value < _MIN * whole:
         return
     yield Placed(frame, 100 * left / whole, 100 * frame.value / whole, depth)
     for child in sorted(frame.children.values(), key=_order):

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from olympus.analysis import Cost
     from olympus.stages import Compiled
 
-_MOST_BUFFERS = 20
-_MOST_KERNELS = 100
-_MOST_COLLECTIVES = 100
-_MOST_NAMED = 3  # buffers in a warning
+_MAX_BUFFERS = 20
+_MAX_KERNELS = 100
+_MAX_COLLECTIVES = 100
+_MAX_NAMED = 3  # buffers in a warning
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
     """
     whole = compiled.memory()
     sizes = {name: getattr(whole, name) for name in MemorySizes.__dataclass_fields__}
-    memory = MemoryReport(**sizes, largest=whole.largest(_MOST_BUFFERS))
+    memory = MemoryReport(**sizes, largest=whole.largest(_MAX_BUFFERS))
     estimate = slowest_first(compiled.estimate(trips=trips))
     device = olympus.stages.device_model(compiled.target)
     fits = None
@@ -204,7 +204,7 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
         fits = fits_between(memory.needed, memory.bound(memory.needed), device)
     figures = CompiledFigures(
         memory,
-        replace(estimate, kernels=estimate.kernels[:_MOST_KERNELS]),
+        replace(estimate, kernels=estimate.kernels[:_MAX_KERNELS]),
         fits,
         devices=compiled.num_devices,
     )
@@ -223,7 +223,7 @@ def _of_several(
     sums = {**vars(memory.total), **vars(cost.total)}
     return replace(
         figures,
-        collectives=_combined(collectives)[:_MOST_COLLECTIVES],
+        collectives=_combined(collectives)[:_MAX_COLLECTIVES],
         axes=olympus.analysis.by_axes(collectives),
         each_device=DeviceCostReport(**work, repeated=cost.repeated, unknown=cost.unknown),
         total=TotalReport(**{name: sums[name] for name in TotalReport.__dataclass_fields__}),
@@ -263,7 +263,7 @@ def uncounted(cost: CostReport) -> Iterator[str]:
 def unfitting(figures: CompiledFigures) -> Iterator[str]:
     """Yield a warning for a program that does not fit its device, with its largest buffers."""
     if figures.fits is False and figures.estimate is not None:
-        largest = "; ".join(map(_buffer_text, figures.memory.largest[:_MOST_NAMED]))
+        largest = "; ".join(map(_buffer_text, figures.memory.largest[:_MAX_NAMED]))
         needed = byte_size(figures.memory.needed)
         if figures.devices > 1:
             needed += f" on each of {figures.devices}"

@@ -21,12 +21,12 @@ from olympus_cli.text.units import array_type, byte_size, count, duration
 
 SUMMARY = "summary.txt"  # its name in a target's folder
 
-_MOST_ARRAYS = 12  # of arguments or results listed one by one
-_MOST_OPS = 8
-_MOST_COLLECTIVES = 20
-_MOST_COMBINED = 3  # lines of one of them
+_MAX_ARRAYS = 12  # of arguments or results listed one by one
+_MAX_OPS = 8
+_MAX_COLLECTIVES = 20
+_MAX_COMBINED = 3  # lines of one of them
 _WIDTH = 100  # columns of a sentence
-_MOST_FILES = 2  # of a repeated block
+_MAX_FILES = 2  # of a repeated block
 
 
 def render_text(report: Report, width: int | None = None) -> str:
@@ -91,19 +91,19 @@ def figure_row(name: str, value: str) -> str:
 def _arrays(title: str, arrays: Sequence[ArgInfo]) -> Iterator[str]:
     total = byte_size(sum(array.bytes for array in arrays))
     yield figure_row(title, f"{len(arrays)} ({total})")
-    shown = arrays[:_MOST_ARRAYS]
+    shown = arrays[:_MAX_ARRAYS]
     width = max((len(array.name) for array in shown), default=0)
     for array in shown:
         donated = "  donated" if array.donated else ""
         yield f"    {array.name:<{width}}  {array_type(array.dtype_name, array.shape)}{donated}"
-    if len(arrays) > _MOST_ARRAYS:
-        yield f"    ... and {len(arrays) - _MOST_ARRAYS} more"
+    if len(arrays) > _MAX_ARRAYS:
+        yield f"    ... and {len(arrays) - _MAX_ARRAYS} more"
 
 
 def _ops(ops: Mapping[str, int]) -> str:
     most = sorted(ops.items(), key=lambda item: (-item[1], item[0]))
-    names = ", ".join(f"{number} {name.rpartition('.')[2]}" for name, number in most[:_MOST_OPS])
-    more = ", ..." if len(most) > _MOST_OPS else ""
+    names = ", ".join(f"{number} {name.rpartition('.')[2]}" for name, number in most[:_MAX_OPS])
+    more = ", ..." if len(most) > _MAX_OPS else ""
     return f"{sum(ops.values())} ({names}{more})" if ops else "none"
 
 
@@ -159,10 +159,10 @@ def collective_lines(compiled: CompiledFigures | None, width: int | None = None)
             least_text(each.loops) + duration(each.seconds),
             lines_text(each),
         )
-        for each in compiled.collectives[:_MOST_COLLECTIVES]
+        for each in compiled.collectives[:_MAX_COLLECTIVES]
     ]
     yield from _table(rows, width)
-    if (more := len(compiled.collectives) - _MOST_COLLECTIVES) > 0:
+    if (more := len(compiled.collectives) - _MAX_COLLECTIVES) > 0:
         yield f"  ... and {more} more"
 
 
@@ -180,8 +180,8 @@ def lines_text(collective: Collective) -> str:
     if len(collective.lines) < 2:
         return collective.line or ""
     named = [part.line or "unknown" for part in collective.lines]
-    more = len(named) - _MOST_COMBINED
-    return ", ".join(named[:_MOST_COMBINED]) + (f" and {more} more" if more > 0 else "")
+    more = len(named) - _MAX_COMBINED
+    return ", ".join(named[:_MAX_COMBINED]) + (f" and {more} more" if more > 0 else "")
 
 
 def least_text(unknown: Sequence[str]) -> str:
@@ -349,4 +349,4 @@ def _places(lines: Iterable[str]) -> str:
         f"{file}:{min(numbers)}" + (f"-{max(numbers)}" if len(numbers) > 1 else "")
         for file, numbers in found.items()
     ]
-    return ", ".join(ranges[:_MOST_FILES]) + (", ..." if len(ranges) > _MOST_FILES else "")
+    return ", ".join(ranges[:_MAX_FILES]) + (", ..." if len(ranges) > _MAX_FILES else "")

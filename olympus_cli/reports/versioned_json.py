@@ -15,7 +15,7 @@ from olympus.errors import ArtifactError
 from olympus.files import parse_json, read_regular
 from olympus_cli.text.paths import display_path
 
-_MOST_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 _LATEST = 10**30  # the largest schema version
 
 
@@ -38,7 +38,7 @@ def read_json(path: Path, version: int, accepted: Collection[int] = ()) -> dict[
         ArtifactError: the file cannot be read, is too large, or does not hold such an object.
     """
     try:
-        content = read_regular(path, _MOST_BYTES, follow_links=False)
+        content = read_regular(path, _MAX_BYTES, follow_links=False)
     except FileNotFoundError as error:
         raise ArtifactError(f"{display_path(path)} is missing") from error
     except OSError as error:

@@ -21,7 +21,7 @@ from olympus_cli.spec.shapes import parse_arg
 _ARRAYS = 4  # the number of largest arrays that are split
 _BESIDES = 8  # candidates that split the largest arrays of other arguments
 _TOGETHER = 3  # arrays for each axis in combined candidates
-_MOST = 32  # candidates of a kind
+_MAX = 32  # candidates of a kind
 
 #: The path of an array: the position or name of an argument, and keys into it.
 Path = tuple[str | int, ...]
@@ -110,7 +110,7 @@ def singles(spec: TargetSpec) -> list[Candidate]:
         others.setdefault(path[0], (path, shape))
     besides = [each for each in others.values() if each not in largest]
     found = [each for _, each in sorted(_splits(spec, besides), key=lambda item: item[0])]
-    return [each for _, each in _splits(spec, largest)][:_MOST] + found[:_BESIDES]
+    return [each for _, each in _splits(spec, largest)][:_MAX] + found[:_BESIDES]
 
 
 def _splits(
@@ -137,7 +137,7 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
     best = [_together(each) for each in of_axis.values()]
     groups = [*itertools.product(*best), *(tuple(each[:2]) for each in best)]
     found: list[Candidate] = []
-    for group in groups[:_MOST]:
+    for group in groups[:_MAX]:
         made: Candidate | None = group[0]
         for each in group[1:]:
             made = made and made.merged(each, spec)

@@ -29,7 +29,7 @@ GATED = ("steady-call", "steady-cpu")
 #: The default of the least relative change that counts.
 THRESHOLD = 0.05
 
-_MOST = 100.0  # 10000 %: a program that takes a hundred times as long exceeds any threshold
+_MAX = 100.0  # 10000 %: a program that takes a hundred times as long exceeds any threshold
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def parse_threshold(value: object) -> float:
         share = float(value) if 0 < value < 1 else math.nan  # 5 is a mistake for "5%"
     elif isinstance(value, str):
         share = percentage(value)
-    if not 0 < share < _MOST:
+    if not 0 < share < _MAX:
         raise SpecError(
             f"must be a percentage above 0, or a number between 0 and 1; got {value!r:.80}",
             hint='such as "5%" or 0.05',

@@ -32,7 +32,7 @@ from olympus_cli.spec.mesh import (
 from olympus_cli.spec.model import ArgSpec, FromEntry, OutputFolder, Project, ShapeSpec, TargetSpec
 from olympus_cli.spec.project_file import FILE, find_project, is_named
 from olympus_cli.spec.section import Section
-from olympus_cli.spec.shapes import DEEPEST, parse_arg
+from olympus_cli.spec.shapes import MAX_DEPTH, parse_arg
 from olympus_cli.spec.statics import static_of
 from olympus_cli.spec.target_table import TargetTable
 from olympus_cli.spec.toml import load
@@ -63,7 +63,7 @@ TARGET_KEYS = (
 _PART = re.compile(r"[\w.+-]+")  # the name of a target is also the name of a folder
 _PART_FORM = "letters, digits and . _ + - only, because it names a folder"
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")  # the entry of a function, in place of a shape
-_MOST = 10_000  # targets of one matrix: a larger one is a mistake, and takes seconds to expand
+_MAX = 10_000  # targets of one matrix: a larger one is a mistake, and takes seconds to expand
 
 
 def load_project(path: Path, own: Devices | None = None) -> Project:
@@ -157,8 +157,8 @@ def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[s
     section = parent.table(name)
     section.only(TARGET_KEYS)
     for key, value in section.data.items():
-        if matrix.depth(value) > DEEPEST:
-            section.fail(key, f"is nested more than {DEEPEST} deep")
+        if matrix.depth(value) > MAX_DEPTH:
+            section.fail(key, f"is nested more than {MAX_DEPTH} deep")
     axes = _axes(section)
     args = section.data.get("args")
     passed = matrix.placeholders([args, section.data.get("static")])
@@ -186,8 +186,8 @@ def _axes(section: Section) -> dict[str, list[object]]:
                 table.fail(key, f"has {value!r}, which cannot be part of a name: {_PART_FORM}")
         if twice := matrix.repeated(values):
             table.fail(key, f"has {twice} twice: each value names a target")
-    if (size := math.prod(map(len, table.data.values()))) > _MOST:
-        section.fail("matrix", f"gives {size} targets, and at most {_MOST} are allowed")
+    if (size := math.prod(map(len, table.data.values()))) > _MAX:
+        section.fail("matrix", f"gives {size} targets, and at most {_MAX} are allowed")
     return table.data
 
 

@@ -20,7 +20,7 @@ from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
 from olympus_cli.text.paths import display_path, resolved
 
-_MOST = 6  # targets of a matrix in a hint
+_MAX = 6  # targets of a matrix in a hint
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,8 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
         )
     found = opened.select([text])
     if len(found) > 1:
-        names = ", ".join(target.name for target in found[:_MOST])
-        more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
+        names = ", ".join(target.name for target in found[:_MAX])
+        more = f" and {len(found) - _MAX} more" if len(found) > _MAX else ""
         raise UsageError(
             f"target {text!r} has a matrix, and this command takes one program",
             hint=f"name one of {names}{more}",

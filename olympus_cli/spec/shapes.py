@@ -41,7 +41,7 @@ def _short(name: str) -> str:
 DTYPES = {**{_short(name): name for name in _LONG}, **{n: n for n in _LONG}, "pred": "bool"}
 
 #: The maximum nesting depth of tables and arrays in an argument.
-DEEPEST = 100
+MAX_DEPTH = 100
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _KEY = re.compile(r"[A-Za-z_][\w-]*")
@@ -187,8 +187,8 @@ class _Reader:
         return self.shape()
 
     def nested(self, rule: Callable[[], T]) -> T:
-        if self.depth == DEEPEST:
-            self.fail(f"tables and arrays are nested more than {DEEPEST} deep", hint=None)
+        if self.depth == MAX_DEPTH:
+            self.fail(f"tables and arrays are nested more than {MAX_DEPTH} deep", hint=None)
         self.depth += 1
         result = rule()
         self.depth -= 1

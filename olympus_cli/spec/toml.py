@@ -26,14 +26,14 @@ _WORD = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
 _BARE = re.compile(r"[\w-]+", re.ASCII)
 _KEY = re.compile(rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*=")
 # A run of digits, in any base, that is too long for a number; it may also be text or a name.
-_MOST_DIGITS = 1000
-_DIGITS = re.compile(rf"(?<![\w.])[+-]?(?:0[xob])?[0-9A-Fa-f_]{{{_MOST_DIGITS + 1},}}+(?![.\w])")
+_MAX_DIGITS = 1000
+_DIGITS = re.compile(rf"(?<![\w.])[+-]?(?:0[xob])?[0-9A-Fa-f_]{{{_MAX_DIGITS + 1},}}+(?![.\w])")
 _TOO_LONG = "9" * 5000  # Python does not parse more than 4,300 digits
 
-_MOST_BYTES = 16 * 2**20  # the size limit of a file
+_MAX_BYTES = 16 * 2**20  # the size limit of a file
 
 #: The maximum nesting depth of tables and arrays in a document: a larger one is a mistake.
-_DEEPEST = 200
+_MAX_DEPTH = 200
 
 # The beginnings of tomli's messages on a key or a table that a document sets twice.
 _REPEATED = ("Cannot overwrite", "Cannot declare", "Cannot mutate", "Cannot redefine")
@@ -117,7 +117,7 @@ def load(path: Path) -> TomlFile:
             syntax error has the line, the column and a caret.
     """
     try:
-        text = read_regular(path, _MOST_BYTES).decode(
+        text = read_regular(path, _MAX_BYTES).decode(
             "utf-8-sig"
         )  # some editors write a byte order mark
     except OSError as error:
@@ -142,15 +142,15 @@ def _loads(text: str) -> dict[str, object]:
         RecursionError: tables or arrays are nested too deeply.
     """
     if (at := _long_number(text)) is not None:
-        raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, at)
+        raise OutOfBounds(f"a number has at most {_MAX_DIGITS} digits", text, at)
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError:
         raise
     except ValueError as error:  # a long number in a form that `_DIGITS` misses
-        raise OutOfBounds(f"a number has at most {_MOST_DIGITS} digits", text, 0) from error
+        raise OutOfBounds(f"a number has at most {_MAX_DIGITS} digits", text, 0) from error
     level: list[object] = [data]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [part for node in level for part in _parts_of(node)]
     if level:
         raise RecursionError

@@ -10,7 +10,7 @@ from olympus_cli.spec.section import Section
 
 _LINE = re.compile(r".+:[0-9]+")
 _LINE_FORM = "a source line, such as solver.py:41"
-_MOST = 10**15  # trips: a larger number is a mistake
+_MAX = 10**15  # trips: a larger number is a mistake
 
 
 def parse_trips(texts: Iterable[str]) -> dict[str, int]:
@@ -48,6 +48,6 @@ def trips_of(section: Section) -> dict[str, int]:
     for line, number in table.data.items():
         if not _LINE.fullmatch(line):
             section.fail("trips", f"has the key {line!r}, which is not {_LINE_FORM}")
-        if type(number) is not int or not 0 <= number <= _MOST:
+        if type(number) is not int or not 0 <= number <= _MAX:
             section.fail("trips", f"must have a whole number for {line}; got {number!r}")
     return dict(table.data)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 _GAP = 2  # columns between two cells
 #: The fewest characters of a shortened name.
 LEAST_NAME = 19
-_LEAST_FOLDED = 12  # characters; a shorter cell, such as "1.00 KiB", is not folded
+_MIN_FOLDED = 12  # characters; a shorter cell, such as "1.00 KiB", is not folded
 _DOTS = "..."
 
 Row = Sequence[str]
@@ -101,9 +101,9 @@ def _word_width(lines: Sequence[Row]) -> int:
 
 def _least_width(cell: str) -> int:
     """Return the least width of a cell: of its longest word, or of all of a short cell."""
-    if len(cell) <= _LEAST_FOLDED:
+    if len(cell) <= _MIN_FOLDED:
         return len(cell)
-    return max([_LEAST_FOLDED, *map(len, cell.split())])
+    return max([_MIN_FOLDED, *map(len, cell.split())])
 
 
 def column_widths(lines: Sequence[Row], width: int) -> list[int] | None:

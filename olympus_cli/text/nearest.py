@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 _MUCH = 0.15  # a name this much less similar than the most similar one is left out
 _NEAR = 3  # the most names in a hint
-_MOST = 12  # the most names listed if none is near
+_MAX = 12  # the most names listed if none is near
 
 
 def nearest(name: str, valid: Iterable[str]) -> list[str]:
@@ -34,7 +34,7 @@ def renamed(extra: Sequence[str], missing: Sequence[str]) -> str | None:
     >>> renamed(["epoch", "head.weight"], ["bias", "head.w"])
     'did you mean head.w instead of head.weight?'
     """
-    pairs = ((name, nearest(name, missing)) for name in extra[:_MOST])
+    pairs = ((name, nearest(name, missing)) for name in extra[:_MAX])
     return next(
         (f"did you mean {near[0]} instead of {name}?" for name, near in pairs if near), None
     )
@@ -68,5 +68,5 @@ def did_you_mean(name: str, valid: Iterable[str], intro: str = "valid names are"
     near = nearest(name, choices)
     if near:
         return "did you mean " + " or ".join(near) + "?"
-    more = len(choices) - _MOST
-    return f"{intro} " + ", ".join(choices[:_MOST]) + (f" and {more} more" if more > 0 else "")
+    more = len(choices) - _MAX
+    return f"{intro} " + ", ".join(choices[:_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -18,8 +18,8 @@ from olympus_cli.program.input_files import file_inputs, npz_bytes
 from olympus_cli.terminal.output import check_writable
 from olympus_cli.text.paths import display_path
 
-_MOST_BYTES = 2**40  # of a file with results
-_MOST_FACTS = 64 * 2**20  # of the digests beside it
+_MAX_BYTES = 2**40  # of a file with results
+_MAX_FACTS = 64 * 2**20  # of the digests beside it
 
 Array = np.ndarray[Any, Any]
 
@@ -78,9 +78,9 @@ def read_golden(path: Path, inputs: Sequence[Array], leaves: Sequence[ArgInfo]) 
     """
     hint = "olympus verify --update writes it anew"
     try:
-        document = parse_json(read_regular(path.with_suffix(".json"), _MOST_FACTS))
+        document = parse_json(read_regular(path.with_suffix(".json"), _MAX_FACTS))
         digests: _Digests = typed(document, _Digests)
-        content = read_regular(path, _MOST_BYTES)
+        content = read_regular(path, _MAX_BYTES)
     except FileNotFoundError as error:
         raise UsageError(
             f"the golden output {display_path(path)} does not exist", hint=hint

@@ -23,7 +23,7 @@ _KINDS = {
     "sensitive": "'{name}' decides by a difference that is no more than rounding: it is right, and "
     "what follows cannot be compared",
 }
-_MOST = 3  # findings in a message
+_MAX = 3  # findings in a message
 
 
 def rows(document: Mapping[str, Any], failures_only: bool = False) -> list[tuple[str, ...]]:
@@ -105,14 +105,14 @@ def failure_message(document: Mapping[str, Any]) -> str:
         return f"{document['target']} is not judged: {reason}"
     lines = []
     failed = [each for each in document["checks"] if not each["passed"]]
-    for each in failed[:_MOST]:
+    for each in failed[:_MAX]:
         lines.append(result_message(each))
     lines += _more(failed, "results are wrong")
     findings = list(document["operations"])
     for each in failed:
         if each["finding"] and each["finding"] not in findings:
             findings.append(each["finding"])
-    for each in findings[:_MOST]:
+    for each in findings[:_MAX]:
         lines += _finding_lines(each)
     lines += _more(findings, "operations are wrong")
     lines += _remedy(document)
@@ -128,12 +128,12 @@ def _remedy(document: Mapping[str, Any]) -> list[str]:
         return []
     lines = [
         f"it depends on {each['name']}, whose values are drawn: {_statistics(each['statistics'])}"
-        for each in drawn[:_MOST]
+        for each in drawn[:_MAX]
     ] + _more(drawn, "arguments have drawn values")
     name = document["target"].partition("@")[0]
     lines.append(f"if {drawn[0]['name']} never has such values, describe it in olympus.toml:")
     lines.append(f"  [target.{name}.inputs]")
-    for each in drawn[:_MOST]:
+    for each in drawn[:_MAX]:
         lines.append(f"  {toml_key(each['name'])} = {_form(each['dtype'])}")
     lines.append('or { file = "x.npy" }, or { from = "module:function" } in place of the range')
     return lines
@@ -157,7 +157,7 @@ def finding_message(finding: Mapping[str, Any]) -> str:
 
 
 def _more(found: Sequence[Any], what: str) -> list[str]:
-    return [f"and {len(found) - _MOST} more {what}"] if len(found) > _MOST else []
+    return [f"and {len(found) - _MAX} more {what}"] if len(found) > _MAX else []
 
 
 def _finding_lines(each: Mapping[str, Any]) -> list[str]:

@@ -42,7 +42,7 @@ _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 _FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
 # A frame in a stack from `faulthandler`; the innermost is first.
 _FRAME = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
-_MOST_DATAGRAMS = 256  # the most datagrams of one `look`: a program may write without end
+_MAX_DATAGRAMS = 256  # the most datagrams of one `look`: a program may write without end
 _EVERY_DATAGRAM = 1 << 20  # no process is left that writes more
 _END_TIMEOUT = 10.0  # seconds in which a supervisor must end its processes
 _BOOT = (
@@ -159,7 +159,7 @@ class Isolated:
             return self._failed(reason, self._reported().get("output", b""))
         return None
 
-    def _listen(self, at_most: int = _MOST_DATAGRAMS) -> None:
+    def _listen(self, at_most: int = _MAX_DATAGRAMS) -> None:
         for kind, content in self._results.receive(at_most):
             if kind == "stage":
                 self._enter(content)

@@ -18,8 +18,8 @@ from olympus_core.xla import CompileOnlyExecutable, Executable, Target
 from olympus_core.xla.hlo.hlo_module import Computation, HloModule, Instruction
 from olympus_core.xla.runtime.profiler import Event, Recording, record
 
-_MOST_CALLS = 200_000  # kernels in a call: the profiler stores about 3 kB for each
-_MOST_EVENTS = 500_000  # in all recordings: reading one takes about 15 us
+_MAX_CALLS = 200_000  # kernels in a call: the profiler stores about 3 kB for each
+_MAX_EVENTS = 500_000  # in all recordings: reading one takes about 15 us
 
 
 class Profilable(Protocol):
@@ -98,9 +98,9 @@ def _profile_of(
         kernels than the profiler can store.
       BackendError: the profiler failed, or saw no kernel.
     """
-    if sum(kernel.calls for kernel in estimate.kernels) > _MOST_CALLS:
+    if sum(kernel.calls for kernel in estimate.kernels) > _MAX_CALLS:
         raise UsageError(
-            f"a call of the program runs more than {_MOST_CALLS:,} kernels, too many to profile",
+            f"a call of the program runs more than {_MAX_CALLS:,} kernels, too many to profile",
             hint="profile it with fewer iterations of its loops",
         )
     program = _Program(module, estimate)
@@ -126,7 +126,7 @@ def _measured(
     undisturbed: list[float] = []
     measured: list[_Run] = []
     recordings: list[Recording] = []
-    while len(measured) < runs and sum(run.recorded for run in measured) < _MOST_EVENTS:
+    while len(measured) < runs and sum(run.recorded for run in measured) < _MAX_EVENTS:
         prepare()()  # the first call, and a call after a recording was read, are slower than others
         undisturbed.append(_timed(prepare()))
         recordings.append(record(prepare()))

@@ -35,7 +35,7 @@ class _Unnamed:
 
 _UNNAMED = _Unnamed()
 #: the last axis that an array of NumPy may have
-_MOST_AXES = 63
+_MAX_AXES = 63
 
 
 class Pmap(Generic[_P, _R]):
@@ -237,9 +237,9 @@ def pmap(
     check_callable("pmap", fun)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     for axis in tree.leaves(out_axes, is_leaf=lambda a: a is None):
-        if axis is not None and (type(axis) is not int or not 0 <= axis <= _MOST_AXES):
+        if axis is not None and (type(axis) is not int or not 0 <= axis <= _MAX_AXES):
             raise TransformError(
-                f"pmap: out_axes needs ints from 0 to {_MOST_AXES} and None, has {axis!r:.60}"
+                f"pmap: out_axes needs ints from 0 to {_MAX_AXES} and None, has {axis!r:.60}"
             )
     if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
         raise TransformError(

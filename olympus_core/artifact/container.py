@@ -20,10 +20,10 @@ from olympus_core.artifact.files import write_whole
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.regular_files import open_regular
 
-_MOST_BYTES = 2**40  # of a bundle
+_MAX_BYTES = 2**40  # of a bundle
 _MAGIC = b"PK\x03\x04"
 _LOCAL_HEADER = 30  # bytes, before the name and the extra field
-_MOST_MEMBERS = 1000  # a bundle has a handful; each costs memory before it is read
+_MAX_MEMBERS = 1000  # a bundle has a handful; each costs memory before it is read
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that the format has
 _READABLE_FILE = 0o644 << 16
 # Errors that Python's reader raises on a malformed file, besides its own error.
@@ -77,7 +77,7 @@ def read_members(path: Path) -> dict[str, bytes]:
     """
     with ExitStack() as stack:
         try:
-            file = stack.enter_context(open_regular(path, _MOST_BYTES))
+            file = stack.enter_context(open_regular(path, _MAX_BYTES))
         except OSError as exc:
             raise UsageError(f"{path} cannot be read: {exc.strerror}") from exc
         if file.read(len(_MAGIC)) != _MAGIC:
@@ -105,9 +105,9 @@ def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, 
 
 def _check_directory(path: Path, infos: list[zipfile.ZipInfo], file: BinaryIO) -> None:
     """Raise an error if the directory cannot match the file, before a member is read."""
-    if len(infos) > _MOST_MEMBERS:
+    if len(infos) > _MAX_MEMBERS:
         raise ArtifactError(
-            f"{path} is not an .olympus bundle: it has {len(infos)} members, and {_MOST_MEMBERS} "
+            f"{path} is not an .olympus bundle: it has {len(infos)} members, and {_MAX_MEMBERS} "
             "is the most"
         )
     for info in infos:

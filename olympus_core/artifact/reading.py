@@ -21,7 +21,7 @@ from olympus_core.artifact.manifest import (
 )
 from olympus_core.artifact.reading_shardings import parse_placement, parse_shardings
 from olympus_core.artifact.shardings import StoredPlacement
-from olympus_core.artifact.treespec import DEEPEST, KINDS, Node
+from olympus_core.artifact.treespec import KINDS, MAX_DEPTH, Node
 from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.json_records import DataError, parse_json
@@ -201,8 +201,8 @@ def _node(value: JsonValue, depth: int) -> Node:
         kind.refuse(f"one of {', '.join(KINDS)}")
     names = [name for name, kinds in _PARTS.items() if kind.value in kinds]
     fields = value.fields("kind", *names)
-    if depth == DEEPEST and names:
-        raise ArtifactError(f"in its manifest, a tree is nested more than {DEEPEST} deep")
+    if depth == MAX_DEPTH and names:
+        raise ArtifactError(f"in its manifest, a tree is nested more than {MAX_DEPTH} deep")
     items = fields["items"].each(lambda part: _node(part, depth + 1)) if "items" in names else ()
     keys = fields["keys"].each(JsonValue.key) if "keys" in names else ()
     if "keys" in names and not _fit(kind.value, keys, len(items)):

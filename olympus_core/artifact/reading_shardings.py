@@ -13,7 +13,7 @@ from typing import TypeVar
 from olympus_core import xla
 from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import (
-    MOST_AXES,
+    MAX_AXES,
     StoredPlacement,
     StoredSharding,
     StoredShardings,
@@ -98,8 +98,8 @@ def _mesh(value: JsonValue, count: int) -> AbstractMesh:
     fields = value.fields("axis_names", "axis_sizes")
     names = fields["axis_names"].each(_axis)
     sizes = fields["axis_sizes"].each(lambda part: part.count(count))
-    if len(names) > MOST_AXES or len(sizes) != len(names):
-        value.refuse(f"{MOST_AXES} axes at most, each with a name and a size")
+    if len(names) > MAX_AXES or len(sizes) != len(names):
+        value.refuse(f"{MAX_AXES} axes at most, each with a name and a size")
     if math.prod(sizes) != count:
         raise ArtifactError(
             f"in its manifest, {value.where} has {math.prod(sizes)} devices, and the program "

@@ -22,7 +22,7 @@ from olympus_core.placement.sharding import (
 )
 
 #: The largest number of axes of a mesh: well below NumPy's limit for an array.
-MOST_AXES = 16
+MAX_AXES = 16
 
 #: A spec on a mesh without devices, or, if no spec describes it, the part of each device.
 StoredSharding = NamedSharding | Tiling
@@ -109,10 +109,10 @@ def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[Abstract
     named = (s for s in shardings if isinstance(s, NamedSharding))
     found = tuple(dict.fromkeys(_abstract(s.mesh) for s in named))
     for mesh in found:
-        if mesh.size > xla.MOST_DEVICES or len(mesh.axis_names) > MOST_AXES:
+        if mesh.size > xla.MOST_DEVICES or len(mesh.axis_names) > MAX_AXES:
             raise UsageError(
                 f"'{name}' has the mesh {mesh} of {mesh.size} devices, and a bundle stores meshes "
-                f"of {xla.MOST_DEVICES} devices and {MOST_AXES} axes at most"
+                f"of {xla.MOST_DEVICES} devices and {MAX_AXES} axes at most"
             )
     return found
 

@@ -23,7 +23,7 @@ Key = str | int
 
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
-DEEPEST = 100  # the deepest nesting of containers that is written and read
+MAX_DEPTH = 100  # the deepest nesting of containers that is written and read
 KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "key", "custom")
 
 
@@ -60,9 +60,9 @@ class Node:
         data = structure.node_data()
         if data is None:
             return Node("leaf")
-        if depth == DEEPEST:
+        if depth == MAX_DEPTH:
             raise UsageError(
-                f"containers nested more than {DEEPEST} deep cannot be stored in a bundle",
+                f"containers nested more than {MAX_DEPTH} deep cannot be stored in a bundle",
                 hint="make the program's arguments and results flatter",
             )
         cls, extra = data

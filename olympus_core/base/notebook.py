@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from olympus_core.stages.interface import Stage
     from olympus_core.xla import Target
 
-_MOST_ARRAYS = 20
-_MOST_ROWS = 10
-_MOST_LINES = 200
-_MOST_LETTERS = 20_000
+_MAX_ARRAYS = 20
+_MAX_ROWS = 10
+_MAX_LINES = 200
+_MAX_LETTERS = 20_000
 _LONGEST = 200  # characters of a cell
 #: Control characters, and marks of the writing direction (Unicode, UAX #9)
 _HIDDEN = re.compile(
@@ -63,14 +63,14 @@ def cost_html(cost: Cost) -> str:
     """Return the figures of a cost, and its most expensive lines."""
     rows = [
         (row.key, f"{row.flops:,}", f"{row.share:.1%}", _size(row.bytes), f"{row.operations:,}")
-        for row in cost.by("line")[:_MOST_ROWS]
+        for row in cost.by("line")[:_MAX_ROWS]
     ]
     more = len(cost.by("line")) - len(rows)
     parts = [_heading("Cost"), _figures(cost)]
     parts.append(_table(("line", "flops", "share", "bytes", "operations"), rows))
     if more > 0:
         parts.append(f'<div>... and {more} more: cost.by("line")</div>')
-    parts += [f"<div>{_shown(unknown)}</div>" for unknown in cost.unknown[:_MOST_ROWS]]
+    parts += [f"<div>{_shown(unknown)}</div>" for unknown in cost.unknown[:_MAX_ROWS]]
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -109,10 +109,10 @@ def _signature(stage: Stage) -> str:
     s = stage.signature
     rows = [
         (name, aval.long_name(), "donated" if i in s.donated else "")
-        for i, (name, aval) in enumerate(zip(s.arg_names[:_MOST_ARRAYS], s.in_avals, strict=False))
+        for i, (name, aval) in enumerate(zip(s.arg_names[:_MAX_ARRAYS], s.in_avals, strict=False))
     ]
     rows += _more("arguments", len(s.in_avals))
-    results = stage.result_names[:_MOST_ARRAYS]
+    results = stage.result_names[:_MAX_ARRAYS]
     rows += [
         (name, aval.long_name(), "result") for name, aval in zip(results, s.out_avals, strict=False)
     ]
@@ -121,7 +121,7 @@ def _signature(stage: Stage) -> str:
 
 
 def _more(what: str, count: int) -> list[tuple[str, str, str]]:
-    return [(f"... and {count - _MOST_ARRAYS} more {what}", "", "")] * (count > _MOST_ARRAYS)
+    return [(f"... and {count - _MAX_ARRAYS} more {what}", "", "")] * (count > _MAX_ARRAYS)
 
 
 def _folded(name: str, make: Callable[[], str]) -> str:
@@ -130,7 +130,7 @@ def _folded(name: str, make: Callable[[], str]) -> str:
     def text() -> str:
         whole = make()
         lines = whole.splitlines()
-        head = "\n".join(lines[:_MOST_LINES])[:_MOST_LETTERS]
+        head = "\n".join(lines[:_MAX_LINES])[:_MAX_LETTERS]
         shown = f'<pre style="{_PRE}">{_shown(head, cut=False)}</pre>'
         if len(head) < len("\n".join(lines)):
             left = len(lines) - head.count("\n") - 1

@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-_MOST_FREE = 8  # equations of constants that a block makes itself, one on the other
+_MAX_FREE = 8  # equations of constants that a block makes itself, one on the other
 
 
 def _is_inexact(eqn: Eqn) -> bool:
@@ -101,7 +101,7 @@ class Flow:
         constant[-1] = True
         cheap = self.per_equation(lambda e: e.primitive.is_cheap) > 0
         is_free = np.zeros(len(self.eqns), np.bool_)
-        for _ in range(_MOST_FREE):
+        for _ in range(_MAX_FREE):
             found = cheap.copy()
             found[self.reader[~constant[self.operands]]] = False
             if (found == is_free).all():

@@ -43,10 +43,10 @@ Repeat = Ints
 
 #: The numbers of equations before and after a seed that are compared first.
 _AROUND = ((32, 32), (0, 32), (32, 0), (16, 16), (0, 16), (16, 0), (4, 4))
-_MOST_ROOM = 4096  # equations to each side of one that a block goes
-_MOST_PERIODS = 6  # number of periods that are compared in full, the commonest distances
-_MOST_ROUNDS = 32  # rounds of search, each among the remaining equations
-_MOST_STEPS = 32  # a period has at most so many like products
+_MAX_ROOM = 4096  # equations to each side of one that a block goes
+_MAX_PERIODS = 6  # number of periods that are compared in full, the commonest distances
+_MAX_ROUNDS = 32  # rounds of search, each among the remaining equations
+_MAX_STEPS = 32  # a period has at most so many like products
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, odd: it spreads the bits
 _RESULTS = 64  # results of an equation; further ones may be confused with those of others
 
@@ -56,7 +56,7 @@ def find(flow: Flow, thresholds: Thresholds) -> list[Repeat]:
     search = _Search(flow, thresholds)
     found: list[Repeat] = []
     for candidates in (search.in_a_row, search.apart):
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             more = search.take(candidates())
             if not more:
                 break
@@ -121,15 +121,15 @@ class _Search:
             return []
         labels = self.flow.labels[places]
         order = np.argsort(labels, kind="stable")
-        after = np.arange(len(places))[:, None] + np.arange(1, _MOST_STEPS + 1)
-        labels = np.concatenate([labels[order], np.full(_MOST_STEPS, -1)])
-        places = np.concatenate([places[order], np.zeros(_MOST_STEPS, np.int64)])
+        after = np.arange(len(places))[:, None] + np.arange(1, _MAX_STEPS + 1)
+        labels = np.concatenate([labels[order], np.full(_MAX_STEPS, -1)])
+        places = np.concatenate([places[order], np.zeros(_MAX_STEPS, np.int64)])
         first = np.arange(len(order))[:, None]
         apart = (places[after] - places[first])[labels[after] == labels[first]]
         count = np.bincount(apart)
         often = np.flatnonzero(count >= max(self.least.occurrences - 1, 1))
         best: list[int] = often[np.argsort(-count[often], kind="stable")].tolist()
-        return best[:_MOST_PERIODS]
+        return best[:_MAX_PERIODS]
 
     def _with_period(self, period: int) -> list[Repeat]:
         """Return the repeats of adjacent stretches, `period` equations each."""
@@ -177,7 +177,7 @@ class _Search:
 
     def _grown(self, seeds: Ints) -> list[Repeat]:
         """Return the repeat that extends from each seed to both sides as far as all agree."""
-        room = min(int(np.diff(seeds).min()), _MOST_ROOM)
+        room = min(int(np.diff(seeds).min()), _MAX_ROOM)
         rows = _windows(self.open, seeds, room, room)
         differ = np.flatnonzero((rows != rows[0]).any(axis=0) | (rows[0] < 0)) - room
         start = int(differ[differ < 0].max(initial=-room)) + 1

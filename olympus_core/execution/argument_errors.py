@@ -13,7 +13,7 @@ from olympus_core import xla
 from olympus_core.arrays.device_array import DeviceArray
 from olympus_core.base.errors import DeletedArrayError, UsageError
 
-_MOST_NAMES = 3  # that a message has
+_MAX_NAMES = 3  # that a message has
 
 
 def named_error(
@@ -66,7 +66,7 @@ def _deleted(
     if len(gone) == 1:
         told = f"argument {gone[0]} of '{function}' was passed after it had been"
     else:
-        listed = ", ".join(gone[:_MOST_NAMES]) + (", ..." if len(gone) > _MOST_NAMES else "")
+        listed = ", ".join(gone[:_MAX_NAMES]) + (", ..." if len(gone) > _MAX_NAMES else "")
         told = f"arguments {listed} of '{function}' were passed after they had been"
     return DeletedArrayError(
         f"{told} deleted or donated",

@@ -24,7 +24,7 @@ from olympus_core.primitives.inspection import Inspection, inspect_sharding_p
 _ASPECT = 2.5
 #: the number of lines of a drawing at scale 1
 _LINES = 10
-_MOST = 100  # the greatest scale
+_MAX = 100  # the greatest scale
 _PLAIN = str.maketrans("─│┌┐└┘├┤┬┴┼", "-|+++++++++")
 
 
@@ -125,9 +125,9 @@ def visualize_sharding(
             f"of shape {shape}",
             hint="array.addressable_shards has the parts of an array of any shape",
         )
-    if not 0 < scale <= _MOST or min(min_width, max_width) < 1:
+    if not 0 < scale <= _MAX or min(min_width, max_width) < 1:
         raise ArgumentError(
-            f"visualize_sharding needs a scale above 0 and up to {_MOST}, and widths of 1 or more; "
+            f"visualize_sharding needs a scale above 0 and up to {_MAX}, and widths of 1 or more; "
             f"got scale={scale!r}, min_width={min_width!r}, max_width={max_width!r}"
         )
     if use_color:

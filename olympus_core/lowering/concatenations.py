@@ -17,12 +17,12 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-_MOST_PARTS = 4  # each is code of its own, generated once; a block occurs four times or more
+_MAX_PARTS = 4  # each is code of its own, generated once; a block occurs four times or more
 
 #: XLA fuses no concatenation along the last axis of at least so many elements there: a loop that
 #: chooses among parts for each element is slow (`is_minor_dim_concatenate` in its
 #: cpu_instruction_fusion.cc).
-_LEAST_ALONE = 128
+_MIN_ALONE = 128
 
 
 def write_parts(function: ir.Block) -> None:
@@ -46,10 +46,10 @@ def _concatenations(block: ir.Block) -> Iterator[ir.Operation]:
 def _is_alone(concatenation: ir.Operation) -> bool:
     """Return True for a concatenation of a few float parts outside of fusions."""
     kind, parts = concatenation.result.type, concatenation.operands
-    if not 1 < len(parts) <= _MOST_PARTS or not isinstance(kind.element_type, mlir.ir.FloatType):
+    if not 1 < len(parts) <= _MAX_PARTS or not isinstance(kind.element_type, mlir.ir.FloatType):
         return False
     axis = concatenation.attributes["dimension"].value
-    last = axis == kind.rank - 1 > 0 and kind.shape[axis] >= _LEAST_ALONE
+    last = axis == kind.rank - 1 > 0 and kind.shape[axis] >= _MIN_ALONE
     return last and all(math.prod(part.type.shape) for part in parts)
 
 

@@ -47,7 +47,7 @@ _SCALARS: dict[Any, type] = {
 
 _NUMPY = (np.ndarray, np.generic)
 
-_MOST_NAMES = 6  # the most arguments in a message
+_MAX_NAMES = 6  # the most arguments in a message
 
 
 class _Input:
@@ -88,7 +88,7 @@ def _differing_leaves(wanted: tree.PyTreeDef, given: tree.PyTreeDef) -> str | No
     missing = [each for each in before if each not in after]
     extra = [each for each in after if each not in before]
     parts = [
-        f"{verb} {', '.join(names[:_MOST_NAMES])}{', ...' if len(names) > _MOST_NAMES else ''}"
+        f"{verb} {', '.join(names[:_MAX_NAMES])}{', ...' if len(names) > _MAX_NAMES else ''}"
         for verb, names in (("lacks", missing), ("has the unexpected", extra))
         if names
     ]

@@ -39,7 +39,7 @@ Evaluator = Callable[[Eqn, Sequence[Any]], Sequence[Any]]
 
 _SAMPLES = 2
 _TF32 = 2.0**-11  # roundoff of the 10 mantissa bits that a GPU uses of a float32 operand
-_MOST = 100  # largest number of saved findings
+_MAX = 100  # largest number of saved findings
 
 
 def run_alone(eqn: Eqn, operands: Sequence[Any]) -> Sequence[Any]:
@@ -225,7 +225,7 @@ class OpByOpRun:
         expected = rule.value(full)
         for i, (result, reference) in enumerate(zip(results, expected, strict=True)):
             excess_and_allowed = disagreement(rule, full, expected, i, result)
-            if excess_and_allowed is not None and len(self.findings) < _MOST:
+            if excess_and_allowed is not None and len(self.findings) < _MAX:
                 excess, allowed = excess_and_allowed
                 element = worst(result, np.asarray(reference), excess, allowed)
                 self.findings.append(
@@ -238,7 +238,7 @@ class OpByOpRun:
         for prop in PROPERTIES[eqn.primitive.name](call, [widened(x) for x in results]):
             error = np.abs(np.asarray(prop.got) - prop.want)
             excess = np.where(error > prop.allowed, error - prop.allowed, 0.0)
-            if excess.any() and len(self.findings) < _MOST:
+            if excess.any() and len(self.findings) < _MAX:
                 result = results[prop.result]
                 element = worst(prop.got.astype(result.dtype), prop.want, excess, prop.allowed)
                 fault = finding("wrong", eqn, self._path, call.natives, result, element)

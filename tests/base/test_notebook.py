@@ -10,7 +10,7 @@ import pytest
 
 import olympus as ox
 import olympus.numpy as np
-from olympus_core.base.notebook import _MOST_LINES, _shown
+from olympus_core.base.notebook import _MAX_LINES, _shown
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</pre><script>\u202e\x1b"
 
@@ -82,7 +82,7 @@ def test_hostile_names_are_text() -> None:
 
 def test_a_large_program_is_cut_with_a_note() -> None:
     def deep(x: Any) -> Any:
-        for _ in range(3 * _MOST_LINES):
+        for _ in range(3 * _MAX_LINES):
             x = np.tanh(x)
         return x
 
@@ -91,7 +91,7 @@ def test_a_large_program_is_cut_with_a_note() -> None:
     tags(page)
     assert len(page) < 30_000
     whole = len(str(traced.olympuspr).splitlines())
-    assert f"... cut: {whole - _MOST_LINES:,} more lines of {whole:,}" in page
+    assert f"... cut: {whole - _MAX_LINES:,} more lines of {whole:,}" in page
     many = ox.jit(lambda *xs: xs).trace(*[ox.ShapeDtypeStruct((), "float32")] * 50)
     assert "... and 30 more arguments" in many._repr_html_()
 

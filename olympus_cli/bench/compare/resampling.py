@@ -25,7 +25,7 @@ Rounds = Sequence[Sequence[float]]
 _Array = NDArray[np.float64]
 
 _SEED = 20180701  # fixed: the same samples always have the same interval
-_MOST = 700.0  # a limit of a ratio's logarithm: its exponential is finite
+_MAX = 700.0  # a limit of a ratio's logarithm: its exponential is finite
 _RESAMPLES = 10_000  # a tail of 1 in 1000 still has 10 of them
 
 
@@ -119,7 +119,7 @@ def _mean_of_medians(rounds: Sequence[_Array]) -> float:
 
 
 def _bounded_exp(logarithm: float) -> float:
-    return math.exp(min(max(logarithm, -_MOST), _MOST))
+    return math.exp(min(max(logarithm, -_MAX), _MAX))
 
 
 def _log(samples: Sequence[float]) -> _Array:

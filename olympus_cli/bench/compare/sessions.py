@@ -14,10 +14,10 @@ from typing import Any
 
 from olympus_cli.bench.measurement import Measured
 
-_LEAST_LEFT = 0.01  # the minimum share of the processors that is left by others
+_MIN_LEFT = 0.01  # the minimum share of the processors that is left by others
 _SHARED = 0.5  # the largest share of a processor that a thread loses to one other thread
 _THREADS = 2.0  # a core shared with another program's thread at most doubles the time of both
-_MOST = 100.0  # the largest factor of one cause
+_MAX = 100.0  # the largest factor of one cause
 _HIGHEST = 1e12  # hertz or processors: the maximum accepted from a file
 _SLIGHT = 1.005  # the smallest factor not shown as 1.00
 
@@ -146,7 +146,7 @@ def _allowed(session: Session) -> float | None:
     return min(known, default=None)
 
 
-def _bounded(factor: float, most: float = _MOST) -> float:
+def _bounded(factor: float, most: float = _MAX) -> float:
     return min(max(factor, 1 / most), most)
 
 
@@ -173,4 +173,4 @@ def _left(session: Session) -> float:
     """Return the share of the processors that others leave."""
     if session.others is None or session.threads is None:
         return 1.0
-    return max(1 - session.others / session.threads, _LEAST_LEFT)
+    return max(1 - session.others / session.threads, _MIN_LEFT)

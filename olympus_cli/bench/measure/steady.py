@@ -24,7 +24,7 @@ Clock = Callable[[], float]
 SAMPLE_SECONDS = 1e-3
 _WINDOW = 12  # batches: with fewer, the test cannot separate a trend from noise
 _LOOKS = 3  # checks in a row without a trend, and batches between checks
-_MOST = 40  # batches that are compared, each with each
+_MAX = 40  # batches that are compared, each with each
 _SIGNIFICANT = 1.96  # standard deviations: 5 % of steady programs seem not to be steady
 _SMALL = 0.01  # a trend that changes the times by less than this is ignored
 _GROWTH = 8  # the largest growth of a batch
@@ -107,8 +107,8 @@ def drift(samples: Sequence[float]) -> float:
 
 
 def _thinned(values: Sequence[float]) -> Sequence[float]:
-    """Return the medians of groups of neighbours, at most `_MOST` of them."""
-    step = math.ceil(len(values) / _MOST)
+    """Return the medians of groups of neighbours, at most `_MAX` of them."""
+    step = math.ceil(len(values) / _MAX)
     if step == 1:
         return values
     return [statistics.median(values[i : i + step]) for i in range(0, len(values), step)]

@@ -25,7 +25,7 @@ from olympus_cli.program.stages import Program
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
 
-_MOST = 30  # the maximum number of repetitions of a stage
+_MAX = 30  # the maximum number of repetitions of a stage
 _LOADS = 10
 
 
@@ -98,7 +98,7 @@ class TargetSubject(Subject):
         self.on_stage("trace and lower again")
         for _ in repetitions(time_limit / 2, lambda: self._last("trace") + self._last("lower")):
             lowered.append(self._lowered(lambda _stage: None))
-            if len(lowered) == _MOST - 1:
+            if len(lowered) == _MAX - 1:
                 break
         self.on_stage("compile again")
         rest = time_limit - (time.perf_counter() - start)

@@ -21,7 +21,7 @@ from olympus_cli.text.paths import display_path
 
 Format = Literal["csv", "pytest-benchmark"]
 FORMATS: tuple[Format, ...] = ("csv", "pytest-benchmark")
-_MOST_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 
 
 def format_of(path: Path, requested: Format | None) -> Format:
@@ -90,7 +90,7 @@ def read_figures(path: Path) -> list[Point]:
 def _content(path: Path) -> tuple[bytes, float]:
     """Return the bytes of a file, and the time of its last change."""
     try:
-        return read_regular(path, _MOST_BYTES), os.stat(path).st_mtime
+        return read_regular(path, _MAX_BYTES), os.stat(path).st_mtime
     except OSError as error:
         raise UsageError(f"{display_path(path)} cannot be read: {error.strerror}") from error
 

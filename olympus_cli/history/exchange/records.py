@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from olympus.files import typed
-from olympus_cli.history.points import MOST_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
+from olympus_cli.history.points import MAX_LETTERS, UNITS, Figure, Point, Run, Spread, utc_text
 
 
 def point_data(point: Point) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def checked(point: Point, where: str) -> Point:
     for part in (figure, run):
         for field in fields(part):
             value = getattr(part, field.name)
-            if isinstance(value, str) and len(value) > MOST_LETTERS:
-                raise ValueError(f"{where} has a {field.name} of more than {MOST_LETTERS} letters")
+            if isinstance(value, str) and len(value) > MAX_LETTERS:
+                raise ValueError(f"{where} has a {field.name} of more than {MAX_LETTERS} letters")
     if figure.count == 0 or (figure.count or 0) > 2**62:
         raise ValueError(f"{where} has a count of {figure.count}")
     commit_time = None if run.commit_time is None else read_time(run.commit_time, where)

@@ -11,7 +11,7 @@ from olympus_cli.reports.flame import FlamePart, Placed, add_up, flame_graph
 from olympus_cli.reports.stacks import StackReport
 from olympus_cli.text.units import byte_size, count
 
-_DEEPEST = 40  # calls within calls that have frames of their own
+_MAX_DEPTH = 40  # calls within calls that have frames of their own
 
 
 def call_graph(stacks: Sequence[StackReport]) -> Markup | None:
@@ -36,7 +36,7 @@ def call_graph(stacks: Sequence[StackReport]) -> Markup | None:
 
 
 def _part(stack: StackReport, has_flops: bool) -> FlamePart:
-    frames = tuple(("line", f"{each.function} {each.line}") for each in stack.frames[:_DEEPEST])
+    frames = tuple(("line", f"{each.function} {each.line}") for each in stack.frames[:_MAX_DEPTH])
     frames = frames or (("line", "(unknown)"),)
     if has_flops:
         return FlamePart(frames, stack.flops, stack.backward_flops, stack.bytes)

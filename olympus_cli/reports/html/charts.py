@@ -14,7 +14,7 @@ from olympus_cli.reports.html.page import Roof
 if TYPE_CHECKING:
     from olympus.analysis import Moment
 
-_MOST_MOMENTS = 4000  # more than there are pixels; the greatest of neighbours is kept
+_MAX_MOMENTS = 4000  # more than there are pixels; the greatest of neighbours is kept
 
 
 def roofline_chart(estimate: Estimate, roof: Roof) -> dict[str, Any] | None:
@@ -51,7 +51,7 @@ def memory_chart(moments: Sequence[Moment], roof: Roof | None) -> dict[str, Any]
     """Return the live bytes at each position of the schedule; None if unknown or all 0."""
     if len(moments) < 2 or not any(moment.bytes for moment in moments):
         return None
-    width = -(-len(moments) // _MOST_MOMENTS)
+    width = -(-len(moments) // _MAX_MOMENTS)
     groups = (moments[start : start + width] for start in range(0, len(moments), width))
     shown = [max(group, key=lambda moment: moment.bytes) for group in groups]
     return {

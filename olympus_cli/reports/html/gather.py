@@ -17,7 +17,7 @@ from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import BackendReport, Report
 from olympus_cli.reports.html.listing import hlo_listing, olympuspr_listing, stablehlo_listing
 from olympus_cli.reports.html.page import BackendPage, MeasuredTime, Page, Roof
-from olympus_cli.reports.html.source import MOST_FILES, shares_of_files
+from olympus_cli.reports.html.source import MAX_FILES, shares_of_files
 from olympus_cli.reports.program_figures import slowest_first
 from olympus_cli.reports.relative_paths import relative
 from olympus_cli.reports.stacks import StackReport, stack_reports
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from olympus.analysis import CpuPeaks, Moment
 
 _NOTHING: Mapping[str, MeasuredTime] = MappingProxyType({})
-_MOST_BUFFERS = 1000  # that are added up; the rest are small
-_MOST_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program
+_MAX_BUFFERS = 1000  # that are added up; the rest are small
+_MAX_BYTES = 2 * 2**20  # of a source file: what is larger was written by a program
 
 
 def gather(
@@ -90,7 +90,7 @@ def _kernels(program: Program, report: BackendReport, unit: Unit) -> tuple[Kerne
 
 
 def _buffers(program: Program, unit: Unit) -> tuple[LiveBuffer, ...]:
-    return relative(unit.compiled.memory().largest(_MOST_BUFFERS), program.spec.root)
+    return relative(unit.compiled.memory().largest(_MAX_BUFFERS), program.spec.root)
 
 
 def _timeline(unit: Unit) -> tuple[Moment, ...]:
@@ -145,7 +145,7 @@ def _sources(report: Report, root: Path) -> Mapping[str, str]:
     """Return the texts of the readable files in the lines of the report."""
     found: dict[str, str] = {}
     for backend in report.backends:
-        for path in [*shares_of_files(backend.cost)][:MOST_FILES]:
+        for path in [*shares_of_files(backend.cost)][:MAX_FILES]:
             if path not in found:
                 with suppress(OSError, UnicodeDecodeError, ValueError):
                     found[path] = _read(root / path)
@@ -154,5 +154,5 @@ def _sources(report: Report, root: Path) -> Mapping[str, str]:
 
 def _read(path: Path) -> str:
     """Return the text of a regular file; raise OSError for a large one."""
-    content = read_regular(path, _MOST_BYTES)
+    content = read_regular(path, _MAX_BYTES)
     return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

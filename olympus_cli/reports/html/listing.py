@@ -46,7 +46,7 @@ class Listing:
 
 # A text longer than this is cut: it is slow to search in a browser, and makes the page large.  It
 # is three times the optimized HLO of a training step of GPT-2 small without repeated blocks.
-_MOST_CHARACTERS = 16 * 2**20
+_MAX_CHARACTERS = 16 * 2**20
 
 
 @dataclass
@@ -67,7 +67,7 @@ def _listing(
     table, shown, where, size, omitted = _Table(), [], [], 0, 0
     for text, mark in lines:
         size += len(text) + 1
-        if size > _MOST_CHARACTERS:
+        if size > _MAX_CHARACTERS:
             omitted += 1
             continue
         shown.append(text)

@@ -12,11 +12,11 @@ from olympus.analysis import CostRow
 from olympus_cli.reports.program_figures import CostReport
 from olympus_cli.text.escaping import visible
 
-MOST_FILES = 20  # that are shown, the dearest
+MAX_FILES = 20  # that are shown, the dearest
 
 _AROUND = 2  # lines of context before and after one that costs something
-_LEAST_FOLD = 3  # fewer lines are not worth a fold
-_MOST_LINES = 3000  # a file with more shows only what is around its costs
+_MIN_FOLD = 3  # fewer lines are not worth a fold
+_MAX_LINES = 3000  # a file with more shows only what is around its costs
 _TAG = re.compile(r"<[^>]*>")  # of Pygments, which writes < in code as &lt;
 _OPENING = re.compile(r"\s*(?:async def|def|class)\b")
 
@@ -73,7 +73,7 @@ def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[Annot
         if path is not None:
             rows.setdefault(path, {})[line] = row
     most = max((row.share for found in rows.values() for row in found.values()), default=0.0)
-    shares = [*shares_of_files(cost).items()][:MOST_FILES]
+    shares = [*shares_of_files(cost).items()][:MAX_FILES]
     return tuple(
         AnnotatedFile(
             path,
@@ -123,13 +123,13 @@ def _parts(
 ) -> Iterator[AnnotatedLine | Fold]:
     """Yield the lines, with folds for lines without a cost that are not near one with a cost."""
     shown = _shown_lines(lines, rows)
-    cut = len(lines) > _MOST_LINES
+    cut = len(lines) > _MAX_LINES
     start = 0
     while start < len(lines):
         end = start
         while end < len(lines) and lines[end].number not in shown:
             end += 1
-        if end - start >= _LEAST_FOLD:
+        if end - start >= _MIN_FOLD:
             inside = () if cut else tuple(lines[start:end])
             yield Fold(lines[start].number, lines[end - 1].number, inside)
         else:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 Value = np.ndarray[Any, Any]
 
 _LARGEST = 4096  # elements; loops are seldom counted by longer vectors
-_DEEPEST = 100  # operations and calls that one value is followed through
+_MAX_DEPTH = 100  # operations and calls that one value is followed through
 
 #: NumPy's own dtypes, which loop counters have; their arithmetic is that of the program.
 _FOLLOWED = frozenset(
@@ -224,7 +224,7 @@ class Scope:
 
     def _deeper(self, look: Callable[[Any], Value | None], key: Any) -> Value | None:
         """Return the result of a recursive look-up, or None if it is nested too deeply."""
-        if self.knowledge.depth > _DEEPEST:
+        if self.knowledge.depth > _MAX_DEPTH:
             return None
         self.knowledge.depth += 1
         try:

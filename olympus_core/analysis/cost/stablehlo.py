@@ -62,7 +62,7 @@ def _dtype(element: str) -> str:
     return f"{_FAMILY[family]}{bits}" + (f"_{rest.lower()}" if rest else "")
 
 
-_MOST = 20_000  # operations whose costs are cached
+_MAX = 20_000  # operations whose costs are cached
 
 
 class Reader:
@@ -70,7 +70,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._costs: dict[Any, Costed] = _costs
-        if len(_costs) > _MOST:
+        if len(_costs) > _MAX:
             _costs.clear()
         self.tensor = tensor_of
 

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 
 #: The largest number of pairs; for more, the n-th of equal keys is paired with the n-th only.
-_MOST_PAIRS = 500_000
+_MAX_PAIRS = 500_000
 
 
 def common(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
@@ -38,7 +38,7 @@ def _pairs(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[
     positions: dict[Hashable, list[int]] = {}
     for j, key in enumerate(second):
         positions.setdefault(key, []).append(j)
-    if sum(len(positions.get(key, ())) for key in first) <= _MOST_PAIRS:
+    if sum(len(positions.get(key, ())) for key in first) <= _MAX_PAIRS:
         return [(i, j) for i, key in enumerate(first) for j in reversed(positions.get(key, ()))]
     waiting = {key: iter(indices) for key, indices in positions.items()}
     matches = ((i, next(waiting.get(key, iter(())), None)) for i, key in enumerate(first))

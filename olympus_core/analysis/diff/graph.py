@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
 #: The deepest nesting of regions that is read; programs have a handful of levels.
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _MESH = "sdy.mesh"  # the declaration of a mesh, which shardings name
 _TEXT = "-"  # the file name that MLIR gives to a text that it parses
-_MOST_SHOWN = 40  # characters of a constant's elements
+_MAX_SHOWN = 40  # characters of a constant's elements
 _IN_FUNCTION = frozenset(["sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility"])
 
 
@@ -264,8 +264,8 @@ class _Reader:
             text = str(attribute)
             digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             shown = text.rpartition(" : ")[0].removeprefix("dense<").removesuffix(">")
-            if len(shown) > _MOST_SHOWN:
-                shown = f"{shown[:_MOST_SHOWN]}..."
+            if len(shown) > _MAX_SHOWN:
+                shown = f"{shown[:_MAX_SHOWN]}..."
             constant = self._constants[attribute] = GraphConstant(kind, digest, shown)
         return constant
 
@@ -276,8 +276,8 @@ class _Reader:
         captures: dict[GraphValue, None],
         depth: int,
     ) -> tuple[GraphBlock, ...]:
-        if depth > _DEEPEST:
-            raise ArtifactError(f"the program's regions are nested more than {_DEEPEST} deep")
+        if depth > _MAX_DEPTH:
+            raise ArtifactError(f"the program's regions are nested more than {_MAX_DEPTH} deep")
         blocks = []
         for number, region in enumerate(operation.regions):
             if len(region.blocks) > 1:

@@ -35,7 +35,7 @@ from olympus_core.analysis.diff.structure import (
 
 Key = Callable[[GraphOperation], Hashable]
 _Index = dict[Hashable, list[GraphOperation]]
-_MOST_USES = 1000  # the largest number of uses of one value that are searched for a replacement
+_MAX_USES = 1000  # the largest number of uses of one value that are searched for a replacement
 _SAME_KIND = 4  # the weight of an equal name, in common operands and uses
 
 
@@ -234,7 +234,7 @@ class _Unhashed:
             read = self._matching.value(value)
             if read is None or isinstance(read.owner, GraphConstant):
                 continue
-            for user, there in self._uses[1].get(read.owner, ())[:_MOST_USES]:
+            for user, there in self._uses[1].get(read.owner, ())[:_MAX_USES]:
                 if not isinstance(user, GraphOperation) or there != position:
                     continue
                 if self._is_free(user) and _named(user.reads[there]) == _named(read):

@@ -24,7 +24,7 @@ from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.json_records import parse_json
 from olympus_core.base.regular_files import read_regular
 
-_MOST_BYTES = 2**20  # of a file
+_MAX_BYTES = 2**20  # of a file
 _VERSION = 2  # increased with each change of the file; a file of version 1 has all but its origin
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
@@ -182,7 +182,7 @@ def kept_peaks() -> Kept:
     if path is None:
         return Kept(None)
     try:
-        text = read_regular(path, _MOST_BYTES)
+        text = read_regular(path, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return Kept(None)
     except OSError as error:

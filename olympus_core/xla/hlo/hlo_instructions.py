@@ -60,7 +60,7 @@ _TYPES: dict[int, tuple[str, int]] = {
     18: ("complex128", 128),
 }
 _TUPLE, _OPAQUE, _TOKEN, _BUFFER = 13, 14, 17, 34
-_DEEPEST = 64  # tuples within tuples; XLA's own shapes have a few
+_MAX_DEPTH = 64  # tuples within tuples; XLA's own shapes have a few
 
 
 class Tables:
@@ -298,7 +298,7 @@ def _rare_defaults() -> Mapping[str, Any]:
 def _shape(message: Message | None, depth: int = 0) -> Shape:
     if message is None:
         raise damaged("a shape is missing")
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise damaged("its shapes are nested too deep")
     kind = message.integer(2)
     if kind == _TUPLE:

@@ -25,7 +25,7 @@ COLLECTIVES = frozenset(
 Groups = tuple[tuple[int, ...], ...]
 
 _LISTED, _OF_LIST, _PAIRS, _GRID, _MESH = 49, 87, 52, 92, 93
-_MOST = 2**20  # devices: limits the memory for a damaged program
+_MAX = 2**20  # devices: limits the memory for a damaged program
 
 
 def groups_of(message: Message) -> Groups:
@@ -63,7 +63,7 @@ def _of_mesh(message: Message) -> Groups:
     """Return the groups of devices along some axes, or parts of axes, of a mesh."""
     mesh = message.message(1)
     sizes = [axis.integer(2) for axis in mesh.messages(1)] if mesh is not None else []
-    if mesh is None or not 1 <= math.prod(sizes) <= _MOST:
+    if mesh is None or not 1 <= math.prod(sizes) <= _MAX:
         raise damaged("its groups of devices have no mesh")
     ids = _mesh_ids(mesh, math.prod(sizes))
     # the parts into which the references cut each axis, with a mark for the chosen ones
@@ -111,7 +111,7 @@ def _ordered(
     sizes: Sequence[int], order: Sequence[int]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return the numbers of a grid of `sizes`, its dimensions in another order."""
-    if not sizes or not 1 <= math.prod(sizes) <= _MOST or min(sizes) < 1:
+    if not sizes or not 1 <= math.prod(sizes) <= _MAX or min(sizes) < 1:
         raise damaged("the grid of its devices has no size")
     if order and sorted(order) != [*range(len(sizes))]:
         raise damaged("the grid of its devices has no order")

@@ -19,7 +19,7 @@ _Bools = npt.NDArray[np.bool_]
 _Bytes = npt.NDArray[np.uint8]
 _NUMBERS = (1 << 61) - 1  # the bits of a 64-bit number without those of the wire type
 _IS_WIRE_TYPE = np.isin(np.arange(8), (VARINT, FIXED64, BYTES, FIXED32))  # by wire type
-_MOST_FIELDS = 64  # fields of each message that are read; few messages have more
+_MAX_FIELDS = 64  # fields of each message that are read; few messages have more
 _PAD = bytes(LONGEST + 1)  # so that a number that is cut off is read without an error
 
 
@@ -76,7 +76,7 @@ class Columns:
 
     def _walk(self, data: _Bytes, rows: Ints, at: Ints, end: Ints) -> Ints:
         """Read a field of every message that has one more, until few have; those are returned."""
-        for _ in range(_MOST_FIELDS):
+        for _ in range(_MAX_FIELDS):
             if not len(rows):
                 break
             tag, content = _varints(data, at)

@@ -145,7 +145,7 @@ def sharded_result_handler(shape: tuple[int, ...], dtype: np.dtype[Any], shardin
 
 #: Programs with collectives wait for each other for ever once about 33 of them are under way on
 #: the CPU, with jaxlib below 0.12; so they are waited for long before.
-_MOST_UNDER_WAY = 16 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else 0
+_MAX_UNDER_WAY = 16 if tuple(map(int, JAXLIB_VERSION.split(".")[:2])) < (0, 12) else 0
 _under_way: collections.deque[Buffer] = collections.deque()
 _lock = threading.Lock()
 
@@ -162,9 +162,9 @@ def run_partitioned(
     try:
         with _lock:  # the devices must get the programs of all threads in one order
             outputs: list[Buffer] = run(buffers).consume_with_handlers(handlers)
-            if _MOST_UNDER_WAY and on_cpu:
+            if _MAX_UNDER_WAY and on_cpu:
                 _under_way.append(outputs[0] if outputs else None)
-                if len(_under_way) >= _MOST_UNDER_WAY:
+                if len(_under_way) >= _MAX_UNDER_WAY:
                     _wait()
             return outputs
     except (JaxRuntimeError, ValueError) as exc:

@@ -21,7 +21,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 _DTYPES = ("float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # a part of the names of folders too
-_DEEPEST = 100  # devices that are each like the next
+_MAX_DEPTH = 100  # devices that are each like the next
 # it is inserted into a text for the compiler
 _PRODUCT = re.compile(r"[\w .,+()/-]{1,100}", re.ASCII)
 
@@ -192,8 +192,8 @@ def _filled(
     if base in (name, *above):
         circle = " -> ".join((*above, name, base))
         fail(place, f"device.{name}.like goes in a circle: {circle}", None)
-    if len(above) > _DEEPEST:
-        fail(place, f"device.{name}.like is one of more than {_DEEPEST} in a row", None)
+    if len(above) > _MAX_DEPTH:
+        fail(place, f"device.{name}.like is one of more than {_MAX_DEPTH} in a row", None)
     if base not in tables and base not in existing:
         hint = nearest(base, [*tables, *existing])
         fail(place, f"device.{name}.like is {base!r:.80}, and no device has this name", hint)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from olympus_cli.history.changepoints import (
-    MOST_POINTS,
+    MAX_POINTS,
     changepoints,
     every_change,
 )
@@ -111,7 +111,7 @@ def test_the_same_values_give_the_same_changes() -> None:
 
 
 def test_of_a_very_long_series_the_latest_values_are_looked_at() -> None:
-    values = [5.0] * 50 + [1.0, 1.01] * (MOST_POINTS // 2 - 50) + [2.0, 2.01] * 50
+    values = [5.0] * 50 + [1.0, 1.01] * (MAX_POINTS // 2 - 50) + [2.0, 2.01] * 50
     assert [each.index for each in changepoints(values)] == [len(values) - 100]
 
 

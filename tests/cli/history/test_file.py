@@ -212,12 +212,12 @@ def test_programs_are_kept_as_far_as_there_is_room(
 ) -> None:
     path = tmp_path / "history.sqlite"
     programs = [StoredProgram.of(os.urandom(1000), None) for _ in range(4)]
-    monkeypatch.setattr(store, "_MOST_PROGRAMS", 2500)
+    monkeypatch.setattr(store, "_MAX_PROGRAMS", 2500)
     append(path, [], programs)
     digests = [each.digest for each in programs]
     assert [*read_programs(path, digests)] == digests[2:]
     large = StoredProgram.of(os.urandom(1000), os.urandom(5000))
-    monkeypatch.setattr(store, "_MOST_STORED", 4000)
+    monkeypatch.setattr(store, "_MAX_STORED", 4000)
     append(path, [], [large])
     assert read_programs(path, [large.digest]) == {}
 

@@ -318,7 +318,7 @@ def test_a_member_that_is_there_twice(tmp_path: Path) -> None:
 
 
 def test_the_number_of_members_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_files, "_MOST_MEMBERS", 3)
+    monkeypatch.setattr(input_files, "_MAX_MEMBERS", 3)
     leaves = [leaf(name, "float32") for name in "abcd"]
     arrays = {name: np.float32(1) for name in "abcd"}
     np.savez(tmp_path / "f.npz", **{name: arrays[name] for name in "abc"})
@@ -332,7 +332,7 @@ def test_the_number_of_members_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_directory_of_an_archive_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(input_files, "_MOST_DIRECTORY", 100_000)  # more than the search for it
+    monkeypatch.setattr(input_files, "_MAX_DIRECTORY", 100_000)  # more than the search for it
     with zipfile.ZipFile(tmp_path / "f.npz", "w") as members:
         for i in range(2):
             members.writestr(f"{i}{'n' * 60_000}.npy", ONE.getvalue())

@@ -293,7 +293,7 @@ def test_lines_of_hlo_have_their_places_from_older_compilers() -> None:
 def test_a_listing_that_is_too_long_says_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     from olympus_cli.reports.html import listing as module
 
-    monkeypatch.setattr(module, "_MOST_CHARACTERS", 10)
+    monkeypatch.setattr(module, "_MAX_CHARACTERS", 10)
     cut = olympuspr_listing("12345\n789\nabc\ndef", "p")
     assert cut.lines == ("12345", "789")
     assert cut.omitted == 2
