@@ -442,14 +442,14 @@ def test_what_a_program_changes_of_python_is_no_defect_of_ours(work: Path) -> No
     assert "the program has changed sys.path, which olympus uses" in done.stderr
     assert json.loads(done.stdout)["targets"][1]["status"] == "built"
     broken = Failure("InternalError", "KeyError: 'x'")
-    assert Snapshot.taken().blamed(broken) is broken
+    assert Snapshot.take().blamed(broken) is broken
 
 
 @pytest.mark.parametrize(("by", "kind"), [("program", "TraceError"), ("typing_extensions", None)])
 def test_a_package_that_patches_typing_is_not_blamed(
     monkeypatch: pytest.MonkeyPatch, by: str, kind: str | None
 ) -> None:
-    before, broken = Snapshot.taken(), Failure("InternalError", "KeyError: 'x'")
+    before, broken = Snapshot.take(), Failure("InternalError", "KeyError: 'x'")
 
     def changed() -> None: ...
 

@@ -91,10 +91,10 @@ def test_a_death_is_an_error_of_what_is_asked_next(work: Path) -> None:
 @pytest.mark.parametrize("answer", [None, "12", -1.0, float("nan"), [1.0], {"seconds": 1}])
 def test_what_is_not_a_measurement_is_refused(answer: object) -> None:
     class Forged:
-        def ask(self, _request: object) -> object:
+        def request(self, _request: object) -> object:
             return answer
 
-        end = ask
+        end = request
 
     sampler = object.__new__(Sampler)
     sampler.work = SamplerWork("a", "m:a", Request("m:a").spec())
