@@ -18,9 +18,9 @@ def main() -> None:
         fast_exit.leave(end.code)
         raise
     except (ImportError, MemoryError, OSError, RuntimeError) as error:
-        if (told := shortage.words(error)) is None:
+        if (message := shortage.words(error)) is None:
             raise
-        os.write(2, f"error: {told}\nhint: {shortage.HINT}\n".encode(errors="replace"))
+        os.write(2, f"error: {message}\nhint: {shortage.HINT}\n".encode(errors="replace"))
         sys.exit(shortage.EXIT_CODE)
 
 

@@ -137,9 +137,9 @@ def _report(error: BaseException, words: list[str], verbose: bool) -> int:
     """Print `error`, as a document too if `words` request JSON, and return its exit code."""
     from olympus_cli.terminal import console
 
-    if (told := shortage.words(error)) is not None:
-        console.plain_error(told, shortage.HINT)
-        _document("CompileError", told, shortage.EXIT_CODE, words, shortage.HINT)
+    if (message := shortage.words(error)) is not None:
+        console.plain_error(message, shortage.HINT)
+        _document("CompileError", message, shortage.EXIT_CODE, words, shortage.HINT)
         return shortage.EXIT_CODE
     code = console.report(error, verbose)
     if _lacks_document(words):
@@ -175,8 +175,8 @@ def _lacks_document(words: list[str]) -> bool:
     forms += [form for option, form in itertools.pairwise(options) if option == "--output"]
     parts = [form.partition("=") for form in forms]
     printed = {form for form, _, file in parts if file in ("", *STDOUT)}
-    asked = printed == {"json"} or ("--json" in options and printed <= {"json"})
-    return asked and not streams.DATA.get("written")
+    wants_json = printed == {"json"} or ("--json" in options and printed <= {"json"})
+    return wants_json and not streams.DATA.get("written")
 
 
 def _working_directory() -> None:
@@ -216,9 +216,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line on `sys.argv`, and leave with its exit code."""
-    if (asked := os.environ.get("_OLYMPUS_COMPLETE")) is not None:
+    if (instruction := os.environ.get("_OLYMPUS_COMPLETE")) is not None:
         from olympus_cli.options.completion import answer
 
-        sys.exit(answer(asked, cli, COMMANDS))
+        sys.exit(answer(instruction, cli, COMMANDS))
     with streams.data_alone():
         cli(prog_name="olympus")

@@ -110,9 +110,9 @@ def command(
             "--plot needs a target that is measured in at least two sizes",
             hint="name a target with a matrix of numbers",
         )
-    kept = against.save and baseline_path(project_root(request), against.save)
-    if kept:
-        check_saving(kept)
+    baseline = against.save and baseline_path(project_root(request), against.save)
+    if baseline:
+        check_saving(baseline)
     check_flags()
     attempts: list[Attempt] = []
     try:
@@ -134,8 +134,8 @@ def command(
                 if each.measured is not None
             ]
             record_bench(project_of(request.project, Path.cwd(), request.devices), found)
-    if kept:
-        _keep(kept, attempts)
+    if baseline:
+        _save(baseline, attempts)
     _end(attempts)
 
 
@@ -161,7 +161,7 @@ def _others(
     return other_sides(against.baseline, programs, allowed)
 
 
-def _keep(path: Path, attempts: Sequence[Attempt]) -> None:
+def _save(path: Path, attempts: Sequence[Attempt]) -> None:
     """Keep what was measured as a baseline; what is worse than its other side is left out.
 
     The next run would else be compared with the figures that failed this one.

@@ -158,8 +158,8 @@ def _record(
             found.append(checked)
             if update:
                 _save(spec, checked)
-            if told := broken_message(checked):
-                target_runs.add_failure(told)
+            if violation := broken_message(checked):
+                target_runs.add_failure(violation)
 
 
 _HINT = 'add [target.NAME.budget] with a limit, such as flops = "2 GFLOP", to olympus.toml'

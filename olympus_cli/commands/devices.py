@@ -121,19 +121,19 @@ def _cpu_data() -> dict[str, Any]:
 def _cpu(as_json: bool) -> None:
     from olympus import analysis
 
-    cpu, kept = analysis.this_cpu(), analysis.kept_peaks()
+    cpu, saved = analysis.this_cpu(), analysis.kept_peaks()
     if as_json:
-        console.print_json(cpu_data(cpu, kept))
+        console.print_json(cpu_data(cpu, saved))
         return
-    console.table(("figure", "value"), cpu_rows(cpu, kept))
-    if kept.trouble:
-        console.message(f"warning: {kept.trouble}")
-    if kept.peaks is None:
+    console.table(("figure", "value"), cpu_rows(cpu, saved))
+    if saved.trouble:
+        console.message(f"warning: {saved.trouble}")
+    if saved.peaks is None:
         console.message("this CPU is not measured: olympus devices --calibrate measures it")
 
 
 def _calibrate(force: bool, as_json: bool) -> None:
-    """Measure, keep the figures unless better ones are kept, and show what is kept."""
+    """Measure, keep the figures unless better ones are saved, and show what is saved."""
     from olympus import analysis
     from olympus_cli.bench.measure import conditions
 
@@ -151,9 +151,9 @@ def _calibrate(force: bool, as_json: bool) -> None:
     if is_replaced:
         path = analysis.keep_peaks(peaks, now)
     else:
-        kept_in = analysis.cache_file()
-        assert kept_in is not None  # the earlier calibration was read from it
-        found, path = earlier, kept_in
+        file = analysis.cache_file()
+        assert file is not None  # the earlier calibration was read from it
+        found, path = earlier, file
         console.message(
             f"warning: the saved calibration is better and is not replaced: {earlier.origin}; "
             "--force replaces it"
@@ -167,9 +167,9 @@ def _calibrate(force: bool, as_json: bool) -> None:
         console.data(f"saved in {display_path(path)}")
 
 
-def _is_much_worse(new: CpuPeaks, kept: CpuPeaks | None) -> bool:
+def _is_much_worse(new: CpuPeaks, saved: CpuPeaks | None) -> bool:
     """Return True if the geometric mean of the rates is far below that of the saved ones."""
-    if kept is None:
+    if saved is None:
         return False
-    ratios: list[float] = [getattr(new, name) / getattr(kept, name) for name in _RATES]
+    ratios: list[float] = [getattr(new, name) / getattr(saved, name) for name in _RATES]
     return math.prod(ratios) ** (1 / len(ratios)) < _MUCH_WORSE

@@ -135,13 +135,13 @@ def command(
     path = history_file(opened)
     metrics = tuple(dict.fromkeys(metrics))
     if imports is not None:
-        _tell(_imported(path, imports), outputs)
+        _write(_imported(path, imports), outputs)
         return
     moment = moment_of(since, opened.root)
     if exports is not None:
         points = chosen_points(path, names, metrics, None)
-        kept = [point for point in points if point.run.moment >= (moment or "")]
-        _tell(_exported(kept, exports, form), outputs)
+        selected = [point for point in points if point.run.moment >= (moment or "")]
+        _write(_exported(selected, exports, form), outputs)
         return
     if not metrics:
         if picture is not None:
@@ -149,7 +149,7 @@ def command(
                 whole = history_of(path, names, (), moment, limit)
             _draw(whole if every else whole.without_builds(), picture)
         points = chosen_points(path, names, (), _LOOKED_AT)
-        _tell(_latest(latest_figures(str(path), points, moment, every=every)), outputs)
+        _write(_latest(latest_figures(str(path), points, moment, every=every)), outputs)
         return
     with console.progress("reading the history"):
         history = history_of(path, names, metrics, moment, limit)
@@ -183,7 +183,7 @@ def _check_options(
         )
     if not metrics and picture.suffix != _PAGE:
         raise UsageError(
-            "--plot FILE.svg needs --metric M, the figure to draw",
+            "--plot FILE.svg needs --metric M, the metric to draw",
             hint=f"--plot FILE{_PAGE} writes all figures",
         )
 
@@ -192,8 +192,8 @@ def _latest(document: dict[str, Any]) -> GateReport:
     """The latest figures, and how many of builds are not among them."""
     table = "", LATEST, tuple(latest_rows(document))
     left_out = document["left_out"]
-    told = f"left out: {counted(left_out, 'figure')} of builds; --all shows all"
-    return GateReport("history", (), (table,), document, (told,) if left_out else ())
+    note = f"left out: {counted(left_out, 'figure')} of builds; --all shows all"
+    return GateReport("history", (), (table,), document, (note,) if left_out else ())
 
 
 def _imported(path: Path, source: Path) -> GateReport:
@@ -209,8 +209,8 @@ def _imported(path: Path, source: Path) -> GateReport:
         "new_runs": runs,
         "new_figures": figures,
     }
-    told = f"{display_path(source)}: {counted(len(points), 'figure')}, {figures} new"
-    return GateReport("history", (), (), document, (told,))
+    summary = f"{display_path(source)}: {counted(len(points), 'figure')}, {figures} new"
+    return GateReport("history", (), (), document, (summary,))
 
 
 def _exported(points: list[Point], target: Path, form: Format | None) -> GateReport:
@@ -219,10 +219,10 @@ def _exported(points: list[Point], target: Path, form: Format | None) -> GateRep
     write_file(target, text)
     document = {"exported": str(target), "format": chosen, "figures": written}
     left_out = len(points) - written
-    told = counted(written, "figure")
+    summary = counted(written, "figure")
     if left_out:
-        told += f"; {counted(left_out, 'other')} left out: {chosen} has the latest times alone"
-    return GateReport("history", (), (), document, (told,))
+        summary += f"; {counted(left_out, 'figure')} left out: {chosen} has only the latest times"
+    return GateReport("history", (), (), document, (summary,))
 
 
 def _draw(history: History, picture: Path) -> None:
@@ -237,7 +237,7 @@ def _draw(history: History, picture: Path) -> None:
     write_file(picture, line_svg(history.lines[0]))
 
 
-def _tell(report: GateReport, outputs: Outputs) -> None:
+def _write(report: GateReport, outputs: Outputs) -> None:
     """Write the report, with a note if its table has no row."""
     if report.tables and not any(rows for _, _, rows in report.tables):
         report = replace(report, tables=(), notes=(*report.notes, _NOTHING))
@@ -267,9 +267,9 @@ def _filled(
     columns: Sequence[str], rows: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """The columns that have something in a row, and the rows with these alone."""
-    kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    short = tuple(tuple(row[i] for i in kept) for row in rows)
-    return tuple(columns[i] for i in kept), short
+    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    short = tuple(tuple(row[i] for i in filled) for row in rows)
+    return tuple(columns[i] for i in filled), short
 
 
 def _show(history: History, outputs: Outputs) -> None:

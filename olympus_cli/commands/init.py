@@ -16,7 +16,7 @@ from olympus_cli.terminal.output import check_writable
 
 _INIT = '''\
 def init(sizes=(784, 256, 10), seed=0):
-    """Weights and biases, one pair a layer; `olympus build` takes only their shapes."""
+    """Return weights and biases of each layer; `olympus build` uses only their shapes."""
     params = []
     key = ox.random.key(seed)
     for inputs, outputs in zip(sizes, sizes[1:]):
@@ -39,7 +39,7 @@ import olympus.numpy as np
     + '''
 
 def forward(params, x):
-    """Logits [batch, 10] of images [batch, 784]."""
+    """Return logits [batch, 10] for images [batch, 784]."""
     *hidden, last = params
     for layer in hidden:
         x = np.tanh(x @ layer["w"] + layer["b"])
@@ -47,26 +47,26 @@ def forward(params, x):
 
 
 def predict(params, x, top=False):
-    """Probabilities, or, with the static `top`, the most probable class."""
+    """Return probabilities, or the most probable class if the static `top` is true."""
     logits = forward(params, x)
     return np.argmax(logits, axis=-1) if top else ox.nn.softmax(logits)
 '''
 )
 
 _TOML = """\
-# What `olympus build` builds.  A target's program is shown by `olympus trace predict@batch=1` and
-# `olympus lower predict@batch=1`; `olympus run predict@batch=1` executes it on seeded inputs.
+# The programs that `olympus build` builds.  `olympus trace predict@batch=1` and
+# `olympus lower predict@batch=1` print one; `olympus run predict@batch=1` runs it on random inputs.
 
 [project]
-# build-dir = "build"              # where the outputs go, relative to this file
-# default-targets = ["predict"]    # what `olympus build` builds when it is given no names
+# build-dir = "build"              # the folder of the outputs, relative to this file
+# default-targets = ["predict"]    # the targets of `olympus build` without names
 
 [target.predict]
 entry = "model:predict"            # module:function, or path/file.py:function
-backends = ["cpu"]                 # also "gpu:h200": `olympus doctor` says what that needs
+backends = ["cpu"]                 # also "gpu:h200"; `olympus doctor` shows how to install it
 
-# Shapes of the arguments, by name.  A pytree is a table or an array of shapes, or, as here, what
-# a function returns; it is evaluated abstractly, and nothing is allocated.
+# Shapes of the arguments, by name.  A pytree is a table or an array of shapes, or the shapes of the
+# result of a function, as here.  The function is traced, and no memory is allocated.
 [target.predict.args]
 params = { from = "model:init" }
 x = "f32[{batch},784]"
@@ -79,7 +79,7 @@ top = false
 [target.predict.matrix]
 batch = [1, 32]
 
-# What every program may need at most: `olympus check` compares.
+# Limits for every program, which `olympus check` enforces.
 [budget]
 flops = "20 MFLOP"
 forbid = ["f64", "host-callback"]
@@ -93,7 +93,7 @@ import olympus.numpy as np
 
 
 def forward(w, x):
-    """tanh of x [batch, 64] times w [64, 16]."""
+    """Return tanh(x @ w) for x [batch, 64] and w [64, 16]."""
     return np.tanh(x @ w)
 '''
 
@@ -102,7 +102,7 @@ _MINIMAL_TOML = """\
 entry = "model:forward"            # module:function, or path/file.py:function
 args = { w = "f32[64,16]", x = "f32[8,64]" }
 
-[target.forward.budget]            # what it may need at most: `olympus check` compares
+[target.forward.budget]            # limits, which `olympus check` enforces
 flops = "20 kFLOP"
 """
 
@@ -119,7 +119,7 @@ import olympus.numpy as np
     + '''
 
 def loss(params, x, labels):
-    """The mean cross-entropy of images [batch, 784] with labels [batch]."""
+    """Return the mean cross-entropy of images [batch, 784] with labels [batch]."""
     *hidden, last = params
     for layer in hidden:
         x = np.tanh(x @ layer["w"] + layer["b"])
@@ -128,7 +128,7 @@ def loss(params, x, labels):
 
 
 def step(params, x, labels, rate=0.1):
-    """The parameters after one step, and the loss before it."""
+    """Return the parameters after one step, and the loss before it."""
     value, gradients = ox.value_and_grad(loss)(params, x, labels)
     return ox.tree.map(lambda p, g: p - rate * g, params, gradients), value
 '''
@@ -139,7 +139,7 @@ _TRAINING_TOML = """\
 entry = "model:step"
 donate = ["params"]                # the new parameters take the memory of the old ones
 
-# Shapes of the arguments, by name; those of `params` are what `init` would return.
+# Shapes of the arguments, by name.  Those of `params` are the shapes of the result of `init`.
 [target.step.args]
 params = { from = "model:init" }
 x = "f32[32,784]"
@@ -149,13 +149,13 @@ labels = "i32[32]"
 [target.step.static]
 rate = 0.1
 
-# What `olympus run`, `bench` and `verify` call it with: here `init` is run.
+# The inputs of `olympus run`, `bench` and `verify`.  For `params`, they run `init`.
 [target.step.inputs]
 params = { from = "model:init" }
 x = { range = [0, 1] }
 labels = { range = [0, 10] }
 
-# What it may need at most: `olympus check` compares.
+# Limits, which `olympus check` enforces.
 [target.step.budget]
 flops = "100 MFLOP"
 forbid = ["f64", "host-callback"]
@@ -218,7 +218,7 @@ TEMPLATES = {
 DEFAULT = "mlp"
 
 #: The files that stay as they are if they exist, also by --force.
-KEPT = (".gitignore", "requirements.txt")
+PRESERVED = (".gitignore", "requirements.txt")
 
 
 @click.command("init", cls=Command)
@@ -244,7 +244,7 @@ def command(folder: str, template: str, force: bool, as_json: bool) -> None:
     files = TEMPLATES[template]
     paths = {name: Path(folder) / name for name in files}
     exist = [name for name, path in paths.items() if os.path.lexists(path)]
-    kept = [str(paths.pop(name)) for name in exist if name in KEPT]
+    preserved = [str(paths.pop(name)) for name in exist if name in PRESERVED]
     present = [str(path) for name, path in paths.items() if name in exist]
     if present and not force:
         verb = "exists" if len(present) == 1 else "exist"
@@ -258,12 +258,12 @@ def command(folder: str, template: str, force: bool, as_json: bool) -> None:
     for name, path in paths.items():
         write_whole(path, files[name])
     if as_json:
-        console.print_json({"written": [str(path) for path in paths.values()], "kept": kept})
+        console.print_json({"written": [str(path) for path in paths.values()], "kept": preserved})
         return
     there = "" if folder == "." else f" --project {folder}"
     console.message(f"wrote {_listed([str(path) for path in paths.values()])}")
-    if kept:
-        console.message(f"kept {_listed(kept)}")
+    if preserved:
+        console.message(f"kept {_listed(preserved)}")
     console.message(f"next: olympus build{there}")
 
 

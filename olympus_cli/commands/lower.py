@@ -80,8 +80,8 @@ def _lowered(
     for warning in program.warnings:
         console.message(f"warning: {warning}")
     content = _in_form(program.units[0].lowered, form, debug_info)
-    told = program_document(program.source, program.traced)
-    return content, {**told, "backend": backend_text(backend), "format": form}
+    document = program_document(program.source, program.traced)
+    return content, {**document, "backend": backend_text(backend), "format": form}
 
 
 def _in_form(stage: olympus.stages.Lowered, form: str, debug_info: bool) -> str | bytes:

@@ -26,8 +26,8 @@ from olympus_cli.shard.candidates import (
     toml_text,
     whole,
 )
-from olympus_cli.shard.result_pairs import Given, replaced
-from olympus_cli.shard.trial import ORDERS, Found, default_order, parameters, try_out
+from olympus_cli.shard.result_pairs import ArgumentShapes, paired_results
+from olympus_cli.shard.trial import ORDERS, TrialFigures, default_order, parameters, try_out
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 from olympus_cli.spec.resolve import Request
@@ -110,7 +110,7 @@ def command(
       olympus shard step --mesh data=16 --topology 2x8 --by time
     """
     spec, pairs = _target(request, mesh)
-    tried: list[tuple[Candidate, Found]] = []
+    tried: list[tuple[Candidate, TrialFigures]] = []
     with console.progress(f"shardings of {spec.name}") as bar:
 
         def try_all(candidates: Sequence[Candidate]) -> None:
@@ -134,7 +134,7 @@ def command(
     _show(spec, tried, by, as_json)
 
 
-def _order(by: str, pair: tuple[Candidate, Found]) -> tuple[float, ...]:
+def _order(by: str, pair: tuple[Candidate, TrialFigures]) -> tuple[float, ...]:
     return pair[1].key(by)
 
 
@@ -160,8 +160,8 @@ def _target(
     plain, names, result = call(_expanded, spec, action="loads")
     args, kwargs = plain[: len(spec.args)], plain[len(spec.args) :]
     paths: list[Path] = [*((i,) for i in range(len(args))), *((name,) for name in spec.kwargs)]
-    given = [
-        Given(path, name, shapes, name in spec.donate)
+    arguments = [
+        ArgumentShapes(path, name, shapes, name in spec.donate)
         for path, name, shapes in zip(paths, names, plain, strict=True)
     ]
     placed = replace(
@@ -172,7 +172,7 @@ def _target(
             for (name, arg), shapes in zip(spec.kwargs.items(), kwargs, strict=True)
         },
     )
-    return placed, replaced(given, result)
+    return placed, paired_results(arguments, result)
 
 
 def _specs(text: object, arg: ArgSpec) -> ArgSpec:
@@ -223,7 +223,7 @@ def _items(result: Any, plain: Callable[[Any], Any]) -> Any:
 
 
 def _show(
-    spec: TargetSpec, tried: Sequence[tuple[Candidate, Found]], by: str, as_json: bool
+    spec: TargetSpec, tried: Sequence[tuple[Candidate, TrialFigures]], by: str, as_json: bool
 ) -> None:
     """Write the candidates, the best first, and the table of TOML of the best."""
     if as_json:
@@ -255,7 +255,7 @@ def _show(
     console.table(_COLUMNS, table)
     first, found = tried[0]
     is_split = any(first.shardings.values())
-    told = "" if is_split else f"# no split of an argument reduces {_MEASURES[by]}\n"
+    note = "" if is_split else f"# no split of an argument reduces {_MEASURES[by]}\n"
     best = toml_text(found.spec or spec)
     title = f"# figures of one of {spec.num_devices} devices; the best split, for olympus.toml:"
-    console.data(f"\nordered by {_MEASURES[by]}\n{told}{title}\n{best}")
+    console.data(f"\nordered by {_MEASURES[by]}\n{note}{title}\n{best}")

@@ -67,15 +67,15 @@ def place_of(error: BaseException, own_alone: bool = False) -> str | None:
 
 def users_traceback(error: BaseException) -> TracebackType | None:
     """Return the traceback of an exception without our frames; None if no frame is left."""
-    kept, entry = list[TracebackType](), error.__traceback__
+    entries, entry = list[TracebackType](), error.__traceback__
     while entry is not None:
         if not entry.tb_frame.f_code.co_filename.startswith(_OURS):
-            kept.append(entry)
+            entries.append(entry)
         entry = entry.tb_next
-    made = None
-    for each in reversed(kept):
-        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return made
+    chain = None
+    for inner in reversed(entries):
+        chain = TracebackType(chain, inner.tb_frame, inner.tb_lasti, inner.tb_lineno)
+    return chain
 
 
 def defined_at(function: Callable[..., Any]) -> str | None:
@@ -113,8 +113,8 @@ def is_ours_on_purpose(error: BaseException) -> bool:
 
     Their base class is not one of them: only a program raises it.
     """
-    told = isinstance(error, OlympusError) and error.exit_code != OlympusError.exit_code
-    return told or isinstance(error, InternalError)
+    is_specific = isinstance(error, OlympusError) and error.exit_code != OlympusError.exit_code
+    return is_specific or isinstance(error, InternalError)
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -139,13 +139,13 @@ def reportable(error: BaseException) -> OlympusError:
         return error
     message = f"{type(error).__name__}: {described(error)}".removesuffix(": ")
     if _is_ours(error):
-        told: OlympusError = InternalError(message)
-        told.__traceback__ = error.__traceback__
+        reported: OlympusError = InternalError(message)
+        reported.__traceback__ = error.__traceback__
     else:
         what = f"the program raised {message}"
-        told = TraceError(what, hint=advice(error), location=place_of(error))
-    told.__cause__ = error  # it has the frames
-    return told
+        reported = TraceError(what, hint=advice(error), location=place_of(error))
+    reported.__cause__ = error  # it has the frames
+    return reported
 
 
 def _is_ours(error: BaseException, begins: str | None = None) -> bool:

@@ -31,12 +31,14 @@ class Failure:
     def of(error: BaseException) -> Failure:
         """Return the failure for `error`, converted to the error that is reported to the user."""
         trace = "".join(traceback.format_exception(error))
-        told = shortage(error) or reportable(error)
-        location = told.location if isinstance(told, errors.TraceError) else None
-        message = str(told)
-        if isinstance(told, errors.InternalError) and (place := place_of(error, own_alone=True)):
+        reported = shortage(error) or reportable(error)
+        location = reported.location if isinstance(reported, errors.TraceError) else None
+        message = str(reported)
+        if isinstance(reported, errors.InternalError) and (
+            place := place_of(error, own_alone=True)
+        ):
             message += f"\n{quoted(place)}"  # the user's call of the defective code
-        return Failure(_kind(told), message, told.hint, location, trace)
+        return Failure(_kind(reported), message, reported.hint, location, trace)
 
     def error(self) -> errors.OlympusError:
         """Return the exception to raise here; the other process's traceback is its note."""
@@ -56,7 +58,7 @@ def _kind(error: errors.OlympusError) -> str:
     >>> _kind(Outdated("old"))
     'ArtifactError'
     """
-    return next(each.__name__ for each in type(error).__mro__ if each in _CLASSES.values())
+    return next(kind.__name__ for kind in type(error).__mro__ if kind in _CLASSES.values())
 
 
 def shortage(error: BaseException) -> errors.OlympusError | None:
@@ -64,8 +66,8 @@ def shortage(error: BaseException) -> errors.OlympusError | None:
 
     Exceeding Python's recursion limit also counts.
     """
-    if (told := words(error)) is not None:
-        return errors.CompileError(told, hint=HINT)
+    if (message := words(error)) is not None:
+        return errors.CompileError(message, hint=HINT)
     if isinstance(error, RecursionError):
         return errors.TraceError(
             "the program is nested deeper than Python's recursion limit",

@@ -72,33 +72,33 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
 
-def answer(asked: str, cli: click.Group, commands: Mapping[str, str]) -> int:
-    """Write the answer to `asked` ("bash_complete", "zsh_source", ...); return the exit code."""
-    shell, _, instruction = asked.partition("_")
+def answer(variable: str, cli: click.Group, commands: Mapping[str, str]) -> int:
+    """Write the answer to `variable` ("bash_complete", "zsh_source", ...); return the exit code."""
+    shell, _, instruction = variable.partition("_")
     kinds: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
     if shell not in kinds or instruction not in ("source", "complete"):
-        known = ", ".join(f"{each}_source" for each in kinds)
-        sys.stderr.write(f"error: _OLYMPUS_COMPLETE is {asked!r:.80}; it can be {known}\n")
+        known = ", ".join(f"{name}_source" for name in kinds)
+        sys.stderr.write(f"error: _OLYMPUS_COMPLETE is {variable!r:.80}; it can be {known}\n")
         return 2
-    made = kinds[shell](cli, {"commands": commands}, "olympus", "_OLYMPUS_COMPLETE")
-    text = made.source() if instruction == "source" else _quiet(made)
+    completer = kinds[shell](cli, {"commands": commands}, "olympus", "_OLYMPUS_COMPLETE")
+    text = completer.source() if instruction == "source" else _quiet(completer)
     sys.stdout.write(text + "\n" if text else "")
     return 0
 
 
-def _quiet(made: ShellComplete) -> str:
+def _quiet(completer: ShellComplete) -> str:
     """Return the completions, or "" if they cannot be found; stderr is the null device."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
-        kept = os.dup(2)
+        stderr = os.dup(2)
         os.dup2(nowhere.fileno(), 2)
         try:
-            text = made.complete()
+            text = completer.complete()
             text.encode(sys.stdout.encoding)
         except (Exception, SystemExit):  # for example, a module cannot be imported
             return ""
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr, 2)
+            os.close(stderr)
     return text
 
 

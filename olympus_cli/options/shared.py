@@ -242,8 +242,8 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def gather(*args: Any, forms: tuple[tuple[str, Any], ...], as_json: bool, **rest: Any) -> Any:
         from olympus_cli.gate_reports.outputs import Outputs  # not for every command's help
 
-        asked = [*forms, ("json", None)] if as_json else forms
-        with Outputs(click.get_current_context().command.name or "", asked) as outputs:
+        requested = [*forms, ("json", None)] if as_json else forms
+        with Outputs(click.get_current_context().command.name or "", requested) as outputs:
             return function(*args, outputs=outputs, **rest)
 
     form = click.option(

@@ -80,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): the budget of each program of the "
         "fixture `olympus` in this test, with the keys of a [budget] of olympus.toml",
     )
-    if not _is_asked(config) or _selects_tests(config):
+    if not _collects_targets(config) or _selects_tests(config):
         return
     file = config.rootpath / _FILE
     folders = [config.invocation_params.dir / arg for arg in config.args]
@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Add a failing test if the options select targets and no olympus.toml was collected."""
-    if not _is_asked(config) or _selects_tests(config):
+    if not _collects_targets(config) or _selects_tests(config):
         return
     from olympus_cli.pytest_plugin.targets import ProjectFile, target_not_judged
 
@@ -115,12 +115,12 @@ def pytest_collection_modifyitems(
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return the collector of an olympus.toml, if the options select targets."""
-    if file_path.name != _FILE or not _is_asked(parent.config):
+    if file_path.name != _FILE or not _collects_targets(parent.config):
         return None
     from olympus_cli.pytest_plugin.targets import ProjectFile
 
-    made: pytest.Collector = ProjectFile.from_parent(parent, path=file_path)
-    return made
+    collector: pytest.Collector = ProjectFile.from_parent(parent, path=file_path)
+    return collector
 
 
 def pytest_terminal_summary(
@@ -185,7 +185,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         )
 
 
-def _is_asked(config: pytest.Config) -> bool:
+def _collects_targets(config: pytest.Config) -> bool:
     return bool(config.getoption("olympus") or config.getoption("olympus_verify"))
 
 

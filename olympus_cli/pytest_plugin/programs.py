@@ -128,9 +128,14 @@ class Programs:
             figures = unit_figures(unit, self._root, {}, sizes)
             name = getattr(function, "__name__", "the function")
             verdicts = judge_budget(name, budget, figures, {}, memory_of(budget.fits))
-            told = [part for each in verdicts if each.is_broken for part in (each.why, *each.lines)]
-            if told:
-                lines = "\n".join(part if isinstance(part, str) else f"  {part}" for part in told)
+            parts = [
+                part
+                for verdict in verdicts
+                if verdict.is_broken
+                for part in (verdict.why, *verdict.lines)
+            ]
+            if parts:
+                lines = "\n".join(part if isinstance(part, str) else f"  {part}" for part in parts)
                 raise AssertionError(f"{name} does not keep to its budget\n{lines}")
         return unit
 
@@ -157,10 +162,10 @@ def _budget(given: Mapping[str, object], source: str) -> Budget:
     try:
         found = budget_of(Section(_Keywords(Path(source)), (), {"budget": values}), {})
     except UsageError as error:
-        told = UsageError(str(error), hint=error.hint)
+        plain = UsageError(str(error), hint=error.hint)
         if error.hint:
-            told.add_note(f"hint: {error.hint}")
-        raise told from None  # our frames are irrelevant to the test
+            plain.add_note(f"hint: {error.hint}")
+        raise plain from None  # our frames are irrelevant to the test
     for key, limit in found.limits.items():
         if limit.factor is not None:
             raise UsageError(f"{source}: {key} is {limit.text!r}, and a test has no saved figure")

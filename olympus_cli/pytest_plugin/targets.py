@@ -62,8 +62,8 @@ def unjudged_lines(config: pytest.Config) -> list[str]:
 
 def target_not_judged(parent: pytest.Collector, reason: str) -> pytest.Item:
     """Return a test that fails for `reason`: the options select targets, but none has a check."""
-    made: pytest.Item = _NotJudgedItem.from_parent(parent, name="olympus", reason=reason)
-    return made
+    item: pytest.Item = _NotJudgedItem.from_parent(parent, name="olympus", reason=reason)
+    return item
 
 
 class _NotJudgedItem(pytest.Item):
@@ -101,8 +101,8 @@ class _CheckItem(_TargetItem):
         """Check the target against its budget and its golden program."""
         with clearing(self.spec):
             checked = check_target(self.spec)
-        if told := broken_message(checked):
-            raise GateError(told)
+        if violation := broken_message(checked):
+            raise GateError(violation)
         if not checked.is_judged:
             pytest.skip(f"target {self.spec.name!r} is not judged: {NO_DONATION}")
 

@@ -92,7 +92,7 @@ def _goal(found: Checkout, target: Path) -> Path:
     """Return the file of the checkout for the target of a link, or the target itself."""
     inside = target.is_relative_to(found.top)
     places = (found.tree / target.relative_to(found.top) if inside else None, found.moved(target))
-    return next((each for each in places if each is not None and os.path.lexists(each)), target)
+    return next((path for path in places if path is not None and os.path.lexists(path)), target)
 
 
 class Checkouts(ExitStack):
@@ -100,14 +100,14 @@ class Checkouts(ExitStack):
 
     def __init__(self) -> None:
         super().__init__()
-        self._made: dict[tuple[str, Path], Checkout] = {}
+        self._checkouts: dict[tuple[str, Path], Checkout] = {}
 
     def of(self, revision: str, folder: Path) -> Checkout:
         """Return the checkout of a revision; raise the errors of `checkout`."""
         key = revision, folder
-        if key not in self._made:
-            self._made[key] = self.enter_context(checkout(revision, folder))
-        return self._made[key]
+        if key not in self._checkouts:
+            self._checkouts[key] = self.enter_context(checkout(revision, folder))
+        return self._checkouts[key]
 
 
 @contextmanager
@@ -122,19 +122,19 @@ def blaming_revision(found: Checkout) -> Iterator[None]:
             text and text.replace(f"{found.tree}{os.sep}", name).replace(str(found.tree), name)
             for text in (failure.message, failure.hint, failure.location)
         )
-        told = replace(
+        renamed = replace(
             failure,
             message=f"revision {found.revision!r} cannot be compared: {message}",
             hint=hint,
             location=location,
         )
-        raise told.error() from error
+        raise renamed.error() from error
 
 
 def _git(folder: Path, *arguments: str, why: str) -> str:
     """Return the output of git; raise UsageError with `why` and git's own reason if it fails."""
     done = run_git(folder, *arguments, errors="surrogateescape")
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise UsageError(f"{why}: {said[-1]}" if said else why)
+        lines = done.stderr.strip().splitlines()
+        raise UsageError(f"{why}: {lines[-1]}" if lines else why)
     return done.stdout.removesuffix("\n")  # the name of a folder may end in a space or a line break

@@ -46,10 +46,10 @@ class Candidate:
 
         Return None if together they split an array unevenly, or along one axis twice.
         """
-        made = dict(self.shardings)
+        shardings = dict(self.shardings)
         shapes = dict(arrays(spec))
         for path, theirs in other.shardings.items():
-            both = itertools.zip_longest(made.get(path, ()), theirs, fillvalue=())
+            both = itertools.zip_longest(shardings.get(path, ()), theirs, fillvalue=())
             entries = tuple((*mine, *more) for mine, more in both)
             names = [name for entry in entries for name in entry]
             if len(set(names)) < len(names):
@@ -57,8 +57,8 @@ class Candidate:
             sizes = zip(shapes[path].shape, entries, strict=False)
             if any(n % math.prod(spec.mesh[a] for a in entry) for n, entry in sizes):
                 return None
-            made[path] = entries
-        return Candidate(made)
+            shardings[path] = entries
+        return Candidate(shardings)
 
 
 def argument_name(path: Path) -> str:
@@ -138,11 +138,11 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
     groups = [*itertools.product(*best), *(tuple(each[:2]) for each in best)]
     found: list[Candidate] = []
     for group in groups[:_MAX]:
-        made: Candidate | None = group[0]
+        candidate: Candidate | None = group[0]
         for each in group[1:]:
-            made = made and made.merged(each, spec)
-        if made is not None and made not in (*ranked, *found):
-            found.append(made)
+            candidate = candidate and candidate.merged(each, spec)
+        if candidate is not None and candidate not in (*ranked, *found):
+            found.append(candidate)
     return found
 
 
@@ -256,14 +256,14 @@ def _from(arg: ArgSpec, written: Mapping[str, object]) -> str:
     shardings = {shape.sharding for _, shape in _leaves((), arg)}
     if len(shardings) > 1 or any(shardings):
         return _toml(arg)
-    kept = {key: value for key, value in written.items() if key != "sharding"}
-    return _toml({**kept, "sharding": []} if shardings == {()} else kept)
+    entry = {key: value for key, value in written.items() if key != "sharding"}
+    return _toml({**entry, "sharding": []} if shardings == {()} else entry)
 
 
-def _out(said: OutSharding) -> str:
-    if isinstance(said, dict):
-        return f"{{ {', '.join(f'{_quoted(k)} = {_out(each)}' for k, each in said.items())} }}"
-    return sharding_text(said or ())
+def _out(sharding: OutSharding) -> str:
+    if isinstance(sharding, dict):
+        return f"{{ {', '.join(f'{_quoted(k)} = {_out(part)}' for k, part in sharding.items())} }}"
+    return sharding_text(sharding or ())
 
 
 def _quoted(key: str) -> str:

@@ -15,7 +15,7 @@ from olympus_cli.spec.mesh import OutSharding, ShardingSpec
 Plain = str | dict[str, "Plain"] | list["Plain"] | None
 
 
-class Given(NamedTuple):
+class ArgumentShapes(NamedTuple):
     """An argument: its path in the target, the name of its parameter, and its shapes."""
 
     path: Path
@@ -24,14 +24,15 @@ class Given(NamedTuple):
     donated: bool = False
 
 
-def replaced(arguments: Sequence[Given], result: Plain) -> dict[Path, Path]:
+def paired_results(arguments: Sequence[ArgumentShapes], result: Plain) -> dict[Path, Path]:
     """Return the argument that the result, or an item of it, replaces, by the path of that item.
 
     Both have the same shapes in the same tree.  An item of a dict replaces the argument of the same
     name.  The other items and arguments of a type are paired in order, if there are as many items
     as arguments.  If any argument is donated, only donated arguments are paired in order.
 
-    >>> replaced([Given(("w",), "w", "f32[8]"), Given(("x",), "x", "f32[4]")], ["f32[8]", "f32[]"])
+    >>> w, x = ArgumentShapes(("w",), "w", "f32[8]"), ArgumentShapes(("x",), "x", "f32[4]")
+    >>> paired_results([w, x], ["f32[8]", "f32[]"])
     {(0,): ('w',)}
     """
     parts = _parts(result) if all(a.shapes != result for a in arguments) else {(): result}
@@ -46,10 +47,10 @@ def replaced(arguments: Sequence[Given], result: Plain) -> dict[Path, Path]:
     for shapes in parts.values():
         if shapes is None:
             continue
-        taken = [a.path for a in pool if a.shapes == shapes]
-        given = [p for p, each in parts.items() if each == shapes and p not in found]
-        if len(taken) == len(given):
-            found.update(zip(given, taken, strict=True))
+        parameters = [a.path for a in pool if a.shapes == shapes]
+        results = [p for p, part in parts.items() if part == shapes and p not in found]
+        if len(parameters) == len(results):
+            found.update(zip(results, parameters, strict=True))
     return {path: found[path] for path in parts if path in found}
 
 
@@ -61,22 +62,22 @@ def _parts(result: Plain) -> dict[Path, Plain]:
 
 def results_like(pairs: Mapping[Path, Path], shardings: Mapping[Path, ShardingSpec]) -> OutSharding:
     """Return the `out-sharding` of results that replace arguments with these shardings."""
-    said: dict[str, OutSharding] = {}
+    tree: dict[str, OutSharding] = {}
     for result, argument in pairs.items():
         for path, sharding in shardings.items():
             if path[: len(argument)] == argument:
                 keys = [str(key) for key in (*result, *path[len(argument) :])]
                 if not keys:
                     return sharding
-                _put(said, keys, sharding)
-    return said or None
+                _put(tree, keys, sharding)
+    return tree or None
 
 
-def _put(said: dict[str, OutSharding], keys: Sequence[str], sharding: ShardingSpec) -> None:
+def _put(tree: dict[str, OutSharding], keys: Sequence[str], sharding: ShardingSpec) -> None:
     first, *rest = keys
     if not rest:
-        said[first] = sharding
+        tree[first] = sharding
         return
-    inner = said.setdefault(first, {})
+    inner = tree.setdefault(first, {})
     assert isinstance(inner, dict)
     _put(inner, rest, sharding)

@@ -29,7 +29,7 @@ ORDERS = {
 
 
 @dataclass(frozen=True)
-class Found:
+class TrialFigures:
     """The figures of one candidate on each device, in bytes and seconds, or an error.
 
     `spec` is the target as it was compiled, with the shardings of results that replace arguments.
@@ -53,7 +53,7 @@ class Found:
         return (self.fits is False, *(math.inf if each is None else each for each in known))
 
 
-def default_order(found: Sequence[Found]) -> str:
+def default_order(found: Sequence[TrialFigures]) -> str:
     """Return the default order: "time", or "memory" if a candidate does not fit its device.
 
     The memory of a CPU is not a limit.
@@ -68,33 +68,33 @@ def parameters(program: Traceable) -> list[str]:
     return [*(by_id[id(arg)] for arg in spec.args), *spec.kwargs]
 
 
-def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> Found:
+def try_out(spec: TargetSpec, pairs: Mapping[Path, Path]) -> TrialFigures:
     """Compile a target in a separate process, and return its figures.
 
     `pairs` are the results that replace arguments, from `olympus_cli.shard.result_pairs`.
     """
     try:
-        told = call(_compiled, spec, dict(pairs), action="compiles", quiet=True)
+        fields = call(_compiled, spec, dict(pairs), action="compiles", quiet=True)
     except CompileError as error:
-        return Found(error=str(error))
-    chosen: dict[Path, ShardingSpec] = told.pop("shardings")
+        return TrialFigures(error=str(error))
+    chosen: dict[Path, ShardingSpec] = fields.pop("shardings")
     placed = placed_target(spec, Candidate(chosen), results_like(pairs, chosen))
-    return Found(**told, spec=placed)
+    return TrialFigures(**fields, spec=placed)
 
 
 def _compiled(on_stage: OnStage, spec: TargetSpec, pairs: Mapping[Path, Path]) -> dict[str, Any]:
-    """Compile a target for its backend; return the fields of a `Found`, and its shardings.
+    """Compile a target for its backend; return the fields of a `TrialFigures`, and its shardings.
 
     The compiler chooses the sharding of an argument that is replaced, and its result must have the
     same one.  If the compiler chose another for the result, the program is compiled again.
     """
     program = Program.of(spec, on_stage, until="compile")
-    said = {path: shape.sharding for path, shape in arrays(spec) if shape.sharding is not None}
+    shardings = {path: shape.sharding for path, shape in arrays(spec) if shape.sharding is not None}
     if pairs:
-        chosen, is_given_there = _chosen(program, pairs)
-        said = chosen | said
-        if not is_given_there:
-            placed = placed_target(spec, Candidate(said), results_like(pairs, said))
+        chosen, is_equal = _chosen(program, pairs)
+        shardings = chosen | shardings
+        if not is_equal:
+            placed = placed_target(spec, Candidate(shardings), results_like(pairs, shardings))
             program = Program.of(placed, on_stage, until="compile")
     compiled = program.units[0].compiled
     memory, device = compiled.memory(), olympus.stages.device_model(compiled.target)
@@ -113,7 +113,7 @@ def _compiled(on_stage: OnStage, spec: TargetSpec, pairs: Mapping[Path, Path]) -
         "seconds": estimate.seconds,
         "fits": fits,
         "at_least": bool(estimate.unknown),
-        "shardings": said,
+        "shardings": shardings,
     }
 
 
@@ -125,18 +125,18 @@ def _chosen(program: Program, pairs: Mapping[Path, Path]) -> tuple[dict[Path, Sh
     spec, compiled = program.spec, program.units[0].compiled
     roots = [*range(len(spec.args)), *spec.kwargs]
     names = dict(zip(roots, parameters(program.source), strict=True))
-    taken = _by_name(compiled.arg_names, compiled.input_shardings, spec)
-    given = _by_name(compiled.result_names, compiled.output_shardings, spec)
-    chosen, is_given_there = dict[Path, ShardingSpec](), True
+    of_arguments = _by_name(compiled.arg_names, compiled.input_shardings, spec)
+    of_results = _by_name(compiled.result_names, compiled.output_shardings, spec)
+    chosen, is_equal = dict[Path, ShardingSpec](), True
     for result, argument in pairs.items():
         for path, _ in arrays(spec):
             if path[: len(argument)] == argument:
                 inner = path[len(argument) :]
-                sharding = taken.get(names[path[0]] + _keys(inner))
+                sharding = of_arguments.get(names[path[0]] + _keys(inner))
                 if sharding is not None:
                     chosen[path] = sharding
-                    is_given_there &= given.get("result" + _keys((*result, *inner))) == sharding
-    return chosen, is_given_there
+                    is_equal &= of_results.get("result" + _keys((*result, *inner))) == sharding
+    return chosen, is_equal
 
 
 def _keys(path: Path) -> str:

@@ -176,12 +176,12 @@ def report(problem: BaseException, verbose: bool = False) -> int:
     from olympus.errors import InternalError
     from olympus_cli.faults.blame import reportable
 
-    told = reportable(problem)
-    if isinstance(told, InternalError):
-        defect(told, verbose)
+    reported = reportable(problem)
+    if isinstance(reported, InternalError):
+        defect(reported, verbose)
     else:
-        error(told, verbose)
-    return told.exit_code
+        error(reported, verbose)
+    return reported.exit_code
 
 
 def defect(problem: InternalError, verbose: bool = False) -> None:
@@ -233,23 +233,23 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str =
     if not _has_width(sys.stdout):
         _write(_rendered(console, columns, cells, title))
         return
-    made = fitted(columns, cells, console.width)
+    form = fitted(columns, cells, console.width)
     lines = _title_lines(console, title)
-    lines += ["", *made.head] if lines and made.head else made.head
-    if made.rows:
-        lines += _table_lines(console, made.columns, made.rows)
+    lines += ["", *form.head] if lines and form.head else form.head
+    if form.rows:
+        lines += _table_lines(console, form.columns, form.rows)
     _write(no_commands("\n".join(lines)))
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int) -> list[str]:
     """Return the lines of a table that `table` writes to a terminal of `width`, without colours."""
     columns, cells, _ = _cells(columns, rows, "")
-    made = fitted(columns, cells, width)
+    form = fitted(columns, cells, width)
     console = _console(io.StringIO(), plain=True)
     console.width = width
-    lines = [*made.head]
-    if made.rows:
-        lines += _table_lines(console, made.columns, made.rows)
+    lines = [*form.head]
+    if form.rows:
+        lines += _table_lines(console, form.columns, form.rows)
     return no_commands("\n".join(lines)).splitlines()
 
 
@@ -288,15 +288,15 @@ def _table_lines(
 ) -> list[str]:
     from rich.table import Table
 
-    made = Table(*map(_escaped, columns), box=None, pad_edge=False)
+    rich_table = Table(*map(_escaped, columns), box=None, pad_edge=False)
     widths = column_widths([columns, *cells], console.width)
-    for i, column in enumerate(made.columns):
+    for i, column in enumerate(rich_table.columns):
         column.overflow = "fold"
         column.width = widths[i] if widths else None
     for row in cells:
-        made.add_row(*map(_escaped, row))
+        rich_table.add_row(*map(_escaped, row))
     with console.capture() as captured:
-        console.print(made)
+        console.print(rich_table)
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
@@ -328,9 +328,9 @@ def _has_width(stream: TextIO) -> bool:
 
 def _columns(stream: TextIO) -> int:
     """Return the columns from COLUMNS, or those of the terminal."""
-    asked = shutil.get_terminal_size((0, 0)).columns
+    columns = shutil.get_terminal_size((0, 0)).columns
     try:
-        return asked or os.get_terminal_size(stream.fileno()).columns or _USUAL
+        return columns or os.get_terminal_size(stream.fileno()).columns or _USUAL
     except OSError:  # a stream that claims to be a terminal, without a size
         return _USUAL
 

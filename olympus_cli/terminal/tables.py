@@ -57,9 +57,9 @@ def fitted(columns: Row, rows: Sequence[Row], width: int) -> Fitted:
         return Fitted((), columns, short)
     if len(rows) == 1:
         return Fitted((*_list(columns, rows[0], width),))
-    head, kept = _constants(columns, rows, width)
-    if head and len(kept) > 1:
-        columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
+    head, varying = _constants(columns, rows, width)
+    if head and len(varying) > 1:
+        columns, rows = [columns[i] for i in varying], [[row[i] for i in varying] for row in rows]
         head.append("")
         short = _with_short_names(columns, rows, width)
         if _word_width([columns, *short]) <= width:

@@ -166,7 +166,7 @@ def test_since_and_limit(work: Path, invoke: Invoke) -> None:
         (["--since", "--all"], "--since --all: it is not a date, and git has no such revision"),
         (
             ["--plot", "a.svg"],
-            "--plot FILE.svg needs --metric M, the figure to draw",
+            "--plot FILE.svg needs --metric M, the metric to draw",
         ),
         (["--plot", "a.png", "--metric", "flops"], "the name must end in .svg or .html"),
         (["--plot", "a.svg", "--metric", "flops", "--metric", "m"], "an SVG has one plot"),

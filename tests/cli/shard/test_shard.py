@@ -16,8 +16,8 @@ from olympus_cli.shard.candidates import (
     toml_text,
     whole,
 )
-from olympus_cli.shard.result_pairs import Given, Plain, replaced, results_like
-from olympus_cli.shard.trial import Found, default_order
+from olympus_cli.shard.result_pairs import ArgumentShapes, Plain, paired_results, results_like
+from olympus_cli.shard.trial import TrialFigures, default_order
 from olympus_cli.spec.model import ShapeSpec
 from olympus_cli.spec.project import load_project
 from tests.cli.conftest import Invoke
@@ -109,19 +109,21 @@ def test_which_results_replace_which_arguments() -> None:
     w, x, lr = "f32[8]", "f32[4]", "f32[]"
     tree = {"a": w, "b": [x, lr]}
 
-    def given(*shapes: Plain, donated: str = "") -> list[Given]:
+    def given(*shapes: Plain, donated: str = "") -> list[ArgumentShapes]:
         names = "wxyz"
-        return [Given((n,), n, s, n in donated) for n, s in zip(names, shapes, strict=False)]
+        return [
+            ArgumentShapes((n,), n, s, n in donated) for n, s in zip(names, shapes, strict=False)
+        ]
 
-    assert replaced(given(w, x), w) == {(): ("w",)}
-    assert replaced(given(tree, x), [tree, lr]) == {(0,): ("w",)}
-    assert replaced(given(w, w, x), [w, w, lr]) == {(0,): ("w",), (1,): ("x",)}
-    assert replaced(given(w, w), [w, lr]) == {}  # either
-    assert replaced(given(w, w, donated="x"), [w, lr]) == {(0,): ("x",)}
-    assert replaced(given(w, w), {"x": w, "loss": lr}) == {("x",): ("x",)}
-    assert replaced(given(w, w), {"z": w, "x": w}) == {("z",): ("w",), ("x",): ("x",)}
-    assert replaced(given(w, None), [None, lr]) == {}
-    assert replaced([], None) == {}
+    assert paired_results(given(w, x), w) == {(): ("w",)}
+    assert paired_results(given(tree, x), [tree, lr]) == {(0,): ("w",)}
+    assert paired_results(given(w, w, x), [w, w, lr]) == {(0,): ("w",), (1,): ("x",)}
+    assert paired_results(given(w, w), [w, lr]) == {}  # either
+    assert paired_results(given(w, w, donated="x"), [w, lr]) == {(0,): ("x",)}
+    assert paired_results(given(w, w), {"x": w, "loss": lr}) == {("x",): ("x",)}
+    assert paired_results(given(w, w), {"z": w, "x": w}) == {("z",): ("w",), ("x",): ("x",)}
+    assert paired_results(given(w, None), [None, lr]) == {}
+    assert paired_results([], None) == {}
     pairs = {(0,): ("w",)}
     shardings = {("w", "a"): (("data",),), ("w", "b", 1): (), ("x",): ()}
     assert results_like(pairs, shardings) == {"0": {"a": (("data",),), "b": {"1": ()}}}
@@ -303,6 +305,9 @@ def test_the_order_is_by_time_where_every_candidate_fits(folder: Path, invoke: I
 
 
 def test_the_order_is_by_memory_where_a_candidate_does_not_fit() -> None:
-    fitting, large = Found(peak=1, seconds=2.0, fits=True), Found(peak=9, seconds=1.0, fits=False)
+    fitting, large = (
+        TrialFigures(peak=1, seconds=2.0, fits=True),
+        TrialFigures(peak=9, seconds=1.0, fits=False),
+    )
     assert default_order([fitting, replace(fitting, fits=None)]) == "time"
     assert default_order([fitting, large]) == "memory"
