@@ -21,7 +21,7 @@ from click.testing import Result
 
 from olympus.errors import CompileError, SpecError, TraceError, UsageError
 from olympus_cli.bench.compare.attempts import Attempt
-from olympus_cli.diff.comparing import compared
+from olympus_cli.diff.comparing import SideProgram, compared
 from olympus_cli.diff.gate_report import comparison_report
 from olympus_cli.diff.loading import read_side
 from olympus_cli.diff.sides import FileSide
@@ -245,7 +245,8 @@ def test_diff_has_a_case_for_each_change(work: Path, invoke: Invoke) -> None:
 def test_diff_of_equal_programs_has_a_case_that_passed(work: Path) -> None:
     text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
     (work / "a.mlir").write_text(text)
-    side = read_side(lambda _stage: None, FileSide("a.mlir", work / "a.mlir"))
+    data = read_side(lambda _stage: None, FileSide("a.mlir", work / "a.mlir"))
+    side = SideProgram.from_data(data)
     same = comparison_report(compared(lambda _stage: None, side, side), work)
     (suite,) = junit(render_junit(same))
     assert (len(suite), suite.attrib["failures"]) == (1, "0")
