@@ -33,31 +33,31 @@ _CHAIN = 100
 _F32 = np.dtype("float32")
 
 
-def calibrate(say: Callable[[str], None] = lambda _name: None) -> CpuPeaks:
+def calibrate(on_figure: Callable[[str], None] = lambda _name: None) -> CpuPeaks:
     """Measure the peaks of the CPU that this process runs on.
 
-    `say` is called with the name of each figure before it is measured.
+    `on_figure` is called with the name of each figure before it is measured.
 
     Example:
       >>> calibrate().product_float32 > 1e6
       True
     """
-    rounds = [_round(say) for _ in range(_ROUNDS)]
+    rounds = [_round(on_figure) for _ in range(_ROUNDS)]
     return _peaks({name: min(times[name] for times in rounds) for name in rounds[0]})
 
 
-def _round(say: Callable[[str], None]) -> dict[str, float]:
+def _round(on_figure: Callable[[str], None]) -> dict[str, float]:
     """Return the seconds of a call of each program, by its figure."""
-    say("products")
+    on_figure("products")
     times = {"float32": _product("float32"), "float64": _product("float64")}
-    say("arithmetic")
+    on_figure("arithmetic")
     times["vector"] = _seconds(_polynomial, np.full(_MIDDLE, 0.1, _F32))
     times["functions"] = _seconds(_repeated_tanh, np.full(_MIDDLE, 0.1, _F32))
-    say("memory")
+    on_figure("memory")
     times["read"] = _seconds(lambda x: x.sum(), np.ones(_LARGE, _F32))
     times["in place"] = _seconds(_increment, np.ones(_LARGE, _F32), donated=True)
     times["new"] = _seconds(_increment, np.ones(_LARGE, _F32))
-    say("calls")
+    on_figure("calls")
     times["call"] = _seconds(_increment, np.ones(8, _F32))
     for name, length in (("chain", _CHAIN), ("long chain", 2 * _CHAIN)):
         times[name] = _seconds(_chain(length), np.zeros((4, 4), _F32))

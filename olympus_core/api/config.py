@@ -246,7 +246,7 @@ class Config:
     def _option(self, name: str) -> str:
         option = str(name).removeprefix("jax_").removeprefix("olympus_")
         if option not in SWITCHES and option not in _WITHOUT_MEANING:
-            known = [f"jax_{each}" for each in SWITCHES]
+            known = [f"jax_{switch}" for switch in SWITCHES]
             raise ConfigError(
                 f"config has no option {name!r}",
                 hint=nearest(f"jax_{option}", known) or f"it has {', '.join(known)}",

@@ -13,7 +13,12 @@ from olympus_core.base.errors import UsageError
 from olympus_core.ir import trace
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.jit.calling import Arguments, JitOptions, Program, StagedFunction
-from olympus_core.jit.sharded_calling import ShardedFunction, Shardings, Told, argument_shardings
+from olympus_core.jit.sharded_calling import (
+    ArrayShardings,
+    ShardedFunction,
+    Shardings,
+    argument_shardings,
+)
 from olympus_core.stages.stages import Interface, Lowered, Traced
 from olympus_core.transforms.data import is_float0
 from olympus_core.xla import Options, named_options
@@ -45,7 +50,9 @@ class Jit(StagedFunction[_P, _R]):
         )
         return Traced(signature, program.olympuspr)
 
-    def _shardings(self, arguments: Arguments, program: Program) -> tuple[Told, Told]:
+    def _shardings(
+        self, arguments: Arguments, program: Program
+    ) -> tuple[ArrayShardings, ArrayShardings]:
         """Return the known shardings of arguments and results."""
         return argument_shardings(arguments.leaves), ()
 
@@ -61,10 +68,12 @@ class Jit(StagedFunction[_P, _R]):
 class ShardedJit(ShardedFunction[_P, _R], Jit[_P, _R]):
     """The function that `jit` returns for `in_shardings` or `out_shardings`."""
 
-    def _shardings(self, arguments: Arguments, program: Program) -> tuple[Told, Told]:
-        told = self.argument_shardings(arguments)
-        have = argument_shardings(arguments.leaves) or told
-        ins = tuple([a or b for a, b in zip(told, have, strict=True)])
+    def _shardings(
+        self, arguments: Arguments, program: Program
+    ) -> tuple[ArrayShardings, ArrayShardings]:
+        requested = self.argument_shardings(arguments)
+        own = argument_shardings(arguments.leaves) or requested
+        ins = tuple([a or b for a, b in zip(requested, own, strict=True)])
         return ins, self.result_shardings(program.out_tree, program.olympuspr.out_avals)
 
 
@@ -182,8 +191,8 @@ def axes_of(axis_env: Sequence[tuple[Hashable, int]] | None) -> trace.Axes:
         sound = False
     if not sound:
         raise UsageError(
-            "axis_env must be a sequence of pairs, a name of its own and a size of 1 or more "
-            f"each, and is {axis_env!r:.80}"
+            "axis_env must be a sequence of pairs of a unique name and a size of 1 or more, "
+            f"and is {axis_env!r:.80}"
         )
     return axes
 

@@ -27,7 +27,7 @@ _R = TypeVar("_R")
 
 
 class _Unnamed:
-    """The name of an axis that got none."""
+    """The name of an axis without a name of the user."""
 
     def __repr__(self) -> str:
         return "<unnamed axis>"
@@ -80,23 +80,23 @@ class Pmap(Generic[_P, _R]):
     def _jit(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Jit[..., Any]:
         """Return the program for as many devices as the mapped axes have indices."""
         size = self._size(args, kwargs)
-        found = self._jits.get(size)
-        if found is None:
+        program = self._jits.get(size)
+        if program is None:
             mesh = Mesh(np.array(self._chosen(size), dtype=object), (self._name,))
             run = functools.wraps(self._fun)(functools.partial(self._run, mesh))
-            found = jit(run, static_argnums=self._static, donate_argnums=self._donated)
-            self._jits[size] = found
-        return found
+            program = jit(run, static_argnums=self._static, donate_argnums=self._donated)
+            self._jits[size] = program
+        return program
 
     def _chosen(self, size: int) -> Sequence[Any]:
-        there = self._devices or xla.devices(self._backend, requested=size)
-        if size > len(there):
+        available = self._devices or xla.devices(self._backend, requested=size)
+        if size > len(available):
             raise ShardingError(
                 f"pmap of '{function_name(self._fun)}' needs {size} devices, one for each index, "
-                f"and there {'is' if len(there) == 1 else 'are'} {len(there)}",
+                f"and there {'is' if len(available) == 1 else 'are'} {len(available)}",
                 hint=f"{xla.more_devices(size)}; vmap maps over an axis of any size on one",
             )
-        return there[:size]
+        return available[:size]
 
     def _leaves(
         self, args: Sequence[Any], kwargs: dict[str, Any]
@@ -113,11 +113,11 @@ class Pmap(Generic[_P, _R]):
                 )
             axes = tuple(a for i, a in enumerate(axes) if i not in self._static)
         named = tree.structure(kwargs).num_leaves
-        found = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
+        mapped = [*tree.prefix_leaves("pmap", "in_axes", axes, moving), *[0] * named]
         names = names_of(self._fun, in_tree)
         check_arrays("pmap", self._fun, names, leaves)
         return leaves, in_tree, [
-            _canonical("in_axes", a, get_aval(x).ndim) for a, x in zip(found, leaves, strict=True)
+            _canonical("in_axes", a, get_aval(x).ndim) for a, x in zip(mapped, leaves, strict=True)
         ]  # fmt: skip
 
     def _size(self, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
@@ -126,12 +126,12 @@ class Pmap(Generic[_P, _R]):
         if self._axis_size is not None:
             sizes.add(self._axis_size)
         if len(sizes) != 1:
-            each = ", ".join(
+            arrays = ", ".join(
                 f"{get_aval(x).long_name()} along {a}" for x, a in zip(leaves, axes, strict=True)
             )
             raise TransformError(
                 f"pmap of '{function_name(self._fun)}' needs mapped axes of one size, and got "
-                f"{each or 'no array'}"
+                f"{arrays or 'no array'}"
             )
         return int(sizes.pop())
 
@@ -146,10 +146,10 @@ class Pmap(Generic[_P, _R]):
             filled = [x if i in self._static else next(rest) for i, x in enumerate(args)]
             outs, out_tree = tree.flatten(self._fun(*filled, **named))
             full = out_tree.unflatten(range(len(outs)))
-            wanted = tree.prefix_leaves("pmap", "out_axes", self._axes[1], full)
+            out_axes = tree.prefix_leaves("pmap", "out_axes", self._axes[1], full)
             return out_tree.unflatten(
                 _with(x, _canonical("out_axes", a, get_aval(x).ndim + 1))
-                for a, x in zip(wanted, outs, strict=True)
+                for a, x in zip(out_axes, outs, strict=True)
             )
 
         body.__name__ = function_name(self._fun)

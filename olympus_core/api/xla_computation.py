@@ -43,8 +43,8 @@ class XlaComputation:
 
     def as_serialized_hlo_module_proto(self) -> bytes:
         """Return the program as a serialized `HloModuleProto`, with the user's lines."""
-        made = xla.computation(self._module, *self._tuples)
-        return bytes(made.as_serialized_hlo_module_proto())
+        computation = xla.computation(self._module, *self._tuples)
+        return bytes(computation.as_serialized_hlo_module_proto())
 
     def _unlocated(self) -> Any:
         return xla.computation(mlir.without_locations(self._module), *self._tuples)
@@ -59,9 +59,9 @@ class OutShape(ShapeDtypeStruct):
     @staticmethod
     def of(aval: ShapedArray) -> OutShape:
         """Return the shape of a result of the given type."""
-        made = OutShape(aval.shape, aval.dtype, weak_type=aval.weak_type)
-        made.named_shape = {}
-        return made
+        shape = OutShape(aval.shape, aval.dtype, weak_type=aval.weak_type)
+        shape.named_shape = {}
+        return shape
 
 
 def xla_computation(
@@ -121,10 +121,12 @@ def xla_computation(
             num_partitions=_one_count([*ins, *outs]),
         )
         module = lowering.lower_module(traced.olympuspr, entry, xla.platform_of(target))
-        many = traced.in_tree.num_leaves > _MANY_ARGUMENTS
-        tupled = many if tuple_args is None else tuple_args
-        made = XlaComputation(module, tupled, return_tuple=not axes)
-        return (made, tree.map(OutShape.of, traced.out_avals)) if return_shape else made
+        has_many = traced.in_tree.num_leaves > _MANY_ARGUMENTS
+        tupled = has_many if tuple_args is None else tuple_args
+        computation = XlaComputation(module, tupled, return_tuple=not axes)
+        if not return_shape:
+            return computation
+        return computation, tree.map(OutShape.of, traced.out_avals)
 
     return make
 

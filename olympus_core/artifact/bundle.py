@@ -36,7 +36,8 @@ from olympus_core.stages import stages
 _T = TypeVar("_T")
 #: The devices of a program of several, in their order.
 _Grid = tuple[xla.Device, ...] | None
-_Found = tuple[AnyExecutable, _Grid, StoredShardings | None]
+#: An executable, with its devices and its shardings if it has several devices.
+_Placed = tuple[AnyExecutable, _Grid, StoredShardings | None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,12 +141,12 @@ class Bundle:
         program = self.stablehlo(target.backend)
         self._checked(lambda: check_program(self.manifest.signature, program, self.num_devices))
         try:
-            found = self._load(target, devices)
+            program_parts = self._load(target, devices)
         except ArtifactError:
             if not recompile:
                 raise
-            found = self._compile(program, target, devices)
-        return self._checked(lambda: self._program(target, *found))
+            program_parts = self._compile(program, target, devices)
+        return self._checked(lambda: self._program(target, *program_parts))
 
     def _program(
         self,
@@ -159,12 +160,12 @@ class Bundle:
         if devices is None or shardings is None:
             check_executable(signature, executable)
             return BundledProgram(signature, interface, executable, target)
-        made = placed(self.manifest, shardings, executable, devices)
-        return BundledShardedProgram(signature, interface, made, target)
+        program = placed(self.manifest, shardings, executable, devices)
+        return BundledShardedProgram(signature, interface, program, target)
 
     def _known(self, target: xla.Target) -> xla.Target:
         """Return the target if its device is built in, has figures, or has an executable."""
-        if target.model is not None or any(self._is_for(each, target) for each in self.executables):
+        if target.model is not None or any(self._is_for(e, target) for e in self.executables):
             return target
         topology = None if target.topology is None else str(target.topology)
         return xla.target(target.backend, target.device, None, topology)
@@ -174,8 +175,9 @@ class Bundle:
         if (stored.backend, stored.device) != (target.backend, target.device):
             return False
         one_host = xla.Topology(1, self.num_devices)
-        several = self.num_devices > 1
-        return not several or (stored.topology or one_host) == (target.topology or one_host)
+        if self.num_devices == 1:
+            return True
+        return (stored.topology or one_host) == (target.topology or one_host)
 
     def _grid(
         self, target: xla.Target, devices: Sequence[xla.Device] | None, *, compiles: bool
@@ -188,11 +190,11 @@ class Bundle:
 
     def _compile(
         self, program: bytes, target: xla.Target, devices: Sequence[xla.Device] | None
-    ) -> _Found:
+    ) -> _Placed:
         """Return the program recompiled, with its devices and its shardings."""
         grid, placement = self._grid(target, devices, compiles=True), self.manifest.placement
         try:
-            made = xla.compile(program, target, self.manifest.compiler_options, grid)
+            executable = xla.compile(program, target, self.manifest.compiler_options, grid)
         except CompileError as exc:
             if target.backend in self.manifest.programs:
                 raise
@@ -200,14 +202,14 @@ class Bundle:
                 f"{self.path} has no program for {target.backend}, {self._contents()}, and that "
                 f"cannot be compiled for {target.backend}: {exc}"
             ) from exc
-        return made, grid, None if placement is None else placement.shardings
+        return executable, grid, None if placement is None else placement.shardings
 
     def _contents(self) -> str:
         """Return a description of the content, for the error of a target without a program."""
         return f"only for {', '.join(self.manifest.programs)} (executables: {self._targets()})"
 
     def _targets(self) -> str:
-        return ", ".join(_label(each.target) for each in self.executables) or "none"
+        return ", ".join(_label(executable.target) for executable in self.executables) or "none"
 
     def _checked(self, check: Callable[[], _T]) -> _T:
         try:
@@ -215,7 +217,7 @@ class Bundle:
         except ArtifactError as exc:
             raise ArtifactError(f"{self.path} cannot be used: {exc}") from exc
 
-    def _load(self, target: xla.Target, devices: Sequence[xla.Device] | None) -> _Found:
+    def _load(self, target: xla.Target, devices: Sequence[xla.Device] | None) -> _Placed:
         """Return the executable for a target that fits this machine, with its devices and
         shardings.
         """
@@ -226,7 +228,7 @@ class Bundle:
                 "native=False",
                 hint=_RECOMPILE,
             )
-        stored = [each for each in self.executables if self._is_for(each, target)]
+        stored = [e for e in self.executables if self._is_for(e, target)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
         executable, built_by = stored[0], self.manifest.versions
@@ -261,8 +263,8 @@ class Bundle:
 def _label(target: xla.Target) -> str:
     if target.device is None:
         return target.backend
-    many = "" if target.topology is None else f"{target.topology}x"
-    return f"{target.backend} {many}{target.device}"
+    topology = "" if target.topology is None else f"{target.topology}x"
+    return f"{target.backend} {topology}{target.device}"
 
 
 _RECOMPILE = "it can be compiled again from the StableHLO in the bundle: allow recompiling"
@@ -366,7 +368,9 @@ def update_sources(
         if lines is None or name not in members:
             continue
         if lines.program != SourceMap.parse(members[name]).program:
-            raise ArtifactError(f"the new source lines are not of the program in {path}")
+            raise ArtifactError(
+                f"the new source lines describe another program than the one in {path}"
+            )
         members[name] = replace(lines, texts={}).to_bytes()
     for stored in bundle.executables:
         if (executable := executables.get(stored.backend)) is not None:

@@ -24,7 +24,7 @@ class _ByForm(stages.Compiled):
     def __init__(self, signature: Signature, *compiled: Any) -> None:
         super().__init__(*compiled)
         self._positional, self._named = signature.argument_tree.items
-        self._names = _names(self._positional, [each.name for each in signature.arguments])
+        self._names = _names(self._positional, [argument.name for argument in signature.arguments])
 
     def _rearranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         values = list(args[: len(self._names)])
@@ -116,14 +116,14 @@ def _names(positional: Node, leaves: Sequence[str]) -> list[str | None]:
 
     An array's name is that of its argument and a path, as in `params['w']`.
     """
-    found: list[str | None] = []
+    names: list[str | None] = []
     start = 0
     for node in positional.items:
-        mine = leaves[start : (start := start + node.leaves())]
-        first = _FIRST_NAME.match(mine[0]) if mine else None
-        found.append(first[0] if first else None)
-    count = Counter(found)
-    return [name if count[name] == 1 else None for name in found]
+        arrays = leaves[start : (start := start + node.leaves())]
+        first = _FIRST_NAME.match(arrays[0]) if arrays else None
+        names.append(first[0] if first else None)
+    count = Counter(names)
+    return [name if count[name] == 1 else None for name in names]
 
 
 def _parts(value: Any) -> Sequence[Any] | None:

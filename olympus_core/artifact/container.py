@@ -95,12 +95,12 @@ def read_members(path: Path) -> dict[str, bytes]:
 def _members(path: Path, archive: zipfile.ZipFile, file: BinaryIO) -> dict[str, bytes]:
     infos = archive.infolist()
     _check_directory(path, infos, file)
-    found: dict[str, bytes] = {}
+    members: dict[str, bytes] = {}
     for info in infos:
-        if info.filename in found:
+        if info.filename in members:
             raise ArtifactError(f"{path} is damaged: it has {info.filename!r} twice")
-        found[info.filename] = archive.read(info)
-    return found
+        members[info.filename] = archive.read(info)
+    return members
 
 
 def _check_directory(path: Path, infos: list[zipfile.ZipInfo], file: BinaryIO) -> None:

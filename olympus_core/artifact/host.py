@@ -43,13 +43,13 @@ def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
     ('adx', 'aes', 'avx', 'avx2', ...)
     """
     try:
-        found = _FEATURES.search(cpuinfo.read_text(encoding="utf-8", errors="replace"))
+        line = _FEATURES.search(cpuinfo.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
-    if found is None:
+    if line is None:
         return None
-    names = found[1].split()
-    if found[0].startswith("flags"):
+    names = line[1].split()
+    if line[0].startswith("flags"):
         names = [name for name in names if _X86.fullmatch(name)]
     return tuple(sorted(set(names)))
 

@@ -44,10 +44,10 @@ def _text(value: Any, line: str, sort_keys: bool) -> str:
     deeper = f"{line}  "
     if isinstance(value, dict):
         items = sorted(value.items()) if sort_keys else value.items()
-        parts = [f"{_key(key)}: {_text(each, deeper, sort_keys)}" for key, each in items]
+        parts = [f"{_key(key)}: {_text(item, deeper, sort_keys)}" for key, item in items]
         return _enclosed("{", parts, "}", line)
     if isinstance(value, list | tuple):
-        return _enclosed("[", [_text(each, deeper, sort_keys) for each in value], "]", line)
+        return _enclosed("[", [_text(item, deeper, sort_keys) for item in value], "]", line)
     if isinstance(value, float) and math.isfinite(value):
         return float.__repr__(value)
     return json.dumps(value, allow_nan=False)  # raises an error that describes the value

@@ -116,7 +116,7 @@ class Manifest:
             "schema_version": SCHEMA_VERSION,
             **vars(self),
             "signature": self.signature.to_data(),
-            "executables": [self._executable(each) for each in self.executables],
+            "executables": [self._executable(stored) for stored in self.executables],
             "members": {name: vars(member).copy() for name, member in self.members.items()},
         }
         del data["placement"]

@@ -14,7 +14,7 @@ from olympus_core.artifact.manifest import Signature
 from olympus_core.artifact.shardings import StoredSharding, StoredShardings, tiling
 from olympus_core.base.errors import ArtifactError
 from olympus_core.mlir import bindings as mlir
-from olympus_core.placement.sharding import NamedSharding, Sharding
+from olympus_core.placement.sharding import Sharding, Tiling
 from olympus_core.stages.interface import ArgInfo
 
 AnyExecutable = xla.Executable | xla.CompileOnlyExecutable
@@ -28,12 +28,12 @@ def check_program(signature: Signature, content: bytes, num_devices: int = 1) ->
         be read or is for another number of devices.
     """
     entry = mlir.read_entry(content)
-    for kind, arrays, found in (
+    for kind, arrays, types in (
         ("argument", signature.arguments, entry.arguments),
         ("result", signature.results, entry.results),
     ):
-        wanted = [mlir.tensor_type(array.aval) for array in arrays]
-        _compare(kind, "StableHLO", arrays, wanted, found)
+        declared = [mlir.tensor_type(array.aval) for array in arrays]
+        _compare(kind, "StableHLO", arrays, declared, types)
     for i, argument in enumerate(signature.arguments):
         if argument.donated != (i in entry.donated):
             _refuse_donation(argument.name, argument.donated, "StableHLO")
@@ -52,8 +52,7 @@ def _check_devices(entry: mlir.EntrySignature, num_devices: int) -> None:
     for size in sizes:
         if size != num_devices:
             raise ArtifactError(
-                f"its StableHLO is for {_count(size, 'device')}, and its manifest says "
-                f"{num_devices}"
+                f"its StableHLO is for {_count(size, 'device')}, and its manifest has {num_devices}"
             )
 
 
@@ -66,11 +65,11 @@ def check_shardings(
       ArtifactError: one differs, or the executable is not of several devices.
     """
     arguments, results = executable.shardings()
-    for found in (
+    for faults in (
         _splits("argument", signature.arguments, stored.arguments, arguments, num_devices),
         _splits("result", signature.results, stored.results, results, num_devices),
     ):
-        for fault in found:
+        for fault in faults:
             raise ArtifactError(f"its executable {fault}")
 
 
@@ -78,21 +77,23 @@ def _splits(
     kind: str,
     arrays: Sequence[ArgInfo],
     stored: Sequence[StoredSharding | None],
-    found: Sequence[object] | None,
+    shardings: Sequence[object] | None,
     num_devices: int,
 ) -> Iterator[str]:
     """Yield the differences between an executable's shardings and the stored ones."""
     if not arrays:
         return
-    if found is None or len(found) < len(arrays):
-        count = _count(len(found or ()), kind)
-        yield f"has shardings of {count}, and its manifest says {len(arrays)}"
+    if shardings is None or len(shardings) < len(arrays):
+        count = _count(len(shardings or ()), kind)
+        yield f"has shardings of {count}, and its manifest has {len(arrays)}"
         return
-    for array, want, got in zip(arrays, stored, found, strict=False):
+    for array, declared, sharding in zip(arrays, stored, shardings, strict=False):
         rank = len(array.shape)
-        if want is not None and xla.tiling_of(got, rank, num_devices) != tiling(want, rank):
-            says = want.spec if isinstance(want, NamedSharding) else f"{want.counts} parts"
-            yield f"splits the {kind} {array.name!r} otherwise than its manifest says, {says}"
+        if declared is None:
+            continue
+        if xla.tiling_of(sharding, rank, num_devices) != tiling(declared, rank):
+            split = f"{declared.counts} parts" if isinstance(declared, Tiling) else declared.spec
+            yield f"splits the {kind} {array.name!r} otherwise than its manifest, {split}"
 
 
 def check_executable(
@@ -110,20 +111,20 @@ def check_executable(
     """
     types = executable.types()
     arguments, results = shardings or (None, None)
-    for kind, arrays, found, split in (
+    for kind, arrays, actual, split in (
         ("argument", signature.arguments, types.arguments, arguments),
         ("result", signature.results, types.results, results),
     ):
-        shapes = [each.shape for each in arrays]
+        shapes = [array.shape for array in arrays]
         if split is not None:
             shapes = [s.shard_shape(x) for s, x in zip(split, shapes, strict=True)]
-        wanted = [(a.dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
-        _compare(kind, "executable", arrays, wanted, found)
+        declared = [(a.dtype, shape) for a, shape in zip(arrays, shapes, strict=True)]
+        _compare(kind, "executable", arrays, declared, actual)
     shared = executable.memory().alias_size_in_bytes or 0
     if shared and not any(argument.donated for argument in signature.arguments):
         raise ArtifactError(
-            "its executable writes results over its arguments, and its manifest says that no "
-            "argument is donated"
+            "its executable writes results over its arguments, and no argument is "
+            "donated in its manifest"
         )
 
 
@@ -131,18 +132,18 @@ def _compare(
     kind: str,
     where: str,
     arrays: Sequence[ArgInfo],
-    wanted: Sequence[object],
-    found: Sequence[object],
+    declared: Sequence[object],
+    actual: Sequence[object],
 ) -> None:
-    if len(wanted) != len(found):
+    if len(declared) != len(actual):
         raise ArtifactError(
-            f"its {where} has {_count(len(found), kind)}, and its manifest says {len(wanted)}"
+            f"its {where} has {_count(len(actual), kind)}, and its manifest has {len(declared)}"
         )
-    for array, want, got in zip(arrays, wanted, found, strict=True):
-        if want != got:
+    for array, expected, type_ in zip(arrays, declared, actual, strict=True):
+        if expected != type_:
             raise ArtifactError(
-                f"its {where} has the {kind} {array.name!r} as {_text(got)}, and its manifest "
-                f"says {_text(want)}"
+                f"its {where} has the {kind} {array.name!r} as {_text(type_)}, and its manifest "
+                f"has {_text(expected)}"
             )
 
 
@@ -158,7 +159,7 @@ def _text(type_: object) -> str:
 
 
 def _refuse_donation(name: str, is_donated: bool, where: str) -> None:
-    is_, says = ("is not", "is") if is_donated else ("is", "is not")
+    there, declared = ("is not", "is") if is_donated else ("is", "is not")
     raise ArtifactError(
-        f"in its {where} the argument {name!r} {is_} donated, and its manifest says that it {says}"
+        f"in its {where} the argument {name!r} {there} donated, and in its manifest it {declared}"
     )

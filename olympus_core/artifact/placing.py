@@ -26,8 +26,8 @@ def chosen_devices(
     """
     if count == 1:
         raise UsageError(f"{what} is for one device, and runs on the first one")
-    chosen, there = tuple(devices), set(xla.devices(target.backend))
-    if len(chosen) != count or len({*chosen} & there) != count:
+    chosen, available = tuple(devices), set(xla.devices(target.backend))
+    if len(chosen) != count or len({*chosen} & available) != count:
         raise UsageError(
             f"{what} needs {count} different devices of the {target.backend}, and got "
             f"{len(chosen)}: {', '.join(map(str, chosen)):.200}"
@@ -43,19 +43,20 @@ def first_devices(
     Raises:
       BackendError: there are fewer than `count`.
     """
-    there: Sequence[xla.Device]
+    available: Sequence[xla.Device]
     if compiles and target.backend == "gpu":
         topology = target.topology or xla.Topology(1, count)
-        there = xla.topology_devices(target._replace(topology=topology))
+        available = xla.topology_devices(target._replace(topology=topology))
     else:
-        there = xla.devices(target.backend, count)
-    if len(there) < count:
-        verb = "is" if len(there) == 1 else "are"
+        available = xla.devices(target.backend, count)
+    if len(available) < count:
+        verb = "is" if len(available) == 1 else "are"
         raise BackendError(
-            f"{what} needs {count} devices, and there {verb} {len(there)} of the {target.backend}",
+            f"{what} needs {count} devices, and there {verb} {len(available)} of the "
+            f"{target.backend}",
             hint=xla.more_devices(count) if target.backend == "cpu" else None,
         )
-    return tuple(there[:count])
+    return tuple(available[:count])
 
 
 def placed(
@@ -75,8 +76,8 @@ def placed(
     entry = EntryAttributes(
         manifest.function,
         donated=frozenset(i for i, a in enumerate(signature.arguments) if a.donated),
-        in_shardings=[put_on_devices(each, devices) for each in stored.arguments],
-        out_shardings=[put_on_devices(each, devices) for each in stored.results],
+        in_shardings=[put_on_devices(sharding, devices) for sharding in stored.arguments],
+        out_shardings=[put_on_devices(sharding, devices) for sharding in stored.results],
     )
     avals = (
         tuple(argument.aval for argument in signature.arguments),

@@ -111,31 +111,33 @@ def _executable(
     signature: Signature,
     placement: StoredPlacement | None,
 ) -> StoredExecutable:
-    several = [] if placement is None else ["shardings"]
-    fields = value.fields("member", "backend", "device", "host", *several, optional=["topology"])
+    more = [] if placement is None else ["shardings"]
+    fields = value.fields("member", "backend", "device", "host", *more, optional=["topology"])
     backend, device = fields["backend"].text(), fields["device"].text_or_none()
-    many = _topology(fields["topology"]) if "topology" in fields else None
+    topology = _topology(fields["topology"]) if "topology" in fields else None
     try:
         known = None if xla.is_gpu_name(backend, device) else device
-        xla.target(backend, known, None, many and str(many))
+        xla.target(backend, known, None, topology and str(topology))
     except UsageError as exc:
-        raise ArtifactError(f"in its manifest, {value.where} is of no known target: {exc}") from exc
+        raise ArtifactError(f"in its manifest, {value.where} has an unknown target: {exc}") from exc
     return StoredExecutable(
         _known(fields["member"], members),
         backend,
         device,
         _host(fields["host"]),
-        many,
+        topology,
         None if placement is None else parse_shardings(fields["shardings"], signature, placement),
     )
 
 
 def _topology(value: JsonValue) -> xla.Topology:
     try:
-        found = xla.parse_topology(value.text())
+        topology = xla.parse_topology(value.text())
     except UsageError as exc:
         raise ArtifactError(f"in its manifest, {value.where} is not usable: {exc}") from exc
-    return found if str(found) == value.text() else value.refuse(f"{found}, as it is written")
+    if str(topology) != value.text():
+        value.refuse(f"{topology}, as it is written")
+    return topology
 
 
 def _host(value: JsonValue) -> Host:

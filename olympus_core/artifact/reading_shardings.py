@@ -80,7 +80,7 @@ def _all(
         raise ArtifactError(
             f"in its manifest, {value.where} has {len(parts)} shardings for {len(arrays)} arrays"
         )
-    found = []
+    shardings = []
     for part, array in zip(parts, arrays, strict=True):
         sharding = parse(part, len(array.shape))
         counts = () if sharding is None else tiling(sharding, len(array.shape)).counts
@@ -90,8 +90,8 @@ def _all(
                     f"in its manifest, {part.where} cuts dimension {i} of {array.name!r} into "
                     f"{count} parts, and it has {array.shape[i]} elements"
                 )
-        found.append(sharding)
-    return tuple(found)
+        shardings.append(sharding)
+    return tuple(shardings)
 
 
 def _mesh(value: JsonValue, count: int) -> AbstractMesh:
@@ -123,7 +123,7 @@ def _sharding(
         return _tiling(value, rank, count)
     fields = value.fields("mesh", "spec")
     if not meshes:
-        fields["mesh"].refuse("the place of a mesh, of which there is none")
+        fields["mesh"].refuse("the position of a mesh in `meshes`, which is empty")
     mesh = meshes[fields["mesh"].count(len(meshes) - 1, 0)]
     entries = fields["spec"].each(lambda part: part.each(_axis))
     if len(entries) > rank:

@@ -70,7 +70,7 @@ def save(
 
     Raises:
       UsageError: the stages have different functions or numbers of devices; two are for one
-        target; there is none; a dict among the arguments has a key that is neither text nor an
+        target; no stage is given; a dict among the arguments has a key that is neither text nor an
         integer, nor is an axis of a mesh; a compiler option is not allowed; a name has characters
         that cannot be shown; or the file cannot be written.
 
@@ -82,12 +82,12 @@ def save(
     signature = _common_signature([*executables, *programs])
     where, members = _programs(programs, root, sources or {})
     placement = _placement(programs, executables)
-    stored = [_stored(each, several=placement is not None) for each in executables]
-    for record, each in zip(stored, executables, strict=True):
+    stored = [_stored(e, has_shardings=placement is not None) for e in executables]
+    for record, executable in zip(stored, executables, strict=True):
         if record.member in members:
-            raise UsageError(f"two of the executables are for {_label(each.target)}")
-        made = (serialized or {}).get(each.target)
-        members[record.member] = each.serialize() if made is None else made
+            raise UsageError(f"two of the executables are for {_label(executable.target)}")
+        content = (serialized or {}).get(executable.target)
+        members[record.member] = executable.serialize() if content is None else content
     members[OLYMPUSPR] = f"{olympuspr_text.rstrip()}\n".encode()
     manifest = Manifest(
         name=name,
@@ -116,26 +116,26 @@ def _sequence(stage: _T | Sequence[_T]) -> list[_T]:
 def _label(target: xla.Target) -> str:
     if target.device is None:
         return target.backend
-    many = "" if target.topology is None else f"{target.topology}x"
-    return f"{target.backend}-{many}{target.device}"
+    topology = "" if target.topology is None else f"{target.topology}x"
+    return f"{target.backend}-{topology}{target.device}"
 
 
-def _common_signature(found: list[Any]) -> stages.Interface:
-    if not any(isinstance(stage, stages.Compiled) for stage in found):
+def _common_signature(stage_list: list[Any]) -> stages.Interface:
+    if not any(isinstance(stage, stages.Compiled) for stage in stage_list):
         raise UsageError("a bundle needs a compiled program, and got none")
-    if not any(isinstance(stage, stages.Lowered) for stage in found):
+    if not any(isinstance(stage, stages.Lowered) for stage in stage_list):
         raise UsageError("a bundle needs a lowered program, and got none")
-    first: stages.Interface = found[0].signature
-    for stage in found[1:]:
-        if stage.num_devices != found[0].num_devices:
+    first: stages.Interface = stage_list[0].signature
+    for stage in stage_list[1:]:
+        if stage.num_devices != stage_list[0].num_devices:
             raise UsageError(
                 f"the stages in a bundle must be for one number of devices, and '{first.name}' is "
-                f"for {found[0].num_devices} and for {stage.num_devices}"
+                f"for {stage_list[0].num_devices} and for {stage.num_devices}"
             )
         if _anywhere(stage.signature) != _anywhere(first):
             raise UsageError(
-                "the stages in a bundle must be of one function and one kind of arguments, and "
-                f"are of '{first.name}' {_types(first)} and '{stage.fun_name}' "
+                "the stages in a bundle must have one function and one kind of arguments, and "
+                f"have '{first.name}' {_types(first)} and '{stage.fun_name}' "
                 f"{_types(stage.signature)}"
             )
     return first
@@ -162,7 +162,7 @@ def sources_member(program: str) -> str:
 def _programs(
     lowered: list[stages.Lowered],
     root: str | os.PathLike[str] | None,
-    made: Mapping[str, SourceMap],
+    maps: Mapping[str, SourceMap],
 ) -> tuple[dict[str, str], dict[str, bytes]]:
     """Return the member of each backend's StableHLO, and the members; equal programs are one."""
     where: dict[str, str] = {}
@@ -172,8 +172,8 @@ def _programs(
         content, backend = stage.bytecode(), stage.target.backend
         name = f"program.{backend}.stablehlo.bc" if names else "program.stablehlo.bc"
         if root is not None and content not in names:
-            found = made.get(backend) or SourceMap.of(stage.module, root, texts=False)
-            sources[sources_member(name)] = replace(found, texts={}).to_bytes()
+            source_map = maps.get(backend) or SourceMap.of(stage.module, root, texts=False)
+            sources[sources_member(name)] = replace(source_map, texts={}).to_bytes()
         where.setdefault(backend, names.setdefault(content, name))
     return where, {name: content for content, name in names.items()} | sources
 
@@ -185,13 +185,13 @@ def _placement(
     first = lowered[0].placement()
     if first is None or first.num_devices == 1:
         return None
-    shardings = [_shardings(each.signature) for each in lowered]
-    if any(each != shardings[0] for each in shardings):
+    shardings = [_shardings(stage.signature) for stage in lowered]
+    if any(own != shardings[0] for own in shardings):
         raise UsageError(
             f"the stages in a bundle must have one sharding for each array, and those of "
             f"'{lowered[0].fun_name}' have several"
         )
-    chosen = [s for each in compiled for s in _all_shardings(each.signature)]
+    chosen = [s for stage in compiled for s in _all_shardings(stage.signature)]
     meshes = meshes_of(lowered[0].fun_name, [*first.shardings, *chosen])
     return StoredPlacement(first.num_devices, meshes, shardings[0])
 
@@ -210,11 +210,11 @@ def _shardings(signature: stages.Interface) -> StoredShardings:
 def _without_devices(
     shardings: Sequence[Sharding | None], avals: Sequence[ShapedArray]
 ) -> tuple[StoredSharding | None, ...]:
-    given = shardings or (None,) * len(avals)
-    return tuple(without_devices(s, a.ndim) for s, a in zip(given, avals, strict=True))
+    known = shardings or (None,) * len(avals)
+    return tuple(without_devices(s, a.ndim) for s, a in zip(known, avals, strict=True))
 
 
-def _stored(compiled: stages.Compiled, *, several: bool) -> StoredExecutable:
+def _stored(compiled: stages.Compiled, *, has_shardings: bool) -> StoredExecutable:
     target = compiled.target
     return StoredExecutable(
         f"executables/{_label(target)}.bin",
@@ -222,7 +222,7 @@ def _stored(compiled: stages.Compiled, *, several: bool) -> StoredExecutable:
         target.device,
         Host.here(),
         target.topology,
-        _shardings(compiled.signature) if several else None,
+        _shardings(compiled.signature) if has_shardings else None,
     )
 
 

@@ -38,8 +38,8 @@ class StoredShardings:
     def to_data(self, meshes: Sequence[AbstractMesh]) -> dict[str, Any]:
         """Return JSON-like data; a mesh is its position in `meshes`."""
         return {
-            "arguments": [_data(each, meshes) for each in self.arguments],
-            "results": [_data(each, meshes) for each in self.results],
+            "arguments": [_data(sharding, meshes) for sharding in self.arguments],
+            "results": [_data(sharding, meshes) for sharding in self.results],
         }
 
 
@@ -57,8 +57,8 @@ class StoredPlacement:
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data in the form of `bundle.schema.json`."""
         meshes = [
-            {"axis_names": list(each.axis_names), "axis_sizes": list(each.axis_sizes)}
-            for each in self.meshes
+            {"axis_names": list(mesh.axis_names), "axis_sizes": list(mesh.axis_sizes)}
+            for mesh in self.meshes
         ]
         shardings = self.shardings.to_data(self.meshes)
         return {"num_devices": self.num_devices, "meshes": meshes, **shardings}
@@ -107,14 +107,14 @@ def meshes_of(name: str, shardings: Iterable[Sharding | None]) -> tuple[Abstract
         axes.
     """
     named = (s for s in shardings if isinstance(s, NamedSharding))
-    found = tuple(dict.fromkeys(_abstract(s.mesh) for s in named))
-    for mesh in found:
+    meshes = tuple(dict.fromkeys(_abstract(s.mesh) for s in named))
+    for mesh in meshes:
         if mesh.size > xla.MOST_DEVICES or len(mesh.axis_names) > MAX_AXES:
             raise UsageError(
                 f"'{name}' has the mesh {mesh} of {mesh.size} devices, and a bundle stores meshes "
                 f"of {xla.MOST_DEVICES} devices and {MAX_AXES} axes at most"
             )
-    return found
+    return meshes
 
 
 def _abstract(mesh: AnyMesh) -> AbstractMesh:

@@ -72,10 +72,10 @@ def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
       UsageError: a file cannot be read, or has no public Ed25519 key.
       BackendError: the package `cryptography` is not installed.
     """
-    several = [keys] if isinstance(keys, str | bytes | os.PathLike) else list(keys)
-    if not several:
+    key_list = [keys] if isinstance(keys, str | bytes | os.PathLike) else list(keys)
+    if not key_list:
         raise UsageError("trust needs at least one key, and got none")
-    return tuple(_public(each).public_bytes_raw() for each in several)
+    return tuple(_public(key).public_bytes_raw() for key in key_list)
 
 
 def verify_signature(manifest: bytes, signature: bytes | None, trusted: Sequence[bytes]) -> None:
@@ -86,22 +86,22 @@ def verify_signature(manifest: bytes, signature: bytes | None, trusted: Sequence
       BackendError: the package `cryptography` is not installed.
     """
     if signature is None:
-        raise ArtifactError("it is not signed, and a signature is asked for")
-    found = _FORM.fullmatch(signature)
-    if found is None:
+        raise ArtifactError("it is not signed, and a signature is required")
+    fields = _FORM.fullmatch(signature)
+    if fields is None:
         raise ArtifactError("its signature is damaged")
-    key = bytes.fromhex(found[1].decode())
+    key = bytes.fromhex(fields[1].decode())
     if key not in trusted:
         raise ArtifactError(f"it is signed with the key {key.hex()}, which is not trusted")
     _, ed25519 = _library()
     from cryptography.exceptions import InvalidSignature
 
     try:
-        made = ed25519.Ed25519PublicKey.from_public_bytes(key)
-        made.verify(bytes.fromhex(found[2].decode()), _CONTEXT + manifest)
+        public = ed25519.Ed25519PublicKey.from_public_bytes(key)
+        public.verify(bytes.fromhex(fields[2].decode()), _CONTEXT + manifest)
     except (InvalidSignature, ValueError) as exc:
         raise ArtifactError(
-            "its signature is not of its manifest: one of them was changed"
+            "its signature does not match its manifest: one of them was changed"
         ) from exc
 
 
@@ -123,14 +123,14 @@ def _private(key: str | os.PathLike[str]) -> Ed25519PrivateKey:
     ssh = b"BEGIN OPENSSH PRIVATE KEY" in content
     read = serialization.load_ssh_private_key if ssh else serialization.load_pem_private_key
     try:
-        made = read(content, password=None)
+        loaded = read(content, password=None)
     except TypeError as exc:
         raise UsageError(f"the key in {os.fspath(key)} has a passphrase: use one without") from exc
     except Exception as exc:  # the package has a class for each way of being broken
         raise UsageError(f"{os.fspath(key)} has no private key: {exc}") from exc
-    if not isinstance(made, ed25519.Ed25519PrivateKey):
+    if not isinstance(loaded, ed25519.Ed25519PrivateKey):
         raise UsageError(f"the key in {os.fspath(key)} is not an Ed25519 key", hint=_NEW)
-    private: Ed25519PrivateKey = made
+    private: Ed25519PrivateKey = loaded
     return private
 
 
@@ -143,12 +143,12 @@ def _public(key: PublicKey) -> Ed25519PublicKey:
     ssh = content.startswith(b"ssh-")
     read = serialization.load_ssh_public_key if ssh else serialization.load_pem_public_key
     try:
-        made = read(content)
+        loaded = read(content)
     except Exception as exc:
         raise UsageError(f"{name} is not a public key: {exc}") from exc
-    if not isinstance(made, ed25519.Ed25519PublicKey):
+    if not isinstance(loaded, ed25519.Ed25519PublicKey):
         raise UsageError(f"{name} is not an Ed25519 key", hint=_NEW)
-    public: Ed25519PublicKey = made
+    public: Ed25519PublicKey = loaded
     return public
 
 

@@ -122,22 +122,22 @@ class Node:
     def _namedtuple(self, children: list[Any]) -> tuple[Any, ...]:
         cls = _loaded(self.type or "")
         if field_names(cls) != self.keys:
-            cls = _stand_in((self.type or "").rpartition(".")[2].rpartition(":")[2], self.keys)
-        made: tuple[Any, ...] = tuple.__new__(cls, children)
-        return made
+            cls = _substitute((self.type or "").rpartition(".")[2].rpartition(":")[2], self.keys)
+        value: tuple[Any, ...] = tuple.__new__(cls, children)
+        return value
 
 
 def field_names(cls: Any) -> tuple[str, ...] | None:
     """Return the fields of a namedtuple class; None for other objects."""
     if not isinstance(cls, type) or not issubclass(cls, tuple):
         return None
-    found = (vars(each)["_fields"] for each in cls.__mro__ if "_fields" in vars(each))
-    fields = next(found, None)
+    declared = (vars(base)["_fields"] for base in cls.__mro__ if "_fields" in vars(base))
+    fields = next(declared, None)
     return fields if isinstance(fields, tuple) else None
 
 
 @functools.cache
-def _stand_in(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
+def _substitute(name: str, fields: tuple[str, ...]) -> type[tuple[Any, ...]]:
     """Return a namedtuple class that replaces an absent one, cached by name and fields."""
     name = name if name.isidentifier() and not keyword.iskeyword(name) else "namedtuple"
     try:
@@ -152,10 +152,10 @@ def _loaded(name: str) -> Any:
     Only the namespaces themselves are read: a module's `__getattr__` may import.
     """
     module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
+    value: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = vars(found).get(part) if isinstance(found, ModuleType | type) else None
-    return found
+        value = vars(value).get(part) if isinstance(value, ModuleType | type) else None
+    return value
 
 
 def _key(key: object) -> Key:

@@ -46,8 +46,8 @@ def _donated_twice(
         same = [k for k, buffer in enumerate(buffers) if buffer is buffers[i]]
         if len(same) > 1:
             first, second = sorted((i, next(k for k in same if k != i)))
-            taken = [names[k] for k in (first, second) if k in donated]
-            which = f"{taken[0]} is donated" if len(taken) == 1 else "both are donated"
+            donations = [names[k] for k in (first, second) if k in donated]
+            which = f"{donations[0]} is donated" if len(donations) == 1 else "both are donated"
             return xla.donated_twice(f" of '{function}', {names[first]} and {names[second]}", which)
     return None
 
@@ -56,19 +56,19 @@ def _deleted(
     function: str, buffers: Sequence[Any], names: Sequence[str]
 ) -> DeletedArrayError | None:
     """Return the error for the arguments that were deleted before the call."""
-    gone = [
+    deleted = [
         name
         for name, buffer in zip(names, buffers, strict=True)
         if buffer is not None and xla.is_deleted(buffer)
     ]
-    if not gone:
+    if not deleted:
         return None
-    if len(gone) == 1:
-        told = f"argument {gone[0]} of '{function}' was passed after it had been"
+    if len(deleted) == 1:
+        what = f"argument {deleted[0]} of '{function}' was passed after it had been"
     else:
-        listed = ", ".join(gone[:_MAX_NAMES]) + (", ..." if len(gone) > _MAX_NAMES else "")
-        told = f"arguments {listed} of '{function}' were passed after they had been"
+        listed = ", ".join(deleted[:_MAX_NAMES]) + (", ..." if len(deleted) > _MAX_NAMES else "")
+        what = f"arguments {listed} of '{function}' were passed after they had been"
     return DeletedArrayError(
-        f"{told} deleted or donated",
+        f"{what} deleted or donated",
         hint="pass the result of the call that it was donated to, or donate a copy: x.copy()",
     )

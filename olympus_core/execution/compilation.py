@@ -34,8 +34,8 @@ def entry_attributes(
     result_info: Sequence[str] = (),
 ) -> EntryAttributes:
     """Return the attributes of a program's entry function, with aliases for donated buffers."""
-    taken = aliases(donated, program.in_avals, program.out_avals)
-    return EntryAttributes(name, result_info, taken, donated)
+    reused = aliases(donated, program.in_avals, program.out_avals)
+    return EntryAttributes(name, result_info, reused, donated)
 
 
 class Origin(NamedTuple):
@@ -84,20 +84,20 @@ def lower(
     neither "auto" nor "off".
     """
     platform = xla.platform_of(target)
-    source, found = program, tuple[Block, ...]()
+    source, outlined = program, tuple[Block, ...]()
     if program.effects:
         program = simplify(without_effects(program))
     if checked_repeats(repeats) == "auto" and platform == "cpu":
-        program, found = _with_blocks(program)
+        program, outlined = _with_blocks(program)
     module, has_forms = lowering.lower_with_forms(program, entry, platform)
-    return module, Origin(source, entry, target, repeats, program, found, has_forms)
+    return module, Origin(source, entry, target, repeats, program, outlined, has_forms)
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:
-    outlined = outline(program)
-    found = blocks(outlined)
-    if not found or xla.keeps_calls():
-        return outlined, found
+    with_calls = outline(program)
+    outlined = blocks(with_calls)
+    if not outlined or xla.keeps_calls():
+        return with_calls, outlined
     warnings.warn(
         "the installed jaxlib does not keep the repeated blocks of a program as functions: it is "
         "compiled without them, which takes longer",

@@ -62,29 +62,29 @@ def _at_once(
 ) -> tuple[AtOnce, tuple[ShapedArray, ...]]:
     """Return the program of an eager operation, and the types of its results."""
     out_avals = primitive.out_avals(avals, params)
-    made = primitive.at_once(params)
-    if made is None:
+    operation = primitive.at_once(params)
+    if operation is None:
         invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
         eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
         outs = primitive.result_shardings(params)
-        made = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars), out_shardings=outs)
-    return made, out_avals
+        operation = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars), out_shardings=outs)
+    return operation, out_avals
 
 
 def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
-    made, out_avals = _at_once(primitive, avals, dict(items))
-    entry = compilation.entry_attributes(made.name, made.program, made.donated)
+    operation, out_avals = _at_once(primitive, avals, dict(items))
+    entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
     warn_unusable_donations(entry, avals)
-    where = placement(primitive.spoken(dict(items)), made.program, *made[4:])
+    where = placement(primitive.spoken(dict(items)), operation.program, *operation[4:])
     if where is not None:
-        return _Spread(_sharded(made, entry, where)), out_avals, _as_it_is
-    module, origin = compilation.lower(made.program, entry, _CPU)
+        return _Spread(_sharded(operation, entry, where)), out_avals, _as_it_is
+    module, origin = compilation.lower(operation.program, entry, _CPU)
     executable = compilation.compile_module(
         module,
         _CPU,
-        dict(made.options),
+        dict(operation.options),
         name=entry.name,
-        in_avals=made.program.in_avals,
+        in_avals=operation.program.in_avals,
         inspected=origin.inspected(module),
     )
     return executable, out_avals, DeviceArray
@@ -94,35 +94,39 @@ def _compile_on(
     primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any, committed: _Shardings
 ) -> ShardedProgram:
     """Compile the operation for arrays of which some have an explicit sharding."""
-    made, _ = _at_once(primitive, avals, dict(items))
-    requested = made.in_shardings or (None,) * len(avals)
-    for i, (want, have) in enumerate(zip(requested, committed, strict=True)):
-        if want is None or have is None or want.is_equivalent_to(have, avals[i].ndim):
+    operation, _ = _at_once(primitive, avals, dict(items))
+    requested = operation.in_shardings or (None,) * len(avals)
+    for i, (needed, own) in enumerate(zip(requested, committed, strict=True)):
+        if needed is None or own is None or needed.is_equivalent_to(own, avals[i].ndim):
             continue
         raise ShardingError(
             f"argument {i + 1} of '{primitive.spoken(dict(items))}', {avals[i].long_name()}, has "
-            f"{have.spoken()}, and in_shardings has {want.spoken()} for it",
+            f"{own.spoken()}, and in_shardings has {needed.spoken()} for it",
             hint="put it there with device_put",
         )
-    ins = tuple(want or have for want, have in zip(requested, committed, strict=True))
-    made = made._replace(in_shardings=ins)
-    entry = compilation.entry_attributes(made.name, made.program, made.donated)
+    ins = tuple(needed or own for needed, own in zip(requested, committed, strict=True))
+    operation = operation._replace(in_shardings=ins)
+    entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
     warn_unusable_donations(entry, avals)
-    where = placement(primitive.spoken(dict(items)), made.program, ins, made.out_shardings)
+    where = placement(
+        primitive.spoken(dict(items)), operation.program, ins, operation.out_shardings
+    )
     assert where is not None
-    return _sharded(made, entry, where, committed)
+    return _sharded(operation, entry, where, committed)
 
 
 def _sharded(
-    made: AtOnce, entry: EntryAttributes, where: Placement, committed: _Shardings = ()
+    operation: AtOnce, entry: EntryAttributes, where: Placement, committed: _Shardings = ()
 ) -> ShardedProgram:
     if where.devices is None:
         raise ShardingError(
-            f"'{made.name}' has shardings on a mesh without devices alone",
+            f"'{operation.name}' has shardings on a mesh without devices alone",
             hint="give the mesh devices to run the program: make_mesh, or Mesh(devices, names)",
         )
-    entry = entry._replace(in_shardings=made.in_shardings, out_shardings=made.out_shardings)
-    return compile_sharded(made.program, entry, where, committed, dict(made.options))
+    entry = entry._replace(
+        in_shardings=operation.in_shardings, out_shardings=operation.out_shardings
+    )
+    return compile_sharded(operation.program, entry, where, committed, dict(operation.options))
 
 
 _operation = functools.cache(_compile)
@@ -153,11 +157,11 @@ class EagerTrace:
             avals.append(x.aval)
             buffers.append(x.buffer)
         compiled = _program if primitive.higher_order else _operation
-        executable, out_avals, made = compiled(primitive, tuple(avals), tuple(params.items()))
-        if made is _as_it_is and any(map(committed_sharding, args)):
+        executable, out_avals, wrap = compiled(primitive, tuple(avals), tuple(params.items()))
+        if wrap is _as_it_is and any(map(committed_sharding, args)):
             return self._on_devices(primitive, args, params)
         outs = executable.execute(buffers)
-        results = [*map(made, out_avals, outs)]
+        results = [*map(wrap, out_avals, outs)]
         if state.debug_nans or state.debug_infs:
             check_values(results, lambda fault: _report(primitive, args, params, fault))
         return results if primitive.multiple_results else results[0]

@@ -75,37 +75,37 @@ class Inspected(NamedTuple):
         The lowering determines the branches and loops of the target. A function that is called
         twice, once with fewer results, is lowered twice, but reported once.
         """
-        there: set[Inspection] = set()
-        self._lowered(target, lambda inspection, *_: there.add(inspection))
+        lowered: set[Inspection] = set()
+        self._lowered(target, lambda inspection, *_: lowered.add(inspection))
         whole = whole_on(grid[0] if grid else _first_device(target), like)
         for eqn in effects_in(self.program):
-            if eqn.params["callback"] in there:
+            if eqn.params["callback"] in lowered:
                 yield eqn.params["callback"], eqn.inputs[0].aval, whole
 
 
 def _seen(watch: xla.Watch, grid: Sequence[xla.Device], like: Sequence[Sharding]) -> _Inspections:
     """Yield the inspections that the compiler reported."""
-    for (inspection, aval, manual), found in watch.seen:
+    for (inspection, aval, manual), proto in watch.seen:
         if manual is None:
-            sharding = xla.sharding_like(found, aval.ndim, like, grid)
+            sharding = xla.sharding_like(proto, aval.ndim, like, grid)
         else:
-            sharding = _along_the_rest(found, aval.ndim, manual, grid)
+            sharding = _along_the_rest(proto, aval.ndim, manual, grid)
         yield inspection, aval, sharding
 
 
 @contextlib.contextmanager
-def _reporting(found: Callable[[], _Inspections]) -> Iterator[None]:
+def _reporting(inspections: Callable[[], _Inspections]) -> Iterator[None]:
     """Report the inspections to the user's functions after the context, or after a CompileError."""
     try:
         yield
     except CompileError:
-        _report(found())
+        _report(inspections())
         raise
-    _report(found())
+    _report(inspections())
 
 
-def _report(found: _Inspections) -> None:
-    for inspection, aval, sharding in found:
+def _report(inspections: _Inspections) -> None:
+    for inspection, aval, sharding in inspections:
         inspection.callback(aval.shape, sharding)
 
 

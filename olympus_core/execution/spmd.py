@@ -45,8 +45,8 @@ class Placement(NamedTuple):
     @property
     def meshes(self) -> tuple[AnyMesh, ...]:
         """The meshes of the shardings, each once, in their order."""
-        found = (s.mesh for s in self.shardings if isinstance(s, NamedSharding))
-        return tuple({(m.axis_names, m.axis_sizes): m for m in found}.values())
+        meshes = (s.mesh for s in self.shardings if isinstance(s, NamedSharding))
+        return tuple({(m.axis_names, m.axis_sizes): m for m in meshes}.values())
 
 
 def shardings_in(program: Olympuspr) -> Iterator[tuple[Eqn, Sharding | AnyMesh]]:
@@ -142,7 +142,7 @@ def _size(place: Sharding | AnyMesh) -> int:
 
 def _mismatch(name: str, a: Claim, b: Claim) -> ShardingError:
     return ShardingError(
-        f"'{name}' runs on one set of devices, in one order, and its shardings ask for several: "
+        f"'{name}' runs on one set of devices, in one order, and its shardings name several: "
         f"{a.what}, {_where(a.place)}; {b.what}, {_where(b.place)}"
         f"{source.current_location().place()}",
         hint="put the arrays on one mesh with device_put, or pass NumPy arrays, which go anywhere",
@@ -218,20 +218,20 @@ class ShardedProgram:
     def placed(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Return the arrays on the devices of the program; raise ShardingError as `run` does."""
         return [
-            self._placed(i, x, want)
-            for i, (x, want) in enumerate(zip(arrays, self.in_shardings, strict=True))
+            self._placed(i, x, sharding)
+            for i, (x, sharding) in enumerate(zip(arrays, self.in_shardings, strict=True))
         ]
 
-    def _placed(self, i: int, x: DeviceArray, want: Sharding) -> DeviceArray:
-        given = committed_sharding(x)
-        if x.__class__ is DeviceArray and devices_of(want) == (xla.default_device(),):
+    def _placed(self, i: int, x: DeviceArray, needed: Sharding) -> DeviceArray:
+        own = committed_sharding(x)
+        if x.__class__ is DeviceArray and devices_of(needed) == (xla.default_device(),):
             return x
-        if given is None:
-            return put_on(x, want)
-        if given is not want and not given.is_equivalent_to(want, x.aval.ndim):
-            has, needs = given.spoken(), want.spoken()
-            if devices_of(given) != devices_of(want):
-                has, needs = f"{has} {_where(given)}", f"{needs} {_where(want)}"
+        if own is None:
+            return put_on(x, needed)
+        if own is not needed and not own.is_equivalent_to(needed, x.aval.ndim):
+            has, needs = own.spoken(), needed.spoken()
+            if devices_of(own) != devices_of(needed):
+                has, needs = f"{has} {_where(own)}", f"{needs} {_where(needed)}"
             raise ShardingError(
                 f"argument {i + 1}, {x.aval.long_name()}, has {has}, and the program was compiled "
                 f"for {needs}",
@@ -331,8 +331,8 @@ def _first_named(
     """
     for i, (sharding, aval) in enumerate(zip(shardings, avals, strict=False)):
         if isinstance(sharding, NamedSharding):
-            there = i < len(committed) and committed[i] is not None
-            usable = there and isinstance(sharding.mesh, Mesh) and not leaves_open(sharding)
+            was_put = i < len(committed) and committed[i] is not None
+            usable = was_put and isinstance(sharding.mesh, Mesh) and not leaves_open(sharding)
             return (sharding, aval.ndim) if usable else None
     return None
 
@@ -365,8 +365,8 @@ def attached(
             f"'{name}' was lowered for {target.backend}, and {what} devices of the {platform}",
             hint="lower for those devices, or give shardings on an AbstractMesh, which has none",
         )
-    there = _there(where.num_devices, target, name)
-    devices = tuple([there[i] for i in order])
+    available = _available(where.num_devices, target, name)
+    devices = tuple([available[i] for i in order])
     ins, outs, all_ = (
         tuple([on_devices(s, devices) for s in group])
         for group in (entry.in_shardings, entry.out_shardings, where.shardings)
@@ -375,7 +375,7 @@ def attached(
     return where, entry._replace(in_shardings=ins, out_shardings=outs)
 
 
-def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
+def _available(count: int, target: xla.Target, name: str) -> Sequence[Any]:
     """Return at least `count` devices of the target."""
     if target.backend == "gpu" and target.topology is None:
         target = target._replace(topology=xla.Topology(1, count))
@@ -385,16 +385,16 @@ def _there(count: int, target: xla.Target, name: str) -> Sequence[Any]:
             f"{target.device} has {target.topology.num_devices}"
         )
     if target.topology is not None:
-        there = xla.topology_devices(target)
+        available = xla.topology_devices(target)
     else:
-        there = tuple(xla.devices(target.backend, count))
-    if len(there) < count:
+        available = tuple(xla.devices(target.backend, count))
+    if len(available) < count:
         raise BackendError(
             f"'{name}' is a program of {count} devices, and there "
-            f"{'is' if len(there) == 1 else 'are'} {len(there)}",
+            f"{'is' if len(available) == 1 else 'are'} {len(available)}",
             hint=xla.more_devices(count) if target.backend == "cpu" else None,
         )
-    return there
+    return available
 
 
 def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:
@@ -419,19 +419,21 @@ def target_for(where: Placement | None) -> xla.Target:
 
 
 def _filled(
-    given: Sequence[Sharding | None],
+    requested: Sequence[Sharding | None],
     chosen: Sequence[Any] | None,
     avals: Sequence[ShapedArray],
     where: Placement,
 ) -> list[Sharding]:
     assert where.devices is not None
-    made = []
+    shardings = []
     for i, aval in enumerate(avals):
-        own = given[i] if i < len(given) else None
+        own = requested[i] if i < len(requested) else None
         if own is not None and devices_of(own) is not None and not leaves_open(own):
-            made.append(own)
+            shardings.append(own)
         elif chosen is None:  # one device
-            made.append(whole_on(where.devices[0], where.shardings))
+            shardings.append(whole_on(where.devices[0], where.shardings))
         else:
-            made.append(xla.sharding_like(chosen[i], aval.ndim, where.shardings, where.devices))
-    return made
+            shardings.append(
+                xla.sharding_like(chosen[i], aval.ndim, where.shardings, where.devices)
+            )
+    return shardings

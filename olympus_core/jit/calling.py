@@ -46,10 +46,10 @@ def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
         return ()
     if isinstance(value, str):
         return (value,)
-    given: tuple[Any, ...] = tuple(value) if isinstance(value, Iterable) else (value,)
-    if any(not isinstance(name, str) for name in given):
+    names: tuple[Any, ...] = tuple(value) if isinstance(value, Iterable) else (value,)
+    if any(not isinstance(name, str) for name in names):
         raise UsageError(f"{option} needs names of arguments, and got {value!r:.80}")
-    return given
+    return names
 
 
 class JitOptions(NamedTuple):
@@ -271,12 +271,12 @@ class StagedFunction(Generic[_P, _R]):
         except TypeError:
             raise self._unhashable(arguments.static) from None
         key = (arguments.in_tree, arguments.avals, static, surroundings())
-        found = self._calls.get(key)
-        if found is None:
-            found = self._call_of(self.trace_program(arguments))
-            if not any(isinstance(c, Tracer) for c in found.consts):  # they have one outer trace
-                self._calls[key] = found
-        return found
+        call = self._calls.get(key)
+        if call is None:
+            call = self._call_of(self.trace_program(arguments))
+            if not any(isinstance(c, Tracer) for c in call.consts):  # they have one outer trace
+                self._calls[key] = call
+        return call
 
     def _call_of(self, program: Program) -> _Call:
         closed, consts = hoist_consts(program.olympuspr)
@@ -313,10 +313,10 @@ class StagedFunction(Generic[_P, _R]):
         parameters, rest = _parameters(self.fun)
         free = [name for name, takes_position in parameters if takes_position]
         count = len(free)
-        taken = [w for w, _ in arguments.static if isinstance(w, int)]
-        positions = len(arguments.in_tree.children()[0].children()) + len(taken)
+        static = [w for w, _ in arguments.static if isinstance(w, int)]
+        positions = len(arguments.in_tree.children()[0].children()) + len(static)
         free += [f"{rest or 'args'}[{i}]" for i in range(positions - count)]
-        free = [name for i, name in enumerate(free) if i not in taken]
+        free = [name for i, name in enumerate(free) if i not in static]
         names = []
         for path in data.paths(arguments.in_tree):
             kind, top, below = path[0].idx, path[1], path[2:]
@@ -330,11 +330,11 @@ class StagedFunction(Generic[_P, _R]):
             return frozenset()
         static = {w for w, _ in arguments.static}
         positions = len(arguments.in_tree.children()[0].children()) + len(static)
-        kept = [i for i in range(positions) if i not in static]
+        dynamic = [i for i in range(positions) if i not in static]
         donated = set()
         for leaf, path in enumerate(data.paths(arguments.in_tree)):
             by_keyword, top = path[0].idx == 1, path[1]
-            names, place = options.donate_argnames, None if by_keyword else kept[top.idx]
+            names, place = options.donate_argnames, None if by_keyword else dynamic[top.idx]
             if (by_keyword and top.key in names) or place in options.donate_argnums:
                 donated.add(leaf)
         return frozenset(donated)

@@ -19,8 +19,8 @@ from olympus_core.primitives.sharding import sharding_constraint_p
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-#: A sharding for each array, or None; empty if there are none.
-Told = tuple[Sharding | None, ...]
+#: A sharding for each array, or None; empty if no array has one.
+ArrayShardings = tuple[Sharding | None, ...]
 
 
 class Shardings(NamedTuple):
@@ -42,10 +42,10 @@ class Shardings(NamedTuple):
         return Shardings(tuple(ins) if isinstance(ins, list) else ins, outs)
 
 
-def argument_shardings(leaves: Sequence[Any]) -> Told:
+def argument_shardings(leaves: Sequence[Any]) -> ArrayShardings:
     """Return the shardings of explicitly placed arrays and of ShapeDtypeStructs that have one."""
-    found = tuple([committed_sharding(x) or _declared(x) for x in leaves])
-    return found if any(s is not None for s in found) else ()
+    shardings = tuple([committed_sharding(x) or _declared(x) for x in leaves])
+    return shardings if any(s is not None for s in shardings) else ()
 
 
 def _declared(x: Any) -> Sharding | None:
@@ -70,21 +70,21 @@ class ShardedFunction(StagedFunction[_P, _R]):
         leaves, consts = arguments.leaves, call.consts
         if trace.at_base():
             looks = state.debug_nans or state.debug_infs
-            told = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
-            params = (call.params if looks else call.at_once) | told
+            placement = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
+            params = (call.params if looks else call.at_once) | placement
             try:
                 results = trace.current_trace().process(jit_p, [*consts, *leaves], params)
             except UsageError as error:
                 self._raise_named(error, arguments)
                 raise
         else:
-            given = [*consts, *map(_constrained, leaves, ins)]
-            found = trace.current_trace().process(jit_p, given, call.params)
-            results = [*map(_constrained, found, outs)]
+            inputs = [*consts, *map(_constrained, leaves, ins)]
+            values = trace.current_trace().process(jit_p, inputs, call.params)
+            results = [*map(_constrained, values, outs)]
         result: _R = call.out_tree.unflatten(results)
         return result
 
-    def argument_shardings(self, arguments: Arguments) -> Told:
+    def argument_shardings(self, arguments: Arguments) -> ArrayShardings:
         """Return the sharding of each argument; raise ShardingError if one does not fit.
 
         Raises SignatureError for keyword arguments of a function with `in_shardings`.
@@ -100,29 +100,29 @@ class ShardedFunction(StagedFunction[_P, _R]):
         shardings = _named("in_shardings", self.shardings.ins, places[0])
         names = self.argument_names(arguments)
         columns = arguments.leaves, arguments.avals, names, shardings
-        for x, aval, name, want in zip(*columns, strict=True):
-            if want is None:
+        for x, aval, name, sharding in zip(*columns, strict=True):
+            if sharding is None:
                 continue
-            want.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
-            have = committed_sharding(x)
-            if have is not None and not have.is_equivalent_to(want, aval.ndim):
+            sharding.check_shape(aval.shape, f"the argument {name!r} of '{self.name}'")
+            own = committed_sharding(x)
+            if own is not None and not own.is_equivalent_to(sharding, aval.ndim):
                 raise ShardingError(
                     f"the argument {name!r} of '{self.name}', {aval.long_name()}, has "
-                    f"{have.spoken()}, and in_shardings has {want.spoken()} for it",
+                    f"{own.spoken()}, and in_shardings has {sharding.spoken()} for it",
                     hint="put it there with device_put",
                 )
         return tuple(shardings)
 
-    def result_shardings(self, out_tree: Any, avals: Sequence[ShapedArray]) -> Told:
+    def result_shardings(self, out_tree: Any, avals: Sequence[ShapedArray]) -> ArrayShardings:
         """Return the sharding of each result; raise ShardingError if one does not fit."""
         if self.shardings.outs is None:
             return (None,) * len(avals)
         full = out_tree.unflatten(range(len(avals)))
         shardings = _named("out_shardings", self.shardings.outs, full)
         paths = [tree.keystr(path) for path, _ in tree.flatten_with_path(full)[0]]
-        for aval, path, want in zip(avals, paths, shardings, strict=True):
-            if want is not None:
-                want.check_shape(aval.shape, f"result{path} of '{self.name}'")
+        for aval, path, sharding in zip(avals, paths, shardings, strict=True):
+            if sharding is not None:
+                sharding.check_shape(aval.shape, f"result{path} of '{self.name}'")
         return tuple(shardings)
 
 

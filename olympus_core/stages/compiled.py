@@ -75,18 +75,18 @@ class _Input:
         return buffer
 
 
-def _is_just(x: Any, want: ShapedArray) -> bool:
-    return isinstance(x, _NUMPY) and x.dtype == want.dtype and x.shape == want.shape
+def _has_type(x: Any, aval: ShapedArray) -> bool:
+    return isinstance(x, _NUMPY) and x.dtype == aval.dtype and x.shape == aval.shape
 
 
-def _differing_leaves(wanted: tree.PyTreeDef, given: tree.PyTreeDef) -> str | None:
+def _differing_leaves(compiled: tree.PyTreeDef, called: tree.PyTreeDef) -> str | None:
     """Return the missing and the unexpected arguments of a call; None if there are none."""
-    before, after = (
-        {tree.keystr(path[1:]): None for path, _ in tree.flatten_with_path(_numbered(each))[0]}
-        for each in (wanted, given)
+    expected, passed = (
+        {tree.keystr(path[1:]): None for path, _ in tree.flatten_with_path(_numbered(treedef))[0]}
+        for treedef in (compiled, called)
     )
-    missing = [each for each in before if each not in after]
-    extra = [each for each in after if each not in before]
+    missing = [name for name in expected if name not in passed]
+    extra = [name for name in passed if name not in expected]
     parts = [
         f"{verb} {', '.join(names[:_MAX_NAMES])}{', ...' if len(names) > _MAX_NAMES else ''}"
         for verb, names in (("lacks", missing), ("has the unexpected", extra))
@@ -101,8 +101,8 @@ def _numbered(treedef: tree.PyTreeDef) -> Any:
 
 def _finish(buffers: Sequence[xla.Buffer]) -> None:
     """Wait until the buffers are computed."""
-    for each in buffers:
-        xla.block_until_ready(each)
+    for buffer in buffers:
+        xla.block_until_ready(buffer)
 
 
 class Compiled(Stage):
@@ -180,18 +180,22 @@ class Compiled(Stage):
     def _quick(self, args: Sequence[Any]) -> list[xla.Buffer] | None:
         """Return the buffers of arguments that need no conversion; None if any other is given."""
         buffers = []
-        for x, want in zip(args, self._inputs, strict=True):
+        for x, parameter in zip(args, self._inputs, strict=True):
             if x.__class__ is DeviceArray:
-                if x.aval is not want.aval and x.aval is not want.twin:
+                if x.aval is not parameter.aval and x.aval is not parameter.twin:
                     return None
                 buffers.append(x.buffer)
-            elif x.__class__ in want.scalars:
-                last, buffer = want.last
+            elif x.__class__ in parameter.scalars:
+                last, buffer = parameter.last
                 try:
-                    buffers.append(buffer if x is last else want.put(x))
+                    buffers.append(buffer if x is last else parameter.put(x))
                 except DTypeError:
                     return None
-            elif x.__class__ is np.ndarray and x.dtype == want.dtype and x.shape == want.shape:
+            elif (
+                x.__class__ is np.ndarray
+                and x.dtype == parameter.dtype
+                and x.shape == parameter.shape
+            ):
                 buffers.append(xla.put(x))
             else:
                 return None
@@ -201,8 +205,8 @@ class Compiled(Stage):
         """Return the arguments' types; raise SignatureError if not the compiled ones."""
         try:
             avals = [
-                want if _is_just(x, want) else get_aval(x)  # narrows 64 bits without x64
-                for x, want in zip(leaves, self.signature.in_avals, strict=True)
+                aval if _has_type(x, aval) else get_aval(x)  # narrows 64 bits without x64
+                for x, aval in zip(leaves, self.signature.in_avals, strict=True)
             ]
         except DTypeError as e:
             raise SignatureError(f"'{self.fun_name}' was called with {e}") from None
@@ -215,8 +219,8 @@ class Compiled(Stage):
         for name, x in zip(self.arg_names, leaves, strict=True):
             if isinstance(x, ShardedArray):
                 raise ShardingError(
-                    f"argument {name!r} of '{self.fun_name}' lies elsewhere by name, "
-                    f"{x.sharding}, and the program was compiled for one device",
+                    f"argument {name!r} of '{self.fun_name}' was placed with the "
+                    f"sharding {x.sharding}, and the program was compiled for one device",
                     hint="lower the function with this array, or put it on the first device",
                 )
         return [
@@ -226,9 +230,12 @@ class Compiled(Stage):
 
     def _compare(self, avals: Sequence[ShapedArray]) -> None:
         wrong = [
-            f"Argument '{name}' compiled with {want.long_name()} and called with {got.long_name()}"
-            for name, want, got in zip(self.arg_names, self.signature.in_avals, avals, strict=True)
-            if want.strip_weak() is not got.strip_weak()
+            f"Argument '{name}' compiled with {expected.long_name()} "
+            f"and called with {aval.long_name()}"
+            for name, expected, aval in zip(
+                self.arg_names, self.signature.in_avals, avals, strict=True
+            )
+            if expected.strip_weak() is not aval.strip_weak()
         ]
         if wrong:
             raise SignatureError(
@@ -319,8 +326,8 @@ class Compiled(Stage):
         Raises UsageError for `trips` as `cost` does, and ArtifactError if the executable is not
         one program.
 
-        >>> each = compiled.cost_per_device()
-        >>> each.devices, each.flops, each.total.flops, each.repeated
+        >>> cost = compiled.cost_per_device()
+        >>> cost.devices, cost.flops, cost.total.flops, cost.repeated
         (8, 65536, 524288, 1.0)
         """
         from olympus_core.analysis.hlo.device_cost import device_cost  # imported only if needed
@@ -399,7 +406,7 @@ class Compiled(Stage):
 
         The arguments and errors are those of `estimate`.
 
-        >>> [(each.kind, each.axes, each.bytes) for each in compiled.collectives()]
+        >>> [(c.kind, c.axes, c.bytes) for c in compiled.collectives()]
         [('all-reduce', ('model',), 1048576)]
         """
         from olympus_core.analysis.hlo.collectives import collectives_of  # imported only if needed
@@ -413,11 +420,11 @@ class Compiled(Stage):
         return ()
 
     def _loops(self, trips: Mapping[str, int] | None) -> Callable[[], Mapping[str, int | None]]:
-        said = self.cost(trips).loops if trips else None
+        loops_of_trips = self.cost(trips).loops if trips else None
 
         def loops() -> Mapping[str, int | None]:
-            if said is not None or self._lowered is None:
-                return said or {}
+            if loops_of_trips is not None or self._lowered is None:
+                return loops_of_trips or {}
             return self.cost().loops
 
         return loops
@@ -450,11 +457,11 @@ class Compiled(Stage):
         donated = {i: DeviceArray(avals[i], buffers[i]).numpy() for i in self.signature.donated}
 
         def prepare() -> Callable[[], None]:
-            given = list(buffers)
+            inputs = list(buffers)
             for i, value in donated.items():
-                given[i] = put_array(value, avals[i]).buffer
-            _finish(given)
-            return lambda: _finish(self.executable.execute(given))
+                inputs[i] = put_array(value, avals[i]).buffer
+            _finish(inputs)
+            return lambda: _finish(self.executable.execute(inputs))
 
         return prepare
 
@@ -528,11 +535,11 @@ class ShardedCompiled(Compiled):
         donated = {i: arrays[i].numpy() for i in self.signature.donated}
 
         def prepare() -> Callable[[], None]:
-            given = list(arrays)
+            inputs = list(arrays)
             for i, value in donated.items():
-                given[i] = put_on(value, self._program.in_shardings[i])
-            _finish([x.buffer for x in given])
-            return lambda: _finish([x.buffer for x in self._program.run(given)])
+                inputs[i] = put_on(value, self._program.in_shardings[i])
+            _finish([x.buffer for x in inputs])
+            return lambda: _finish([x.buffer for x in self._program.run(inputs)])
 
         return prepare
 

@@ -130,11 +130,11 @@ class Traced(Stage):
         """
         s = self.signature
         full = s.out_tree.unflatten(range(len(s.out_avals)))
-        told = tree.prefix_leaves("with_out_shardings", "out_shardings", out_shardings, full)
-        for aval, name, want in zip(s.out_avals, self.result_names, told, strict=True):
-            if want is not None:
-                want.check_shape(aval.shape, f"{name} of '{self.fun_name}'")
-        return Traced(s._replace(out_shardings=tuple(told)), self.olympuspr)
+        shardings = tree.prefix_leaves("with_out_shardings", "out_shardings", out_shardings, full)
+        for aval, name, sharding in zip(s.out_avals, self.result_names, shardings, strict=True):
+            if sharding is not None:
+                sharding.check_shape(aval.shape, f"{name} of '{self.fun_name}'")
+        return Traced(s._replace(out_shardings=tuple(shardings)), self.olympuspr)
 
     def placement(self) -> Placement | None:
         """Return the devices that the program requires; None if it runs on any one device.
@@ -231,8 +231,8 @@ class Lowered(Stage):
     def unused_donations(self) -> tuple[str, ...]:
         """The names of the donated arguments whose memory no result reuses."""
         s = self.signature
-        taken = aliases(s.donated, s.in_avals, s.out_avals)
-        return tuple(s.arg_names[i] for i in sorted(s.donated - taken.keys()))
+        reused = aliases(s.donated, s.in_avals, s.out_avals)
+        return tuple(s.arg_names[i] for i in sorted(s.donated - reused.keys()))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program as text: "stablehlo" (default), "hlo", or "dot" for Graphviz.
@@ -247,7 +247,9 @@ class Lowered(Stage):
             return xla.hlo_text(self.module, metadata=debug_info)
         if dialect == "dot":
             return xla.hlo_dot(self.module)
-        raise UsageError(f"there is no dialect {dialect!r}; there are stablehlo, hlo and dot")
+        raise UsageError(
+            f"as_text needs the dialect stablehlo, hlo or dot, and got {dialect!r:.80}"
+        )
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Return the program as an object of the MLIR bindings, or for "hlo" of the runtime.
@@ -261,7 +263,7 @@ class Lowered(Stage):
             return self.module
         if dialect == "hlo":
             return xla.computation(self.module)
-        raise UsageError(f"there is no compiler IR in dialect {dialect!r}")
+        raise UsageError(f"compiler_ir needs the dialect stablehlo or hlo, and got {dialect!r:.80}")
 
     def bytecode(self) -> bytes:
         """Return the program as a portable StableHLO artifact, for any version of XLA."""

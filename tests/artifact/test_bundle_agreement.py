@@ -47,19 +47,22 @@ def one_result_less(data: dict[str, Any]) -> None:
 LIES = {
     "shape": (
         put("arguments", 0, "shape", [16, 8]),
-        r"its StableHLO has the argument 'x' as tensor<8x16xf32>, .* says tensor<16x8xf32>",
+        r"its StableHLO has the argument 'x' as tensor<8x16xf32>, .* has tensor<16x8xf32>",
     ),
     "rank": (put("arguments", 0, "shape", [128]), "'x' as tensor<8x16xf32>"),
     "dtype": (put("arguments", 1, "dtype", "float32"), "'y' as tensor<3xi32>"),
-    "signedness": (put("arguments", 1, "dtype", "uint32"), "says tensor<3xui32>"),
+    "signedness": (put("arguments", 1, "dtype", "uint32"), "has tensor<3xui32>"),
     "result dtype": (
         put("results", 0, "dtype", "int32"),
         r"has the result 'result\[0\]' as tensor<8x16xf32>",
     ),
     "result shape": (put("results", 1, "shape", [1, 3]), r"'result\[1\]' as tensor<3xi32>"),
-    "donation": (put("arguments", 0, "donated", True), "'x' is not donated, .* says that it is"),
-    "more arguments": (another_argument, "its StableHLO has 2 arguments, .* says 3"),
-    "fewer results": (one_result_less, "its StableHLO has 2 results, and its manifest says 1"),
+    "donation": (
+        put("arguments", 0, "donated", True),
+        "'x' is not donated, and in its manifest it is",
+    ),
+    "more arguments": (another_argument, "its StableHLO has 2 arguments, .* has 3"),
+    "fewer results": (one_result_less, "its StableHLO has 2 results, and its manifest has 1"),
 }
 
 
@@ -75,12 +78,12 @@ def test_a_manifest_that_differs_from_the_program(bundle: Path, name: str) -> No
 def test_a_donation_that_the_manifest_hides(tmp_path: Path) -> None:
     path = saved(tmp_path / "f.olympus", lax.neg, struct(4), donate_argnums=0)
     change_manifest(path, put("arguments", 0, "donated", False))
-    with pytest.raises(ArtifactError, match="is donated, and its manifest says that it is not"):
+    with pytest.raises(ArtifactError, match="is donated, and in its manifest it is not"):
         artifact.load(path).compiled()
 
 
 OTHERS = {
-    "dtype": (lax.neg, struct(8, dtype="int32"), {}, r"'x' as int32\[8\], .* says float32\[8\]"),
+    "dtype": (lax.neg, struct(8, dtype="int32"), {}, r"'x' as int32\[8\], .* has float32\[8\]"),
     "shape": (lax.neg, struct(2, 4), {}, r"'x' as float32\[2,4\]"),
     "result": (lambda x: lax.lt(x, x), struct(8), {}, r"'result' as bool\[8\]"),
     "results": (lambda x: (x, x), struct(8), {}, "its executable has 2 results"),

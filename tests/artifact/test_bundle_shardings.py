@@ -102,7 +102,10 @@ NONSENSE = {
     "sizes": (put(*PLACE, "meshes", 0, "axis_sizes", value=[8]), "each with a name and a size"),
     "same names": (put(*PLACE, "meshes", 0, "axis_names", value=["a", "a"]), "is not a mesh"),
     "hidden name": (put(*PLACE, "meshes", 0, "axis_names", value=["a\n", "b"]), "printable text"),
-    "no mesh": (put(*PLACE, "meshes", value=[]), "the place of a mesh, of which there is none"),
+    "no mesh": (
+        put(*PLACE, "meshes", value=[]),
+        "the position of a mesh in `meshes`, which is empty",
+    ),
     "far mesh": (put(*TOLD, 0, "mesh", value=1), "an integer from 0 to 0, and is 1"),
     "unknown axis": (
         put(*TOLD, 0, "spec", value=[["dat"]]),
@@ -180,12 +183,12 @@ LIES = {
     "another axis": (
         put(*TOLD, 0, "spec", value=[["model"]]),
         put(*CHOSEN, 0, "spec", value=[["model"]]),
-        "splits the argument 'x' otherwise than its manifest says",
+        "splits the argument 'x' otherwise than its manifest",
     ),
     "another dimension": (
         put(*TOLD, 0, "spec", value=[[], ["data"]]),
         put(*CHOSEN, 0, "spec", value=[[], ["data"]]),
-        "splits the argument 'x' otherwise than its manifest says",
+        "splits the argument 'x' otherwise than its manifest",
     ),
     "whole": (
         put(*TOLD, 1, "spec", value=[]),
@@ -200,7 +203,7 @@ LIES = {
     "result": (
         put("placement", "results", 0, value={"mesh": 0, "spec": [["model"]]}),
         put("executables", 0, "shardings", "results", 0, value={"mesh": 0, "spec": [["model"]]}),
-        "splits the result 'result' otherwise than its manifest says",
+        "splits the result 'result' otherwise than its manifest",
     ),
     "axes in turn": (
         put("placement", "meshes", 0, "axis_sizes", value=[4, 2]),
@@ -239,7 +242,7 @@ def one(data: dict[str, Any]) -> None:
 def test_another_number_of_devices(bundle: Path, lie: Callable[[Any], None], count: int) -> None:
     loaded = artifact.load(change_manifest(bundle, lie))
     for recompile in (True, False):
-        with pytest.raises(ArtifactError, match=f"is for 8 devices, .* manifest says {count}"):
+        with pytest.raises(ArtifactError, match=f"is for 8 devices, .* manifest has {count}"):
             loaded.compiled(recompile=recompile)
 
 
@@ -254,7 +257,7 @@ def test_a_program_of_one_device_says_eight(tmp_path: Path) -> None:
         data["executables"][0]["shardings"] = both
 
     loaded = artifact.load(change_manifest(path, eight))
-    with pytest.raises(ArtifactError, match=r"its StableHLO is for 1 device, .* says 8"):
+    with pytest.raises(ArtifactError, match=r"its StableHLO is for 1 device, .* has 8"):
         loaded.compiled()
 
 

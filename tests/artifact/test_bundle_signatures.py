@@ -101,15 +101,15 @@ def with_the_signature_of_another_bundle(path: Path, folder: Path) -> None:
 
 
 FORGED = {
-    without_the_signature: "it is not signed, and a signature is asked for",
-    with_a_changed_manifest: "its signature is not of its manifest: one of them was changed",
-    with_another_member_and_digest: "its signature is not of its manifest",
+    without_the_signature: "it is not signed, and a signature is required",
+    with_a_changed_manifest: "its signature does not match its manifest: one of them was changed",
+    with_another_member_and_digest: "its signature does not match its manifest",
     with_a_changed_member: "its member 'executables/cpu.bin' has 26 bytes, and should have",
     with_a_member_more: "its member 'more' is not in its manifest",
-    with_a_changed_signature: "its signature is not of its manifest",
+    with_a_changed_signature: "its signature does not match its manifest",
     with_a_damaged_signature: "its signature is damaged",
     with_the_signature_of_another_key: "it is signed with the key [0-9a-f]{64}, which is not tru",
-    with_the_signature_of_another_bundle: "its signature is not of its manifest",
+    with_the_signature_of_another_bundle: "its signature does not match its manifest",
 }
 
 

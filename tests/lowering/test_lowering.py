@@ -150,7 +150,9 @@ def test_other_dialects():
     lowered = olympus.jit(lambda x: jnp.sin(x)).lower(X)
     assert "HloModule" in lowered.as_text("hlo")
     assert lowered.as_text("dot").startswith("digraph")
-    with pytest.raises(olympus.errors.UsageError, match="no dialect"):
+    with pytest.raises(
+        olympus.errors.UsageError, match="needs the dialect stablehlo, hlo or dot, and got"
+    ):
         lowered.as_text("mhlo")
 
 

@@ -57,12 +57,17 @@ CLEAN_NAMES: tuple[str, ...] = (
     "olympus_cli/history/",
     "olympus_cli/process/",
     "olympus_core/analysis/",
+    "olympus_core/api/",
+    "olympus_core/artifact/",
     "olympus_core/base/",
     "olympus_core/blocks/",
+    "olympus_core/execution/",
     "olympus_core/ir/",
+    "olympus_core/jit/",
     "olympus_core/lowering/",
     "olympus_core/mlir/",
     "olympus_core/primitives/",
+    "olympus_core/stages/",
 )
 #: Names that a banned word is right in, by file: of Python, or of an interface that others define.
 ALLOWED_NAMES: dict[str, tuple[str, ...]] = {

@@ -76,7 +76,7 @@ def test_run_trusts_who_is_named(work: Path, invoke: Invoke) -> None:
     code, said = run(invoke, "add.olympus", "--trust", "other.pub")
     assert code == 5 and "which is not trusted" in said
     code, said = run(invoke, "plain.olympus", "--trust", "team.pub")
-    assert code == 5 and "it is not signed, and a signature is asked for" in said
+    assert code == 5 and "it is not signed, and a signature is required" in said
     code, said = run(invoke, "model:add", "--shapes", "f32[2], f32[2]", "--trust", "team.pub")
     assert code == 2 and "--trust and --no-native are for a FILE.olympus" in said
 
