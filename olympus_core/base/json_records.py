@@ -194,10 +194,14 @@ def _record(value: Mapping[str, object], kind: Any, where: str, forms: Forms) ->
     attributes = form_of(kind, forms)
     hints, prefix = _field_types(kind), where and f"{where}."
     check_keys(value, attributes, where)
-    return kind(
+    record = kind(
         **{
             name: typed(value[key], hints[name], prefix + key, forms)
             for key, name in attributes.items()
             if name in hints
         }
     )
+    for key, name in attributes.items():
+        if name not in hints and value[key] != getattr(record, name):
+            raise DataError(f"{prefix}{key} is not {getattr(record, name)!r:.80}")
+    return record

@@ -31,16 +31,16 @@ from olympus_core.verification.values import Array, TrackedValue
 Run = Callable[[Olympuspr, Sequence[Array]], Sequence[Array]]
 
 
-def prefix(program: Olympuspr, count: int, results: Sequence[Atom] | None = None) -> Olympuspr:
+def prefix(program: Olympuspr, count: int, wanted: Sequence[Atom] | None = None) -> Olympuspr:
     """Return the program of the first `count` equations.
 
-    Its results are the values that the rest of the program needs, or the `results` values.
+    Its results are the values that the rest of the program needs, or the `wanted` values.
     """
     eqns = program.eqns[:count]
-    if results is None:
+    if wanted is None:
         needed = {x for eqn in program.eqns[count:] for x in eqn.inputs} | set(program.outvars)
-        results = [v for eqn in eqns for v in eqn.outputs if v in needed]
-    return program.replace(eqns=eqns, outvars=results)
+        wanted = [v for eqn in eqns for v in eqn.outputs if v in needed]
+    return program.replace(eqns=eqns, outvars=wanted)
 
 
 class _EquationSearch:

@@ -65,22 +65,22 @@ def explained(value: TrackedValue) -> Array | float:
 
 
 def compare(
-    result: Array, expected: Array, allowed: Any, tolerance: Tolerance | None = None
+    got: Array, want: Array, allowed: Any, tolerance: Tolerance | None = None
 ) -> Comparison:
-    """Compare two arrays of one shape; `expected` may be wider than `result`.
+    """Compare two arrays of one shape; `want` may be wider than `got`.
 
     NaNs agree with NaNs and infinities with those of their sign; zeros of both signs are equal. A
     given `tolerance` replaces the `allowed` error.
     """
-    result, expected = np.asarray(result), np.asarray(expected)
-    if not result.size:
+    got, want = np.asarray(got), np.asarray(want)
+    if not got.size:
         return Comparison(0, 0, 0.0, 0.0, None)
     with np.errstate(all="ignore"):
-        steps = ulps(result, expected.astype(result.dtype))
-        wide_result, wide_expected = widened(result), widened(expected)
-        if dtypes.kind(result.dtype) in "biu":
+        steps = ulps(got, want.astype(got.dtype))
+        wide_result, wide_expected = widened(got), widened(want)
+        if dtypes.kind(got.dtype) in "biu":
             error = steps
-            agree = result == expected
+            agree = got == want
         else:
             error = np.abs(wide_result - wide_expected)
             agree = (wide_result == wide_expected) | (
@@ -90,16 +90,16 @@ def compare(
                 allowed = (tolerance.atol or 0.0) + (tolerance.rtol or 0.0) * np.abs(wide_expected)
                 agree |= steps <= (tolerance.ulps if tolerance.ulps is not None else -1.0)
             agree |= error <= allowed
-            agree |= _is_explained_overflow(result, wide_expected, allowed)
+            agree |= _is_explained_overflow(got, wide_expected, allowed)
     finite = np.where(np.isfinite(error), error, np.where(agree, 0.0, math.inf))
     mismatches = int(agree.size - np.count_nonzero(agree))
     element = None
     if mismatches:
-        ratio = finite / np.maximum(np.broadcast_to(allowed, result.shape), 1e-300)
+        ratio = finite / np.maximum(np.broadcast_to(allowed, got.shape), 1e-300)
         excess = np.where(agree, -1.0, np.nan_to_num(ratio, nan=math.inf, posinf=math.inf))
-        element = worst(result, expected, excess, allowed)
-    far = _greatest(steps, shares_digits(result, expected))
-    return Comparison(int(result.size), mismatches, far, float(np.max(finite)), element)
+        element = worst(got, want, excess, allowed)
+    far = _greatest(steps, shares_digits(got, want))
+    return Comparison(int(got.size), mismatches, far, float(np.max(finite)), element)
 
 
 def _greatest(steps: Array, useful: Array) -> float | None:

@@ -84,7 +84,7 @@ def test_shardings_are_told() -> None:
 
 
 def test_what_cannot_be_told_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="this is array"):
+    with pytest.raises(ArgumentError, match="needs an array, and got array"):
         debug.visualize_array_sharding(np.ones(3))
     with pytest.raises(ArgumentError, match="calls its callback with a sharding, and got None"):
         debug.inspect_array_sharding(jnp.ones(3), callback=None)  # type: ignore[arg-type]

@@ -131,7 +131,7 @@ def test_the_namespace_of_an_array() -> None:
     assert x.__array_namespace__() is xp
     assert x.__array_namespace__(api_version=xp.__array_api_version__) is xp
     assert ox.jit(lambda x: x.__array_namespace__().sin(x))(x).shape == (2,)
-    with pytest.raises(ValueError, match=r"2019.12.*there are 2021.12"):
+    with pytest.raises(ValueError, match=r"2019.12.*the versions are 2021.12"):
         x.__array_namespace__(api_version="2019.12")
 
 

@@ -340,7 +340,7 @@ MISTAKES = {
     ),
     "fields of no dataclass": (
         lambda util: util.register_dataclass(Plain),
-        "register_dataclass needs field lists: <class 'test_tree_util.Plain'> is not a dataclass",
+        f"register_dataclass needs field lists: {Plain} is not a dataclass",
     ),
     "fields left out": (
         lambda util: util.register_dataclass(Pair, ["a"], []),

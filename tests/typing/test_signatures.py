@@ -51,6 +51,12 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
     "olympus.artifact.Signature.to_data": ("return", "what JSON has"),
     "olympus.artifact.indented": ("data", "what JSON has"),
+    "olympus.files.field_types": ("kind return", "a type, and types"),
+    "olympus.files.form_of": ("kind", "a type"),
+    "olympus.files.is_record": ("kind", "a type"),
+    "olympus.files.parse_json": ("return", "what JSON has"),
+    "olympus.files.to_data": ("value return", "a record, and what JSON has"),
+    "olympus.files.typed": ("kind return", "a type, and a value of it"),
     "olympus.closure_convert": ("example_args", "the arguments of a user's function"),
     "olympus.custom_derivatives.closure_convert": (
         "example_args",

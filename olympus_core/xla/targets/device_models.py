@@ -87,18 +87,18 @@ class DeviceModel:
 
 def device_models(
     tables: Mapping[str, Any],
-    existing: Mapping[str, DeviceModel] | None = None,
+    known: Mapping[str, DeviceModel] | None = None,
     fail: Fail | None = None,
 ) -> dict[str, DeviceModel]:
     """Return the devices of `tables`, which has a table for each name, as in `[device.NAME]`.
 
-    `like` names another device of `tables` or of `existing`, by default the built-in devices.
+    `like` names another device of `tables` or of `known`, by default the built-in devices.
     `fail(keys, message, hint)`, if given, raises the error of a mistake at the key path `keys`.
 
     Raises:
       SpecError: a figure is missing, of a wrong type or out of range; a key or the device of
         `like` is not known; devices are like each other in a circle; or a name is already in
-        `existing`.
+        `known`.
 
     Example:
       >>> device_models({"mine": {"like": "h200", "memory": 2**36}})["mine"].memory
@@ -109,12 +109,12 @@ def device_models(
         resolved,
     )
 
-    if existing is None:
-        existing = shipped_devices()
+    if known is None:
+        known = shipped_devices()
     fail = fail or plain_fail
     models: dict[str, DeviceModel] = {}
     capabilities = _capabilities()
-    for name, table in resolved(tables, {k: _table(v) for k, v in existing.items()}, fail).items():
+    for name, table in resolved(tables, {k: _table(v) for k, v in known.items()}, fail).items():
         models[name] = _model(name, table, capabilities, fail)
     return models
 

@@ -188,7 +188,7 @@ def _sorted_slices(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     return reshape(ordered, ar.shape), mask, order
 
 
-@composite(static_argnames=("wanted", "axis", "equal_nan", "size"))
+@composite(static_argnames=("requested", "axis", "equal_nan", "size"))
 def _sized(
     ar: Any,
     requested: tuple[bool, ...],
