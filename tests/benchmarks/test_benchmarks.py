@@ -140,7 +140,7 @@ def test_both_run_the_training_step_on_the_same_values() -> None:
 
 
 @pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
-def test_a_chain_has_the_equations_that_it_says(ox: Any) -> None:
+def test_a_chain_has_the_requested_number_of_equations(ox: Any) -> None:
     vector = ox.ShapeDtypeStruct((8,), "float32")
     traced = ox.jit(scaling.chain(ox, 40)).trace(vector, vector)
     assert len((traced.olympuspr if ox is olympus else traced.jaxpr).eqns) == 40
@@ -231,7 +231,7 @@ def test_wrong_usage_ends_with_2(argv: list[str]) -> None:
     assert stop.value.code == 2
 
 
-def test_a_failing_process_says_why(tmp_path: Path) -> None:
+def test_a_failing_process_reports_the_reason(tmp_path: Path) -> None:
     worker = Worker((Side("no_such_framework"), Side("jax")), "import", 1, 60, tmp_path)
     with pytest.raises(measure.WorkerFailed, match="no_such_framework"):
         measure.run_task(worker, "olympus")
@@ -251,7 +251,7 @@ def test_a_small_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert all(row["ratio"]["median"] > 0 for row in saved["rows"])
 
 
-def test_the_cost_of_a_program_stands_beside_its_lowering() -> None:
+def test_the_report_has_the_cost_of_a_program_beside_its_lowering() -> None:
     found = measure.measure((Side("olympus"), Side("jax")), ["cost"], 1, 1, lambda _: None)
     assert found.samples["cost"].keys() == programs.PROGRAMS.keys()
     for sides in found.samples["cost"].values():
@@ -265,27 +265,27 @@ def test_the_cost_of_a_program_stands_beside_its_lowering() -> None:
 def test_estimates_of_loops_take_the_examples_that_are_loops(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[tuple[str, ...] | None] = []
-    taken: list[str] = []
+    requested: list[tuple[str, ...] | None] = []
+    measured: list[str] = []
 
-    def recorded(folder: Path, _say: object) -> list[Row]:
-        taken.append(folder.name)
+    def recorded(folder: Path, _show: object) -> list[Row]:
+        measured.append(folder.name)
         return [Row(folder.name, 1.0, 2.0, "launch")]
 
-    def estimated(say: Any, short: bool, only: tuple[str, ...] | None = None) -> list[Row]:
-        asked.append(only)
-        return estimates.estimates(say, short, only)
+    def estimated(show: Any, short: bool, only: tuple[str, ...] | None = None) -> list[Row]:
+        requested.append(only)
+        return estimates.estimates(show, short, only)
 
     monkeypatch.setattr(analysis, "calibrate", lambda: GENERIC)
     monkeypatch.setattr(estimates, "loop_programs", lambda _short: {})
     monkeypatch.setattr(estimates, "_rows", recorded)
     monkeypatch.setattr(cli, "estimates", estimated)
     assert cli.main(["--only", "estimate-loops"]) == 0
-    assert (asked, taken) == ([estimates.LOOPS], ["kalman", "lstm"])
+    assert (requested, measured) == ([estimates.LOOPS], ["kalman", "lstm"])
     assert "| `kalman` | 1000 | 2000 | 0.500 | launch |" in capsys.readouterr().out
 
 
-def test_estimates_stand_beside_measured_times(
+def test_the_report_has_estimates_beside_measured_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

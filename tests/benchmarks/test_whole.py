@@ -22,7 +22,7 @@ SMALLEST = "example/mlp:mlp@batch=1"
 
 
 def outcome(task: str, ox: Any, side: str) -> list[np.ndarray]:
-    """What the program of a side gives for its arguments."""
+    """Return the results of the program of a side for its arguments."""
     trace, arguments = deep.of_task(task).prepare(ox, side)
     compiled = trace().lower().compile()
     args, kwargs = arguments(compiled)

@@ -1,10 +1,10 @@
 """The project's documents as programs: their code blocks are read, run and compared.
 
-A Markdown file enters; its blocks leave, and, for each that is run, an assertion that what the
-block shows is what happens.  What a block's language says:
+Parses the blocks of a Markdown file, runs those with code, and asserts that the output is the
+shown one.  The languages of blocks:
 
     console     lines after "$ " are run, in a copy of examples/; what follows each is its output.
-                A line of dots stands for any lines, dots in a line for any text, no output for
+                A line of dots matches any lines, dots in a line for any text, no output for
                 any output.  Whoever lacks the GPU compiler sees its install line instead of the
                 output of a block marked `console gpu`
     python      with ">>>", a doctest, one session a document; with a path, an excerpt of that file
@@ -40,7 +40,7 @@ _SHELL = 'olympus() { "$PYTHON" -m olympus_cli "$@"; }; python() { "$PYTHON" "$@
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, what else its first line says, its text and first line."""
+    """A fenced block: its language, the rest of its first line, its text and its line number."""
 
     language: str
     note: str
@@ -113,19 +113,19 @@ def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path
         timeout=300,
         check=False,
     )
-    told = f"line {block.line}: $ {command}\n{ran.stdout}"
+    transcript = f"line {block.line}: $ {command}\n{ran.stdout}"
     if absent:
-        assert ran.returncode == 6, told
-        assert 'pip install "jax-cuda13-pjrt==' in ran.stdout, told
+        assert ran.returncode == 6, transcript
+        assert 'pip install "jax-cuda13-pjrt==' in ran.stdout, transcript
         return folder
-    assert ran.returncode == 0, told
+    assert ran.returncode == 0, transcript
     output = "".join(f"{line.rstrip()}\n" for line in ran.stdout.splitlines())
-    assert not shown or pattern(shown).fullmatch(output), f"{told}\nis not as shown:\n{shown}"
+    assert not shown or pattern(shown).fullmatch(output), f"{transcript}\nis not as shown:\n{shown}"
     return folder
 
 
 def pattern(shown: str) -> re.Pattern[str]:
-    """What the output shown in a document stands for; dots are any text or any lines."""
+    """Return a pattern of the output shown in a document; dots match any text or any lines."""
     return re.compile("".join(_line(line) for line in shown.splitlines()))
 
 
@@ -136,7 +136,7 @@ def _line(line: str) -> str:
 
 
 def has_gpu_compiler() -> bool:
-    """Whether programs can be compiled for GPUs here."""
+    """Return True if programs can be compiled for GPUs here."""
     return any(each.name == "gpu" and each.available for each in olympus.backends())
 
 

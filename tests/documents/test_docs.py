@@ -1,6 +1,6 @@
 """The reference pages agree with the code: names, primitives, options, keys, devices, exit codes.
 
-Sections between `<!-- name -->` and `<!-- /name -->` are made from the code; `--update-golden`
+Sections between `<!-- name -->` and `<!-- /name -->` are generated from the code; `--update-golden`
 writes them anew.
 """
 
@@ -36,7 +36,7 @@ API: dict[str, set[str]] = {
     namespace: set(table["names"].split()) for namespace, table in api().items()
 }
 _NAME = re.compile(r"`([^`]+)`")
-#: A variable of the environment in a source: one of our own, or the name that is asked for.
+#: A variable of the environment in a source: one of our own, or a name that is read.
 _VARIABLE = re.compile(r'\b(OLYMPUS_[A-Z0-9_]+)|(?:environ|getenv)[\w.]*[(\[]"([A-Z0-9_]+)"')
 
 
@@ -48,21 +48,21 @@ def table_rows(text: str) -> Iterator[list[str]]:
 
 
 def section(text: str, heading: str) -> str:
-    """What stands under a heading, up to the next of its level."""
+    """Return the text under a heading, up to the next of its level."""
     found = re.search(rf"^{re.escape(heading)}.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"there is no {heading}"
+    assert found is not None, f"heading {heading} is missing"
     return found.group()
 
 
-def check_made(document: Path, name: str, made: str, update: bool) -> None:
-    """The section `name` of a document is `made`, or becomes it."""
+def check_generated(document: Path, name: str, generated: str, update: bool) -> None:
+    """Check that the section `name` of a document is `generated`, or update it."""
     before, opening, rest = read(document).partition(f"<!-- {name} -->\n")
     shown, closing, after = rest.partition(f"<!-- /{name} -->")
     assert opening and closing, f"{document.name} has no section {name}"
     if update:
-        document.write_text(before + opening + made + closing + after, encoding="utf-8")
+        document.write_text(before + opening + generated + closing + after, encoding="utf-8")
     else:
-        assert shown == made, f"{name} in {document.name}: pytest --update-golden renews it"
+        assert shown == generated, f"{name} in {document.name}: pytest --update-golden renews it"
 
 
 # --- names of the API ---------------------------------------------------------------------------
@@ -96,7 +96,9 @@ def test_what_is_absent_on_purpose_is_absent_and_listed(request: pytest.FixtureR
         listed = ", ".join(f"`{name}`" for name in sorted(names))
         rows.append(f"| `{namespace}` | {listed} | {why} |\n")
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "explanation/differences.md", "absent", "\n" + "".join(rows) + "\n", update)
+    check_generated(
+        DOCS / "explanation/differences.md", "absent", "\n" + "".join(rows) + "\n", update
+    )
 
 
 def test_every_other_name_is_present_or_listed_as_pending(request: pytest.FixtureRequest) -> None:
@@ -106,16 +108,16 @@ def test_every_other_name_is_present_or_listed_as_pending(request: pytest.Fixtur
         if missing:
             listed = textwrap.fill(", ".join(missing), 100, break_long_words=False)
             lines.append(f"**{namespace}**: {len(missing)}\n\n{listed}\n\n")
-    made = "".join(lines) or "Nothing.\n"
+    generated = "".join(lines) or "Nothing.\n"
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "explanation/differences.md", "pending", f"\n{made}", update)
+    check_generated(DOCS / "explanation/differences.md", "pending", f"\n{generated}", update)
 
 
 # --- primitives ---------------------------------------------------------------------------------
 
 
 def families() -> dict[str, tuple[str, list[str]]]:
-    """Each module of primitives: what its docstring says that they are, and their names."""
+    """Each module of primitives: their description from its docstring, and their names."""
     names: dict[str, list[str]] = {}
     for primitive in op.every():
         if primitive.module.startswith("olympus_core."):
@@ -133,9 +135,9 @@ def test_the_primitives_are_listed(request: pytest.FixtureRequest) -> None:
         f"| `{family}` | {', '.join(f'`{name}`' for name in sorted(names))} | {sentence} |\n"
         for family, (sentence, names) in families().items()
     )
-    made = f"| module | primitives | what they are |\n| --- | --- | --- |\n{rows}"
+    generated = f"| module | primitives | what they are |\n| --- | --- | --- |\n{rows}"
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "explanation/olympuspr.md", "primitives", made, update)
+    check_generated(DOCS / "explanation/olympuspr.md", "primitives", generated, update)
 
 
 # --- commands, keys, devices, exit codes --------------------------------------------------------
@@ -150,7 +152,7 @@ def test_the_commands_of_the_page_are_those_of_the_command_line() -> None:
 def test_every_option_of_a_command_is_listed(name: str, request: pytest.FixtureRequest) -> None:
     update = request.config.getoption("--update-golden")
     page = DOCS / "reference/cli.md"
-    check_made(page, f"options {name}", f"\n{commands.option_table(name)}\n", update)
+    check_generated(page, f"options {name}", f"\n{commands.option_table(name)}\n", update)
     own = section(read(page), f"## olympus {name}")
     for flag in commands.flags(name):
         assert f"`{flag}" in own or flag in commands.COMMON
@@ -158,16 +160,16 @@ def test_every_option_of_a_command_is_listed(name: str, request: pytest.FixtureR
 
 def test_the_common_options_are_listed(request: pytest.FixtureRequest) -> None:
     update = request.config.getoption("--update-golden")
-    made = f"\n{commands.common_table()}\n"
-    check_made(DOCS / "reference/cli.md", "options common", made, update)
-    assert all(f"`{flag}`" in made for flag in commands.COMMON)
+    generated = f"\n{commands.common_table()}\n"
+    check_generated(DOCS / "reference/cli.md", "options common", generated, update)
+    assert all(f"`{flag}`" in generated for flag in commands.COMMON)
 
 
 @pytest.mark.parametrize("table", keys.described())
 def test_every_key_of_a_table_is_listed(table: str, request: pytest.FixtureRequest) -> None:
     update = request.config.getoption("--update-golden")
-    made = f"\n{keys.key_table(table)}\n"
-    check_made(DOCS / "reference/olympus-toml.md", f"keys {table}", made, update)
+    generated = f"\n{keys.key_table(table)}\n"
+    check_generated(DOCS / "reference/olympus-toml.md", f"keys {table}", generated, update)
 
 
 def hinted_keys(text: str, folder: Path) -> set[str]:
@@ -223,7 +225,7 @@ def test_the_defaults_of_keys_are_those_of_a_project_without_them(tmp_path: Path
 def test_every_error_is_listed_and_shown(request: pytest.FixtureRequest) -> None:
     update = request.config.getoption("--update-golden")
     page = DOCS / "reference/errors.md"
-    check_made(page, "errors", f"\n{error_classes.error_table()}\n", update)
+    check_generated(page, "errors", f"\n{error_classes.error_table()}\n", update)
     text = read(page)
     examples = text.partition("\n## Examples\n")[2]
     assert [each for each in error_classes.names() if each not in examples] == []
@@ -233,7 +235,7 @@ def test_every_error_is_listed_and_shown(request: pytest.FixtureRequest) -> None
 def test_every_package_is_listed(request: pytest.FixtureRequest) -> None:
     update = request.config.getoption("--update-golden")
     page = DOCS / "reference/python.md"
-    check_made(page, "packages", f"\n{api_pages.index_table()}\n", update)
+    check_generated(page, "packages", f"\n{api_pages.index_table()}\n", update)
 
 
 def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
@@ -241,9 +243,9 @@ def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
     for device in shipped_devices().values():
         name, *figures = device_row(device)
         rows.append((f"`{name}`", *figures, device.product))
-    made = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    generated = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "reference/devices.md", "devices", f"\n{made}\n", update)
+    check_generated(DOCS / "reference/devices.md", "devices", f"\n{generated}\n", update)
     default = olympus.target("gpu").device
     assert f"`{default}` is the default" in " ".join(read(DOCS / "how-to/gpu.md").split())
 
@@ -263,7 +265,9 @@ def test_every_switch_is_described(request: pytest.FixtureRequest) -> None:
         sentence = " ".join((context.__doc__ or "").partition("\n\n")[0].split())
         lines.append(f"| `{name}` | `{value!r}` | {sentence} |")
     update = request.config.getoption("--update-golden")
-    check_made(DOCS / "reference/environment.md", "switches", "\n".join([*lines, "", ""]), update)
+    check_generated(
+        DOCS / "reference/environment.md", "switches", "\n".join([*lines, "", ""]), update
+    )
 
 
 def test_every_variable_of_the_environment_is_described() -> None:

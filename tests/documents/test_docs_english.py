@@ -25,7 +25,7 @@ FILES = sorted(
 
 #: A space between two words, which may be at the end of a line but not of a paragraph.
 _SPACE = r"(?: |\n(?![\n|]))+"
-#: Words and phrases that the text does not use: verbs of telling, and inversions.
+#: Words and phrases that the text does not use: verbs of speech, and inversions.
 PHRASES = re.compile(
     (
         r"\b("

@@ -1,4 +1,4 @@
-"""What the documents show is what happens: their blocks run, their excerpts and links are real."""
+"""The documents are correct: their blocks run, and their excerpts and links exist."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_excerpts_are_of_the_files_that_they_name(document: Path) -> None:
 
 
 @every_document
-def test_every_block_says_what_it_is(document: Path) -> None:
+def test_every_block_has_a_known_language(document: Path) -> None:
     name = document.relative_to(ROOT).as_posix()
     for block in blocks(document):
         assert block.language in LANGUAGES, f"line {block.line}"
@@ -125,5 +125,5 @@ def test_the_readme_shows_each_command() -> None:
         ("[x] (y)\n", "[x] (y)\n", True),
     ],
 )
-def test_what_is_shown_stands_for(shown: str, output: str, same: bool) -> None:
+def test_dots_match_any_text(shown: str, output: str, same: bool) -> None:
     assert bool(pattern(shown).fullmatch(output)) == same

@@ -104,8 +104,8 @@ def test_the_decoder_gives_the_same_tokens_step_by_step() -> None:
         assert arrays(params["layers"][0]["q"], name)["['w']"].dtype == np.int8
         logits = []
         for tokens in ([3, 250], [17, 0], [99, 5]):
-            made, cache = program.step(params, cache, np.array(tokens, np.int32))
-            logits.append(np.asarray(made))
+            output, cache = program.step(params, cache, np.array(tokens, np.int32))
+            logits.append(np.asarray(output))
         assert int(cache["length"]) == 3
         outputs.append((np.stack(logits), np.asarray(cache["layers"][1]["k"])))
     for ours, theirs in zip(*outputs, strict=True):
@@ -156,7 +156,7 @@ def test_gpt2_small_lowers_from_shapes_alone() -> None:
     )
     assert lowered.out_info.shape == (1, 256, 50257)
     # Each layer multiplies six times: qkv, scores, values, and the three other dense layers. One
-    # function stands for all layers.
+    # function is called for all layers.
     (layer,) = lowered.blocks
     assert layer.occurrences == 12
     assert lowered.as_text().count("stablehlo.dot_general") == 6 + 1

@@ -22,7 +22,7 @@ def program(framework: str) -> ModuleType:
 
 
 def both(function: str, *args: np.ndarray) -> tuple[Any, Any]:
-    """What the compiled function gives under olympus and under jax."""
+    """Return the results of the compiled function under olympus and under jax."""
     ours = olympus.jit(getattr(program("olympus"), function))(*args)
     theirs = jax.jit(getattr(program("jax"), function))(*args)
     return jax.tree.map(np.asarray, (ours, theirs))

@@ -85,7 +85,7 @@ def test_the_loss_falls_in_a_loop_over_what_was_built(tmp_path: Path) -> None:
     copy.mkdir()
     for name in ("olympus.toml", "text.txt", "train_gpt.py"):
         (copy / name).write_bytes((FOLDER / name).read_bytes())
-    # The whole training takes a quarter of a minute; its start tells as much.
+    # The whole training takes a quarter of a minute; its start is enough.
     loop = (FOLDER / "loop.py").read_text().replace("range(1001)", "range(101)")
     assert "range(101)" in loop
     (copy / "loop.py").write_text(loop)
@@ -97,7 +97,7 @@ def test_the_loss_falls_in_a_loop_over_what_was_built(tmp_path: Path) -> None:
 
 
 def run(*command: str) -> str:
-    """What a Python process in the repository's root prints."""
+    """Return the output of a Python process in the repository's root."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     env = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(

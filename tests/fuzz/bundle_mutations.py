@@ -1,7 +1,7 @@
-"""Mutations of bundles: each takes random numbers and a bundle's bytes, and gives others.
+"""Mutations of bundles: each takes random numbers and a bundle's bytes, and returns new bytes.
 
-Those that change what the manifest says or a member holds give the zip file the CRCs, and the
-manifest the digests, that go with it: what is tried is never told by a checksum alone.
+A mutation of the manifest's or a member's content also updates the CRCs of the zip file and the
+digests of the manifest: no mutation is detected by a checksum alone.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ _MESHES = [[2, 2], [4], [2, 2, 1], [4, 2], [1, 4], [2, 3], [2**40, 2**40]]
 
 
 def _places(draw: random.Random) -> list[int]:
-    """Which of two or four parts each of four devices has."""
+    """The index of the part, of two or four, that each of four devices has."""
     return draw.choice([[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3], [3, 2, 1, 0], [0, 0, 0, 1]])
 
 
@@ -332,29 +332,29 @@ def _sharding(draw: random.Random) -> Any:
 
 
 def shardings(draw: random.Random, content: bytes) -> bytes:
-    """Shardings, meshes and the number of devices; a program of one says that it has several."""
+    """Shardings, meshes and the number of devices; a program of one device claims several."""
 
     def change(data: Any) -> None:
         counts = {kind: len(data["signature"][kind]) for kind in ("arguments", "results")}
         whole = {kind: [{"mesh": 0, "spec": []}] * count for kind, count in counts.items()}
         mesh = {"axis_names": ["x", "y"], "axis_sizes": [2, 2]}
-        told = data.setdefault("placement", {"num_devices": 4, "meshes": [mesh], **whole})
+        placement = data.setdefault("placement", {"num_devices": 4, "meshes": [mesh], **whole})
         chosen = data["executables"][0].setdefault("shardings", json.loads(json.dumps(whole)))
         for _ in range(draw.choice([1, 1, 2])):
             kind = draw.choice([kind for kind, count in counts.items() if count])
             match draw.randrange(5):
                 case 0:
-                    told["num_devices"] = draw.choice([1, 2, 4, 8, 1024])
+                    placement["num_devices"] = draw.choice([1, 2, 4, 8, 1024])
                 case 1:
                     sizes = draw.choice(_MESHES)
                     names = draw.choice([["x", "y"], ["y", "x"], [0, 1]])[: len(sizes)]
-                    told["meshes"] = [{"axis_names": names, "axis_sizes": sizes}]
-                case 2:  # both alike, as whoever forges it would
-                    i, made = draw.randrange(counts[kind]), _sharding(draw)
-                    told[kind][i] = chosen[kind][i] = made
+                    placement["meshes"] = [{"axis_names": names, "axis_sizes": sizes}]
+                case 2:  # the same in both, as a forger writes it
+                    i, sharding = draw.randrange(counts[kind]), _sharding(draw)
+                    placement[kind][i] = chosen[kind][i] = sharding
                 case _:
                     i = draw.randrange(counts[kind])
-                    draw.choice([told, chosen])[kind][i] = _sharding(draw)
+                    draw.choice([placement, chosen])[kind][i] = _sharding(draw)
         if draw.random() < 0.5:
             rebuilt_elsewhere(data)
 

@@ -1,4 +1,4 @@
-"""A process that loads and calls bundles as it is told, and may crash or hang over one.
+"""A process that loads and calls the bundles on its stdin; a bundle may crash or hang it.
 
 A line of JSON, `{"path": ..., "expected": [...]}`, enters on stdin for each bundle; a line with
 what became of it leaves on stdout.
@@ -23,7 +23,7 @@ from olympus_cli.program.inputs import seeded_inputs
 
 
 def answers(path: str) -> list[Any]:
-    """What the program in a bundle gives on seeded inputs, as `olympus run` calls it."""
+    """Return the results of a bundle's program on seeded inputs, called as `olympus run` does."""
     bundle = artifact.load(path)
     compiled = bundle.compiled()
     assert isinstance(bundle.olympuspr, str)
@@ -35,7 +35,7 @@ def answers(path: str) -> list[Any]:
 
 
 def equal(found: list[Any], expected: list[Any]) -> bool:
-    """Whether answers are the same up to rounding."""
+    """Return True if the answers are equal up to rounding."""
     if [x[:2] for x in found] != [x[:2] for x in expected]:
         return False
     pairs = zip(found, expected, strict=True)

@@ -1,4 +1,4 @@
-"""How many cases the fuzzers try, and from which seed on.
+"""The number of cases that the fuzzers try, and their first seed.
 
 pytest tests/fuzz                          a quarter of the cases
 pytest tests/fuzz --fuzz 1                 about a minute in all
@@ -27,5 +27,5 @@ class Fuzz:
 
 @pytest.fixture
 def fuzz(request: pytest.FixtureRequest) -> Fuzz:
-    """The size that the options ask for."""
+    """The number of cases and the first seed from the options."""
     return Fuzz(request.config.getoption("--fuzz-seed"), request.config.getoption("--fuzz"))

@@ -105,7 +105,7 @@ class Worker:
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(self._process, self._lines), daemon=True).start()
-        self.expected = [self._ask(path, None)["what"] for path in self.bundles]
+        self.expected = [self._outcome_of_worker(path, None)["what"] for path in self.bundles]
 
     @staticmethod
     def _read(process: subprocess.Popen[str], lines: queue.SimpleQueue[str]) -> None:
@@ -114,7 +114,7 @@ class Worker:
             lines.put(line)
         lines.put("")
 
-    def _ask(self, path: Path, expected: Any) -> dict[str, Any]:
+    def _outcome_of_worker(self, path: Path, expected: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"path": str(path), "expected": expected}) + "\n")
         self._process.stdin.flush()
@@ -122,9 +122,9 @@ class Worker:
         return answer
 
     def outcome(self, path: Path, number: int) -> str:
-        """What became of a mutation of the bundle `number`."""
+        """Return the outcome of a mutation of the bundle `number`."""
         try:
-            found = self._ask(path, self.expected[number])
+            found = self._outcome_of_worker(path, self.expected[number])
         except queue.Empty:
             self.end()
             self._start()
@@ -149,9 +149,9 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory, bundles: list[Path]) -> Iterator[Worker]:
-    made = Worker(tmp_path_factory.mktemp("work"), bundles)
-    yield made
-    made.end()
+    worker = Worker(tmp_path_factory.mktemp("work"), bundles)
+    yield worker
+    worker.end()
 
 
 #: The outcomes that are promised, for each class of mutations.  A changed program, whose digest
@@ -189,7 +189,7 @@ def test_a_mutated_bundle(
 def test_the_command_line_outlives_native_code(
     fuzz: Fuzz, bundles: list[Path], tmp_path: Path, name: str
 ) -> None:
-    """Native code does what it does, and so may a program: `run` tells of it in a line."""
+    """Native code and programs may fail in any way: `run` reports the failure in one line."""
     outcomes: Counter[int] = Counter()
     broken = []
     path = tmp_path / "mutated.olympus"
@@ -207,8 +207,8 @@ def test_the_command_line_outlives_native_code(
             check=False,
         )
         outcomes[done.returncode] += 1
-        said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-        if done.returncode not in (0, 5) or len(said) != (done.returncode == 5):
+        error_lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        if done.returncode not in (0, 5) or len(error_lines) != (done.returncode == 5):
             broken.append((seed, done.returncode, done.stderr[-300:]))
     sys.stdout.write(f"{name}, exit codes: {dict(outcomes)}\n")
     assert broken == []

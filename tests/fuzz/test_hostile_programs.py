@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 COUNT = 8
-TIME_LIMIT = 4  # seconds for a target: those that never end take as long
+TIME_LIMIT = 4  # seconds for a target: a target that never ends takes as long
 
-#: What can stand in a program, by name; `x` is the traced argument where there is one.
+#: Statements of a hostile program, by name; `x` is the traced argument, in a function.
 INGREDIENTS = {
     "forks": "os.fork()",
     "forks and goes on in the child": "if os.fork() == 0: time.sleep(600)",
@@ -57,7 +57,7 @@ INGREDIENTS = {
     "kills itself": "os.kill(os.getpid(), signal.SIGKILL)",
     "aborts": "os.abort()",
     "a fault of memory": "ctypes.string_at(0)",
-    "asks itself to end": "os.kill(os.getpid(), signal.SIGTERM)",
+    "terminates itself": "os.kill(os.getpid(), signal.SIGTERM)",
     "interrupts itself": "os.kill(os.getpid(), signal.SIGINT)",
     "signals its group": "os.killpg(0, signal.SIGTERM)",
     "ignores signals": "[signal.signal(n, signal.SIG_IGN) for n in (1, 2, 3, 15, 17)]",
@@ -66,8 +66,8 @@ INGREDIENTS = {
     "an alarm": "signal.alarm(1)",
     "leaves": "sys.exit()",
     "leaves with a number": "sys.exit(70)",
-    "leaves at once": "os._exit(0)",
-    "leaves at once with 70": "os._exit(70)",
+    "leaves immediately": "os._exit(0)",
+    "leaves immediately with 70": "os._exit(70)",
     "raises KeyboardInterrupt": "raise KeyboardInterrupt",
     "raises GeneratorExit": "raise GeneratorExit",
     "raises a class of its own": "raise type('Odd', (BaseException,), {})('odd')",
@@ -140,8 +140,8 @@ def left_behind(mark: str) -> list[str]:
     return found
 
 
-def gone(mark: str) -> bool:
-    """Whether no process is left; the kernel may take a moment to clear up the killed."""
+def none_left(mark: str) -> bool:
+    """Return True if no process is left; the kernel may take a moment to remove killed ones."""
     for _ in range(100):
         if not left_behind(mark):
             return True
@@ -171,16 +171,16 @@ def test_an_innocent_target_is_built_beside_any_program(tmp_path: Path, fuzz: Fu
             timeout=300,
             check=False,
         )
-        told = f"{what}: {done.stderr[-2000:].decode(errors='replace')}"
-        assert done.returncode in DOCUMENTED, told
-        assert b"defect" not in done.stderr, told
+        case = f"{what}: {done.stderr[-2000:].decode(errors='replace')}"
+        assert done.returncode in DOCUMENTED, case
+        assert b"defect" not in done.stderr, case
         outcomes = {each["target"]: each for each in json.loads(done.stdout)["targets"]}
-        assert outcomes["innocent"]["status"] == "built", told
+        assert outcomes["innocent"]["status"] == "built", case
         program_text = (folder / "build" / "innocent" / "program.olympuspr").read_text()
-        assert "tanh" in program_text and "mul" in program_text, told
+        assert "tanh" in program_text and "mul" in program_text, case
         failed = outcomes["hostile"]["status"] == "failed"
-        assert (done.returncode != 0) == failed, told
+        assert (done.returncode != 0) == failed, case
         assert sorted(path.name for path in (folder / "build").iterdir()) == (
             ["history.sqlite", "innocent"] if failed else ["history.sqlite", "hostile", "innocent"]
-        ), told
-        assert gone(mark), f"{what} left {left_behind(mark)}"
+        ), case
+        assert none_left(mark), f"{what} left {left_behind(mark)}"

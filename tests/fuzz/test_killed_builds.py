@@ -26,8 +26,9 @@ TOML = "".join(f'[target.{name}]\nentry = "m:{name}"\nargs = ["f32[4]"]\n' for n
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 VICTIMS = ("build", "worker", "group")
 
-#: What README.md has for a build that a signal ends, or that goes on without a worker; negative is
-#: the signal itself, before the command has begun or where nothing can be done about it.
+#: The exit codes in README.md of a build that a signal ends, or that continues without a worker.
+#: A negative one is the signal itself, before the command has begun or where it
+#: cannot handle it.
 ENDS = {0, 4, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 
 _MARK = "OLYMPUS_FUZZ_CASE"
@@ -86,8 +87,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, float]:
     (folder / "m.py").write_text(PROGRAM.format(0))
     place, start = Place(folder), time.monotonic()
     with place.start() as first:
-        said, _ = first.communicate(timeout=_PATIENCE)
-    assert first.returncode == 0, said
+        output, _ = first.communicate(timeout=_PATIENCE)
+    assert first.returncode == 0, output
     return place, time.monotonic() - start
 
 
@@ -102,7 +103,7 @@ class Reader(threading.Thread):
         self._enough = threading.Event()
 
     def run(self) -> None:
-        """Look until told that it is enough."""
+        """Check the target until `end` is called."""
         while not self._enough.wait(0.001):  # the build needs the processor too
             self.looks += 1
             try:
@@ -110,7 +111,7 @@ class Reader(threading.Thread):
                 whole = not damage(self.target)
                 same = before == self.target.stat().st_ino
             except OSError as error:
-                self.wrong.append(f"there is nothing at {self.target}: {error}")
+                self.wrong.append(f"{self.target} does not exist: {error}")
                 continue
             if same and not whole:
                 self.wrong.append(f"{self.target} is half written")
@@ -122,7 +123,7 @@ class Reader(threading.Thread):
 
 
 def damage(target: Path) -> list[str]:
-    """What is missing in the outputs of a target or has been changed."""
+    """Return the outputs of a target that are missing or changed."""
     try:
         files = Manifest.read(target).files
     except ArtifactError as error:
@@ -131,7 +132,7 @@ def damage(target: Path) -> list[str]:
 
 
 def constant(target: Path) -> int:
-    """Which version of the program the outputs of a target are of."""
+    """Return the version of the program that the outputs of a target come from."""
     text = (target / "program.stablehlo.mlir").read_text()
     return int(float(text.partition("dense<")[2].partition(">")[0]))
 
@@ -171,19 +172,19 @@ def killed(place: Place, after: float, rng: random.Random) -> tuple[int, str]:
     with place.start() as process:
         try:
             time.sleep(after)
-            told = kill(place, process, rng)
-            said, _ = process.communicate(timeout=_PATIENCE)
+            killing = kill(place, process, rng)
+            output, _ = process.communicate(timeout=_PATIENCE)
             patient_until = time.monotonic() + _PATIENCE
             while (left := place.processes()) and time.monotonic() < patient_until:
                 time.sleep(0.01)
         finally:
             for pid in place.processes():  # a failing test leaves none either
                 os.kill(pid, signal.SIGKILL)
-    told = f"{told}; the build ended with {process.returncode} and said\n{said}"
-    assert left == [], told
+    killing = f"{killing}; the build ended with {process.returncode} and printed\n{output}"
+    assert left == [], killing
     # Python itself prints one where SIGINT comes before the command has begun
-    assert "Traceback" not in said or process.returncode == -signal.SIGINT, told
-    return process.returncode, told
+    assert "Traceback" not in output or process.returncode == -signal.SIGINT, killing
+    return process.returncode, killing
 
 
 def test_killed_builds(fuzz: Fuzz, built: tuple[Place, float]) -> None:
@@ -196,26 +197,26 @@ def test_killed_builds(fuzz: Fuzz, built: tuple[Place, float]) -> None:
         new = max(old) + 1
         (place.folder / "m.py").write_text(PROGRAM.format(new))
         with read_meanwhile(targets) as readers:
-            code, told = killed(place, rng.random() * seconds, rng)
-        told = f"seed {seed}: {told}"
-        assert code in ENDS, told
+            code, case = killed(place, rng.random() * seconds, rng)
+        case = f"seed {seed}: {case}"
+        assert code in ENDS, case
         for target, reader, before in zip(targets, readers, old, strict=True):
             assert reader.looks > 0
-            assert reader.wrong == [], told
-            assert damage(target) == [], told
-            assert constant(target) in (before, new), told
-        build_again(place, targets, new, told)
+            assert reader.wrong == [], case
+            assert damage(target) == [], case
+            assert constant(target) in (before, new), case
+        build_again(place, targets, new, case)
 
 
-def build_again(place: Place, targets: list[Path], new: int, told: str) -> None:
+def build_again(place: Place, targets: list[Path], new: int, case: str) -> None:
     """The build after a killed one: it succeeds, clears up, and what it leaves verifies."""
     with place.start() as again:
-        said, _ = again.communicate(timeout=_PATIENCE)
-    assert again.returncode == 0, f"{told}\nand then\n{said}"
+        output, _ = again.communicate(timeout=_PATIENCE)
+    assert again.returncode == 0, f"{case}\nand then\n{output}"
     there = {path.name for path in place.build.iterdir()} - {"history.sqlite"}
-    assert there == {"f", "g"}, told
-    assert list((place.folder / "tmp").iterdir()) == [], told
+    assert there == {"f", "g"}, case
+    assert list((place.folder / "tmp").iterdir()) == [], case
     for target in targets:
-        assert damage(target) == [], told
-        assert constant(target) == new, told
+        assert damage(target) == [], case
+        assert constant(target) == new, case
         assert artifact.load(target / f"{target.name}.olympus").manifest.name == target.name

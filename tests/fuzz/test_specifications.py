@@ -1,4 +1,4 @@
-"""Mutated olympus.toml documents and --shapes texts: each is taken, or told to be a mistake."""
+"""Mutated olympus.toml documents and --shapes texts: each is accepted, or reported as a mistake."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ TOKENS = (
     *("[target.a]", "[target.a.matrix]", "n = [1, 2]", 'args = ["f32[{n}]"]', "x" * 300, "@n=1"),
 )
 
-#: What README.md has for a command that only reads: done, a mistake, what cannot be traced.
+#: The exit codes in README.md of a command that only reads: success, mistake, not traceable.
 EXPECTED = {0, 2, 3}
 HANGS = 120  # seconds that no case comes near
 
@@ -117,11 +117,11 @@ def not_for_ever() -> Iterator[None]:
 
 
 def check(result: Result, what: str) -> None:
-    """The command ended as documented, and said why in lines of ours."""
-    told = f"{what}\n{result.output[:2000]}"
-    assert result.exit_code in EXPECTED, told
-    assert "Traceback" not in result.output, told
-    assert result.exit_code == 0 or "error: " in result.stderr, told
+    """Check that the command ended as documented, and gave the reason in its own lines."""
+    case = f"{what}\n{result.output[:2000]}"
+    assert result.exit_code in EXPECTED, case
+    assert "Traceback" not in result.output, case
+    assert result.exit_code == 0 or "error: " in result.stderr, case
 
 
 @pytest.fixture

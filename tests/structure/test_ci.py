@@ -1,4 +1,4 @@
-"""The files of ci/ are what CI systems read, and their commands are those that there are."""
+"""CI systems read the files of ci/, and the commands in them exist."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_workflow_takes_what_the_example_gives() -> None:
 
 
 def test_no_input_of_the_workflow_is_code() -> None:
-    """What stands in a script as ${{ }} is put into it as text before a shell reads it."""
+    """A ${{ }} in a script is replaced by text before a shell reads it."""
     (job,) = parsed(CI / "github" / "olympus.yml")["jobs"].values()
     scripts = [step["run"] for step in job["steps"] if "run" in step]
     assert len(scripts) == 6
@@ -91,7 +91,7 @@ def test_no_input_of_the_workflow_is_code() -> None:
     assert all("if" in step for step in job["steps"] if step.get("name") in COMMANDS)
 
 
-def test_bench_is_a_gate_against_a_revision_if_it_is_asked_for() -> None:
+def test_bench_is_a_gate_against_a_revision_on_request() -> None:
     workflow = parsed(CI / "github" / "olympus.yml")
     inputs = workflow[True]["workflow_call"]["inputs"]
     assert "bench" not in inputs["commands"]["default"].split()
@@ -204,7 +204,7 @@ def test_the_steps_of_the_workflow_run_as_they_are_written(repository: Path) -> 
 
 
 @pytest.mark.parametrize(("revision", "code"), [("", 0), ("main", 0), ("nowhere", 2)])
-def test_the_gitlab_job_tells_what_differs(repository: Path, revision: str, code: int) -> None:
+def test_the_gitlab_job_reports_the_differences(repository: Path, revision: str, code: int) -> None:
     job = parsed(CI / "gitlab" / "olympus.yml")["olympus"]
     (line,) = [line for line in job["script"] if "olympus diff" in line]
     script = "\n".join(["mkdir -p olympus-results", "code=0", line, "exit $code"])

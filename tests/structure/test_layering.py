@@ -50,7 +50,7 @@ ORDERS = {
 #: Folders whose functions are named after those of NumPy and SciPy, with others' names among them
 NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/")
 #: Names of functions that several modules have: `olympus.analysis.compare` and
-#: `olympus.verification.compare` are public, `put` is of a device's buffer and of its array,
+#: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
 #: `command` is the click command of each module of commands, and `main` starts each process
 SHARED = {"compare", "command", "main", "structure", "evaluate"}
 #: The folders whose places are listed in docs/explanation/design.md
@@ -278,23 +278,23 @@ def test_type_checkers_find_what_the_public_package_exports() -> None:
                 assert not public, f"{relative(path)}: write {public} as an assignment"
 
 
-def test_what_is_imported_when_it_is_named_is_what_type_checkers_are_told() -> None:
+def test_type_checkers_import_the_names_imported_on_demand() -> None:
     """Each name of `on_demand(elsewhere=...)` is imported for them, and there is no other."""
     path = ROOT / "olympus/analysis.py"
     (choice,) = [node for node in parsed(path).body if isinstance(node, ast.If)]
     imports = [node for node in choice.body if isinstance(node, ast.ImportFrom)]
-    told = {(node.module, alias.name) for node in imports for alias in node.names}
+    imported = {(node.module, alias.name) for node in imports for alias in node.names}
     (table,) = [node for node in ast.walk(choice) if isinstance(node, ast.Dict)]
     modules = ast.literal_eval(table).items()
-    assert {(module, name) for module, names in modules for name in names} == told
+    assert {(module, name) for module, names in modules for name in names} == imported
     analysis = importlib.import_module("olympus.analysis")
-    for module, name in told:
+    for module, name in imported:
         assert module is not None
         assert getattr(analysis, name) is getattr(importlib.import_module(module), name)
         assert name in dir(analysis)
 
 
-# What Python's own protocols ask for, under the name of the function that raises it.
+# Functions that Python's own protocols require, by the name of the function that raises it.
 PROTOCOLS = {
     "TypeError": {"__index__", "__iter__", "__len__", "_setitem"},
     "AttributeError": {"__getattr__"},
@@ -339,7 +339,7 @@ def exported(module: ast.Module) -> set[str]:
 
 
 def test_only_reexports_are_listed() -> None:
-    """`__all__` tells type checkers which imported names are exported; other names need none."""
+    """`__all__` lists for type checkers which imported names are exported; others need none."""
     for path in (p for p in FILES if relative(p) not in LISTED):
         if relative(path).startswith("olympus/"):
             continue

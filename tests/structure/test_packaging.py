@@ -1,4 +1,4 @@
-"""What is installed is whole: every file of data has its pattern in pyproject.toml."""
+"""The installation is complete: pyproject.toml has a pattern for every data file."""
 
 from __future__ import annotations
 

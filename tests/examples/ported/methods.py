@@ -251,13 +251,13 @@ def transformed(jax):
         return jax.nn.log_softmax(linear(h, 3, "out"))
 
     try:
-        made = transform(net)
-        params = made.init(jax.random.PRNGKey(3), XS)
-        log_probs = jax.jit(made.apply)(params, None, XS)
+        model = transform(net)
+        params = model.init(jax.random.PRNGKey(3), XS)
+        log_probs = jax.jit(model.apply)(params, None, XS)
         labels = jax.nn.one_hot(np.arange(16) % 3, 3)
 
         def loss(params):
-            return -jnp.mean(jnp.sum(labels * made.apply(params, None, XS), axis=-1))
+            return -jnp.mean(jnp.sum(labels * model.apply(params, None, XS), axis=-1))
 
         with jax.debug_nans(True):
             grads = jax.grad(loss)(params)
@@ -268,7 +268,7 @@ def transformed(jax):
     finally:
         jax.config.update("jax_numpy_rank_promotion", "allow")
     with jax.disable_jit(), jax.default_matmul_precision("float32"):
-        unstaged = jax.jit(made.apply)(params, None, XS)
+        unstaged = jax.jit(model.apply)(params, None, XS)
     return params, log_probs, grads, refused, unstaged
 
 

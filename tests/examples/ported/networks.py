@@ -276,7 +276,7 @@ def attention(jax):
 
 @program
 def dispatch(jax):
-    """What libraries ask of values: types, dtypes, tracers, and errors that they expect."""
+    """Queries of libraries: types, dtypes, tracers, and the errors that they expect."""
     jnp = jax.numpy
 
     def as_array(x: jax.typing.ArrayLike, dtype: jax.typing.DTypeLike | None = None) -> jax.Array:
@@ -330,7 +330,7 @@ def dispatch(jax):
 
 @program
 def ensembles(jax):
-    """Many models at once: stacked parameters, partial application, early stopping, evaluation."""
+    """Many models: stacked parameters, partial application, early stopping, evaluation."""
     jnp = jax.numpy
 
     def init(key, sizes):
