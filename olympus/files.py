@@ -1,11 +1,13 @@
 """Named files and JSON data: read without waiting and checked, and checked before writing."""
 
 from olympus_core.base.json_records import Forms as Forms
+from olympus_core.base.json_records import Number as Number
 from olympus_core.base.json_records import check_keys as check_keys
 from olympus_core.base.json_records import field_types as field_types
 from olympus_core.base.json_records import form as form
 from olympus_core.base.json_records import form_of as form_of
 from olympus_core.base.json_records import is_record as is_record
+from olympus_core.base.json_records import number as number
 from olympus_core.base.json_records import parse_json as parse_json
 from olympus_core.base.json_records import to_data as to_data
 from olympus_core.base.json_records import typed as typed

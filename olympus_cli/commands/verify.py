@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import click
 
 from olympus.errors import UsageError
+from olympus.files import typed
 from olympus_cli.builder.reuse import clearing
 from olympus_cli.gate_reports.gate_report import Table
 from olympus_cli.gate_reports.outputs import Outputs
@@ -30,6 +30,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, expanded
 from olympus_cli.verify.gate_report import verified_report, verified_table
 from olympus_cli.verify.progress import Lines
+from olympus_cli.verify.records import VerifiedTarget
 from olympus_cli.verify.references import Reference, parse_reference, results_of
 from olympus_cli.verify.show import failure_message, not_judged, not_judged_hint
 from olympus_cli.verify.work import verify_target
@@ -91,7 +92,7 @@ def command(
     others = [found for text in against if (found := parse_reference(text, allowed))]
     check_flags()
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
-    target_runs, documents = TargetRuns("verify", len(work)), list[dict[str, Any]]()
+    target_runs, documents = TargetRuns("verify", len(work)), list[VerifiedTarget]()
     tables, lines = list[Table](), Lines(len(work))
     try:
         with interrupts.interrupts_raised(), interrupts.terminations_raised():
@@ -108,15 +109,15 @@ def command(
     target_runs.raise_failures(is_verbose())
 
 
-def _judge(found: dict[str, Any], target_runs: TargetRuns) -> None:
+def _judge(found: VerifiedTarget, target_runs: TargetRuns) -> None:
     """Keep that a target failed.
 
     Raises:
         UsageError: nothing of it was judged.
     """
     if reason := not_judged(found):
-        raise UsageError(f"{found['target']} is not judged: {reason}", hint=not_judged_hint(found))
-    if not found["passed"]:
+        raise UsageError(f"{found.target} is not judged: {reason}", hint=not_judged_hint(found))
+    if not found.passed:
         target_runs.add_failure(failure_message(found))
 
 
@@ -127,12 +128,12 @@ def _verified(
     others: list[Reference],
     update: bool,
     describe: OnStage,
-) -> dict[str, Any]:
+) -> VerifiedTarget:
     """Return the result of verifying one target; it runs in isolation, as each reference does."""
     results = {each.name: results_of(each, spec, inputs) for each in others}
     names = [*against, "golden"] if update and "golden" not in against else list(against)
     with clearing(spec):
-        found: dict[str, Any] = call(
+        data = call(
             verify_target,
             spec,
             inputs,
@@ -142,4 +143,5 @@ def _verified(
             action="verifies",
             on_stage=describe,
         )
-    return found
+    verified: VerifiedTarget = typed(data, VerifiedTarget)
+    return verified

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from olympus.errors import GateError, OlympusError
+from olympus.files import typed
 from olympus_cli.builder.reuse import clearing
 from olympus_cli.check.calling import check_target
 from olympus_cli.check.verdicts import HAS_RULES, NO_DONATION, broken_message, unjudged_note
@@ -17,6 +18,7 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 from olympus_cli.terminal import console
 from olympus_cli.text.paths import display_path
+from olympus_cli.verify.records import VerifiedTarget
 from olympus_cli.verify.show import failure_message
 from olympus_cli.verify.work import verify_target
 from olympus_cli.workers.call import call
@@ -112,6 +114,7 @@ class _VerifyItem(_TargetItem):
         """Compare the target's results with those of its operations one by one."""
         given: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
         with clearing(self.spec):
-            document = call(verify_target, self.spec, *given, action="verifies", quiet=True)
-        if not document["passed"]:
-            raise GateError(failure_message(document))
+            data = call(verify_target, self.spec, *given, action="verifies", quiet=True)
+        verified: VerifiedTarget = typed(data, VerifiedTarget)
+        if not verified.passed:
+            raise GateError(failure_message(verified))

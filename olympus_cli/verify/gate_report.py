@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from olympus.files import to_data
 from olympus_cli.gate_reports.gate_report import Case, GateReport, Table, Word, place_in
 from olympus_cli.gate_reports.target_runs import TargetRuns
+from olympus_cli.verify.records import FindingRecord, JudgedCheck, VerifiedTarget
 from olympus_cli.verify.show import (
     COLUMNS,
     finding_message,
@@ -17,18 +18,17 @@ from olympus_cli.verify.show import (
     unchecked,
 )
 
-Document = Mapping[str, Any]
-_FIGURES = ("ulps", "error", "mismatches", "size", "got", "expected", "allowed")
+_FIGURES = ("ulps", "error", "mismatches", "size")
 
 
 def verified_report(
-    documents: Sequence[Document],
+    documents: Sequence[VerifiedTarget],
     target_runs: TargetRuns,
     tables: Sequence[Table],
     with_seed: bool,
     failures_only: bool,
 ) -> GateReport:
-    """Return the report on documents of `verify_target`; `with_seed` if there are several seeds.
+    """Return the report on verified targets; `with_seed` if there are several seeds.
 
     With `failures_only`, a note has the number of comparisons that passed.
     """
@@ -37,14 +37,14 @@ def verified_report(
         "verify",
         (*cases, *target_runs.cases),
         tuple(tables),
-        {"targets": list(documents), "failed": target_runs.failed},
+        {"targets": to_data(documents), "failed": target_runs.failed},
         notes=tuple(note for each in documents for note in _notes(each, failures_only)),
         seconds=target_runs.seconds,
     )
 
 
 def verified_table(
-    document: Document, with_seed: bool, failures_only: bool = False
+    document: VerifiedTarget, with_seed: bool, failures_only: bool = False
 ) -> Table | None:
     """Return the table of one target on the inputs of one seed; None without a row.
 
@@ -53,58 +53,59 @@ def verified_table(
     found = tuple(rows(document, failures_only))
     if not found:
         return None
-    seed = f", seed {document['seed']}" if with_seed else ""
-    title = f"{document['target']}  ({document['entry']}, {document['backend']}{seed})"
+    seed = f", seed {document.seed}" if with_seed else ""
+    title = f"{document.target}  ({document.entry}, {document.backend}{seed})"
     return title, COLUMNS, found
 
 
-def _cases(document: Document, with_seed: bool) -> list[Case]:
+def _cases(document: VerifiedTarget, with_seed: bool) -> list[Case]:
     """Return a case for each comparison, each wrong operation and each inconclusive one."""
-    seed = f", seed {document['seed']}" if with_seed else ""
-    target = document["target"]
-    cases = [_case(target, each, seed) for each in document["checks"]]
-    words: tuple[tuple[Word, str], ...] = (("failed", "operations"), ("inconclusive", "notes"))
-    for verdict, found in words:
+    seed = f", seed {document.seed}" if with_seed else ""
+    target = document.target
+    cases = [_case(target, each, seed) for each in document.checks]
+    words: tuple[tuple[Word, Sequence[FindingRecord]], ...] = (
+        ("failed", document.operations),
+        ("inconclusive", document.notes),
+    )
+    for verdict, findings in words:
         cases += [
             Case(
                 target,
                 "verify",
-                f"operation {each['operation']}{seed}",
+                f"operation {each.operation}{seed}",
                 verdict,
                 finding_message(each),
                 _places(each),
-                {name: each["element"][name] for name in ("ulps", "error")}
-                if each["element"]
+                {name: getattr(each.element, name) for name in ("ulps", "error")}
+                if each.element
                 else {},
             )
-            for each in document[found]
+            for each in findings
         ]
     return cases
 
 
-def _case(target: str, check: Document, seed: str) -> Case:
-    finding = check["finding"]
-    message = "" if check["passed"] else result_message(check)
+def _case(target: str, check: JudgedCheck, seed: str) -> Case:
+    finding = check.finding
+    message = "" if check.passed else result_message(check)
     return Case(
         target,
         "verify",
-        f"{check['result']} against {check['against']}{seed}",
-        "failed" if not check["passed"] else "not judged" if check["infinite"] else "passed",
+        f"{check.result} against {check.against}{seed}",
+        "failed" if not check.passed else "not judged" if check.infinite else "passed",
         "\n".join([message, finding_message(finding)]) if finding else message,
         _places(finding) if finding else (),
-        {name: check[name] for name in _FIGURES if name in check},
+        {name: getattr(check, name) for name in _FIGURES},
     )
 
 
-def _places(finding: Document) -> tuple[str, ...]:
-    return place_in(Path(), finding["location"] or "")
+def _places(finding: FindingRecord) -> tuple[str, ...]:
+    return place_in(Path(), finding.location or "")
 
 
-def _notes(document: Document, failures_only: bool) -> list[str]:
-    found = [finding_message(each) for each in document["notes"]]
-    if failures_only and document["judged"]:
-        passed = sum(each["passed"] for each in document["checks"])
-        found.append(
-            f"{document['target']}: {passed} of {len(document['checks'])} comparisons passed"
-        )
+def _notes(document: VerifiedTarget, failures_only: bool) -> list[str]:
+    found = [finding_message(each) for each in document.notes]
+    if failures_only and document.judged:
+        passed = sum(each.passed for each in document.checks)
+        found.append(f"{document.target}: {passed} of {len(document.checks)} comparisons passed")
     return found + other_inputs_notes(document) + unchecked(document)

@@ -13,7 +13,7 @@ import numpy as np
 
 import olympus
 from olympus.errors import ArtifactError, CompileError, UsageError
-from olympus.stages import ArgInfo
+from olympus.files import typed
 from olympus.verification import interpret
 from olympus_cli.builder.reuse import ready_to_run
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, load_bundle
@@ -73,17 +73,15 @@ def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
     return replace(spec, backends=(backend,), outputs=outputs)
 
 
-def results_of(
-    reference: Reference, spec: TargetSpec, inputs: InputOptions
-) -> list[tuple[str, bytes]]:
-    """Return the names and .npy files of the results of a reference, from a separate process.
+def results_of(reference: Reference, spec: TargetSpec, inputs: InputOptions) -> tuple[bytes, ...]:
+    """Return the .npy files of the results of a reference, from a separate process.
 
     Raises:
         OlympusError: the reference cannot be run.
     """
     is_file = reference.name.endswith(SUFFIX)
     work = _interpreted if reference.load is None else partial(_ran, reference.load)
-    found: list[tuple[str, bytes]] = call(
+    files = call(
         work,
         spec,
         inputs,
@@ -91,7 +89,8 @@ def results_of(
         quiet=True,
         death=ArtifactError if is_file else CompileError,
     )
-    return found
+    results: tuple[bytes, ...] = typed(files, tuple[bytes, ...], "results")
+    return results
 
 
 def _ran(
@@ -99,29 +98,26 @@ def _ran(
     on_stage: OnStage,
     spec: TargetSpec,
     inputs: InputOptions,
-) -> list[tuple[str, bytes]]:
+) -> list[bytes]:
     on_stage("compile")
     program = load(spec)
     on_stage("run")
-    return _files(program.results, program(inputs.arrays(program.arguments)))
+    return _files(program(inputs.arrays(program.arguments)))
 
 
-def _interpreted(
-    on_stage: OnStage, spec: TargetSpec, inputs: InputOptions
-) -> list[tuple[str, bytes]]:
+def _interpreted(on_stage: OnStage, spec: TargetSpec, inputs: InputOptions) -> list[bytes]:
     on_stage("lower")
     program = Program.of(spec, until="trace")
     lowered = program.traced.lower(repeats="off")
     on_stage("interpret")
-    return _files(program.results, interpret(lowered, inputs.arrays(program.arguments)))
+    return _files(interpret(lowered, inputs.arrays(program.arguments)))
 
 
-def _files(
-    leaves: Sequence[ArgInfo], results: Sequence[np.ndarray[Any, Any]]
-) -> list[tuple[str, bytes]]:
-    found = []
-    for leaf, array in zip(leaves, results, strict=True):
+def _files(results: Sequence[np.ndarray[Any, Any]]) -> list[bytes]:
+    """Return the .npy files of the results."""
+    files = []
+    for array in results:
         content = io.BytesIO()
         np.lib.format.write_array(content, array, allow_pickle=False)
-        found.append((leaf.name, content.getvalue()))
-    return found
+        files.append(content.getvalue())
+    return files

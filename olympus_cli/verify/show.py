@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from olympus_cli.spec.toml import toml_key
+from olympus_cli.verify.records import (
+    CheckRecord,
+    ElementRecord,
+    FindingRecord,
+    JudgedCheck,
+    StatisticsRecord,
+    VerifiedTarget,
+)
 
 COLUMNS = ("result", "against", "ulps", "error", "differ", "verdict")
 
@@ -26,115 +34,112 @@ _KINDS = {
 _MAX = 3  # findings in a message
 
 
-def rows(document: Mapping[str, Any], failures_only: bool = False) -> list[tuple[str, ...]]:
+def rows(document: VerifiedTarget, failures_only: bool = False) -> list[tuple[str, ...]]:
     """Return a row for each comparison, or each failed one; one row if nothing was judged."""
-    if not document["checks"]:
+    if not document.checks:
         return [("(none)", *"---", "0 of 0", f"not judged: {not_judged(document)}")]
-    checks = document["checks"]
-    if failures_only and document["judged"]:
-        checks = [each for each in checks if not each["passed"]]
+    checks: Sequence[JudgedCheck] = document.checks
+    if failures_only and document.judged:
+        checks = [each for each in checks if not each.passed]
     return [
         (
-            each["result"],
-            each["against"],
-            "-" if each["ulps"] is None else _number(each["ulps"]),
-            _number(each["error"]),
-            f"{each['mismatches']} of {each['size']}",
+            each.result,
+            each.against,
+            "-" if each.ulps is None else _number(each.ulps),
+            _number(each.error),
+            f"{each.mismatches} of {each.size}",
             _verdict(each),
         )
         for each in checks
     ]
 
 
-def _verdict(check: Mapping[str, Any]) -> str:
-    if not check["passed"]:
-        return str(check["why"])
-    if check["infinite"]:
+def _verdict(check: JudgedCheck) -> str:
+    if not check.passed:
+        return str(check.why)
+    if check.infinite:
         return "not judged: no element is finite"
-    return "ok" if check["size"] else "not judged: it has no elements"
+    return "ok" if check.size else "not judged: it has no elements"
 
 
-def not_judged(document: Mapping[str, Any]) -> str | None:
+def not_judged(document: VerifiedTarget) -> str | None:
     """Return the reason why nothing of a target was judged; None if something was."""
-    if document["judged"]:
+    if document.judged:
         return None
-    if not document["checks"]:
+    if not document.checks:
         return "the program returns no results"
-    if infinite := [each["result"] for each in document["checks"] if each["infinite"]]:
+    if infinite := [each.result for each in document.checks if each.infinite]:
         return f"no element of {infinite[0]} is finite"
     return "the results of the program have no elements"
 
 
-def not_judged_hint(document: Mapping[str, Any]) -> str:
+def not_judged_hint(document: VerifiedTarget) -> str:
     """Return the hint for a target that is not judged."""
-    if any(each["infinite"] for each in document["checks"]):
+    if any(each.infinite for each in document.checks):
         return 'give smaller inputs, or write tolerance.allow = ["inf"] if infinity is right'
     return "return what is to be verified from the function"
 
 
-def unchecked(document: Mapping[str, Any]) -> list[str]:
+def unchecked(document: VerifiedTarget) -> list[str]:
     """Return notes on operations of which only the rounding was checked."""
-    if not document["unchecked"]:
+    if not document.unchecked:
         return []
-    listed = ", ".join(sorted(document["unchecked"]))
+    listed = ", ".join(sorted(document.unchecked))
     return [f"no independent reference for {listed}: their rounding alone was checked"]
 
 
-def other_inputs_notes(document: Mapping[str, Any]) -> list[str]:
+def other_inputs_notes(document: VerifiedTarget) -> list[str]:
     """Return notes on the runs on other inputs: why there were none, or results out of range."""
-    found = document["other_inputs"]
+    found = document.other_inputs
     if found is None:
         return []
-    notes = [f"{document['target']} is not run on other inputs: {found['skipped']}"]
-    return notes[: found["skipped"] is not None] + [
-        f"{document['target']}: {each['result']} {each['why']}{_cause(each['finding'])}"
-        for each in found["notes"]
+    notes = [f"{document.target} is not run on other inputs: {found.skipped}"]
+    return notes[: found.skipped is not None] + [
+        f"{document.target}: {each.result} {each.why}{_cause(each.finding)}" for each in found.notes
     ]
 
 
-def _cause(finding: Mapping[str, Any] | None) -> str:
+def _cause(finding: FindingRecord | None) -> str:
     if finding is None:
         return ""
-    place = f", at {finding['location']}" if finding["location"] else ""
-    return f": {_KINDS[finding['kind']].format(name=finding['operation'])}{place}"
+    place = f", at {finding.location}" if finding.location else ""
+    return f": {_KINDS[finding.kind].format(name=finding.operation)}{place}"
 
 
-def failure_message(document: Mapping[str, Any]) -> str:
+def failure_message(document: VerifiedTarget) -> str:
     """Return one message on the errors: the results, and the operations that cause them."""
     if reason := not_judged(document):
-        return f"{document['target']} is not judged: {reason}"
+        return f"{document.target} is not judged: {reason}"
     lines = []
-    failed = [each for each in document["checks"] if not each["passed"]]
+    failed = [each for each in document.checks if not each.passed]
     for each in failed[:_MAX]:
         lines.append(result_message(each))
     lines += _more(failed, "results are wrong")
-    findings = list(document["operations"])
+    findings = list(document.operations)
     for each in failed:
-        if each["finding"] and each["finding"] not in findings:
-            findings.append(each["finding"])
-    for each in findings[:_MAX]:
-        lines += _finding_lines(each)
+        if each.finding and each.finding not in findings:
+            findings.append(each.finding)
+    for finding in findings[:_MAX]:
+        lines += _finding_lines(finding)
     lines += _more(findings, "operations are wrong")
     lines += _remedy(document)
-    return f"{document['target']} is not verified (seed {document['seed']}):\n  " + "\n  ".join(
-        lines
-    )
+    return f"{document.target} is not verified (seed {document.seed}):\n  " + "\n  ".join(lines)
 
 
-def _remedy(document: Mapping[str, Any]) -> list[str]:
+def _remedy(document: VerifiedTarget) -> list[str]:
     """Return lines on the drawn arguments that cause NaN, and the input to write for them."""
-    drawn = document["drawn"]
+    drawn = document.drawn
     if not drawn:
         return []
     lines = [
-        f"it depends on {each['name']}, whose values are drawn: {_statistics(each['statistics'])}"
+        f"it depends on {each.name}, whose values are drawn: {_statistics(each.statistics)}"
         for each in drawn[:_MAX]
     ] + _more(drawn, "arguments have drawn values")
-    name = document["target"].partition("@")[0]
-    lines.append(f"if {drawn[0]['name']} never has such values, describe it in olympus.toml:")
+    name = document.target.partition("@")[0]
+    lines.append(f"if {drawn[0].name} never has such values, describe it in olympus.toml:")
     lines.append(f"  [target.{name}.inputs]")
     for each in drawn[:_MAX]:
-        lines.append(f"  {toml_key(each['name'])} = {_form(each['dtype'])}")
+        lines.append(f"  {toml_key(each.name)} = {_form(each.dtype)}")
     lines.append('or { file = "x.npy" }, or { from = "module:function" } in place of the range')
     return lines
 
@@ -146,12 +151,12 @@ def _form(dtype: str) -> str:
     return "{ range = [1, 8] }" if "int" in dtype else "{ range = [0.1, 1] }"
 
 
-def result_message(check: Mapping[str, Any]) -> str:
+def result_message(check: CheckRecord) -> str:
     """Return the error of a result, as one line."""
-    return f"{check['result']} {check['why']}{_element(check['element'])}"
+    return f"{check.result} {check.why}{_element(check.element)}"
 
 
-def finding_message(finding: Mapping[str, Any]) -> str:
+def finding_message(finding: FindingRecord) -> str:
     """Return a finding as text: its kind, its place, and the numbers."""
     return "\n".join(_finding_lines(finding))
 
@@ -160,39 +165,39 @@ def _more(found: Sequence[Any], what: str) -> list[str]:
     return [f"and {len(found) - _MAX} more {what}"] if len(found) > _MAX else []
 
 
-def _finding_lines(each: Mapping[str, Any]) -> list[str]:
-    lines = [_KINDS[each["kind"]].format(name=each["operation"])]
-    if each["location"]:
-        lines.append(f"  at {each['location']}: {each['text']}")
-    if each["path"]:
-        lines.append(f"  inside {' > '.join(each['path'])}")
-    for i, statistics in enumerate(each["operands"]):
+def _finding_lines(each: FindingRecord) -> list[str]:
+    lines = [_KINDS[each.kind].format(name=each.operation)]
+    if each.location:
+        lines.append(f"  at {each.location}: {each.text}")
+    if each.path:
+        lines.append(f"  inside {' > '.join(each.path)}")
+    for i, statistics in enumerate(each.operands):
         lines.append(f"  operand {i}: {_statistics(statistics)}")
-    lines.append(f"  result: {_statistics(each['result'])}{_element(each['element'])}")
+    lines.append(f"  result: {_statistics(each.result)}{_element(each.element)}")
     return lines
 
 
-def _element(element: Mapping[str, Any] | None) -> str:
+def _element(element: ElementRecord | None) -> str:
     if element is None:
         return ""
-    place = ", ".join(map(str, element["place"]))
-    where = f"element [{place}]" if element["place"] else "it"
-    got, expected = _number(element["got"]), _number(element["expected"])
-    if element["error"] in ("inf", "nan"):  # an infinity or a NaN
+    place = ", ".join(map(str, element.place))
+    where = f"element [{place}]" if element.place else "it"
+    got, expected = _number(element.got), _number(element.expected)
+    if str(element.error) in ("inf", "nan"):  # an infinity or a NaN
         return f"; {where} is {got}, and {expected} is expected"
-    bound = "" if element["allowed"] == "inf" else f", {_number(element['allowed'])} is allowed"
-    steps = "" if element["ulps"] is None else f"{_number(element['ulps'])} ulps, "
-    off = f"off by {steps}{_number(element['error'])}"
+    bound = "" if str(element.allowed) == "inf" else f", {_number(element.allowed)} is allowed"
+    steps = "" if element.ulps is None else f"{_number(element.ulps)} ulps, "
+    off = f"off by {steps}{_number(element.error)}"
     return f"; {where} is {got}, and {expected} is expected: {off}{bound}"
 
 
-def _statistics(each: dict[str, Any]) -> str:
-    parts = [each["type"]]
-    if each["mean"] is not None:
-        parts += [f"{name[:3]} {_number(each[name])}" for name in ("minimum", "maximum")]
-        parts.append(f"mean {_number(each['mean'])}")
+def _statistics(each: StatisticsRecord) -> str:
+    parts = [each.type]
+    if each.mean is not None:
+        parts += [f"{name[:3]} {_number(getattr(each, name))}" for name in ("minimum", "maximum")]
+        parts.append(f"mean {_number(each.mean)}")
     for name, one in (("nans", "NaN"), ("infinities", "infinity"), ("subnormals", "subnormal")):
-        if count := each[name]:
+        if count := getattr(each, name):
             many = {"nans": "NaNs"}.get(name, name)
             parts.append(f"{count} {one if count == 1 else many}")
     return ", ".join(parts)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus.errors import GateError
+from olympus.files import to_data
 from olympus.stages import ArgInfo
 from olympus.verification import (
-    Finding,
     ResultCheck,
     Run,
     Tolerance,
@@ -32,10 +31,19 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.verify.goldens import golden_file, read_golden, write_golden
 from olympus_cli.verify.progress import operation_counter
 from olympus_cli.verify.ranges import OtherInputs, other_inputs
+from olympus_cli.verify.records import (
+    CheckRecord,
+    DrawnArgument,
+    FindingRecord,
+    JudgedCheck,
+    OtherInputsRecord,
+    StatisticsRecord,
+    VerifiedTarget,
+)
 from olympus_cli.workers.call import OnStage
 
 Array = np.ndarray[Any, Any]
-Files = Sequence[tuple[str, bytes]]
+Files = Sequence[bytes]
 
 
 def verify_target(
@@ -46,7 +54,7 @@ def verify_target(
     others: Mapping[str, Files],
     update: bool,
 ) -> dict[str, Any]:
-    """Return the result of verification, as JSON-like data; `others` are results of other runs.
+    """Return the data of a `VerifiedTarget`; `others` are the .npy files of other runs' results.
 
     With `update`, the results become the golden ones if verification finds no error.
 
@@ -70,13 +78,24 @@ def verify_target(
     if update and found.passed and _is_judged(found, allow):
         write_golden(golden, arrays, ready.results, results)
     backend = backend_text(program.units[0].backend)
-    facts = {"target": spec.name, "entry": spec.entry, "backend": backend, "seed": inputs.seed}
-    return {
-        **facts,
-        **_data(found, allow),
-        "drawn": _drawn(program, inputs, ready.arguments, arrays, found),
-        "other_inputs": other and _other_data(other),
-    }
+    judged = not found.passed or _is_judged(found, allow)
+    verified = VerifiedTarget(
+        spec.name,
+        spec.entry,
+        backend,
+        inputs.seed,
+        passed=found.passed and judged,
+        judged=judged,
+        checks=tuple(_judged_check(check, allow) for check in found.checks),
+        operations=tuple(map(FindingRecord.of, found.operations)),
+        notes=tuple(map(FindingRecord.of, found.notes)),
+        checked=found.checked,
+        unchecked=found.unchecked,
+        drawn=_drawn(program, inputs, ready.arguments, arrays, found),
+        other_inputs=None if other is None else _other_inputs_record(other),
+    )
+    data: dict[str, Any] = to_data(verified)
+    return data
 
 
 def _drawn(
@@ -85,21 +104,21 @@ def _drawn(
     arguments: Sequence[ArgInfo],
     arrays: Sequence[Array],
     found: Verification,
-) -> list[dict[str, Any]]:
+) -> tuple[DrawnArgument, ...]:
     """Return the arguments with drawn values on which the operations with the first NaNs depend."""
     findings = {each.finding for each in found.checks if each.why and each.finding}
     causes = [each for each in findings if each.kind == "nan"]
     needed = {i for each in causes for i in arguments_of(program.traced.olympuspr, each)}
     undeclared = inputs.undeclared(arguments)
-    return [
-        {
-            "name": arguments[i].name,
-            "dtype": arguments[i].dtype_name,
-            "statistics": _plain(statistics(arrays[i])._asdict()),
-        }
+    return tuple(
+        DrawnArgument(
+            arguments[i].name,
+            arguments[i].dtype_name,
+            StatisticsRecord.of(statistics(arrays[i])),
+        )
         for i in sorted(needed)
         if undeclared[i]
-    ]
+    )
 
 
 def _compared(
@@ -151,7 +170,7 @@ def _parts(program: Program) -> Run:
 def _arrays(name: str, files: Files, leaves: Sequence[ArgInfo]) -> list[Array]:
     """Return the results of another run, in the dtypes of the program's results."""
     found = []
-    for _, content in files:
+    for content in files:
         x = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
         found.append(x)
     if len(found) != len(leaves):
@@ -189,54 +208,10 @@ def _is_judged(found: Verification, allow: Sequence[str]) -> bool:
     return found.compared > 0 and not any(_is_infinite(each, allow) for each in found.checks)
 
 
-def _data(found: Verification, allow: Sequence[str]) -> dict[str, Any]:
-    judged = not found.passed or _is_judged(found, allow)
-    return {
-        "passed": found.passed and judged,
-        "judged": judged,
-        "checks": [
-            {**_check(each), "infinite": _is_infinite(each, allow)} for each in found.checks
-        ],
-        "operations": [_finding(each) for each in found.operations],
-        "notes": [_finding(each) for each in found.notes],
-        "checked": found.checked,
-        "unchecked": dict(found.unchecked),
-    }
+def _judged_check(check: ResultCheck, allow: Sequence[str]) -> JudgedCheck:
+    return JudgedCheck(**vars(CheckRecord.of(check)), infinite=_is_infinite(check, allow))
 
 
-def _other_data(other: OtherInputs) -> dict[str, Any]:
-    return {
-        "draws": [each._asdict() for each in other.found.draws],
-        "notes": [_check(each) for each in other.noted],
-        "skipped": other.skipped,
-    }
-
-
-def _check(check: ResultCheck) -> dict[str, Any]:
-    return {
-        "result": check.result,
-        "against": check.against,
-        "passed": check.why is None,
-        "why": check.why,
-        **_plain(check.comparison._asdict()),
-        "statistics": _plain(check.statistics._asdict()),
-        "finding": check.finding and _finding(check.finding),
-    }
-
-
-def _finding(each: Finding) -> dict[str, Any]:
-    plain: dict[str, Any] = _plain(each._asdict())
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    """Return `value` as JSON: non-finite and complex numbers are texts."""
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
-        return str(value)
-    return value
+def _other_inputs_record(other: OtherInputs) -> OtherInputsRecord:
+    notes = tuple(map(CheckRecord.of, other.noted))
+    return OtherInputsRecord(other.found.draws, notes, other.skipped)

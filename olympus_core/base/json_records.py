@@ -27,6 +27,9 @@ from olympus_core.base.errors import ArtifactError, DTypeError, InternalError
 #: The keys of records that differ from their fields: by type, attributes by key.
 Forms = Mapping[type, Mapping[str, str]]
 
+#: A number of any sign and size, or a bool; an infinite, NaN or complex one is its text.
+Number = typing.NewType("Number", object)
+
 _AS_DECLARED: Forms = types.MappingProxyType({})
 _LARGEST = 10**30  # the flops of a large training run do not fit 64 bits
 _PLAIN = frozenset([str, int, float, bool, bytes, type(None)])
@@ -37,6 +40,7 @@ _NAMES = {
     float: "a number",
     bytes: "bytes",  # in data for another process: JSON has none
 }
+_NOT_FINITE = ("inf", "-inf", "nan")
 _LIMITS = {int: _LARGEST, float: math.nextafter(math.inf, 0)}
 
 
@@ -94,8 +98,8 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     """Return JSON-like data as the type `kind`; an object becomes a record.
 
     `kind` may be a dataclass, a NamedTuple, `str`, `bool`, `bytes`, `int` and `float` (neither
-    negative), a dtype, a tuple of any length, a Mapping from `str`, a Literal of texts, or any of
-    them or None. `where` is the place of the value.
+    negative), `Number`, a dtype, a tuple of any length, a Mapping from `str`, a Literal of texts,
+    or any of them or None. `where` is the place of the value.
 
     Raises:
       DataError: the value has another type; the message names the place.
@@ -105,6 +109,10 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     """
     if is_record(kind):
         return _record(_object(value, where), kind, where, forms)
+    if kind is Number:
+        if not _is_number(value):
+            raise DataError(f"{where} is not a number")
+        return value
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         (only,) = (part for part in parts if part is not type(None))
@@ -127,6 +135,27 @@ def typed(value: object, kind: Any, where: str = "", forms: Forms = _AS_DECLARED
     if kind in (int, float) and not 0 <= typing.cast("float", value) <= _LIMITS[kind]:
         raise DataError(f"{where} is out of range")
     return value
+
+
+def number(value: complex) -> Number:
+    """Return any number or bool as JSON data: text if it is infinite, NaN or complex.
+
+    >>> number(-1.5), number(math.inf)
+    (-1.5, 'inf')
+    """
+    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
+        return Number(str(value))
+    return Number(value)
+
+
+def _is_number(value: object) -> bool:
+    """Return True for data that `number` returns."""
+    if type(value) is not str:
+        return type(value) in (bool, int) or (type(value) is float and math.isfinite(value))
+    try:
+        return value in _NOT_FINITE or str(complex(value)) == value
+    except ValueError:
+        return False
 
 
 def _dtype(name: str, where: str) -> dtypes.DType:
