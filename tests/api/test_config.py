@@ -34,21 +34,21 @@ def _as_before():
 
 @BOTH
 def test_an_option_holds_for_every_thread_and_a_context_for_its_own(ox):
-    def kept():
+    def arange_dtype():
         return ox.numpy.arange(2.0).dtype.name
 
     ox.config.update("jax_enable_x64", True)
     assert ox.config.jax_enable_x64 is ox.config.x64_enabled is True
     inside = threading.Event()
     with ThreadPoolExecutor(1) as other:
-        assert other.submit(kept).result() == kept() == "float64"
+        assert other.submit(arange_dtype).result() == arange_dtype() == "float64"
         with ox.enable_x64(False):
-            assert kept() == "float32"
+            assert arange_dtype() == "float32"
             inside.set()
-            assert other.submit(kept).result() == "float64"
-        assert kept() == "float64"
+            assert other.submit(arange_dtype).result() == "float64"
+        assert arange_dtype() == "float64"
         ox.config.update("jax_enable_x64", False)
-        assert other.submit(kept).result() == kept() == "float32"
+        assert other.submit(arange_dtype).result() == arange_dtype() == "float32"
 
 
 @BOTH
@@ -101,7 +101,7 @@ def test_promotion_of_ranks(ox):
 
 
 @BOTH
-def test_what_a_function_does_inside_is_not_asked_for_its_ranks(ox):
+def test_rank_promotion_inside_a_library_function_is_not_checked(ox):
     row = X[0]
     with ox.numpy_rank_promotion("raise"):
         np.testing.assert_array_equal(ox.numpy.linspace(row, 2.0, 3)[1], 1.5 * row)
@@ -127,7 +127,7 @@ def test_no_staging(ox):
         f(3.0)
 
 
-#: what a program that JAX compiled ahead of time raises
+#: the error that a program compiled ahead of time by JAX raises
 _ORACLES = (getattr(jax._src.api_util, "InternalFloatingPointError", FloatingPointError),)
 
 
@@ -157,7 +157,7 @@ def test_values_that_are_looked_for_are_found(ox, option):
 
 
 @pytest.mark.parametrize("how", ["at once", "jit"])
-def test_the_line_of_a_nan_is_told(how):
+def test_the_error_of_a_nan_names_its_line(how):
     def f(x):
         y = jnp.log(x)  # the line
         return y + 1
@@ -168,7 +168,7 @@ def test_the_line_of_a_nan_is_told(how):
     assert caught.value.location.startswith(__file__)
 
 
-def test_a_compiled_program_says_what_it_gave():
+def test_a_compiled_program_reports_its_nan():
     compiled = olympus.jit(jnp.log).lower(np.float32(-1)).compile()
     assert np.isnan(compiled(np.float32(-1)))
     with olympus.debug_nans(), pytest.raises(NaNError, match="'log' gave a NaN") as caught:
@@ -235,7 +235,7 @@ def test_a_value_that_an_option_cannot_have(name, value):
     assert olympus.config.read(name) == before
 
 
-def test_an_option_without_a_meaning_is_accepted_and_said_once():
+def test_an_option_without_a_meaning_is_accepted_with_one_warning():
     config = Config()
     with pytest.warns(
         OlympusWarning, match=r"config.update\('jax_platforms', 'tpu'\) has no effec"

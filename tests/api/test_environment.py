@@ -1,4 +1,4 @@
-"""What a fresh process takes from its environment, and what it leaves alone until it is needed."""
+"""Settings that a fresh process reads from its environment, and what it does not start early."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ with ox.enable_x64(False):
 show()
 """
 
-#: A runtime that is started with this many devices says that it cannot be.
+#: A runtime that is started with this many devices fails with an error.
 NO_RUNTIME = {"OLYMPUS_NUM_CPU_DEVICES": "none"}
 WITHOUT = """
 import sys
@@ -61,7 +61,7 @@ def printed(code: str, **environment: str) -> list[str]:
 
 
 @pytest.mark.parametrize("on", ["1", "true"])
-def test_64_bits_are_kept_in_all_threads_where_the_environment_says_so(on: str) -> None:
+def test_the_environment_enables_64_bits_in_all_threads(on: str) -> None:
     wide, narrow = "float64 float64", "float32 float32"
     assert printed(DTYPES, OLYMPUS_ENABLE_X64=on) == [wide, wide, narrow, wide]
 

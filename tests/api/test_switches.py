@@ -121,7 +121,7 @@ def test_debug_nans_names_the_line_of_this_call():
     assert "find(lambda: jnp.var(" in message
 
 
-def test_debug_nans_says_so_where_an_operand_had_one():
+def test_debug_nans_reports_an_operand_with_a_nan():
     assert "which had one already" in find(lambda: jnp.sin(np.float32(np.nan)))
 
 
@@ -193,10 +193,10 @@ def few_objects() -> Iterator[None]:
     ],
 )
 def test_checking_leaks_finds_who_keeps_a_tracer(transform, what):
-    held = []
+    leaked = []
 
     def keep(x):
-        held.append(jnp.cos(x))  # the line that made it
+        leaked.append(jnp.cos(x))  # the line that made it
         return jnp.sin(x).sum()
 
     message = ""
@@ -206,8 +206,8 @@ def test_checking_leaks_finds_who_keeps_a_tracer(transform, what):
         except LeakedTracerError as e:
             message = str(e)
     assert "is still referenced after" in message and what in message
-    assert "held.append(jnp.cos(x))  # the line that made it" in message
-    held.clear()
+    assert "leaked.append(jnp.cos(x))  # the line that made it" in message
+    leaked.clear()
     with olympus.check_tracer_leaks():
         transform(lambda x: jnp.sin(x).sum())(XS)
     transform(keep)(XS)  # off again

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-#: All threads begin at once, with whatever the first use of something has to set up.
+#: All threads begin together, including the setup that a first use needs.
 TOGETHER = """
 import sys, threading
 import numpy as np

@@ -118,27 +118,27 @@ def test_return_shape_gives_the_tree_of_shapes():
     def f(x):
         return {"sum": x.sum(), "rows": [x, x.T]}
 
-    made, shapes = olympus.xla_computation(f, return_shape=True)(np.ones((2, 3), np.float32))
+    computation, shapes = olympus.xla_computation(f, return_shape=True)(np.ones((2, 3), np.float32))
     struct = olympus.ShapeDtypeStruct
     assert shapes == {
         "sum": struct((), "float32"),
         "rows": [struct((2, 3), "float32"), struct((3, 2), "float32")],
     }
-    assert "f32[3,2]" in made.as_hlo_text()
+    assert "f32[3,2]" in computation.as_hlo_text()
 
 
 def test_the_other_forms():
-    made = olympus.xla_computation(sin_of_cos)(3.0)
-    assert made.as_hlo_dot_graph().startswith("digraph")
-    assert b"xla_computation_sin_of_cos" in made.as_serialized_hlo_module_proto()
+    computation = olympus.xla_computation(sin_of_cos)(3.0)
+    assert computation.as_hlo_dot_graph().startswith("digraph")
+    assert b"xla_computation_sin_of_cos" in computation.as_serialized_hlo_module_proto()
 
 
 def test_static_and_donated_arguments():
     def f(n, x):
         return n * x
 
-    made = olympus.xla_computation(f, static_argnums=0, donate_argnums=1)(3, MATRIX)
-    text = made.as_hlo_text()
+    computation = olympus.xla_computation(f, static_argnums=0, donate_argnums=1)(3, MATRIX)
+    text = computation.as_hlo_text()
     assert "constant(3)" in text and "parameter(1)" not in text
     assert "input_output_alias={ {0}: (0, {}, may-alias) }" in text
 
@@ -154,8 +154,8 @@ def test_tuple_args(count, tupled):
 
 
 def test_parts_are_shardings():
-    made = olympus.xla_computation(jnp.matmul, in_parts=((2, 1), None), out_parts=(2, 1))
-    text = made(MATRIX, MATRIX).as_hlo_text()
+    computation = olympus.xla_computation(jnp.matmul, in_parts=((2, 1), None), out_parts=(2, 1))
+    text = computation(MATRIX, MATRIX).as_hlo_text()
     assert re.search(r"parameter\(0\), sharding=\{devices=\[2,1\]<=\[2\]\}", text)
     assert re.search(r"parameter\(1\), sharding=\{replicated\}", text)
     assert re.search(r"ROOT .*sharding=\{\{devices=\[2,1\]<=\[2\]\}\}", text)
