@@ -70,12 +70,12 @@ def test_x64_is_a_context():
     assert dtypes.canonicalize("int64") == np.int32
 
 
-@pytest.mark.parametrize(("text", "said"), [("maybe", "is 0 or 1, and not 'maybe'"), ("0", "")])
-def test_x64_of_the_environment_is_yes_or_no(text, said):
+@pytest.mark.parametrize(("text", "message"), [("maybe", "is 0 or 1, and not 'maybe'"), ("0", "")])
+def test_x64_of_the_environment_is_yes_or_no(text, message):
     environment = {**os.environ, "OLYMPUS_ENABLE_X64": text}
     command = [sys.executable, "-c", "import olympus"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert said in done.stderr and bool(said) == bool(done.stderr)
+    assert message in done.stderr and bool(message) == bool(done.stderr)
 
 
 def test_strict_promotion_refuses_mixed_dtypes():

@@ -36,9 +36,9 @@ def test_a_traced_value_that_python_needs(ox, name, fun):
 
 @BOTH
 def test_a_traced_value_that_has_left_its_function(ox):
-    kept = []
-    ox.jit(lambda x: kept.append(x))(X)
-    for use in (lambda: kept[0] + 1, lambda: ox.jit(lambda x: x + kept[0])(X)):
+    leaked = []
+    ox.jit(lambda x: leaked.append(x))(X)
+    for use in (lambda: leaked[0] + 1, lambda: ox.jit(lambda x: x + leaked[0])(X)):
         with pytest.raises(ox.errors.UnexpectedTracerError) as caught:
             use()
         assert isinstance(caught.value, TypeError)

@@ -73,7 +73,7 @@ def test_an_import_leaves_them_out():
 
 @pytest.fixture(scope="module")
 def named() -> dict[str, list[str]]:
-    """What each form of naming a submodule prints, in a process where no other is named."""
+    """Return the output of each form of naming a submodule, in a process that names no other."""
     codes = []
     for name in ON_DEMAND:
         package, _, last = name.rpartition(".")

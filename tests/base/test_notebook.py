@@ -96,7 +96,7 @@ def test_a_large_program_is_cut_with_a_note() -> None:
     assert "... and 30 more arguments" in many._repr_html_()
 
 
-def test_an_unknown_cost_and_a_failure_are_told() -> None:
+def test_a_notebook_shows_an_unknown_cost_and_a_failure() -> None:
     def loop(x: Any) -> Any:
         return ox.lax.while_loop(lambda x: x < 3, lambda x: x + 1, x)
 

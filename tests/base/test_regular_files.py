@@ -1,4 +1,4 @@
-"""Regular files: what is opened and refused at once, and what can be written."""
+"""Regular files: opening does not wait, other kinds are refused, and which can be written."""
 
 from __future__ import annotations
 
