@@ -1,4 +1,4 @@
-"""What control flow takes: weak carries, bounds of small dtypes, operands by name, batches."""
+"""Arguments of control flow: weak carries, bounds of small dtypes, operands by name, batches."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def close(got, want):
 
 
 def distant(m, x):
-    """A value for each pair of indices, by two axes at once."""
+    """A value for each pair of indices, over two axes together."""
     row = m.lax.all_gather(x, "j")
     return m.lax.psum(x * row, ("i", "j")) + m.lax.axis_index("i") - m.lax.axis_size("j")
 
@@ -180,9 +180,9 @@ def test_collectives_in_functions_with_rules_and_checkpoints():
     mapped = olympus.vmap(g, axis_name="i")
     grads = olympus.grad(lambda x: mapped(x).sum())(XS)
     np.testing.assert_array_equal(grads, np.full_like(XS, 100))
-    kept = olympus.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")).sum())
+    checkpointed = olympus.checkpoint(lambda x: jnp.sin(lax.psum(x, "i")).sum())
     plain = olympus.vmap(olympus.grad(lambda x: jnp.sin(lax.psum(x, "i")).sum()), axis_name="i")
-    close(olympus.vmap(olympus.grad(kept), axis_name="i")(XS), plain(XS))
+    close(olympus.vmap(olympus.grad(checkpointed), axis_name="i")(XS), plain(XS))
 
 
 def test_a_staged_function_is_traced_anew_for_other_axes():

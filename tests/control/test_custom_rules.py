@@ -17,7 +17,7 @@ XS = np.array([0.3, -0.7, 1.1], np.float32)
 
 
 def scaled(ox):
-    """x * y, whose derivative is said to be ten times what it is."""
+    """A function whose derivative rule returns ten times the true derivative."""
 
     @ox.custom_jvp
     def f(x, y):
@@ -184,12 +184,12 @@ clipped.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
 def test_programs_within_a_checkpoint_are_differentiated(name):
     x = jnp.arange(1.0, 4.0)
     plain = olympus.grad(lambda v: NESTED[name](v).sum())
-    kept = olympus.grad(olympus.checkpoint(lambda v: NESTED[name](v).sum()))
-    np.testing.assert_allclose(kept(x), plain(x), rtol=1e-5)
-    np.testing.assert_allclose(olympus.jacrev(kept)(x), olympus.jacrev(plain)(x), rtol=1e-5)
+    checkpointed = olympus.grad(olympus.checkpoint(lambda v: NESTED[name](v).sum()))
+    np.testing.assert_allclose(checkpointed(x), plain(x), rtol=1e-5)
+    np.testing.assert_allclose(olympus.jacrev(checkpointed)(x), olympus.jacrev(plain)(x), rtol=1e-5)
 
 
-def test_policies_choose_what_is_kept():
+def test_policies_choose_the_saved_values():
     policies = olympus.checkpoint_policies
 
     def f(x):
@@ -243,13 +243,13 @@ def bad_rules():
 
 
 @pytest.mark.parametrize(("call", "words"), bad_rules())
-def test_wrong_rules_are_told_what_is_wrong(call, words):
+def test_the_error_of_a_wrong_rule_names_the_fault(call, words):
     with pytest.raises(TransformError, match=words):
         call()
 
 
 def ruled(ox, kind, value):
-    """The identity, whose rule says that its result is `value`."""
+    """The identity with a rule that returns `value` as its result."""
     if kind == "jvp":
         f = ox.custom_jvp(lambda x: x)
         f.defjvp(lambda p, t: (value, ox.numpy.zeros(ox.numpy.shape(value))))
@@ -390,8 +390,8 @@ def test_a_checkpoint_around_cond_stores_no_more_than_jaxs(policy, staged):
 
         sizes = []
         for f in (mapped, whole):
-            kept = ox.checkpoint(f, policy=getattr(ox.checkpoint_policies, policy))
-            derive = lambda *xs: ox.vjp(kept, *xs)[1]  # noqa: B023, E731
+            checkpointed = ox.checkpoint(f, policy=getattr(ox.checkpoint_policies, policy))
+            derive = lambda *xs: ox.vjp(checkpointed, *xs)[1]  # noqa: B023, E731
             x, w = ox.numpy.ones((5, 7)), ox.numpy.ones((7, 7))
             leaves = ox.tree_util.tree_leaves((ox.jit(derive) if staged else derive)(x, w))
             sizes.append(sum(leaf.nbytes for leaf in leaves if leaf.ndim))
