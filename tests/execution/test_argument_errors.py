@@ -60,24 +60,24 @@ def test_an_array_that_is_donated_and_read(
 
 @CALLS
 def test_deleted_arguments(call: Callable[..., Callable[..., Any]]) -> None:
-    x, gone = jnp.zeros(4), jnp.zeros(4)
+    x, deleted = jnp.zeros(4), jnp.zeros(4)
     run = call(step, {"m": x, "v": jnp.ones(4)}, 1.0)
-    gone.delete()
+    deleted.delete()
     with pytest.raises(DeletedArrayError) as found:
-        run({"m": x, "v": gone}, 1.0)
+        run({"m": x, "v": deleted}, 1.0)
     assert str(found.value) == (
         "argument state['v'] of 'step' was passed after it had been deleted or donated"
     )
     assert "x.copy()" in (found.value.hint or "")
     with pytest.raises(DeletedArrayError, match=r"arguments state\['m'\], state\['v'\] of 'step'"):
-        run({"m": gone, "v": gone}, 1.0)
+        run({"m": deleted, "v": deleted}, 1.0)
 
 
 def test_a_deleted_array_that_is_no_argument() -> None:
-    gone = jnp.zeros(4)
-    run = olympus.jit(lambda x: x + gone)
+    deleted = jnp.zeros(4)
+    run = olympus.jit(lambda x: x + deleted)
     run(1.0)
-    gone.delete()
+    deleted.delete()
     with pytest.raises(DeletedArrayError, match=r"^an argument was passed after it had been"):
         run(1.0)
 
