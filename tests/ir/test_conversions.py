@@ -64,7 +64,7 @@ def test_the_names_of_the_users_own_functions_are_not_those_of_math():
     assert caught.value.hint.startswith("x.astype(float)")
 
 
-def test_a_part_of_an_argument_is_not_made_static():
+def test_a_part_of_an_argument_does_not_become_static():
     with pytest.raises(OlympusError) as caught:
         olympus.jit(lambda sizes: jnp.zeros(sizes["n"]))({"n": 3})
     assert "make the argument that gives it static" in caught.value.hint

@@ -72,14 +72,14 @@ def test_what_has_an_effect_stays_and_is_not_merged() -> None:
 def test_nested_programs_stay_for_their_effects_alone() -> None:
     found = program(unread, np.ones(3))
     check(found)
-    kept = simplify(found)
-    check(kept)
+    simplified = simplify(found)
+    check(simplified)
     kinds = ["scan", "while", "cond", "jit", "checkpoint"]
-    assert [name for name in names(kept) if name in kinds] == kinds
-    jit = next(eqn for eqn in kept.eqns if eqn.primitive.name == "jit")
+    assert [name for name in names(simplified) if name in kinds] == kinds
+    jit = next(eqn for eqn in simplified.eqns if eqn.primitive.name == "jit")
     assert not jit.outputs
     assert names(jit.params["olympuspr"]) == ["inspect_sharding"]
-    assert [eqn.primitive for eqn in effects_in(kept)] == [inspect_sharding_p] * 5
+    assert [eqn.primitive for eqn in effects_in(simplified)] == [inspect_sharding_p] * 5
 
 
 def test_a_program_without_effects_is_itself() -> None:
@@ -88,7 +88,7 @@ def test_a_program_without_effects_is_itself() -> None:
     assert not pure.effects
 
 
-def test_effects_are_taken_out_of_nested_programs() -> None:
+def test_effects_are_removed_from_nested_programs() -> None:
     found = without_effects(program(unread, np.ones(3)))
     check(found)
     assert not found.effects
@@ -117,11 +117,11 @@ def test_an_equation_without_results_is_written_alone() -> None:
 
 
 def test_blocks_are_those_of_the_program_without_effects() -> None:
-    def deep(told: Any) -> Any:
+    def deep(callback: Any) -> Any:
         def f(ps: Any, x: Any) -> Any:
             for p in ps:
                 x = layer(p, x)
-                told(x)
+                callback(x)
             return x
 
         return olympus.jit(f).lower(params(4), np.ones((5, WIDTH), np.float32))

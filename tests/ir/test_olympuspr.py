@@ -45,9 +45,9 @@ def test_a_result_that_nothing_reads_has_no_name() -> None:
     assert re.search(r"b:f32\[1\] _:i32\[1\] = top_k", text)
 
 
-def test_constants_stand_before_the_inputs() -> None:
-    held = np.arange(3, dtype=np.float32)
-    text = str(olympus.make_olympuspr(lambda x: x * held)(SCALAR))
+def test_constants_precede_the_inputs() -> None:
+    constant = np.arange(3, dtype=np.float32)
+    text = str(olympus.make_olympuspr(lambda x: x * constant)(SCALAR))
     assert text.startswith("{ lambda a:f32[3] ; b:f32[]. let")
 
 
@@ -57,7 +57,7 @@ def test_a_random_key_is_its_words() -> None:
     assert text.startswith("{ lambda ; a:u32[2]. let\n    b:u32[3,2] = random_split[shape=(3,)] a")
 
 
-def test_equations_end_in_their_places_where_that_is_asked_for() -> None:
+def test_equations_end_with_their_source_lines_on_request() -> None:
     def f(x):
         def body(carry, _):
             return jnp.sin(carry), None

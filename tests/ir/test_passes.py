@@ -62,7 +62,7 @@ def test_an_interpreter_that_inverts(ox):
 
 
 def evaluate(ox, closed, *args):
-    """What a program gives, an equation at a time."""
+    """Evaluate a program one equation at a time."""
     core, env = ox.extend.core, {}
 
     def read(var):
@@ -106,7 +106,7 @@ def test_an_interpreter_that_evaluates(ox):
 
 
 def counts(ox, jaxpr, found):
-    """How often each operation stands in a program and in those inside it."""
+    """The number of occurrences of each operation in a program and its nested programs."""
     for eqn in jaxpr.eqns:
         found[eqn.primitive.name] += 1
         for inner in ox.extend.core.jaxprs_in_params(eqn.params):
@@ -164,15 +164,15 @@ def substitute(ox, closed, old, new):
 @BOTH
 def test_a_pass_that_substitutes(ox):
     closed = ox.make_jaxpr(lambda x: ox.numpy.sin(x) * 2 + ox.numpy.cos(x))(X)
-    made = substitute(ox, closed, ox.lax.sin_p, ox.lax.tanh_p)
-    ox.extend.core.check_jaxpr(made.jaxpr)
-    (found,) = ox.jit(ox.extend.core.jaxpr_as_fun(made))(X)
+    substituted = substitute(ox, closed, ox.lax.sin_p, ox.lax.tanh_p)
+    ox.extend.core.check_jaxpr(substituted.jaxpr)
+    (found,) = ox.jit(ox.extend.core.jaxpr_as_fun(substituted))(X)
     np.testing.assert_allclose(found, np.tanh(X) * 2 + np.cos(X), rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:core.Jaxpr is missing:DeprecationWarning")
 @BOTH
-def test_a_program_that_is_made_by_hand(ox):
+def test_a_program_built_by_hand(ox):
     core = ox.extend.core
     aval = ox.core.ShapedArray((6,), np.float32)
     a, b, c = core.Var(aval), core.Var(aval), core.Var(aval)
