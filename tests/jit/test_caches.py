@@ -1,4 +1,4 @@
-"""What is traced and compiled once, what anew, and what is let go."""
+"""Caches: which calls trace and compile once, which again, and which objects are freed."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def _differentiate() -> weakref.ref[Token]:
 
 
 def test_functions_with_rules_are_let_go():
-    kept = _differentiate()
+    reference = _differentiate()
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def _control() -> weakref.ref:
@@ -146,12 +146,12 @@ def _control() -> weakref.ref:
 
 
 def test_functions_of_control_flow_are_let_go():
-    kept = _control()
+    reference = _control()
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
-def test_static_values_are_told_apart_to_the_bit():
+def test_static_values_are_compared_bit_by_bit():
     sign = olympus.jit(lambda x, s: x + (1 if np.signbit(s) else 2), static_argnums=1)
     assert [int(sign(0, s)) for s in (0.0, -0.0, 0.0)] == [2, 1, 2]
     first = olympus.jit(lambda x, s: x + s[0], static_argnums=1)
@@ -166,7 +166,7 @@ def test_static_values_are_told_apart_to_the_bit():
     assert len(traces) == 1
 
 
-def test_fill_values_are_told_apart_to_the_bit():
+def test_fill_values_are_compared_bit_by_bit():
     def filled(value):
         return jnp.take(X, 7, mode="fill", fill_value=value)
 
@@ -183,20 +183,20 @@ def test_strict_promotion_is_part_of_what_a_program_is_traced_for():
         added(x, i)
 
 
-def test_an_array_closed_over_is_taken_as_it_is_when_traced():
-    held = np.ones(3, np.float32)
-    added = olympus.jit(lambda x: x + held)
+def test_an_array_closed_over_has_its_value_at_tracing():
+    constant = np.ones(3, np.float32)
+    added = olympus.jit(lambda x: x + constant)
     traced = added.trace(0.0)
     assert added(0.0).tolist() == [1, 1, 1]
-    held[:] = 5
+    constant[:] = 5
     assert added(0.0).tolist() == [1, 1, 1]
     assert traced.lower().compile()(0.0).tolist() == [1, 1, 1]
-    assert olympus.jit(lambda x: x + held)(0.0).tolist() == [5, 5, 5]
+    assert olympus.jit(lambda x: x + constant)(0.0).tolist() == [5, 5, 5]
 
 
 def test_programs_that_close_over_one_array_share_it():
-    held = np.arange(100, dtype=np.float32)
-    parts = [olympus.jit(lambda x, k=k: (x * k * held).sum()) for k in range(3)]
+    constant = np.arange(100, dtype=np.float32)
+    parts = [olympus.jit(lambda x, k=k: (x * k * constant).sum()) for k in range(3)]
     program = olympus.jit(lambda x: sum(part(x) for part in parts)).trace(1.0).olympuspr
     assert len(program.consts) == 1
 
@@ -215,7 +215,7 @@ def test_an_array_cannot_be_donated_twice():
         both(x, x)
 
 
-def test_a_program_of_64_bits_says_what_it_got():
+def test_the_error_of_a_64_bit_program_names_the_actual_types():
     with olympus.enable_x64():
         added = olympus.jit(add).lower(np.ones(2), np.ones(2)).compile()
         assert added(np.ones(2), np.ones(2)).dtype == np.float64

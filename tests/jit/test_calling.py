@@ -87,12 +87,12 @@ def test_eval_shape_allocates_nothing():
 
 
 def leak():
-    kept = []
-    olympus.jit(lambda x: kept.append(x * 2))(X)
-    return kept[0]
+    leaked = []
+    olympus.jit(lambda x: leaked.append(x * 2))(X)
+    return leaked[0]
 
 
-def test_a_leaked_tracer_says_where_it_comes_from():
+def test_the_error_of_a_leaked_tracer_names_its_origin():
     with pytest.raises(LeakedTracerError, match=r"(?s)'<lambda>'|mul") as caught:
         leak() + 1
     assert "test_calling.py" in str(caught.value)
@@ -114,7 +114,7 @@ def test_a_leaked_tracer_says_where_it_comes_from():
         (lambda x: complex(x[0]), "complex"),
     ],
 )
-def test_python_that_needs_a_value_says_which_and_where(f, what):
+def test_the_error_of_python_that_needs_a_value_names_the_value_and_the_line(f, what):
     with pytest.raises(ConcretizationError, match=what) as caught:
         olympus.jit(f)(X)
     assert "test_calling.py" in str(caught.value)
@@ -176,7 +176,7 @@ def test_donated_python_scalars_are_put_anew():
 
 
 @pytest.mark.parametrize("compiled_for", [1.0, np.float32(1)])
-def test_a_compiled_function_takes_weak_and_other_arrays_alike(compiled_for):
+def test_a_compiled_function_accepts_weak_and_strong_arrays(compiled_for):
     double = olympus.jit(lambda x: 2 * x).lower(compiled_for).compile()
     weak, strong = olympus.jit(lambda x: x)(3.0), jnp.asarray(np.float32(3))
     assert weak.weak_type and not strong.weak_type
