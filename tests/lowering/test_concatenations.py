@@ -18,8 +18,8 @@ def joining(parts: int, axis: int, dtype: str = "float32") -> Any:
     """Layers that join what they make of their input; the next ones take slices of that."""
 
     def layer(w: Any, x: Any) -> Any:
-        made = [ox.nn.gelu(norm(x) + 0.1 * i) for i in range(parts)]
-        joined = jnp.concatenate([y.astype(dtype) for y in made], axis=axis).astype("float32")
+        layers = [ox.nn.gelu(norm(x) + 0.1 * i) for i in range(parts)]
+        joined = jnp.concatenate([y.astype(dtype) for y in layers], axis=axis).astype("float32")
         return x + jnp.split(joined * 0.5, parts, axis=axis)[-1] @ w
 
     def network(ws: Any, x: Any) -> Any:
@@ -50,14 +50,14 @@ def optimized(lowered: Lowered) -> str:
 @pytest.mark.parametrize("parts", [2, 3, 4])
 def test_parts_are_written_one_by_one_where_xla_fuses_none(parts: int) -> None:
     here = traced(parts)
-    kept = here.lower()
-    assert [b.occurrences for b in kept.blocks] == [4]
-    assert "stablehlo.concatenate" not in kept.as_text()
-    assert kept.as_text().count("stablehlo.dynamic_update_slice") == parts - 1
+    lowered = here.lower()
+    assert [b.occurrences for b in lowered.blocks] == [4]
+    assert "stablehlo.concatenate" not in lowered.as_text()
+    assert lowered.as_text().count("stablehlo.dynamic_update_slice") == parts - 1
     off = here.lower(repeats="off")
     assert off.as_text().count("stablehlo.concatenate") == 4
     if parts > 2:  # of two, a newer XLA makes a concatenation again
-        assert optimized(kept).count(" concatenate(") == 0
+        assert optimized(lowered).count(" concatenate(") == 0
         assert optimized(off).count(" concatenate(") == 4
 
 
@@ -67,17 +67,17 @@ def test_parts_are_written_one_by_one_where_xla_fuses_none(parts: int) -> None:
     ids=["many", "first axis", "few elements", "integers"],
 )
 def test_others_are_left(parts: int, axis: int, width: int, dtype: str) -> None:
-    kept = traced(parts, axis, width, dtype).lower()
-    assert kept.blocks
-    assert kept.as_text().count("stablehlo.concatenate") == 1
+    lowered = traced(parts, axis, width, dtype).lower()
+    assert lowered.blocks
+    assert lowered.as_text().count("stablehlo.concatenate") == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_values_are_the_same(dtype: str) -> None:
     here, args = traced(3, dtype=dtype), arguments(64)
-    kept, off = here.lower(), here.lower(repeats="off")
-    assert "stablehlo.concatenate" not in kept.as_text()
-    np.testing.assert_allclose(kept.compile()(*args), off.compile()(*args), rtol=2e-6, atol=2e-6)
+    lowered, off = here.lower(), here.lower(repeats="off")
+    assert "stablehlo.concatenate" not in lowered.as_text()
+    np.testing.assert_allclose(lowered.compile()(*args), off.compile()(*args), rtol=2e-6, atol=2e-6)
 
 
 def test_signs_of_zero_and_what_is_no_number_go_through() -> None:

@@ -52,7 +52,7 @@ def test_types_count() -> None:
 @pytest.mark.parametrize(
     ("one", "two"), [(1, "1"), (None, "None"), (1, True), (0.0, -0.0), ((1,), "(1,)"), (1, 1.0)]
 )
-def test_values_that_print_alike_or_are_equal_differ(one, two) -> None:
+def test_values_with_equal_text_or_equal_value_differ(one, two) -> None:
     program = olympus.make_olympuspr(jnp.sin)(X)
     eqn = program.eqns[0]
 
@@ -63,7 +63,7 @@ def test_values_that_print_alike_or_are_equal_differ(one, two) -> None:
     assert fingerprint(with_param(one)) != fingerprint(with_param(two))
 
 
-def test_what_prints_alike_is_not_one_function() -> None:
+def test_programs_with_equal_text_are_not_one_function() -> None:
     """Two nested programs are one function of the module only where they are the same."""
     program = olympus.make_olympuspr(olympus.jit(jnp.sin))(X).eqns[0].params["olympuspr"]
     changed = [
@@ -93,7 +93,7 @@ print(fingerprint(olympus.make_olympuspr(f)(np.ones((2, 3), np.float32))))
 
 
 def test_it_is_the_same_in_any_process() -> None:
-    said = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", prelude + CODE],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
@@ -103,5 +103,5 @@ def test_it_is_the_same_in_any_process() -> None:
         ).stdout
         for seed, prelude in (("1", ""), ("2", "# another line\n\n"))
     }
-    assert len(said) == 1
-    assert len(said.pop().strip()) == 64
+    assert len(outputs) == 1
+    assert len(outputs.pop().strip()) == 64
