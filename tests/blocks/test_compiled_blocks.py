@@ -1,4 +1,4 @@
-"""Repeated blocks: what is lowered and compiled, and what is told of it."""
+"""Repeated blocks: their lowered and compiled code, and their warnings."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.blocks.networks import (
 ROOT = Path(__file__).parents[2]
 
 
-def test_kept_calls_survive_in_the_optimized_program() -> None:
+def test_calls_of_blocks_remain_in_the_optimized_program() -> None:
     lowered = ox.jit(step).trace(params(6), X).lower()
     calls = sum(b.occurrences for b in lowered.blocks)
     assert calls >= 10
     assert lowered.as_text().count('inlineable = "false"') == calls
     optimized = lowered.compile().as_text()
-    kept = [line for line in optimized.splitlines() if 'inlineable="false"' in line]
-    assert sum(" call(" in line for line in kept) == calls
+    marked_lines = [line for line in optimized.splitlines() if 'inlineable="false"' in line]
+    assert sum(" call(" in line for line in marked_lines) == calls
 
 
 def test_a_block_is_copied_for_each_call_once_it_is_optimized() -> None:
@@ -51,14 +51,14 @@ def test_a_block_is_copied_for_each_call_once_it_is_optimized() -> None:
 
 def test_to_copy_late_leaves_the_other_options() -> None:
     grid = xla.devices("cpu")[:1]
-    made = compile_options(grid, {"xla_backend_optimization_level": 0})
-    late = copying_late(made)
+    options = compile_options(grid, {"xla_backend_optimization_level": 0})
+    late = copying_late(options)
     assert b"xla_cpu_flatten_after_fusion" in late.SerializeAsString()
-    assert b"xla_cpu_flatten_after_fusion" not in made.SerializeAsString()
-    assert dict(late.env_option_overrides) == dict(made.env_option_overrides)
+    assert b"xla_cpu_flatten_after_fusion" not in options.SerializeAsString()
+    assert dict(late.env_option_overrides) == dict(options.env_option_overrides)
     for name in ("num_replicas", "num_partitions"):
-        assert getattr(late, name) == getattr(made, name)
-    usual, found = (each.executable_build_options.debug_options for each in (made, late))
+        assert getattr(late, name) == getattr(options, name)
+    usual, found = (each.executable_build_options.debug_options for each in (options, late))
     assert usual.xla_dump_max_hlo_modules == -1  # of XLA's defaults one that is not 0
     extra = r"xla_backend_extra_options \{[^}]*\}\s*"
     assert re.sub(extra, "", str(found)) == re.sub(extra, "", str(usual))
@@ -69,8 +69,8 @@ def test_the_portable_program_keeps_them() -> None:
     with mlir.context():
         module = mlir.hlo.deserialize_portable_artifact(mlir.context(), lowered.bytecode())
         assert str(module).count('inlineable = "false"') == 6
-    made = xla.compile(lowered.bytecode(), ox.Target("cpu"))
-    assert made.hlo_text(metadata=False).count(" call(") >= 6
+    executable = xla.compile(lowered.bytecode(), ox.Target("cpu"))
+    assert executable.hlo_text(metadata=False).count(" call(") >= 6
 
 
 @pytest.mark.parametrize("target", [("gpu", "h200"), ("tpu", None)])
@@ -103,16 +103,16 @@ def test_repeats_is_an_argument_of_lower_and_of_compile() -> None:
             call(repeats="on")  # type: ignore[arg-type]
 
 
-def test_donations_are_told_once() -> None:
+def test_unused_donations_warn_once() -> None:
     def halves(ps: Any, x: Any) -> Any:
         return forward(ps, x)[:2]
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lowered = ox.jit(halves, donate_argnums=1).trace(params(5), X).lower()
         lowered.compile(repeats="off")
         lowered.compile()
-    assert [str(w.message)[:27] for w in told] == ["Some donated buffers were n"]
+    assert [str(w.message)[:27] for w in caught] == ["Some donated buffers were n"]
 
 
 def test_a_function_called_at_once_has_blocks_too() -> None:
@@ -125,7 +125,9 @@ def test_a_function_called_at_once_has_blocks_too() -> None:
     )
 
 
-def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_drops_the_attribute_causes_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert compiler.keeps_calls()
     assert compiler.probed()
     monkeypatch.setattr(compilation.xla, "keeps_calls", lambda: False)
@@ -135,11 +137,11 @@ def test_a_compiler_that_drops_the_attribute_is_told(monkeypatch: pytest.MonkeyP
     assert lowered.blocks == ()
     assert lowered.as_text() == traced.lower(repeats="off").as_text()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # there is nothing to tell of a program without blocks
+        warnings.simplefilter("error")  # a program without blocks warns of nothing
         ox.jit(lambda x: x + 1).trace(X).lower()
 
 
-def test_the_probe_of_the_compiler_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_rejects_a_compiler_that_inlines_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "_PROBE", compiler._PROBE.replace("false", "true"))
     monkeypatch.setattr(compiler, "probed", compiler.probed.__wrapped__)
     assert not compiler.keeps_calls("0.99.0")

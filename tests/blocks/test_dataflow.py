@@ -38,14 +38,14 @@ def test_operands_have_the_numbers_of_results_literals_and_other_variables() -> 
     assert flow.sizes.tolist() == [48] * 4
 
 
-def test_labels_tell_parameters_types_and_literals_apart() -> None:
+def test_labels_distinguish_parameters_types_and_literals() -> None:
     def many(x: Any, y: Any) -> Any:
         a = [x * 2.0, y * 2.0, x * 3.0, jnp.sum(x, 0), jnp.sum(y, 0), jnp.sum(x, 1)]
         return a, x * -0.0, y * 0.0, x[:2] * 2.0
 
     flow = flow_of(many, X, X)
-    alike = flow.labels[:, None] == flow.labels
-    same = [(i, j) for i, j in np.argwhere(alike).tolist() if i < j]
+    equal_labels = flow.labels[:, None] == flow.labels
+    same = [(i, j) for i, j in np.argwhere(equal_labels).tolist() if i < j]
     pairs = [(flow.eqns[i].primitive.name, flow.eqns[j].primitive.name) for i, j in same]
     assert pairs == [("mul", "mul"), ("reduce_sum", "reduce_sum")]
 
@@ -98,7 +98,7 @@ def test_equations_of_one_kind_have_the_same_one() -> None:
     assert first.reading(second.inputs).kind is first.kind
 
 
-def test_an_equation_made_by_hand_is_merged_with_a_traced_one() -> None:
+def test_an_equation_built_by_hand_is_merged_with_a_traced_one() -> None:
     program = traced(lambda x: jnp.sum(x, 0), X)
     (eqn,) = program.eqns
     out = Var(eqn.outputs[0].aval)
@@ -107,7 +107,7 @@ def test_an_equation_made_by_hand_is_merged_with_a_traced_one() -> None:
     assert simplify(twice).outvars == (eqn.outputs[0],) * 2
 
 
-def test_nothing_is_kept_of_equations_with_programs() -> None:
+def test_equations_with_programs_are_not_cached() -> None:
     called = ox.jit(lambda x: jnp.sin(x) + 1)
     eqns = traced(lambda x, y: (called(x), called(y)), X, X).eqns
     assert [e.kind for e in eqns] == [None, None]
@@ -141,13 +141,13 @@ def test_parameters_that_a_pass_sets_in_place_count() -> None:
     np.testing.assert_array_equal(across, np.cumsum(X, 1))
 
 
-def test_equations_made_by_hand_are_not_typed() -> None:
+def test_equations_built_by_hand_are_not_typed() -> None:
     (add,) = traced(lambda x: x + x, X).eqns
     wrong = add.replace(inputs=(add.inputs[0], Var(ox.ShapeDtypeStruct((7,), "int32"))))  # type: ignore[arg-type]
     assert kind_of(wrong) != kind_of(add)
 
 
-def test_arrays_in_programs_are_not_kept() -> None:
+def test_arrays_in_programs_are_not_cached() -> None:
     from olympus_core.primitives.constant import constant_p
 
     def rule(_primals: Any, tangents: Any) -> Any:
@@ -160,7 +160,7 @@ def test_arrays_in_programs_are_not_kept() -> None:
     assert not constant_p._kinds
 
 
-def test_what_is_made_of_constants_alone_is_free_up_to_a_number_of_equations() -> None:
+def test_values_of_constants_alone_are_free_up_to_a_number_of_equations() -> None:
     def chain(x: Any) -> Any:
         total = jnp.ones(4)
         for _ in range(12):

@@ -94,7 +94,7 @@ def test_blocks_with_other_equations_between_are_found() -> None:
     assert block.occurrences == 6
 
 
-def test_the_first_layer_is_taken_in_though_it_makes_what_all_share() -> None:
+def test_a_block_includes_the_first_layer_that_computes_shared_values() -> None:
     def masked(ps: Any, x: Any, keep: Any) -> Any:
         for p in ps:
             x = layer(p, x, 1.0 - jnp.sqrt(keep))
@@ -114,7 +114,7 @@ def test_a_layer_of_another_width_ends_a_block() -> None:
     assert (first.occurrences, second.occurrences) == (4, 4)
 
 
-def test_literals_tell_blocks_apart() -> None:
+def test_literals_distinguish_blocks() -> None:
     def scaled(ps: Any, x: Any) -> Any:
         for i, p in enumerate(ps):
             x = layer(p, x * (1.0 + i)) * (2.0 + i) + jnp.sin(x * i)
@@ -164,7 +164,7 @@ def test_checkpointed_layers_are_blocks() -> None:
     assert_close(ox.grad(remat), params(8), X)
 
 
-def test_a_function_under_jit_is_kept_where_it_is_called_often() -> None:
+def test_a_function_under_jit_with_many_calls_remains_a_function() -> None:
     called = ox.jit(layer)
 
     def nested(ps: Any, x: Any) -> Any:

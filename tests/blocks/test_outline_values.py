@@ -27,7 +27,7 @@ jnp = ox.numpy
 
 
 @pytest.mark.parametrize("fun", [forward, step], ids=["forward", "step"])
-def test_operation_by_operation_every_bit_is_kept(fun: Any) -> None:
+def test_every_bit_is_equal_operation_by_operation(fun: Any) -> None:
     assert blocks(assert_same_operations(fun, params(5), X))
 
 
@@ -95,7 +95,7 @@ def test_random_networks_keep_every_bit(drawn: Any) -> None:
     assert_same_operations(fun, ws, x)
 
 
-def test_a_value_is_stored_or_made_again_and_never_both() -> None:
+def test_a_value_is_either_saved_or_recomputed() -> None:
     """The values that a derivative reads are chains of cheap operations of several lengths."""
 
     def other(w: Any, x: Any) -> Any:
@@ -114,24 +114,24 @@ def test_a_value_is_stored_or_made_again_and_never_both() -> None:
             y = jnp.exp(-y * y)
             return ((y + 1.0) * y - jnp.maximum(y, 0.1)) @ w * 0.5
 
-        kept = []
+        outputs = []
         for i, (w, each) in enumerate(zip(ws, (wave, other, other, *[wave] * 4), strict=True)):
             x = each(w, x)
-            kept += [x] if i == 3 else []
+            outputs += [x] if i == 3 else []
             x = jnp.cos(x) if i == 5 else x
-        return sum(jnp.sum(jnp.tanh(y)) for y in (x + first, *kept, side))
+        return sum(jnp.sum(jnp.tanh(y)) for y in (x + first, *outputs, side))
 
     ws = [p["q"] for p in params(7)]
     assert blocks(assert_same_operations(ox.grad(network), ws, X.T @ X))
 
 
 def _internals(ps: Any, x: Any) -> Any:
-    kept = []
+    outputs = []
     for p in ps:
         y = layer(p, x)
         x = layer(p, y)
-        kept += [y, x]
-    return kept[::3], kept[1], kept[1], x
+        outputs += [y, x]
+    return outputs[::3], outputs[1], outputs[1], x
 
 
 def _keys(ps: Any, x: Any) -> Any:
@@ -182,22 +182,23 @@ def test_programs_of_many_kinds_agree(fun: Any) -> None:
 
 
 def test_donated_arguments_are_donated() -> None:
-    made = ox.jit(step, donate_argnums=0).trace(params(5), X).lower().compile()
-    assert "may-alias" in made.as_text() or "must-alias" in made.as_text()
-    held = ox.tree.map(ox.device_put, params(5))
-    _, after = made(held, X)
-    assert all(x.is_deleted() for x in ox.tree.leaves(held))
+    compiled = ox.jit(step, donate_argnums=0).trace(params(5), X).lower().compile()
+    assert "may-alias" in compiled.as_text() or "must-alias" in compiled.as_text()
+    arrays = ox.tree.map(ox.device_put, params(5))
+    _, after = compiled(arrays, X)
+    assert all(x.is_deleted() for x in ox.tree.leaves(arrays))
     want = ox.jit(step).trace(params(5), X).lower(repeats="off").compile()(params(5), X)[1]
     for a, b in zip(ox.tree.leaves(after), ox.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
 
 
 def test_threads_share_a_program_with_blocks() -> None:
-    made = ox.jit(step).trace(params(5), X).lower().compile()
-    want = float(made(params(5), X)[0])
+    compiled = ox.jit(step).trace(params(5), X).lower().compile()
+    want = float(compiled(params(5), X)[0])
     got: list[float] = []
     threads = [
-        threading.Thread(target=lambda: got.append(float(made(params(5), X)[0]))) for _ in range(8)
+        threading.Thread(target=lambda: got.append(float(compiled(params(5), X)[0])))
+        for _ in range(8)
     ]
     for thread in threads:
         thread.start()

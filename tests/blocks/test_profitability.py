@@ -1,4 +1,4 @@
-"""Which repeated blocks are kept: those whose fusions XLA would let grow from layer to layer."""
+"""Blocks are used only where XLA's fusions would grow from layer to layer without them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def gradient(layer: Layer) -> Layer:
 
 
 @pytest.mark.parametrize(
-    ("layer", "layers", "kept"),
+    ("layer", "layers", "has_block"),
     [
         (perceptron(norm), 12, True),
         (perceptron(norm), 6, False),  # fusions have grown little
@@ -75,10 +75,10 @@ def gradient(layer: Layer) -> Layer:
     ],
 )
 def test_a_training_step_has_blocks_where_fusions_would_grow(
-    layer: Layer, layers: int, kept: bool
+    layer: Layer, layers: int, has_block: bool
 ) -> None:
     assert found(gradient(layer), params(layers), X, thresholds=EVERY)
-    assert bool(found(gradient(layer), params(layers), X, thresholds=SMALL)) is kept
+    assert bool(found(gradient(layer), params(layers), X, thresholds=SMALL)) is has_block
 
 
 @pytest.mark.parametrize("normed", [norm, rms])
@@ -106,8 +106,8 @@ def test_networks_that_are_added_have_none() -> None:
 
 
 @pytest.mark.parametrize(("normed", "grows"), [(norm, True), (rms, False)])
-def test_xla_fuses_as_is_told_here(normed: Callable[[Any], Any], grows: bool) -> None:
-    """If a version of it fuses otherwise, the rule has to be looked at again."""
+def test_xla_fuses_as_the_rule_assumes(normed: Callable[[Any], Any], grows: bool) -> None:
+    """If a version of XLA fuses otherwise, the rule needs a review."""
 
     def largest(layers: int) -> int:
         step = ox.jit(gradient(perceptron(normed))).trace(params(layers), X)
@@ -119,7 +119,7 @@ def test_xla_fuses_as_is_told_here(normed: Callable[[Any], Any], grows: bool) ->
     assert (many > 1.5 * few) is grows
 
 
-def test_what_stands_between_layers_does_not_hide_them() -> None:
+def test_operations_between_layers_do_not_hide_the_layers() -> None:
     layer = perceptron(norm)
 
     def scaled(ps: Any, x: Any) -> Any:
