@@ -32,7 +32,7 @@ def binary(
 
 
 def relu(lax: Any, x: Any) -> Any:
-    """`nn.relu` of the library that `lax` is of."""
+    """`nn.relu` of the library that has this `lax`."""
     return jax.nn.relu(x) if lax is jax.lax else olympus.nn.relu(x)
 
 

@@ -113,7 +113,7 @@ def apply(lax: Any, x: Any, i: Any, mode: str | None) -> Any:
     return lax.scatter_apply(x, i, lax.sin, numbers, update_shape=(3, 2, 5), mode=mode)
 
 
-def taken(lax: Any, x: Any, i: Any, j: Any) -> Any:
+def gathered(lax: Any, x: Any, i: Any, j: Any) -> Any:
     """Elements by coordinates that wrap around."""
     return lax.index_take(x, (i, j), (0, 1))
 
@@ -133,7 +133,7 @@ CASES: list[Case] = [
         (arg(4, 5), arg(1, 1, low=0, high=200, dtype="uint8")),
         label="unsigned",
     ),
-    Case("gather", taken, (arg(4, 5), positions(3, mode="clip"), positions(3, mode="clip"))),
+    Case("gather", gathered, (arg(4, 5), positions(3, mode="clip"), positions(3, mode="clip"))),
     *scatters("scatter", NUMBERS, (0, 2)),
     *scatters("scatter_add", NUMBERS, (0, 2)),
     *scatters("scatter_sub", NUMBERS, (0, 2)),

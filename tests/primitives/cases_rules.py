@@ -16,7 +16,7 @@ TABLE = np.array([0.5, -1.5, 2.0, 0.25], np.float32)
 
 
 def of(lax: Any) -> Any:
-    """The library that `lax` is of."""
+    """The library that has this `lax`."""
     return jax if lax is jax.lax else olympus
 
 
@@ -62,11 +62,11 @@ def _on_two_devices(lax: Any, x: Any) -> Any:
 
 def _inspected(lax: Any, x: Any) -> Any:
     y = lax.sin(x)
-    of(lax).debug.inspect_array_sharding(y, callback=_told)
+    of(lax).debug.inspect_array_sharding(y, callback=_assert_replicated)
     return y
 
 
-def _told(sharding: Any) -> None:
+def _assert_replicated(sharding: Any) -> None:
     assert sharding.is_fully_replicated
 
 

@@ -1,4 +1,4 @@
-"""Gradients of maxima and minima, where what they are of is computed in several fusions."""
+"""Gradients of maxima and minima of operands that several fusions compute."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def derivative_dtypes(case: Case) -> list[str]:
 
 
 def with_dtypes(by_day: Callable[[list[str]], list[str]]) -> list[Any]:
-    """Each row with each of its dtypes; those that `by_day` leaves out are for the night."""
+    """Each row with each of its dtypes; the rows that `by_day` leaves out run at night."""
     return [
         pytest.param(c, d, id=f"{c.id}-{d}", marks=() if d in by_day(dtypes) else pytest.mark.night)
         for c in CASES

@@ -10,7 +10,7 @@ import pytest
 
 import olympus as ox
 
-# (einsum, shapes, what the product of StableHLO is of and sums over; None: it is left as it is)
+# (einsum, shapes, factor shapes and summed axes of StableHLO's product; None: it is unchanged)
 PRODUCTS = {
     "in order": ("abk,kn->abn", ((2, 3, 4), (4, 5)), None),
     "two in order": ("akl,kln->an", ((2, 3, 4), (3, 4, 5)), None),
@@ -36,9 +36,10 @@ def dot(formula: str, x: Any, y: Any) -> Any:
     shared = [n for n in left if n in right]
     axes = [
         tuple(
-            tuple(side.index(n) for n in shared if (n in result) == kept) for side in (left, right)
+            tuple(side.index(n) for n in shared if (n in result) == is_in_result)
+            for side in (left, right)
         )
-        for kept in (False, True)
+        for is_in_result in (False, True)
     ]
     return ox.lax.dot_general(x, y, tuple(axes))
 

@@ -34,9 +34,9 @@ def x64():
 def portable(fun: Callable[..., Any], *args: Values) -> list[Values]:
     """The flat results of `fun`, lowered for a GPU, run on the CPU."""
     module = ox.jit(fun).trace(*args).lower(H200).compiler_ir()
-    made = xla.compile(module, ox.target("cpu"), {"xla_backend_optimization_level": 0})
-    assert isinstance(made, xla.Executable)
-    return [xla.to_numpy(x) for x in made.execute([xla.put(x) for x in args])]
+    executable = xla.compile(module, ox.target("cpu"), {"xla_backend_optimization_level": 0})
+    assert isinstance(executable, xla.Executable)
+    return [xla.to_numpy(x) for x in executable.execute([xla.put(x) for x in args])]
 
 
 def lapack(fun: Callable[..., Any], *args: Values) -> list[Values]:
@@ -325,7 +325,7 @@ def _of_positive(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("fun", [_of_lu, _of_singular_values, _of_positive])
-def test_what_stands_on_decompositions(fun: Callable[..., Any]) -> None:
+def test_functions_built_on_decompositions_match_lapack(fun: Callable[..., Any]) -> None:
     for dtype in ("float64", "complex128"):
         args = random(dtype, 6, 6), random(dtype, 6, 2, seed=1)
         for x, y in zip(portable(fun, *args), lapack(fun, *args), strict=True):
@@ -348,7 +348,7 @@ def test_derivatives_are_the_primitives_own() -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
 
 
-def test_rotations_can_be_asked_for_on_the_cpu() -> None:
+def test_the_cpu_accepts_the_jacobi_algorithm() -> None:
     a = random("float64", 6, 4)
     u, s, vh = lax.linalg.svd(a, full_matrices=False, algorithm=lax.linalg.SvdAlgorithm.JACOBI)
     close(np.asarray(u * s) @ vh, a, "float64", size=s[0])
