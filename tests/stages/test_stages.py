@@ -112,10 +112,10 @@ def test_hlo_with_and_without_the_users_lines(ox):
 
 @BOTH
 def test_hlo_as_an_object(ox):
-    made = ox.jit(named(ox)).lower(X).compiler_ir("hlo")
-    assert "sine(" in made.as_hlo_text()
-    assert made.as_hlo_dot_graph().startswith("digraph")
-    assert b"sine" in made.as_serialized_hlo_module_proto()
+    hlo = ox.jit(named(ox)).lower(X).compiler_ir("hlo")
+    assert "sine(" in hlo.as_hlo_text()
+    assert hlo.as_hlo_dot_graph().startswith("digraph")
+    assert b"sine" in hlo.as_serialized_hlo_module_proto()
     assert "stablehlo" in str(ox.jit(named(ox)).lower(X).compiler_ir())
 
 
@@ -127,14 +127,14 @@ def test_a_dialect_that_is_not_there():
 @BOTH
 @pytest.mark.parametrize("named_by", [{"donate_argnums": 0}, {"donate_argnames": "x"}], ids=str)
 @pytest.mark.parametrize("how", ["call", "keyword", "lower"])
-def test_a_donation_that_is_of_no_use_is_told(ox, named_by, how):
+def test_an_unusable_donation_causes_a_warning(ox, named_by, how):
     def total(x):
         return x.sum()
 
     def used(x):
         return x + 1
 
-    for fun, told in ((total, True), (used, False)):
+    for fun, warns in ((total, True), (used, False)):
         f = ox.jit(fun, **named_by)
         x = ox.numpy.ones(7)
         with warnings.catch_warnings(record=True) as caught:
@@ -149,7 +149,7 @@ def test_a_donation_that_is_of_no_use_is_told(ox, named_by, how):
                 f(x)
         start = "Some donated buffers were not usable: float32[7]"
         texts = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-        assert [t.startswith(start) for t in texts] == [True] * told
+        assert [t.startswith(start) for t in texts] == [True] * warns
 
 
 @BOTH
@@ -203,7 +203,7 @@ def test_the_programs_that_a_function_keeps(ox):
     assert f._cache_size() == 0
 
 
-def test_what_an_xla_computation_says_of_its_results():
+def test_an_xla_computation_returns_the_shapes_of_its_results():
     _, shapes = olympus.xla_computation(lambda x: {"y": x, "n": (x.sum(),)}, return_shape=True)(X)
     assert (shapes["y"].shape, shapes["y"].dtype, shapes["y"].named_shape) == ((3,), "float32", {})
     assert shapes["n"][0].named_shape == {}
