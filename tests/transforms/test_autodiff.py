@@ -95,7 +95,7 @@ def test_integers_have_gradients_of_no_bytes():
     assert float(got[1]) == 3.0
 
 
-def test_weak_types_and_dtypes_are_kept():
+def test_gradients_have_the_weak_types_and_dtypes_of_the_inputs():
     for x in (2.0, np.float16(2), jnp.bfloat16(2), np.float32(2)):
         x = np.asarray(x) if not isinstance(x, float) else x
         got, want = olympus.grad(lambda x: x * x)(x), jax.grad(lambda x: x * x)(x)

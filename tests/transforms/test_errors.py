@@ -1,4 +1,4 @@
-"""The errors of transformations, in the user's terms: what was asked, is needed, and was got."""
+"""The errors of transformations, in the user's terms: request, requirement, actual value."""
 
 from __future__ import annotations
 
@@ -49,31 +49,31 @@ USES = {
 
 @pytest.mark.parametrize(("transform", "what"), TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_a_leaked_tracer_says_which_function_and_line_made_it(transform, what, use):
-    held = []
+def test_the_error_of_a_leaked_tracer_names_its_function_and_line(transform, what, use):
+    leaked = []
 
     def keep(x):
-        held.append(jnp.sin(x))  # where the tracer is made
+        leaked.append(jnp.sin(x))  # where the tracer is made
         return x.sum()
 
     transform(keep)(X)
     with pytest.raises(LeakedTracerError) as caught:
-        use(held[0])
+        use(leaked[0])
     message = str(caught.value)
     assert f" in {what}" in message
-    assert f"{line_of('where the tracer is made')}: held.append(jnp.sin(x))" in message
+    assert f"{line_of('where the tracer is made')}: leaked.append(jnp.sin(x))" in message
     assert caught.value.hint == (
         "return values from the function instead of storing them"
         + (" in a global or an attribute" if "used after" in message else "")
     )
 
 
-def test_the_value_of_a_leaked_tracer_says_so_too():
-    held = []
-    olympus.vmap(lambda x: held.append(x * 2))(X)
-    made = r"a value in vmap of '<lambda>', made at .*x \* 2"
-    with pytest.raises(ConcretizationError, match=made):
-        float(held[0])
+def test_the_error_of_a_leaked_tracers_value_names_its_function_and_line():
+    leaked = []
+    olympus.vmap(lambda x: leaked.append(x * 2))(X)
+    message = r"a value in vmap of '<lambda>', made at .*x \* 2"
+    with pytest.raises(ConcretizationError, match=message):
+        float(leaked[0])
 
 
 COMPILED = {

@@ -1,4 +1,4 @@
-"""What is refused when it is given, and the types that linear functions and derivatives keep."""
+"""Arguments that are refused, and the types of linear functions and derivatives."""
 
 from __future__ import annotations
 
