@@ -1,4 +1,4 @@
-"""What `help` and an editor show: the types of public functions, and of the methods of arrays."""
+"""The types of public functions and array methods, as `help` and an editor show them."""
 
 from __future__ import annotations
 import __future__
@@ -21,7 +21,7 @@ from olympus_core.library.numpy.indexing.at import IndexUpdateHelper, IndexUpdat
 from olympus_core.library.random.keys import KeyArray
 
 ROOT = Path(__file__).parents[2]
-#: all that users import, but for the contract of primitives, which are of any type
+#: all modules that users import, without the contract of primitives, which accepts any type
 NAMESPACES = ["olympus"] + [
     module.name
     for module in pkgutil.walk_packages(ox.__path__, "olympus.")
@@ -152,11 +152,11 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.lax.with_sharding_constraint": ("shardings", "shardings are tree prefixes"),
     "olympus.make_array_from_callback": (
         "shape dtype",
-        "shapes and dtypes, and what is told of others",
+        "shapes and dtypes of any form",
     ),
     "olympus.make_array_from_single_device_arrays": (
         "shape dtype",
-        "shapes and dtypes, and what is told of others",
+        "shapes and dtypes of any form",
     ),
     "olympus.make_mesh": (
         "axis_names devices",
@@ -207,7 +207,7 @@ def untyped(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-def test_public_functions_say_what_they_take_and_give() -> None:
+def test_public_functions_have_types_of_parameters_and_results() -> None:
     public = [pair for namespace in NAMESPACES for pair in functions(namespace)]
     found = {name: " ".join(untyped(function)) for name, function in public}
     wanted = {name: parameters for name, (parameters, _) in ANYTHING.items()}
@@ -215,7 +215,7 @@ def test_public_functions_say_what_they_take_and_give() -> None:
 
 
 @pytest.mark.parametrize("cls", [IndexUpdateHelper, IndexUpdateRef])
-def test_updates_say_what_they_take_and_give(cls: type) -> None:
+def test_updates_have_types_of_parameters_and_results(cls: type) -> None:
     found = {name: untyped(f) for name, f in vars(cls).items() if inspect.isfunction(f)}
     assert not {n: what for n, what in found.items() if what and not n.startswith("_")}
 
@@ -249,7 +249,7 @@ def signature(node: ast.FunctionDef) -> inspect.Signature:
 
 
 def parts(signature: inspect.Signature) -> list[Any]:
-    """What there is of parameters after the array itself, and of the result."""
+    """Return the parameters after the array itself, and the type of the result."""
     rest = list(signature.parameters.values())[1:]
     types = [str(p.annotation) for p in rest]
     return [[(p.name, p.kind, p.default) for p in rest], types, signature.return_annotation]

@@ -1,4 +1,4 @@
-"""What a strict type check says of users' code: nothing of what is right, and each mistake."""
+"""A strict type check of users' code accepts correct code, and reports each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users write, and a strict type check accepts: each function stands for a kind of code."""
+"""Users' code that a strict type check accepts: each function is one kind of code."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def add(c: ox.Array, v: ox.Array) -> tuple[ox.Array, None]:
 
 
 @ox.checkpoint(prevent_cse=False)
-def kept(x: ox.Array) -> ox.Array:
+def checkpointed(x: ox.Array) -> ox.Array:
     return jnp.sin(x)
 
 
@@ -290,8 +290,8 @@ def scalars_become_arrays(x: ox.Array, pair: bool) -> tuple[object, ...]:
     count: ox.Array = lax.while_loop(lambda v: v < 3, lambda v: v + 1, 0)
     size: int = lax.psum(1, "i")
     most: ox.Array = lax.pmax(2.0, "i")
-    program, _ = ox.make_olympuspr(kept, (), None, True)(x)
-    either = ox.make_olympuspr(kept, return_shape=pair)(x)
+    program, _ = ox.make_olympuspr(checkpointed, (), None, True)(x)
+    either = ox.make_olympuspr(checkpointed, return_shape=pair)(x)
     number: ox.Array = lax.convert_element_type(2.0, "float32").sum()
     parts: ox.Array = ox.ops.segment_sum(x, jnp.zeros(3, "int32"), 2, mode="clip")
     return total.shape, sure, count, size, most, program.eqns, either, number, parts
