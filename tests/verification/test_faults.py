@@ -178,7 +178,7 @@ def values_reversed(right: Lower, ctx: Any, /, *xs: Any, **params: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("primitive", "lower", "function", "said"),
+    ("primitive", "lower", "function", "requirement"),
     [
         ("geqrf", triangle_replaced, geqrf, "Q R = a for the Q of the reflectors"),
         ("eig", sides_exchanged, eig, "a^H L = L diag(w*)"),
@@ -187,13 +187,13 @@ def values_reversed(right: Lower, ctx: Any, /, *xs: Any, **params: Any) -> Any:
     ],
 )
 def test_a_wrong_part_of_a_decomposition(
-    lowered_as, primitive: str, lower: Lower, function: Any, said: str
+    lowered_as, primitive: str, lower: Lower, function: Any, requirement: str
 ) -> None:
     assert not verified(function, SQUARE).operations
     eager.clear_cache()
     lowered_as(primitive, lower)
     found = first(verified(function, SQUARE))
-    assert found.operation == f"{primitive}, of which {said} must hold"
+    assert found.operation == f"{primitive}, of which {requirement} must hold"
     assert "return " in found.text and primitive in found.text
 
 
@@ -220,7 +220,7 @@ def test_a_wrong_product_of_reflectors(lowered_as) -> None:
 
 
 @pytest.mark.parametrize(
-    ("primitive", "wrong", "function", "x", "said"),
+    ("primitive", "wrong", "function", "x", "requirement"),
     [
         ("lu", 0, lax.linalg.lu, SQUARE, "L U = a[permutation]"),
         ("qr", 0, lambda x: lax.linalg.qr(x), SQUARE, "Q^H Q = 1"),
@@ -239,14 +239,14 @@ def test_a_wrong_product_of_reflectors(lowered_as) -> None:
     ],
 )
 def test_a_wrong_decomposition(
-    lowered_as, primitive: str, wrong: int, function: Any, x: Any, said: str
+    lowered_as, primitive: str, wrong: int, function: Any, x: Any, requirement: str
 ) -> None:
     assert not verified(function, x).operations
     eager.clear_cache()
     lowered_as(primitive, result_scaled(wrong, 1.001))
     found = first(verified(function, x))
     assert found.kind == "wrong"
-    assert found.operation.startswith(f"{primitive}, of which {said}")
+    assert found.operation.startswith(f"{primitive}, of which {requirement}")
     assert found.element is not None and found.element.error > found.element.allowed
 
 
