@@ -1,4 +1,4 @@
-"""What all tests share: an environment without settings, golden files, the switch for these."""
+"""Setup of all tests: an environment without settings, golden files and their option."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 
 # Thousands of tiny programs are compiled here and each runs once, so optimizations are not worth
 # their time, nor the slower of the two ways in which older jaxlibs emit fusions: newer ones, which
-# the tests run on too, have it alone.  XLA reads its flags once a process: those that tests start
-# have the usual ones.
+# the tests run on too, have it alone.  XLA reads its flags once a process: the processes that
+# tests start have the usual ones.
 _FASTER = ["--xla_backend_optimization_level=0"]
 if jaxlib.version.__version_info__ < (0, 11):
     _FASTER.append("--xla_cpu_use_fusion_emitters=false")
@@ -44,8 +44,8 @@ del os.environ["XLA_FLAGS"]
 def _start_with_several_devices() -> None:
     """Start the runtime with as many devices as the oracle has, and leave no trace of it.
 
-    Programs of several devices are tested in this process; those that tests start have the usual
-    one.
+    Programs of several devices are tested in this process; the processes that tests start
+    have the usual one.
     """
     from olympus_core.xla.runtime.cpu import cpu_client  # what it imports reads the environment
 
@@ -68,7 +68,7 @@ for _name, _examples in (("day", DAY_EXAMPLES), ("night", NIGHT_EXAMPLES)):
 hypothesis.settings.load_profile("day")
 
 GOLDEN = Path(__file__).parent / "golden"
-#: What says how a terminal looks: pytest reads it for its own output, tests have none of it.
+#: Variables that describe a terminal: pytest reads them for its output, tests run without them.
 LOOKS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES")
 
 
@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart() -> None:
-    """Drop what says how a terminal looks, once pytest has read it and before tests do."""
+    """Remove the variables that describe a terminal: pytest has read them, tests must not."""
     for name in LOOKS:
         os.environ.pop(name, None)
 
@@ -139,7 +139,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert path.exists(), f"no golden {name}: run pytest with --update-golden, and read it"
-        held = path.read_text(encoding="utf-8")
-        assert text == held, f"{name} differs; --update-golden renews it"
+        golden_text = path.read_text(encoding="utf-8")
+        assert text == golden_text, f"{name} differs; --update-golden renews it"
 
     return check

@@ -31,6 +31,20 @@ CLEAN = (
     "tests/examples",
     "tests/fuzz",
     "tests/structure",
+    "tests/api",
+    "tests/arrays",
+    "tests/base",
+    "tests/blocks",
+    "tests/control",
+    "tests/execution",
+    "tests/ir",
+    "tests/jit",
+    "tests/lowering",
+    "tests/primitives",
+    "tests/stages",
+    "tests/transforms",
+    "tests/typing",
+    "tests/verification",
 )
 #: Neither a docstring nor the description of a name after "#:" starts with one of these.
 FIRST_WORDS = re.compile(
@@ -92,6 +106,20 @@ CLEAN_NAMES: tuple[str, ...] = (
     "tests/structure/test_layering.py",
     "tests/structure/test_packaging.py",
     "tests/structure/test_tests.py",
+    "tests/api/",
+    "tests/arrays/",
+    "tests/base/",
+    "tests/blocks/",
+    "tests/control/",
+    "tests/execution/",
+    "tests/ir/",
+    "tests/jit/",
+    "tests/lowering/",
+    "tests/primitives/",
+    "tests/stages/",
+    "tests/transforms/",
+    "tests/typing/",
+    "tests/verification/",
 )
 #: Names that a banned word is right in, by file: of Python, or of an interface that others define.
 ALLOWED_NAMES: dict[str, tuple[str, ...]] = {
