@@ -10,7 +10,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NewType
 
 import pytest
 
@@ -191,7 +191,7 @@ def functions(namespace: str) -> Iterator[tuple[str, Callable[..., Any]]]:
             for method, function in vars(value).items():
                 if inspect.isfunction(function) and not method.startswith("_"):
                     yield f"{namespace}.{name}.{method}", function
-        elif callable(value) and hasattr(value, "__name__"):
+        elif callable(value) and hasattr(value, "__name__") and not isinstance(value, NewType):
             yield f"{namespace}.{name}", value
 
 
