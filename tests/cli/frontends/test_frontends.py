@@ -93,7 +93,7 @@ def test_a_file_named_as_an_installed_module_leaves_that_alone(folder: Path) -> 
 LOAD_AND_IMPORT = """
 from pathlib import Path
 from olympus_cli.frontends.importing import load_entry
-f = load_entry("model.py:f", Path.cwd())
+f = load_entry("entry_of_user.py:f", Path.cwd())
 import olympus.analysis
 f()
 """
@@ -101,14 +101,14 @@ f()
 
 @pytest.mark.parametrize("written", [True, False])
 def test_bytecode_is_written_of_our_modules_and_of_no_programs(folder: Path, written: bool) -> None:
-    (folder / "model.py").write_text("def f():\n    import beside\n")
+    (folder / "entry_of_user.py").write_text("def f():\n    import beside\n")
     (folder / "beside.py").write_text("")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     environment["PYTHONPYCACHEPREFIX"] = str(folder / "cache")
     environment["PYTHONDONTWRITEBYTECODE"] = "" if written else "1"
     subprocess.run([sys.executable, "-P", "-c", LOAD_AND_IMPORT], env=environment, check=True)
     names = {path.name.partition(".")[0] for path in (folder / "cache").rglob("*.pyc")}
-    assert names & {"model", "beside"} == set()
+    assert names & {"entry_of_user", "beside"} == set()
     assert ({"analysis", "importing"} <= names) is written
 
 
