@@ -1,4 +1,4 @@
-"""Profiles: kernels as XLA's profiler saw them, joined with lines, scopes and the estimate."""
+"""Profiles: kernels that XLA's profiler recorded, with lines, scopes and the estimate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HERE = __file__
 
 
 def line_of(text: str) -> str:
-    """The place of the only line of this file that ends with a mark."""
+    """Return the place of the only line of this file that ends with a mark."""
     with open(HERE) as file:
         (number,) = [i for i, line in enumerate(file, 1) if line.rstrip().endswith("# " + text)]
     return f"{HERE}:{number}"
@@ -51,7 +51,7 @@ def product() -> Profile:
     return olympus.jit(heavy).lower(SQUARE).compile().profile(SQUARE, runs=3)
 
 
-def test_a_product_has_the_most_time_of_the_kernels(product: Profile) -> None:
+def test_a_product_takes_the_most_time_of_the_kernels(product: Profile) -> None:
     rows = [row for row in product.by("line") if row.kernels]
     assert rows[0].key == line_of("the product")
     assert rows[0].calls == 2
@@ -67,7 +67,7 @@ def test_rows_add_up(product: Profile) -> None:
         assert sum(row.share for row in rows) == pytest.approx(1.0)
 
 
-def test_the_time_without_kernels_is_told_apart(product: Profile) -> None:
+def test_the_time_without_kernels_has_its_own_rows(product: Profile) -> None:
     assert [kernel.name for kernel in product.kernels[-2:]] == ["(call)", "(between kernels)"]
     assert all(kernel.is_overhead for kernel in product.kernels[-2:])
     assert 0 < product.kernel_seconds <= product.seconds
@@ -76,14 +76,14 @@ def test_the_time_without_kernels_is_told_apart(product: Profile) -> None:
     assert product.undisturbed > 0
 
 
-def test_estimates_stand_beside(product: Profile) -> None:
+def test_kernels_have_their_estimates(product: Profile) -> None:
     expected = {kernel.name: kernel for kernel in product.estimate.kernels}
     for kernel in product.kernels[:-2]:
         assert kernel.estimated == pytest.approx(expected[kernel.name].seconds)
         assert kernel.bound == expected[kernel.name].bound
 
 
-def test_the_timeline_lies_in_the_call(product: Profile) -> None:
+def test_the_timeline_is_within_the_call(product: Profile) -> None:
     spans = [span for span in product.timeline if span.kernel]
     assert {span.kernel for span in spans} == {kernel.name for kernel in product.kernels[:-2]}
     assert all(span.start >= 0 and span.seconds >= 0 for span in product.timeline)
@@ -94,62 +94,64 @@ def test_kernels_of_a_loop_count_their_calls() -> None:
     def scanned(x: Any) -> Any:
         return lax.scan(lambda c, _: (jnp.sin(c @ x), None), x, None, length=7)[0]
 
-    found = olympus.jit(scanned).lower(SQUARE).compile().profile(SQUARE, runs=2)
-    calls = {row.key: row.calls for row in found.by("operation")}
+    profile = olympus.jit(scanned).lower(SQUARE).compile().profile(SQUARE, runs=2)
+    calls = {row.key: row.calls for row in profile.by("operation")}
     assert calls["sin"] == 7
-    assert "while" not in calls  # its time is that of its kernels
+    assert "while" not in calls  # its time is counted in its kernels
 
 
-def test_a_loop_whose_length_depends_on_data_counts_what_ran() -> None:
+def test_a_loop_whose_length_depends_on_data_counts_its_actual_calls() -> None:
     def until(x: Any) -> Any:
         return lax.while_loop(
             lambda c: c[0] < c[1][0, 0] + 20, lambda c: (c[0] + 1, c[1] @ c[1]), x
         )
 
     args = (np.float32(0), np.zeros((8, 8), np.float32))
-    found = olympus.jit(until).lower(args).compile().profile(args, runs=2)
-    (row,) = [row for row in found.by("operation") if row.key == "dot_general"]
+    profile = olympus.jit(until).lower(args).compile().profile(args, runs=2)
+    (row,) = [row for row in profile.by("operation") if row.key == "dot_general"]
     assert row.calls == 20
-    (one,) = [kernel for kernel in found.estimate.kernels if kernel.operation == "dot_general"]
-    assert one.calls == 1
-    assert row.estimated == pytest.approx(20 * one.seconds)
+    (product,) = [
+        kernel for kernel in profile.estimate.kernels if kernel.operation == "dot_general"
+    ]
+    assert product.calls == 1
+    assert row.estimated == pytest.approx(20 * product.seconds)
 
 
-def test_a_loop_that_the_compiler_made_one_kernel_is_one() -> None:
+def test_a_loop_that_is_compiled_to_one_kernel_has_one_row() -> None:
     def small(x: Any) -> Any:
         return lax.while_loop(lambda c: c.sum() < 100, lambda c: c + 1.0, x)
 
     x = np.zeros((2, 2), np.float32)
-    found = olympus.jit(small).lower(x).compile().profile(x, runs=2)
-    (row,) = [row for row in found.by("operation") if row.key == "while"]
-    assert row.estimated is None  # how often it runs depends on data
-    assert found.unseen == ()
+    profile = olympus.jit(small).lower(x).compile().profile(x, runs=2)
+    (row,) = [row for row in profile.by("operation") if row.key == "while"]
+    assert row.estimated is None  # its number of iterations depends on data
+    assert profile.unseen == ()
 
 
-def test_an_operation_in_another_form_has_its_own_name() -> None:
-    """For the CPU floats are sorted by integers, with several kernels."""
-    found = olympus.jit(lambda x: jnp.sort(x, axis=0)).lower(SQUARE).compile().profile(SQUARE)
-    (row,) = [row for row in found.by("operation") if row.kernels]
+def test_a_rewritten_operation_has_the_name_of_the_program() -> None:
+    """The CPU sorts floats by integer keys, in several kernels."""
+    profile = olympus.jit(lambda x: jnp.sort(x, axis=0)).lower(SQUARE).compile().profile(SQUARE)
+    (row,) = [row for row in profile.by("operation") if row.kernels]
     assert row.key == "sort"
 
 
 def test_a_sort_with_two_events_is_called_once() -> None:
     integers = SQUARE.astype("int32")
     sort = olympus.jit(lambda x: jnp.sort(x, axis=0)).lower(integers).compile()
-    found = sort.profile(integers)
-    (row,) = [row for row in found.by("operation") if row.key == "sort"]
+    profile = sort.profile(integers)
+    (row,) = [row for row in profile.by("operation") if row.key == "sort"]
     assert row.calls == 1
 
 
 def test_the_backward_pass_is_marked() -> None:
     step = olympus.jit(olympus.grad(loss))
-    found = step.lower(SQUARE, SQUARE).compile().profile(SQUARE, SQUARE, runs=2)
-    rows = {row.key: row for row in found.by("line")}
+    profile = step.lower(SQUARE, SQUARE).compile().profile(SQUARE, SQUARE, runs=2)
+    rows = {row.key: row for row in profile.by("line")}
     assert rows[line_of("dense")].direction == "both"
-    assert {kernel.scope for kernel in found.kernels if kernel.backward} >= {"dense"}
+    assert {kernel.scope for kernel in profile.kernels if kernel.backward} >= {"dense"}
 
 
-def test_what_has_no_event_is_told(product: Profile) -> None:
+def test_kernels_without_events_are_listed_as_unseen(product: Profile) -> None:
     seen = {kernel.name for kernel in product.kernels}
     unseen = {kernel.name for kernel in product.unseen}
     assert unseen == {"(new memory)"}
@@ -164,7 +166,7 @@ def test_donated_arguments_keep_their_buffers() -> None:
     assert np.array_equal(x, np.arange(4.0))
 
 
-def test_an_argument_called_runs_goes_apart() -> None:
+def test_an_argument_named_runs_is_passed_in_kwargs() -> None:
     def named(*, runs: Any) -> Any:
         return runs * 2
 
@@ -199,11 +201,11 @@ def test_a_program_of_too_many_kernels_is_refused() -> None:
         olympus.jit(long).lower(x).compile().profile(x)
 
 
-def test_a_second_profile_at_once_is_refused() -> None:
+def test_a_profile_during_a_profile_is_refused() -> None:
     compiled = olympus.jit(heavy).lower(SQUARE).compile()
     with pytest.raises(UsageError, match="a profile is already being recorded"):
         record(lambda: compiled.profile(SQUARE))
-    assert compiled.profile(SQUARE, runs=1).runs == 1  # and afterwards all is well
+    assert compiled.profile(SQUARE, runs=1).runs == 1  # the next profile works
 
 
 @pytest.fixture
@@ -214,7 +216,7 @@ def foreign_session() -> Iterator[None]:
     session.stop()
 
 
-def test_a_session_that_others_began_is_told(foreign_session: None) -> None:
+def test_a_session_that_other_code_started_is_an_error(foreign_session: None) -> None:
     with pytest.raises(UsageError, match="a profile is already being recorded"):
         record(lambda: None)
 
@@ -225,15 +227,15 @@ def test_a_call_that_fails_ends_its_session() -> None:
     assert record(lambda: None).seconds > 0
 
 
-def test_the_program_must_not_run_elsewhere_meanwhile() -> None:
+def test_a_program_that_runs_in_another_thread_cannot_be_profiled() -> None:
     compiled = olympus.jit(heavy).lower(SQUARE).compile()
     stop = threading.Event()
 
-    def others() -> None:
+    def call_repeatedly() -> None:
         while not stop.is_set():
             compiled(SQUARE).block_until_ready()
 
-    thread = threading.Thread(target=others)
+    thread = threading.Thread(target=call_repeatedly)
     thread.start()
     try:
         with pytest.raises(UsageError, match="ran in another thread"):
@@ -243,14 +245,14 @@ def test_the_program_must_not_run_elsewhere_meanwhile() -> None:
         thread.join()
 
 
-def test_data_that_is_no_recording_is_refused() -> None:
+def test_data_that_is_not_a_recording_is_refused() -> None:
     with pytest.raises(BackendError, match="cannot be read"):
         read_recording(b"no protobuf")
     with pytest.raises(BackendError, match="recorded 0 calls"):
         read_recording(b"")
 
 
-def test_events_that_others_end_last_until_then() -> None:
+def test_an_event_lasts_until_its_end_event() -> None:
     text = """
       planes { name: "/host:CPU" lines { name: "python/7" timestamp_ns: 1000
           events { metadata_id: 1 offset_ps: 0 duration_ps: 9000000 }
@@ -268,10 +270,10 @@ def test_events_that_others_end_last_until_then() -> None:
         stat_metadata { key: 4 value { id: 4 name: "_pt" } }
         stat_metadata { key: 5 value { id: 5 name: "_c" } }
         stat_metadata { key: 6 value { id: 6 name: "_ct" } } }"""
-    found = read_recording(profiler._reader().text_proto_to_serialized_xspace(text))
-    assert found.threads == ("python",)
-    assert found.seconds == pytest.approx(9e-6)
-    (event,) = [event for event in found.events if event.operation]
+    recording = read_recording(profiler._reader().text_proto_to_serialized_xspace(text))
+    assert recording.threads == ("python",)
+    assert recording.seconds == pytest.approx(9e-6)
+    (event,) = [event for event in recording.events if event.operation]
     assert (event.module, event.name) == ("jit_f", "dot")
     assert event.end - event.start == pytest.approx(1e-6)
     assert event.until - event.start == pytest.approx(5e-6)
@@ -281,7 +283,7 @@ def test_overlapping_intervals_count_once() -> None:
     assert _union([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0), (5.2, 5.5)]) == 4.0
 
 
-def test_the_profiler_is_loaded_when_it_is_used_alone() -> None:
+def test_the_profiler_is_loaded_only_when_it_is_used() -> None:
     code = (
         "import sys, olympus, olympus.analysis, numpy as np\n"
         "x = np.ones(3, 'float32')\n"

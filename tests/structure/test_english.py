@@ -45,6 +45,7 @@ CLEAN = (
     "tests/transforms",
     "tests/typing",
     "tests/verification",
+    "tests/analysis",
 )
 #: Neither a docstring nor the description of a name after "#:" starts with one of these.
 FIRST_WORDS = re.compile(
@@ -120,6 +121,7 @@ CLEAN_NAMES: tuple[str, ...] = (
     "tests/transforms/",
     "tests/typing/",
     "tests/verification/",
+    "tests/analysis/",
 )
 #: Names that a banned word is right in, by file: of Python, or of an interface that others define.
 ALLOWED_NAMES: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""Drawn loops run as often as is counted, or are said to be unknown."""
+"""Drawn loops run as often as the cost counts, or their count is unknown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WAYS = ("plain", "in a scan", "in a function", "mapped")
 
 
 def actual(start, test, bound, step, is_left, most=1200) -> int | None:
-    """How often a loop runs, wrapping as its dtype does; None for more than `most`."""
+    """Return the number of iterations of a loop with wrapping integers, or None above `most`."""
     i, trips = start, 0
     while test(bound, i) if is_left else test(i, bound):
         trips += 1
@@ -36,13 +36,13 @@ def actual(start, test, bound, step, is_left, most=1200) -> int | None:
 @pytest.mark.parametrize("way", WAYS)
 @given(data=st.data())
 @examples(20)
-def test_drawn_loops(way, data):
-    of = np.dtype(data.draw(st.sampled_from(DTYPES))).type
-    least = 0 if of(0).dtype.kind == "u" else -20
+def test_the_count_of_a_drawn_loop_is_its_number_of_iterations(way, data):
+    scalar = np.dtype(data.draw(st.sampled_from(DTYPES))).type
+    least = 0 if scalar(0).dtype.kind == "u" else -20
     numbers = st.integers(least, 20)
-    starts = [of(n) for n in data.draw(st.lists(numbers, min_size=3, max_size=3))]
-    bound = of(data.draw(numbers))
-    step = of(data.draw(st.integers(1 if least == 0 else -3, 3)))
+    starts = [scalar(n) for n in data.draw(st.lists(numbers, min_size=3, max_size=3))]
+    bound = scalar(data.draw(numbers))
+    step = scalar(data.draw(st.integers(1 if least == 0 else -3, 3)))
     test, is_left = data.draw(st.sampled_from(TESTS)), data.draw(st.booleans())
 
     def goes_on(c):
@@ -51,7 +51,7 @@ def test_drawn_loops(way, data):
     def loop(x, start):
         return lax.while_loop(goes_on, lambda c: (c[0] + step, c[1] * np.float16(2)), (start, x))[1]
 
-    def whole(x):
+    def program(x):
         if way == "mapped":
             return ox.vmap(loop, (None, 0))(x, np.array(starts))
         if way == "in a scan":
@@ -59,12 +59,14 @@ def test_drawn_loops(way, data):
         return ox.jit(loop)(x, starts[0]) if way == "in a function" else loop(x, starts[0])
 
     counts = [actual(s, test, bound, step, is_left) for s in starts]
-    found = ox.jit(whole).lower(X).cost()
-    if found.flops is None:
+    figures = ox.jit(program).lower(X).cost()
+    if figures.flops is None:
         assert None in (counts if way == "mapped" else counts[:1])
         return
-    flops = {row.key: row.flops for row in found.by("dtype")}.get("float16", 0)
-    if way == "mapped":  # each step multiplies what is mapped, and keeps the old where it is done
+    flops = {row.key: row.flops for row in figures.by("dtype")}.get("float16", 0)
+    if (
+        way == "mapped"
+    ):  # each step multiplies all lanes, and selects the old value of a lane that has ended
         assert flops == max(n for n in counts if n is not None) * 2 * len(starts) * N
     else:
         assert flops == counts[0] * N * (3 if way == "in a scan" else 1)
@@ -75,7 +77,7 @@ INTEGERS = ("int8", "uint8", "int32", "uint32")
 
 @st.composite
 def bounds(draw, dtype, depth=3):
-    """An expression of constants, at whose edges NumPy and the backends differ."""
+    """An expression of constants; NumPy and the backends differ at the limits of the dtypes."""
     if not depth or draw(st.booleans()):
         if dtype == "float32":
             number = np.float32(draw(st.sampled_from([-1, 0.1, 2.5, 300, 1e10, 1e-40, np.nan])))
@@ -85,8 +87,8 @@ def bounds(draw, dtype, depth=3):
         return lambda: jnp.asarray(np.dtype(dtype).type(number))
     first = draw(bounds(dtype, depth=depth - 1))
     if draw(st.booleans()):
-        other = draw(st.sampled_from([*INTEGERS, "float32"]))
-        source = draw(bounds(other, depth=depth - 1))
+        source_dtype = draw(st.sampled_from([*INTEGERS, "float32"]))
+        source = draw(bounds(source_dtype, depth=depth - 1))
         return lambda: lax.convert_element_type(source(), np.dtype(dtype))
     second = draw(bounds(dtype, depth=depth - 1))
     rules = [lax.add, lax.sub, lax.mul, lax.max, lax.min]
@@ -98,7 +100,7 @@ def bounds(draw, dtype, depth=3):
 
 @given(data=st.data())
 @examples(20)
-def test_drawn_bounds_are_those_that_the_program_computes(data):
+def test_the_count_of_a_drawn_bound_is_the_number_of_iterations(data):
     dtype = data.draw(st.sampled_from(INTEGERS))
     bound, test = data.draw(bounds(dtype)), data.draw(st.sampled_from(TESTS[:2]))
     step, most = np.dtype(dtype).type(data.draw(st.integers(1, 3))), 500
@@ -114,9 +116,9 @@ def test_drawn_bounds_are_those_that_the_program_computes(data):
         return lax.while_loop(goes_on, body, (x, np.dtype(dtype).type(0), n))[2]
 
     scalar = ox.ShapeDtypeStruct((), "float16"), ox.ShapeDtypeStruct((), "int32")
-    found = ox.jit(lambda x, n: loop(x, n, None)).lower(*scalar).cost()
-    if found.flops is None:
+    figures = ox.jit(lambda x, n: loop(x, n, None)).lower(*scalar).cost()
+    if figures.flops is None:
         return
-    counted = {row.key: row.flops for row in found.by("dtype")}.get("float16", 0)
+    counted = {row.key: row.flops for row in figures.by("dtype")}.get("float16", 0)
     ran = int(ox.jit(loop)(np.float16(1), np.int32(0), np.int32(most)))
     assert min(counted, most) == ran

@@ -1,4 +1,4 @@
-"""Loops count as often as they run, branches by the dearest; what depends on data is named."""
+"""The cost counts all iterations of loops and the most expensive branch; it names unknown loops."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def counting(start, goes_on, step, *, flip=False):
         (0, lambda i: ~(i >= 6), lambda i: i + 1, 6),
     ],
 )
-def test_a_counter_from_a_constant_to_a_constant(start, goes_on, step, trips, flip):
-    found = cost(counting(start, goes_on, step, flip=flip), X)
-    floats = isinstance(start, float)  # its comparison and addition are flops
-    assert found.flops == trips * N + floats * (2 * trips + 1)
-    assert found.unknown == ()
-    assert found.at_least is found
+def test_a_loop_with_constant_bounds_has_an_exact_count(start, goes_on, step, trips, flip):
+    figures = cost(counting(start, goes_on, step, flip=flip), X)
+    floats = isinstance(start, float)  # the comparison and the addition of floats are flops
+    assert figures.flops == trips * N + floats * (2 * trips + 1)
+    assert figures.unknown == ()
+    assert figures.at_least is figures
 
 
 @pytest.mark.parametrize("direction", ["LT", "LE", "GT", "GE", "NE", "EQ"])
-def test_trips_are_those_of_a_loop(direction):
+def test_trips_agree_with_a_loop_in_python(direction):
     tests = {
         "LT": lambda i, b: i < b,
         "LE": lambda i, b: i <= b,
@@ -91,13 +91,13 @@ def test_trips_are_those_of_a_loop(direction):
 
 
 def test_bounds_and_steps_in_the_carry():
-    found = cost(
+    figures = cost(
         lambda x: lax.while_loop(
             lambda c: c[1] < c[2], lambda c: (c[0] * 2.0, c[1] + c[3], c[2], c[3]), (x, 0, 10, 2)
         ),
         X,
     )
-    assert found.flops == 5 * N
+    assert figures.flops == 5 * N
 
 
 def test_a_loop_in_a_function_whose_bound_is_the_callers_constant():
@@ -116,12 +116,12 @@ def test_a_loop_in_a_function_whose_bound_is_the_callers_constant():
 
 def test_a_scan_of_products():
     w = ox.ShapeDtypeStruct((64, 64), "float32")
-    found = cost(lambda w: lax.scan(lambda c, _: (c @ w, None), w, None, length=100)[0], w)
-    assert found.flops == 52_428_800
-    assert found.matmul_flops == {"float32": 52_428_800}
+    figures = cost(lambda w: lax.scan(lambda c, _: (c @ w, None), w, None, length=100)[0], w)
+    assert figures.flops == 52_428_800
+    assert figures.matmul_flops == {"float32": 52_428_800}
 
 
-def test_nested_scans_and_functions_called_often():
+def test_a_function_counts_at_each_of_its_calls():
     @ox.jit
     def layer(x):
         return lax.scan(lambda c, _: (doubled(c), None), x, None, length=5)[0]
@@ -141,18 +141,19 @@ def test_an_unrolled_scan_costs_the_same(unroll):
     assert cost(f, X).flops == 10 * N
 
 
-def test_loops_that_run_never_or_over_nothing():
+def test_loops_without_iterations_cost_nothing():
     assert cost(lambda x: lax.fori_loop(5, 3, lambda i, c: c * 2.0, x), X).flops == 0
     assert cost(lambda x: lax.scan(lambda c, _: (c * 2.0, None), x, None, 0)[0], X).flops == 0
 
 
 @pytest.mark.parametrize("bound", [10, 10**6])
 def test_counters_under_vmap(bound):
-    def one(x, n):
+    def counted(x, n):
         return lax.while_loop(lambda c: c[0] < bound, lambda c: (c[0] + 1, c[1] * 2.0), (n, x))[1]
 
-    found = cost(lambda x: ox.vmap(one)(x, jnp.arange(N)), X)
-    assert found.flops == 2 * N * bound  # each step multiplies, and keeps the old where it is done
+    figures = cost(lambda x: ox.vmap(counted)(x, jnp.arange(N)), X)
+    # each step multiplies, and selects the old value where a lane has ended
+    assert figures.flops == 2 * N * bound
     assert cost(ox.vmap(lambda x: lax.fori_loop(0, 9, lambda i, c: c * 2.0, x)), X).flops == 9 * N
 
 
@@ -163,15 +164,16 @@ def test_derivatives_of_loops():
 
         return lax.scan(wrap(step), x, None, length=10)[0].sum()
 
-    plain = cost(ox.grad(f), X)  # sin and cos on the way there, a product on the way back
+    plain = cost(ox.grad(f), X)  # sin and cos in the forward pass, a product in the backward pass
     assert (plain.transcendentals, plain.flops) == (2 * 10 * N, 10 * N)
-    again = cost(ox.grad(lambda x: f(x, ox.checkpoint)), X)
-    assert again.transcendentals == 2 * 10 * N  # sin again would be of no use to the cosine
+    recomputed = cost(ox.grad(lambda x: f(x, ox.checkpoint)), X)
+    # cos does not need the sin, which is not recomputed
+    assert recomputed.transcendentals == 2 * 10 * N
     forward = cost(lambda x: ox.jvp(f, (x,), (x,)), X)
     assert forward.transcendentals == 2 * 10 * N
 
 
-def test_a_checkpoint_computes_again_what_the_way_back_needs():
+def test_a_checkpoint_recomputes_the_residuals_of_the_backward_pass():
     def f(w, x, wrap):
         def step(c, _):
             return jnp.tanh(jnp.tanh(c @ w) @ w), None
@@ -179,24 +181,24 @@ def test_a_checkpoint_computes_again_what_the_way_back_needs():
         return lax.scan(wrap(step), x, None, length=10)[0].sum()
 
     w = ox.ShapeDtypeStruct((N, N), "float32")
-    one = 2 * N * N * 10
-    kept = cost(lambda w, x: ox.grad(lambda w: f(w, x, lambda g: g))(w), w, X)
-    made = cost(lambda w, x: ox.grad(lambda w: f(w, x, ox.checkpoint))(w), w, X)
-    assert kept.matmul_flops == {"float32": 6 * one}
-    assert made.matmul_flops["float32"] == 8 * one
-    rows = {r.key: r for r in made.by("operation")}
-    assert rows["dot_general"].backward_flops == 6 * one
+    product = 2 * N * N * 10
+    saved = cost(lambda w, x: ox.grad(lambda w: f(w, x, lambda g: g))(w), w, X)
+    recomputed = cost(lambda w, x: ox.grad(lambda w: f(w, x, ox.checkpoint))(w), w, X)
+    assert saved.matmul_flops == {"float32": 6 * product}
+    assert recomputed.matmul_flops["float32"] == 8 * product
+    rows = {r.key: r for r in recomputed.by("operation")}
+    assert rows["dot_general"].backward_flops == 6 * product
 
 
-def test_branches_count_by_the_dearest():
+def test_the_cost_of_a_branch_is_that_of_the_most_expensive_one():
     def cheap(x):
         return x + 1.0
 
-    def dear(x):
+    def expensive(x):
         return x * 2.0 + 1.0 + x
 
-    assert cost(lambda p, x: lax.cond(p, cheap, dear, x), FLAG, X).flops == 3 * N
-    assert cost(lambda i, x: lax.switch(i, [cheap, dear, cheap], x), INDEX, X).flops == 3 * N
+    assert cost(lambda p, x: lax.cond(p, cheap, expensive, x), FLAG, X).flops == 3 * N
+    assert cost(lambda i, x: lax.switch(i, [cheap, expensive, cheap], x), INDEX, X).flops == 3 * N
 
     def moved(x):
         return jnp.concatenate([x, x])[:N]
@@ -215,31 +217,31 @@ LINE = search.__code__.co_firstlineno + 2
 
 
 def test_a_loop_that_depends_on_data_is_named():
-    found = cost(search, X)
-    assert found.flops is None
-    assert found.transcendentals == 0  # the body has none
-    assert (found.bytes, found.operations) == (None, None)
-    (unknown,) = found.unknown
+    figures = cost(search, X)
+    assert figures.flops is None
+    assert figures.transcendentals == 0  # the body has none
+    assert (figures.bytes, figures.operations) == (None, None)
+    (unknown,) = figures.unknown
     assert str(unknown) == (
         f"the cost of the while loop at {__file__}:{LINE} is not known: how often it runs depends "
         "on data"
     )
-    least = found.at_least
-    assert least.flops == N + N + 2 * (N - 1 + 1)  # one step, and two looks at the condition
+    least = figures.at_least
+    assert least.flops == N + N + 2 * (N - 1 + 1)  # one step, and two evaluations of the condition
     assert least.at_least is least
-    assert sum(row.flops for row in found.by("line")) == least.flops
+    assert sum(row.flops for row in figures.by("line")) == least.flops
 
 
 @pytest.mark.parametrize("key", [f"test_loops.py:{LINE}", f"{__file__}:{LINE}"])
-def test_the_caller_may_say_how_often(key):
-    found = cost(search, X, trips={key: 30})
-    assert found.flops == N + 30 * N + 31 * N
-    assert found.unknown == ()
+def test_trips_give_the_count_of_an_unknown_loop(key):
+    figures = cost(search, X, trips={key: 30})
+    assert figures.flops == N + 30 * N + 31 * N
+    assert figures.unknown == ()
     assert cost(search, X, trips={key: 0}).flops == N + N
-    assert cost(search, X, trips={key: np.int16(30)}).flops == found.flops
+    assert cost(search, X, trips={key: np.int16(30)}).flops == figures.flops
 
 
-def test_trips_are_of_the_loops_that_there_are():
+def test_trips_for_no_loop_of_the_program_are_refused():
     with pytest.raises(UsageError, match="where the program has no loop") as raised:
         cost(search, X, trips={f"loops.py:{LINE}": 3})
     assert raised.value.hint == f"the nearest is {__file__}:{LINE}"
@@ -256,7 +258,7 @@ def test_trips_are_of_the_loops_that_there_are():
         cost(search, X, trips={3: 3})
 
 
-def test_a_known_loop_stays_known_whatever_trips_says():
+def test_trips_do_not_change_the_count_of_a_known_loop():
     def f(x):
         return lax.fori_loop(0, 10, lambda i, c: c * 2.0, x)
 
@@ -264,45 +266,45 @@ def test_a_known_loop_stays_known_whatever_trips_says():
     assert cost(f, X, trips={f"test_loops.py:{line}": 3}).flops == 10 * N
 
 
-def test_unknown_loops_inside_of_others():
+def test_an_unknown_loop_inside_a_loop_is_named_once():
     def f(x):
         return lax.scan(lambda c, _: (search(c), None), x, None, length=5)[0]
 
-    found = cost(f, X)
-    assert [u.line for u in found.unknown] == [f"{__file__}:{LINE}"]
-    assert found.at_least.flops == 5 * cost(search, X).at_least.flops
-    said = cost(f, X, trips={f"test_loops.py:{LINE}": 30})
-    assert said.flops == 5 * cost(search, X, trips={f"test_loops.py:{LINE}": 30}).flops
+    figures = cost(f, X)
+    assert [u.line for u in figures.unknown] == [f"{__file__}:{LINE}"]
+    assert figures.at_least.flops == 5 * cost(search, X).at_least.flops
+    with_trips = cost(f, X, trips={f"test_loops.py:{LINE}": 30})
+    assert with_trips.flops == 5 * cost(search, X, trips={f"test_loops.py:{LINE}": 30}).flops
 
 
-def test_an_unknown_loop_in_any_branch_makes_all_unknown():
-    found = cost(lambda p, x: lax.cond(p, search, doubled, x), FLAG, X)
-    assert found.flops is None
-    assert len(found.unknown) == 1
+def test_an_unknown_loop_in_any_branch_makes_the_cost_unknown():
+    figures = cost(lambda p, x: lax.cond(p, search, doubled, x), FLAG, X)
+    assert figures.flops is None
+    assert len(figures.unknown) == 1
 
 
-def test_a_loop_without_an_end_says_so():
-    found = cost(counting(0, lambda i: i != 9, lambda i: i + 2), X)
-    assert "no end that can be proved" in found.unknown[0].why
-    found = cost(counting(0, lambda i: i <= 2**31 - 1, lambda i: i + 1), X)
-    assert found.flops is None
+def test_a_loop_without_a_provable_end_gives_the_reason():
+    figures = cost(counting(0, lambda i: i != 9, lambda i: i + 2), X)
+    assert "no end that can be proved" in figures.unknown[0].why
+    figures = cost(counting(0, lambda i: i <= 2**31 - 1, lambda i: i + 1), X)
+    assert figures.flops is None
 
 
-def test_loops_of_other_platforms_algorithms_stand_at_the_users_line():
+def test_loops_of_other_platforms_algorithms_have_the_users_line():
     def values(a):
         return jnp.linalg.eigh(a)
 
     lowered = ox.jit(values).trace(ox.ShapeDtypeStruct((6, 6), "float32")).lower(ox.target("tpu"))
-    found = lowered.cost()
+    figures = lowered.cost()
     line = f"{__file__}:{values.__code__.co_firstlineno + 1}"
-    assert {u.line for u in found.unknown} == {line}
-    assert {row.key for row in found.by("line")} == {line}
-    more = lowered.cost(trips={line: 10})
-    assert more.unknown == ()
-    assert more.flops > found.at_least.flops
+    assert {u.line for u in figures.unknown} == {line}
+    assert {row.key for row in figures.by("line")} == {line}
+    with_trips = lowered.cost(trips={line: 10})
+    assert with_trips.unknown == ()
+    assert with_trips.flops > figures.at_least.flops
 
 
-def test_a_loop_behind_a_function_that_was_met_before_is_counted_for_its_caller():
+def test_a_loop_in_a_function_is_counted_for_each_caller():
     @ox.jit
     def power(x, n):
         return lax.fori_loop(0, n, lambda i, c: c * 2.0, x)
@@ -316,8 +318,8 @@ def test_a_loop_behind_a_function_that_was_met_before_is_counted_for_its_caller(
         return power(x, n) + 0.0
 
     def f(x):
-        for of, n in ((first, 3), (second, 3), (second, 5)):
-            x = of(x, jnp.int32(n))
+        for function, n in ((first, 3), (second, 3), (second, 5)):
+            x = function(x, jnp.int32(n))
         return x
 
     assert cost(f, X).flops == (3 + 3 + 5 + 2) * N
@@ -331,8 +333,8 @@ def triangle(n):
 
 
 def test_a_loop_whose_bound_is_the_counter_of_another_is_summed():
-    found = cost(triangle(4), X)
-    assert (found.flops, found.unknown) == ((0 + 1 + 2 + 3) * N, ())
+    figures = cost(triangle(4), X)
+    assert (figures.flops, figures.unknown) == ((0 + 1 + 2 + 3) * N, ())
 
     def deeper(x):
         def middle(i, c):
@@ -368,19 +370,19 @@ def test_a_branch_that_the_counter_chooses_counts_by_the_step():
     assert cost(f, X).flops == (2 * 1 + 5 * 2) * N
 
 
-def test_a_loop_in_a_function_beside_a_triangle_can_be_given_its_trips():
+def test_trips_apply_to_a_loop_in_a_function_beside_a_triangle():
     searched = ox.jit(search)
 
     def f(x):
         return lax.fori_loop(0, 4, lambda i, c: searched(triangle(i)(c)), x)
 
     assert [u.line for u in cost(f, X).unknown] == [f"{__file__}:{LINE}"]
-    one = cost(search, X, trips={f"test_loops.py:{LINE}": 3}).flops
-    found = cost(f, X, trips={f"test_loops.py:{LINE}": 3})
-    assert found.flops == 4 * one + (0 + 0 + 1 + 3) * N
+    search_flops = cost(search, X, trips={f"test_loops.py:{LINE}": 3}).flops
+    figures = cost(f, X, trips={f"test_loops.py:{LINE}": 3})
+    assert figures.flops == 4 * search_flops + (0 + 0 + 1 + 3) * N
 
 
-def test_functions_that_call_functions_twice_are_counted_in_time():
+def test_exponentially_many_calls_are_counted_in_linear_time():
     f = ox.jit(lambda n, x: (n + 1, lax.fori_loop(0, n, lambda i, c: c * 2.0, x)))
     plain = ox.jit(lambda n: n + 1)
     for _ in range(40):
@@ -390,7 +392,7 @@ def test_functions_that_call_functions_twice_are_counted_in_time():
     assert cost(lambda x: f(jnp.int32(1), x), X).flops is None
 
 
-def test_stepped_loops_are_followed_for_so_long_in_a_program():
+def test_loops_are_evaluated_up_to_a_limit_in_a_program():
     def inner(x, n):
         return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] * 2 + 1 - c[0], c[1] * 2), (0, x))
 
@@ -419,7 +421,7 @@ func.func public @main(%x: tensor<f32>) -> tensor<f32> {
 }"""
 
 
-def test_functions_that_call_each_other_or_nothing_are_refused():
+def test_recursive_functions_and_missing_functions_are_refused():
     with pytest.raises(ArtifactError, match="'f' calls itself"):
         cost_of_module(mlir.parsed(RECURSIVE))
     text = """

@@ -1,4 +1,4 @@
-"""A count of a loop is proved, or not given: the edges of arithmetic, lanes and shapes."""
+"""The count of a loop is proved or unknown: limits of arithmetic, lanes and shapes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ X = ox.ShapeDtypeStruct((), "float16")
 
 
 def counted(goes_on, step, start):
-    """How often a loop is said to run; None where that is not known."""
+    """Return the number of iterations of a loop by its cost, or None if it is unknown."""
 
     def f(x):
         return lax.while_loop(
             lambda c: goes_on(c[0]), lambda c: (step(c[0]), c[1] * 2.0), (start, x)
         )[1]
 
-    found = ox.jit(f).lower(X).cost()
-    by = {row.key: row.flops for row in found.by("dtype")}
-    return None if found.unknown else by.get("float16", 0)
+    figures = ox.jit(f).lower(X).cost()
+    by = {row.key: row.flops for row in figures.by("dtype")}
+    return None if figures.unknown else by.get("float16", 0)
 
 
 def up(i):
@@ -50,7 +50,7 @@ def up(i):
         (lambda i: i.astype("float32") < 2**24 + 3, up, np.int32(2**24)),
     ],
 )
-def test_what_backends_may_do_in_their_own_way_is_not_counted(goes_on, step, start):
+def test_loops_on_arithmetic_that_backends_may_choose_are_not_counted(goes_on, step, start):
     assert counted(goes_on, step, start) is None
 
 
@@ -72,7 +72,7 @@ def test_what_backends_may_do_in_their_own_way_is_not_counted(goes_on, step, sta
         (lambda i: i.astype("float32") < 2.5, up, np.int32(0), 3),
     ],
 )
-def test_what_all_backends_do_is_counted(goes_on, step, start, trips):
+def test_loops_on_arithmetic_that_all_backends_share_are_counted(goes_on, step, start, trips):
     assert counted(goes_on, step, start) == trips
 
 
@@ -98,8 +98,8 @@ func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
 }}"""
 
 
-def trips_of(test, start, bound, of="stablehlo.or", bits=32):
-    """How often a loop over lanes runs by its cost; None where that is not known."""
+def trips_of(test, start, bound, operation="stablehlo.or", bits=32):
+    """Return the number of iterations of a loop over lanes by its cost, or None if unknown."""
     start, bound = np.asarray(start), np.asarray(bound)
     sizes = "x".join(map(str, bound.shape))
     kind, over = f"{start.size}xi{bits}", f"{sizes}xi{bits}"
@@ -110,33 +110,33 @@ def trips_of(test, start, bound, of="stablehlo.or", bits=32):
         kind=kind,
         over=over,
         pred=f"{sizes}xi1",
-        init="false" if of == "stablehlo.or" else "true",
+        init="false" if operation == "stablehlo.or" else "true",
         spread=spread,
         test=test,
-        of=of,
+        of=operation,
         axes=", ".join(map(str, range(bound.ndim))),
     )
     flops = cost_of_module(mlir.parsed(text)).flops
     return None if flops is None else flops // 4
 
 
-def test_lanes_that_advance_together():
+def test_lanes_that_advance_together_are_counted():
     assert trips_of("LT", [0, 1], [3, 5]) == 4
     assert trips_of("NE", [0, 1], [4, 5]) == 4
-    assert trips_of("NE", [0, 1], [4, 5], of="stablehlo.and") == 4
-    assert trips_of("NE", [0, 0], [3, 5], of="stablehlo.and") == 3
+    assert trips_of("NE", [0, 1], [4, 5], operation="stablehlo.and") == 4
+    assert trips_of("NE", [0, 0], [3, 5], operation="stablehlo.and") == 3
 
 
-def test_lanes_that_never_say_no_in_the_same_step_have_no_count():
+def test_lanes_that_do_not_end_in_the_same_step_have_no_count():
     assert trips_of("NE", [0, 0], [3, 5]) is None
     assert trips_of("LT", [0, 120], [100, 121], bits=8) is None  # the second wraps and goes on
 
 
-def test_a_counter_that_is_spread_over_other_dimensions():
+def test_a_counter_that_is_broadcast_to_more_dimensions_is_counted():
     assert trips_of("LT", [0, 10], [[3, 12], [11, 11]]) == 12
 
 
-def test_a_reduction_over_nothing_is_its_start():
+def test_a_reduction_over_no_elements_is_its_initial_value():
     text = """
     func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
       %none = stablehlo.constant dense<false> : tensor<0xi1>
@@ -152,4 +152,4 @@ def test_a_reduction_over_nothing_is_its_start():
       }
       return %r : tensor<4xf32>
     }"""
-    assert cost_of_module(mlir.parsed(text)).flops is None  # it runs for ever
+    assert cost_of_module(mlir.parsed(text)).flops is None  # it does not end

@@ -35,11 +35,11 @@ def cost(f, *args):
     return ox.jit(f).lower(*args).cost()
 
 
-def check_sums(found):
-    """Every figure of the rows adds up, for each kind."""
-    least = found.at_least
+def check_sums(figures):
+    """Check that the rows of each kind add up to each figure."""
+    least = figures.at_least
     for kind in KINDS:
-        rows = found.by(kind)
+        rows = figures.by(kind)
         for figure in FIGURES:
             assert sum(getattr(row, figure) for row in rows) == getattr(least, figure), figure
         assert sum(row.matmul_flops for row in rows) == sum(least.matmul_flops.values())
@@ -56,21 +56,21 @@ def check_sums(found):
 def test_rows_of_the_examples_add_up_and_have_lines(example):
     for name, target in load_project(EXAMPLES / example).targets.items():
         traced = load_target(target).trace()
-        found = traced.cost()
-        assert found.unknown == (), name
-        assert found.flops and found.at_least is found
-        check_sums(found)
-        for row in found.by("line"):
+        figures = traced.cost()
+        assert figures.unknown == (), name
+        assert figures.flops and figures.at_least is figures
+        check_sums(figures)
+        for row in figures.by("line"):
             assert row.key.startswith(str(EXAMPLES / example)), (name, row)
 
 
-def test_repeated_blocks_cost_what_they_do_written_out():
+def test_outlined_blocks_cost_the_same_as_inlined_ones():
     traced = ox.jit(forward).trace(params(12), X)
-    kept, plain = (traced.lower(repeats=how) for how in ("auto", "off"))
-    assert kept.blocks and not plain.blocks
-    assert kept.cost().matmul_flops == plain.cost().matmul_flops
-    assert kept.cost().transcendentals == plain.cost().transcendentals
-    check_sums(kept.cost())
+    outlined, plain = (traced.lower(repeats=mode) for mode in ("auto", "off"))
+    assert outlined.blocks and not plain.blocks
+    assert outlined.cost().matmul_flops == plain.cost().matmul_flops
+    assert outlined.cost().transcendentals == plain.cost().transcendentals
+    check_sums(outlined.cost())
 
 
 def layer(w, x):
@@ -83,27 +83,28 @@ def line_of(function, offset: int) -> str:
     return f"{__file__}:{function.__code__.co_firstlineno + offset}"
 
 
-def test_what_grad_made_stands_at_the_line_it_is_of_and_is_marked():
-    found = cost(ox.grad(layer, argnums=(0, 1)), f32(64, 32), f32(8, 64))
-    check_sums(found)
-    one = 2 * 8 * 64 * 32
-    by_line = {row.key: row for row in found.by("line")}
+def test_operations_of_grad_have_the_primal_line_and_are_marked_backward():
+    figures = cost(ox.grad(layer, argnums=(0, 1)), f32(64, 32), f32(8, 64))
+    check_sums(figures)
+    product_flops = 2 * 8 * 64 * 32
+    by_line = {row.key: row for row in figures.by("line")}
     product = by_line[line_of(layer, 2)]
-    assert (product.matmul_flops, product.direction) == (3 * one, "both")
-    assert product.backward_flops == 2 * one + 8 * 32  # and the product with tanh's derivative
+    assert (product.matmul_flops, product.direction) == (3 * product_flops, "both")
+    # and the product with the derivative of tanh
+    assert product.backward_flops == 2 * product_flops + 8 * 32
     assert by_line[line_of(layer, 3)].direction == "backward"
-    scopes = {row.key: row for row in found.by("scope")}
+    scopes = {row.key: row for row in figures.by("scope")}
     assert scopes.keys() == {"blk", ""}
     assert scopes["blk"].backward_flops == product.backward_flops
 
 
-def test_what_vmap_and_jvp_made_is_forward_at_the_users_line():
+def test_operations_of_vmap_and_jvp_are_forward_at_the_users_line():
     mapped = cost(ox.vmap(layer, (None, 0)), f32(64, 32), f32(5, 8, 64))
     tangents = cost(lambda *xs: ox.jvp(layer, xs[:2], xs[2:]), *[f32(64, 32), f32(8, 64)] * 2)
-    for found in (mapped, tangents):
-        check_sums(found)
-        assert {row.direction for row in found.by("line")} == {"forward"}
-        assert {row.key for row in found.by("line")} <= {line_of(layer, i) for i in range(5)}
+    for figures in (mapped, tangents):
+        check_sums(figures)
+        assert {row.direction for row in figures.by("line")} == {"forward"}
+        assert {row.key for row in figures.by("line")} <= {line_of(layer, i) for i in range(5)}
     assert mapped.matmul_flops == {"float32": 5 * 2 * 8 * 64 * 32}
     assert tangents.matmul_flops == {"float32": 3 * 2 * 8 * 64 * 32}
 
@@ -112,9 +113,9 @@ def library(x):
     return nn.softmax(jnp.var(x, axis=0)).max()
 
 
-def test_functions_of_the_library_stand_at_the_users_line():
-    found = cost(ox.grad(library), f32(9, 5))
-    assert [row.key for row in found.by("line")] == [line_of(library, 1)]
+def test_functions_of_the_library_have_the_users_line():
+    figures = cost(ox.grad(library), f32(9, 5))
+    assert [row.key for row in figures.by("line")] == [line_of(library, 1)]
 
 
 @ox.custom_vjp
@@ -129,7 +130,7 @@ def clipped_bwd(x, ct):
 clipped.defvjp(lambda x: (clipped(x), x), clipped_bwd)
 
 
-def test_a_backward_rule_of_the_users_stands_at_its_own_lines():
+def test_a_backward_rule_of_the_user_has_its_own_lines():
     def loss(x):
         return (clipped(x) * x).sum()
 
@@ -188,7 +189,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_rules_stand_at_their_own_lines_wherever_they_run(around):
+def test_rules_have_their_own_lines_in_any_transformation(around):
     def loss(f):
         def scoped(x):
             with ox.named_scope("outer"):
@@ -196,33 +197,41 @@ def test_rules_stand_at_their_own_lines_wherever_they_run(around):
 
         return ox.value_and_grad(lambda x: AROUND[around](scoped)(x).sum())
 
-    def found(f, kind):
+    def costs_by_key(f, kind):
         rows = cost(loss(f), f32(8, 8)).by(kind)
         return {r.key: (r.matmul_flops, r.backward_flops) for r in rows if r.matmul_flops}
 
-    one = (3 if "scan" in around else 1) * 2 * 8**3
-    again = one if around.endswith("checkpoint") else 0  # what is needed is computed again
-    primal, way = (one + again, again), (one, one)
-    assert found(squared, "line") == {line_of(squared_fwd, 2): primal, line_of(squared_bwd, 2): way}
-    assert found(squared, "scope") == {"outer/fwd": primal, "outer/bwd": way}
-    assert found(square, "line") == {line_of(square_jvp, 4): primal, line_of(square_jvp, 5): way}
-    assert found(square, "scope") == {"outer/jvp": (2 * one + again, one + again)}
+    product_flops = (3 if "scan" in around else 1) * 2 * 8**3
+    recomputed = product_flops if around.endswith("checkpoint") else 0  # a residual is recomputed
+    primal, way = (product_flops + recomputed, recomputed), (product_flops, product_flops)
+    assert costs_by_key(squared, "line") == {
+        line_of(squared_fwd, 2): primal,
+        line_of(squared_bwd, 2): way,
+    }
+    assert costs_by_key(squared, "scope") == {"outer/fwd": primal, "outer/bwd": way}
+    assert costs_by_key(square, "line") == {
+        line_of(square_jvp, 4): primal,
+        line_of(square_jvp, 5): way,
+    }
+    assert costs_by_key(square, "scope") == {
+        "outer/jvp": (2 * product_flops + recomputed, product_flops + recomputed)
+    }
 
 
-def test_a_rule_of_the_librarys_stands_at_the_line_of_the_call():
+def test_a_rule_of_the_library_has_the_line_of_the_call():
     def body(x):
         y = nn.silu(x)
         return jnp.sinc(y)
 
-    found = cost(ox.grad(lambda x: scanned(body)(x).sum()), f32(8))
-    rows = {row.key: row for row in found.by("line")}
+    figures = cost(ox.grad(lambda x: scanned(body)(x).sum()), f32(8))
+    rows = {row.key: row for row in figures.by("line")}
     assert rows[line_of(body, 1)].transcendentals and rows[line_of(body, 2)].transcendentals
     assert sum(row.transcendentals for row in rows.values()) == (
         rows[line_of(body, 1)].transcendentals + rows[line_of(body, 2)].transcendentals
     )
 
 
-def test_what_a_checkpoint_computes_again_is_backward():
+def test_operations_that_a_checkpoint_recomputes_are_backward():
     def step(x):
         return jnp.tanh(jnp.tanh(x) * 2.0)
 
@@ -230,25 +239,29 @@ def test_what_a_checkpoint_computes_again_is_backward():
         return wrap(step)(x).sum()
 
     plain = cost(ox.grad(lambda x: loss(x, lambda f: f)), f32(8))
-    again = cost(ox.grad(lambda x: loss(x, ox.checkpoint)), f32(8))
+    recomputed = cost(ox.grad(lambda x: loss(x, ox.checkpoint)), f32(8))
     assert plain.transcendentals == 16
-    assert again.transcendentals >= 16
-    (row,) = [r for r in again.by("operation") if r.key == "tanh"]
+    assert recomputed.transcendentals >= 16
+    (row,) = [r for r in recomputed.by("operation") if r.key == "tanh"]
     assert (row.direction, row.backward_bytes) == ("backward", row.bytes)
 
 
-def test_both_ways_through_a_scan():
+def test_the_gradient_of_a_scan_has_one_row_for_both_directions():
     def loss(w, x):
         return lax.scan(lambda c, _: (jnp.tanh(c @ w), None), x, None, length=7)[0].sum()
 
-    found = cost(ox.grad(loss), f32(16, 16), f32(4, 16))
-    check_sums(found)
-    (row,) = [r for r in found.by("operation") if r.key == "dot_general"]
-    one = 7 * 2 * 4 * 16 * 16
-    assert (row.flops, row.backward_flops, row.direction) == (3 * one, 2 * one, "both")
+    figures = cost(ox.grad(loss), f32(16, 16), f32(4, 16))
+    check_sums(figures)
+    (row,) = [r for r in figures.by("operation") if r.key == "dot_general"]
+    product_flops = 7 * 2 * 4 * 16 * 16
+    assert (row.flops, row.backward_flops, row.direction) == (
+        3 * product_flops,
+        2 * product_flops,
+        "both",
+    )
 
 
-def test_a_function_called_both_ways_is_told_apart_by_its_calls():
+def test_a_function_called_in_both_directions_is_split_by_its_calls():
     inner = ox.jit(lambda x: jnp.sin(x) * 2.0)
 
     @ox.custom_vjp
@@ -262,43 +275,43 @@ def test_a_function_called_both_ways_is_told_apart_by_its_calls():
     assert (row.transcendentals, row.bytes, row.backward_bytes) == (16, 128, 64)
 
 
-def test_kinds_of_operations_and_dtypes():
+def test_rows_by_dtype_and_operation_have_the_figures_of_each():
     def f(x, i):
         return (x.astype("bfloat16") @ x.astype("bfloat16").T).astype("float32"), i + 1, x > 0.0
 
-    found = cost(f, f32(4, 8), ox.ShapeDtypeStruct((3,), "int32"))
-    check_sums(found)
-    dtypes = {row.key: row for row in found.by("dtype")}
+    figures = cost(f, f32(4, 8), ox.ShapeDtypeStruct((3,), "int32"))
+    check_sums(figures)
+    dtypes = {row.key: row for row in figures.by("dtype")}
     assert dtypes.keys() == {"bfloat16", "float32", "int32"}
     assert dtypes["bfloat16"].matmul_flops == 2 * 4 * 8 * 4
     assert dtypes["int32"].flops == 0
-    assert "compare" in {row.key for row in found.by("operation")}
+    assert "compare" in {row.key for row in figures.by("operation")}
     with pytest.raises(UsageError, match="line, scope, operation, dtype"):
-        found.by("file")
+        figures.by("file")
 
 
 @pytest.mark.parametrize("case", AXIS_CASES, ids=lambda case: case.id)
-def test_collectives(case):
+def test_the_bytes_of_collectives_add_up(case):
     (x,) = case.arrays(case.dtypes[0])
     program = ox.make_olympuspr(lambda x: case.call(lax, x), axis_env=[("i", SIZE)])(x[0])
     entry = EntryAttributes("f", axes=(("i", SIZE),))
-    found = cost_of_module(lowering.lower_module(program, entry))
-    assert found.unknown == ()
-    assert (found.collective_bytes == 0) == ("index" in case.id)
+    figures = cost_of_module(lowering.lower_module(program, entry))
+    assert figures.unknown == ()
+    assert (figures.collective_bytes == 0) == ("index" in case.id)
     for kind in KINDS:
-        rows = found.by(kind)
-        assert sum(row.collective_bytes for row in rows) == found.collective_bytes
+        rows = figures.by(kind)
+        assert sum(row.collective_bytes for row in rows) == figures.collective_bytes
 
 
-def test_the_stages_have_one_cost():
+def test_the_stages_share_one_cost():
     traced = ox.jit(layer).trace(f32(64, 32), f32(8, 64))
     lowered = traced.lower()
-    found = lowered.cost()
-    assert lowered.cost() is found
-    assert lowered.compile().cost() is found
-    assert traced.cost().flops == found.flops
-    assert found.intensity == found.flops / found.bytes
-    assert found.matmul_flops["float32"] <= found.flops
+    figures = lowered.cost()
+    assert lowered.cost() is figures
+    assert lowered.compile().cost() is figures
+    assert traced.cost().flops == figures.flops
+    assert figures.intensity == figures.flops / figures.bytes
+    assert figures.matmul_flops["float32"] <= figures.flops
 
 
 def test_an_executable_without_its_program_has_no_cost():
@@ -314,19 +327,19 @@ def test_a_module_needs_a_main():
         cost_of_module(mlir.ir.Module.parse("func.func @f() { return }"))
 
 
-def test_the_gpus_program_costs_the_same_and_needs_no_compiler():
+def test_the_program_for_a_gpu_costs_the_same_and_needs_no_compiler():
     traced = ox.jit(layer).trace(f32(64, 32), f32(8, 64))
-    here = traced.lower().cost()
-    there = traced.lower(ox.target("gpu", "h200")).cost()
-    assert (here.flops, here.bytes) == (there.flops, there.bytes)
+    on_cpu = traced.lower().cost()
+    on_gpu = traced.lower(ox.target("gpu", "h200")).cost()
+    assert (on_cpu.flops, on_cpu.bytes) == (on_gpu.flops, on_gpu.bytes)
 
 
-def test_locations_of_other_programs():
+def test_locations_of_programs_of_jax_are_read():
     places = Places()
     with mlir.context():
         loc = mlir.ir.Location
-        line, other = loc.file("a.py", 3, 1), loc.file("b.py", 9, 1)
-        calls = loc.callsite(loc.name("loss", line), [loc.name("main", other)])
+        line, caller = loc.file("a.py", 3, 1), loc.file("b.py", 9, 1)
+        calls = loc.callsite(loc.name("loss", line), [loc.name("main", caller)])
         cases = {
             loc.name("jit(f)/jit(main)/transpose(jvp(blk))/dot_general", calls): Place(
                 "a.py", 3, "blk", True
@@ -338,7 +351,7 @@ def test_locations_of_other_programs():
             loc.name("jit(f)/jit(main)/transpose(jvp())/mul", line): Place("a.py", 3, "", True),
             loc.name("x['a/b/c']", line): Place("a.py", 3),
             loc.name("jit_f/transpose", line): Place("a.py", 3, "", False),
-            loc.fused([loc.unknown(), other]): Place("b.py", 9, "", False),
+            loc.fused([loc.unknown(), caller]): Place("b.py", 9, "", False),
             loc.unknown(): Place(),
         }
         for location, place in cases.items():
@@ -347,20 +360,20 @@ def test_locations_of_other_programs():
 
 
 @pytest.mark.parametrize("scope", ["transpose(k)", "a (x)", "jvp(", "f)/(g", "jit_named", "[0]"])
-def test_a_scope_is_the_users_text(scope):
+def test_a_scope_has_the_users_text(scope):
     def named(x):
         with ox.named_scope(scope):
             return jnp.tanh(x).sum()
 
     (forward,) = cost(named, f32(8)).by("scope")
     assert (forward.key, forward.direction) == (scope, "forward")
-    (both,) = cost(ox.value_and_grad(named), f32(8)).by("scope")
-    assert (both.key, both.direction) == (scope, "both")
+    (with_backward,) = cost(ox.value_and_grad(named), f32(8)).by("scope")
+    assert (with_backward.key, with_backward.direction) == (scope, "both")
     named.__name__ = "transpose(f)/[g]"
     assert cost(named, f32(8)).by("scope") == (forward,)
 
 
-def test_names_in_optimized_hlo_have_those_of_calls_in_front():
+def test_names_in_optimized_hlo_may_begin_with_the_names_of_calls():
     call = "transpose(jit_f)/a/jit"
     assert read_name(f"{call}/jit_f/a/b/add", inlined=True) == ("a/b", "add", True)
     assert read_name(f"{call}/transpose(jit_f)/a/add", inlined=True) == ("a", "add", True)
@@ -377,16 +390,16 @@ def test_a_cost_is_the_same_each_time():
     assert all(first.by(kind) == second.by(kind) for kind in KINDS)
 
 
-def test_an_empty_program():
-    found = cost(lambda x: x, f32(8))
-    assert (found.flops, found.bytes, found.operations) == (0, 0, 0)
-    assert (found.io_bytes, found.by("line"), found.intensity) == (64, (), None)
+def test_an_empty_program_costs_only_the_bytes_of_its_arguments_and_results():
+    figures = cost(lambda x: x, f32(8))
+    assert (figures.flops, figures.bytes, figures.operations) == (0, 0, 0)
+    assert (figures.io_bytes, figures.by("line"), figures.intensity) == (64, (), None)
     nothing = cost(lambda x: x + 1.0, f32(0))
     assert (nothing.flops, nothing.bytes) == (0, 0)
     assert [row.share for row in nothing.by("line")] == [0.0] * len(nothing.by("line"))
 
 
-def test_values_do_not_matter():
+def test_the_cost_does_not_depend_on_values():
     x = np.ones((8, 64), np.float32)
-    found = cost(layer, np.ones((64, 32), np.float32), x)
-    assert found.flops == cost(layer, f32(64, 32), f32(8, 64)).flops
+    figures = cost(layer, np.ones((64, 32), np.float32), x)
+    assert figures.flops == cost(layer, f32(64, 32), f32(8, 64)).flops

@@ -1,4 +1,4 @@
-"""The cost by stack: each call of a helper apart, in nested programs and in backward passes."""
+"""The cost by stack: a row for each call of a helper, also in nested programs and backward."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decode(layers, x):
 
 
 def traced_stages(text: str, name: str, *args: object, recorded: bool = True, above: str = ""):
-    """The function `name` of a source text, lowered; with `recorded`, its calls are recorded."""
+    """Return function `name` of a source text, lowered, and its calls recorded if `recorded`."""
     names: dict = {"__name__": "model"}
     exec(compile(above + text, "/project/model.py", "exec"), names)
     with ox.include_full_tracebacks_in_locations(recorded):
@@ -47,33 +47,33 @@ def decoder_arguments(layers: int = 3):
 
 
 def calls(cost: Cost) -> dict[str, int]:
-    """The flops of each stack, by the names and lines of its frames."""
+    """Return the flops of each stack, by the names and lines of its frames."""
     return {
-        " > ".join(f"{each.function}:{each.line}" for each in stack.frames): stack.row.flops
+        " > ".join(f"{frame.function}:{frame.line}" for frame in stack.frames): stack.row.flops
         for stack in cost.by_stack()
     }
 
 
-def check_sums(found: Cost, plain: Cost) -> None:
-    """The rows add up to the figures of the program counted without stacks."""
+def check_sums(figures: Cost, plain: Cost) -> None:
+    """Check that the rows add up to the figures of the program counted without stacks."""
     for figure in ("flops", "bytes", "operations", "transcendentals"):
-        total = sum(getattr(stack.row, figure) for stack in found.by_stack())
-        assert total == getattr(found, figure) == getattr(plain, figure)
-    assert sum(stack.row.share for stack in found.by_stack()) == pytest.approx(1.0)
+        total = sum(getattr(stack.row, figure) for stack in figures.by_stack())
+        assert total == getattr(figures, figure) == getattr(plain, figure)
+    assert sum(stack.row.share for stack in figures.by_stack()) == pytest.approx(1.0)
 
 
-def test_calls_of_one_helper_are_apart() -> None:
+def test_calls_of_one_helper_have_separate_rows() -> None:
     lowered = traced_stages(DECODER, "decode", *decoder_arguments())
-    found = lowered.cost(stacks=True)
-    check_sums(found, lowered.cost())
+    figures = lowered.cost(stacks=True)
+    check_sums(figures, lowered.cost())
     product, conversion, scaling = 2 * 4 * 16 * 16, 16 * 16, 4 * 16
-    by_call = calls(found)
+    by_call = calls(figures)
     for caller in (*(f"decode:15 > attention:{line}" for line in (8, 9, 10)), "decode:16"):
         assert by_call.pop(f"{caller} > qmatmul:5") == 3 * (product + conversion + scaling)
     assert by_call.keys() == {"decode:15 > attention:11", "decode:16"}
 
 
-def test_without_recording_each_stack_is_its_line() -> None:
+def test_without_recording_a_stack_has_one_frame() -> None:
     lowered = traced_stages(DECODER, "decode", *decoder_arguments(), recorded=False)
     assert all(len(stack.frames) == 1 for stack in lowered.cost(stacks=True).by_stack())
 
@@ -113,46 +113,46 @@ def step(w, x):
 
 
 def functions(cost: Cost) -> set[str]:
-    return {" > ".join(each.function for each in stack.frames) for stack in cost.by_stack()}
+    return {" > ".join(frame.function for frame in stack.frames) for stack in cost.by_stack()}
 
 
-def test_nested_programs_have_the_calls_that_lead_to_them() -> None:
+def test_operations_of_nested_programs_have_the_calls_around_them() -> None:
     arguments = ox.ShapeDtypeStruct((16, 16), "float32"), ox.ShapeDtypeStruct((4, 16), "float32")
     with ox.include_full_tracebacks_in_locations():
         lowered = ox.jit(step).lower(*arguments)
-    found = lowered.cost(stacks=True)
-    check_sums(found, lowered.cost())
-    assert functions(found) >= {
+    figures = lowered.cost(stacks=True)
+    check_sums(figures, lowered.cost())
+    assert functions(figures) >= {
         "step > loss > repeated > repeated.<locals>.body > product",  # a loop, and a `jit` in it
         "step > loss > repeated > product",  # the same function of the module
         "step > loss > loss.<locals>.<lambda>",
         "step > square_bwd",
     }
-    assert all(each.startswith("step") for each in functions(found))
-    (loop,) = (stack.row for stack in found.by_stack() if len(stack.frames) == 5)
+    assert all(name.startswith("step") for name in functions(figures))
+    (loop,) = (stack.row for stack in figures.by_stack() if len(stack.frames) == 5)
     assert loop.matmul_flops == 5 * 3 * (2 * 4 * 16 * 16)  # forward, and two products backward
     assert loop.direction == "both"
 
 
-def test_recording_changes_no_program() -> None:
+def test_recording_does_not_change_the_program() -> None:
     plain = traced_stages(DECODER, "decode", *decoder_arguments(), recorded=False)
     recorded = traced_stages(DECODER, "decode", *decoder_arguments())
     assert recorded.as_text(debug_info=True) == plain.as_text(debug_info=True)
     moved = traced_stages(DECODER, "decode", *decoder_arguments(), above="# a comment\n\n")
     assert moved.as_text() == recorded.as_text()
-    lines = [each.frames[-1].line for each in moved.cost(stacks=True).by_stack()]
-    assert lines == [each.frames[-1].line + 2 for each in recorded.cost(stacks=True).by_stack()]
+    lines = [stack.frames[-1].line for stack in moved.cost(stacks=True).by_stack()]
+    assert lines == [stack.frames[-1].line + 2 for stack in recorded.cost(stacks=True).by_stack()]
 
 
 def test_the_same_program_has_the_same_stacks() -> None:
-    found = [
+    figures = [
         traced_stages(DECODER, "decode", *decoder_arguments()).cost(stacks=True).by_stack()
         for _ in range(2)
     ]
-    assert found[0] == found[1]
+    assert figures[0] == figures[1]
 
 
-def test_frames_that_run_no_user_code_are_left_out() -> None:
-    found = traced_stages(DECODER, "decode", *decoder_arguments()).cost(stacks=True)
-    files = {frame.file for stack in found.by_stack() for frame in stack.frames}
+def test_frames_outside_user_code_are_omitted() -> None:
+    figures = traced_stages(DECODER, "decode", *decoder_arguments()).cost(stacks=True)
+    files = {frame.file for stack in figures.by_stack() for frame in stack.frames}
     assert files == {"/project/model.py"}

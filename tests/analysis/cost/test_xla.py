@@ -1,4 +1,4 @@
-"""Straight-line programs of floats cost exactly what XLA counts."""
+"""The cost of straight-line programs of floats is exactly the count of XLA."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def moved(draw, x):
 
 
 STEPS = (unary, binary, chosen, clamped, reduced, multiplied, converted, moved)
-#: steps that XLA gives a form of its own before it counts: an absent identity, a smaller constant
+#: The steps whose bytes XLA counts as written; it rewrites the others first.
 BYTES = (unary, binary, chosen, reduced, multiplied, converted)
 
 
@@ -86,23 +86,23 @@ def program(draw, steps):
     return f
 
 
-@pytest.mark.parametrize(("steps", "of_bytes"), [(STEPS, False), (BYTES, True)])
+@pytest.mark.parametrize(("steps", "compares_bytes"), [(STEPS, False), (BYTES, True)])
 @given(data=st.data())
 @examples(40)
-def test_drawn_programs_cost_what_xla_counts(steps, of_bytes, data):
+def test_the_cost_of_drawn_programs_is_the_count_of_xla(steps, compares_bytes, data):
     shape = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
     traced = ox.jit(program(data.draw, steps)).trace(ox.ShapeDtypeStruct(shape, "float32"))
     lowered = traced.lower(repeats="off")
-    found, xla = lowered.cost(), lowered.cost_analysis()
-    assert found.unknown == ()
-    assert found.flops == xla.get("flops", 0), traced.olympuspr
-    assert found.transcendentals == xla.get("transcendentals", 0), traced.olympuspr
-    if of_bytes:
-        assert found.bytes == xla.get("bytes accessed", 0), traced.olympuspr
+    figures, xla = lowered.cost(), lowered.cost_analysis()
+    assert figures.unknown == ()
+    assert figures.flops == xla.get("flops", 0), traced.olympuspr
+    assert figures.transcendentals == xla.get("transcendentals", 0), traced.olympuspr
+    if compares_bytes:
+        assert figures.bytes == xla.get("bytes accessed", 0), traced.olympuspr
 
 
-def test_what_the_compiler_leaves_of_a_program_of_products_is_what_was_counted():
-    """XLA's count of the optimized program, too, where there is nothing to leave out."""
+def test_the_optimized_program_of_products_has_the_counted_flops():
+    """XLA's count of an optimized program is the same if XLA removes no operation."""
 
     def f(x, ws):
         return functools.reduce(lambda x, w: x @ w, ws, x)

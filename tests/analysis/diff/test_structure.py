@@ -1,4 +1,4 @@
-"""Programs as graphs: what their structural fingerprint sees, and where operations come from."""
+"""Programs as graphs: their structural fingerprint, and the sources of operations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def fingerprint(fun: Any, *args: Any, **options: Any) -> str:
 def printed(folder: Path, program: str, *, seed: int = 0, others: int = 0) -> str:
     folder.mkdir()
     (folder / "program.py").write_text(program)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "program.py", str(others)],
         cwd=folder,
         env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -82,11 +82,11 @@ def printed(folder: Path, program: str, *, seed: int = 0, others: int = 0) -> st
         text=True,
         check=True,
     )
-    return done.stdout
+    return process.stdout
 
 
-def test_the_fingerprint_is_of_the_program_alone(tmp_path: Path) -> None:
-    """Not of the folder, the hash seed, what was traced before, places or names."""
+def test_the_fingerprint_depends_only_on_the_program(tmp_path: Path) -> None:
+    """The folder, the hash seed, earlier traces, source lines and names do not change it."""
     first = printed(tmp_path / "one", PROGRAM)
     assert len(first) == 65
     assert RENAMED != PROGRAM and "carry" in RENAMED and "hidden" in RENAMED
@@ -95,26 +95,26 @@ def test_the_fingerprint_is_of_the_program_alone(tmp_path: Path) -> None:
     assert printed(tmp_path / "four", RENAMED, seed=3) == first
 
 
-def test_the_fingerprint_is_one_for_all_forms_of_a_program() -> None:
+def test_all_forms_of_a_program_have_one_fingerprint() -> None:
     def f(x: Any) -> Any:
         return np.sort(np.tanh(x) @ np.ones((2, 2)), axis=0), lax.erf_inv(x)
 
     lowered = olympus.jit(f).lower(X)
-    want = structural_fingerprint(graph_of(lowered.module))
+    expected = structural_fingerprint(graph_of(lowered.module))
     for content in (lowered.as_text(), lowered.as_text(debug_info=True), lowered.bytecode()):
-        assert structural_fingerprint(graph_of(read_module(content))) == want
+        assert structural_fingerprint(graph_of(read_module(content))) == expected
 
 
 def test_the_fingerprint_is_stable() -> None:
-    """It is kept in files, so a change of it needs a reason."""
+    """Files contain it, so a change of it needs a reason."""
     text = """
     func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {
       %c = stablehlo.constant dense<2.0> : tensor<2xf32>
       %0 = stablehlo.multiply %a, %c : tensor<2xf32>
       return %0 : tensor<2xf32>
     }"""
-    want = "5ab5980f054c06490f82b3f23712e17b89756c31fcbd35b99826253d8669ed60"
-    assert structural_fingerprint(graph_of(read_module(text))) == want
+    expected = "5ab5980f054c06490f82b3f23712e17b89756c31fcbd35b99826253d8669ed60"
+    assert structural_fingerprint(graph_of(read_module(text))) == expected
 
 
 DIFFERENT = {
@@ -135,26 +135,28 @@ DIFFERENT = {
 }
 
 
-def test_what_a_program_does_changes_its_fingerprint() -> None:
-    found = {name: fingerprint(fun, X, **more) for name, (fun, more) in DIFFERENT.items()}
-    assert len(set(found.values())) == len(found)
+def test_different_programs_have_different_fingerprints() -> None:
+    fingerprints = {
+        name: fingerprint(fun, X, **options) for name, (fun, options) in DIFFERENT.items()
+    }
+    assert len(set(fingerprints.values())) == len(fingerprints)
     shape = fingerprint(lambda x: np.tanh(x), np.ones((2, 3)))
-    assert shape not in found.values()
+    assert shape not in fingerprints.values()
 
 
-def test_independent_operations_have_no_order() -> None:
-    def one(x: Any) -> Any:
+def test_the_order_of_independent_operations_does_not_change_the_fingerprint() -> None:
+    def first(x: Any) -> Any:
         a, b = np.sin(x), np.cos(x)
         return a + b
 
-    def other(x: Any) -> Any:
+    def second(x: Any) -> Any:
         b = np.cos(x)
         return np.sin(x) + b
 
-    assert fingerprint(one, X) == fingerprint(other, X)
+    assert fingerprint(first, X) == fingerprint(second, X)
 
 
-def test_names_of_private_functions_and_the_module_are_no_structure() -> None:
+def test_names_of_private_functions_and_the_module_do_not_change_the_fingerprint() -> None:
     text = """
     module @{module} {{
       func.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
@@ -167,22 +169,26 @@ def test_names_of_private_functions_and_the_module_are_no_structure() -> None:
       }}
     }}"""
 
-    def of(**names: str) -> str:
+    def fingerprint_with(**names: str) -> str:
         return structural_fingerprint(graph_of(read_module(text.format(**names))))
 
-    first = of(module="a", name="f", op="tanh")
-    assert of(module="b", name="g", op="tanh") == first
-    assert of(module="a", name="f", op="sine") != first
+    first = fingerprint_with(module="a", name="f", op="tanh")
+    assert fingerprint_with(module="b", name="g", op="tanh") == first
+    assert fingerprint_with(module="a", name="f", op="sine") != first
 
 
-def test_a_captured_value_is_read_by_the_operation_around() -> None:
-    found = graph(lambda x: lax.fori_loop(0, 3, lambda i, y: np.tanh(y) + x, x * 2.0), X)
-    (loop,) = [each for each in found.main.block.operations if each.name == "stablehlo.while"]
-    assert [value.owner for value in loop.captures] == [found.main.block]
-    assert loop.size() == 6  # itself, the comparison, two counters, tanh and the sum
+def test_a_captured_value_is_an_operand_of_the_loop() -> None:
+    program = graph(lambda x: lax.fori_loop(0, 3, lambda i, y: np.tanh(y) + x, x * 2.0), X)
+    (loop,) = [
+        operation
+        for operation in program.main.block.operations
+        if operation.name == "stablehlo.while"
+    ]
+    assert [value.owner for value in loop.captures] == [program.main.block]
+    assert loop.size() == 6  # the loop, the comparison, two counters, tanh and the sum
 
 
-def test_operations_know_their_lines_and_scopes() -> None:
+def test_operations_have_their_lines_and_scopes() -> None:
     def f(x: Any) -> Any:
         with olympus.named_scope("outer"), olympus.named_scope("inner"):
             return np.tanh(x)
@@ -209,18 +215,18 @@ def test_operations_know_their_lines_and_scopes() -> None:
         ('loc(fused["a.py":1:2, "b.py":3:4])', Place("a.py", 1)),
     ],
 )
-def test_locations(location: str, place: Place) -> None:
+def test_places_are_read_from_locations(location: str, place: Place) -> None:
     with mlir.context():
         module = mlir.ir.Module.parse(f"module {{}} {location}")
         assert Places().of(module.operation.location) == place
 
 
-def test_a_source_map_has_what_the_program_beside_it_lacks(tmp_path: Path) -> None:
+def test_a_source_map_adds_lines_to_a_program_without_locations(tmp_path: Path) -> None:
     lowered = olympus.jit(lambda x: np.tanh(x) * 2.0).lower(X)
     root = Path(__file__).parent
-    made = SourceMap.of(lowered.module, root)
-    read = SourceMap.parse(made.to_bytes())
-    assert read == made
+    source_map = SourceMap.of(lowered.module, root)
+    read = SourceMap.parse(source_map.to_bytes())
+    assert read == source_map
     module = read_module(lowered.bytecode())
     assert read.fits(module)
     tanh, multiply = graph_of(module, read.places).main.block.operations
@@ -231,15 +237,15 @@ def test_a_source_map_has_what_the_program_beside_it_lacks(tmp_path: Path) -> No
     assert not read.fits(read_module(olympus.jit(lambda x: np.sin(x)).lower(X).bytecode()))
 
 
-def test_a_source_map_has_the_scopes_alone() -> None:
+def test_a_source_map_has_scopes_without_transformations() -> None:
     def f(x: Any) -> Any:
         with olympus.named_scope("outer (x)"):
             return np.tanh(x).sum()
 
     lowered = olympus.jit(olympus.value_and_grad(f)).lower(X)
-    found = SourceMap.of(lowered.module, "/")
-    assert {place.scope for place in found.places} == {"", "outer (x)"}
-    assert not any(place.backward for place in found.places)
+    source_map = SourceMap.of(lowered.module, "/")
+    assert {place.scope for place in source_map.places} == {"", "outer (x)"}
+    assert not any(place.backward for place in source_map.places)
 
 
 def test_a_source_map_keeps_paths_outside_the_project() -> None:
@@ -294,12 +300,12 @@ JUMPS = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
         ("module { module {} }", "functions and meshes"),
     ],
 )
-def test_what_is_not_a_program_is_refused(content: str | bytes, words: str) -> None:
+def test_content_that_is_not_a_program_is_refused(content: str | bytes, words: str) -> None:
     with pytest.raises(ArtifactError, match=words):
         structural_fingerprint(graph_of(read_module(content)))
 
 
-def test_a_program_that_is_cut_off_is_refused() -> None:
+def test_a_truncated_program_is_refused() -> None:
     content = olympus.jit(lambda x: np.sort(np.tanh(x), axis=0)).lower(X).bytecode()
     for end in range(0, len(content), 37):
         with pytest.raises(ArtifactError):

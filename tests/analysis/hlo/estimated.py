@@ -19,10 +19,10 @@ def compiled(function, *args, target=None, **options):
     return olympus.jit(function, **options).trace(*args).lower(target).compile()
 
 
-def kernels(made):
-    """The kernels of a program, without what a call takes besides."""
-    return [k for k in made.estimate().kernels if not k.name.startswith("(")]
+def kernels(program):
+    """Return the kernels of a program, without the overhead of a call."""
+    return [k for k in program.estimate().kernels if not k.name.startswith("(")]
 
 
-def total(made, what):
-    return sum(getattr(kernel, what) * kernel.calls for kernel in kernels(made))
+def total(program, figure):
+    return sum(getattr(kernel, figure) * kernel.calls for kernel in kernels(program))

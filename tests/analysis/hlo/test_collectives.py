@@ -1,4 +1,4 @@
-"""The collectives of programs: which devices, how many bytes, which line, and how long."""
+"""The collectives of programs: their devices, bytes, source lines and times."""
 
 from __future__ import annotations
 
@@ -61,26 +61,29 @@ MESH = AbstractMesh((2, 2, 2), ("a", "b", "c"))
         ([P("a"), P()], P(), "all-gather", ("a",), 2, 256, 128),
     ],
 )
-def test_axes_bytes_and_lines(specs, out, kind, axes, devices, size, sent):
-    made = lowered(product, MESH, specs, out, [(8, 16), (16, 8)]).compile()
-    (found,) = made.collectives()
-    assert (found.kind, found.axes, found.devices) == (kind, axes, devices)
-    assert (found.bytes, found.sent, found.calls) == (size, sent, 1)
-    assert found.line == line_of(product)
-    assert found.lines == ((found.line, size),)
-    assert found.seconds > 0
-    kernels = [k for k in made.estimate().kernels if k.name.startswith(kind)]
-    assert [k.seconds for k in kernels] == [found.seconds]
+def test_a_collective_has_its_axes_bytes_and_line(specs, out, kind, axes, devices, size, sent):
+    program = lowered(product, MESH, specs, out, [(8, 16), (16, 8)]).compile()
+    (collective,) = program.collectives()
+    assert (collective.kind, collective.axes, collective.devices) == (kind, axes, devices)
+    assert (collective.bytes, collective.sent, collective.calls) == (size, sent, 1)
+    assert collective.line == line_of(product)
+    assert collective.lines == ((collective.line, size),)
+    assert collective.seconds > 0
+    kernels = [k for k in program.estimate().kernels if k.name.startswith(kind)]
+    assert [k.seconds for k in kernels] == [collective.seconds]
 
 
 def test_a_loop_counts_its_trips():
     def steps(x, w):
         return lax.fori_loop(0, 7, lambda _, h: jnp.tanh(h @ w), x)
 
-    made = lowered(steps, MESH, [P(), P("a", "b")], P(), [(8, 16), (16, 16)]).compile()
-    found = made.collectives()
-    assert 7 in {each.calls for each in found} <= {1, 7}  # what does not change is taken out
-    assert {axis for each in found if each.calls == 7 for axis in each.axes} >= {"b"}
+    program = lowered(steps, MESH, [P(), P("a", "b")], P(), [(8, 16), (16, 16)]).compile()
+    collectives = program.collectives()
+    calls = {collective.calls for collective in collectives}
+    assert 7 in calls <= {1, 7}  # XLA hoists the loop-invariant ones
+    assert {
+        axis for collective in collectives if collective.calls == 7 for axis in collective.axes
+    } >= {"b"}
 
 
 EXPLICIT = """
@@ -104,14 +107,18 @@ module @explicit {
 """
 
 
-def test_what_is_explicit_is_what_the_cost_counts():
-    made = xla.compile(EXPLICIT.encode(), xla.target("cpu"), None, olympus.devices()[:8])
+def test_the_cost_counts_the_bytes_of_explicit_collectives():
+    program = xla.compile(EXPLICIT.encode(), xla.target("cpu"), None, olympus.devices()[:8])
     mesh = AbstractMesh((4, 2), ("x", "y"))
-    (found,) = collectives_of(made.hlo_module(), made.target, 8, [mesh])
-    assert (found.axes, found.devices, found.sent) == (("x",), 4, 16 * 16 * 4 * 6 // 4)
+    (collective,) = collectives_of(program.hlo_module(), program.target, 8, [mesh])
+    assert (collective.axes, collective.devices, collective.sent) == (
+        ("x",),
+        4,
+        16 * 16 * 4 * 6 // 4,
+    )
     cost = cost_of_module(mlir.ir.Module.parse(EXPLICIT, mlir.new_context()))
-    assert found.bytes == 16 * 16 * 4
-    assert cost.collective_bytes == 8 * found.bytes  # of all devices
+    assert collective.bytes == 16 * 16 * 4
+    assert cost.collective_bytes == 8 * collective.bytes  # of all devices
 
 
 def losses(ws: Any, x: Any) -> Any:
@@ -121,7 +128,7 @@ def losses(ws: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("target", ["cpu", pytest.param("gpu", marks=needs_gpu_compiler)])
-def test_bytes_of_combined_collectives_by_the_line_that_makes_them(target):
+def test_a_combined_collective_has_the_bytes_of_each_source_line(target):
     mesh = AbstractMesh((8,), ("data",))
     shapes = [(16, 64), (64, 16), (16, 4)]
     weights = [
@@ -132,34 +139,34 @@ def test_bytes_of_combined_collectives_by_the_line_that_makes_them(target):
                                  sharding=NamedSharding(mesh, P("data")))  # fmt: skip
     step = olympus.jit(olympus.grad(losses), out_shardings=NamedSharding(mesh, P()))
     device = olympus.target("gpu", "8xh200") if target == "gpu" else None
-    found = step.trace(weights, x).lower(device).compile().collectives()
+    collectives = step.trace(weights, x).lower(device).compile().collectives()
     sums: dict[str | None, int] = {}
-    for each in found:
-        assert sum(part.bytes for part in each.lines) == each.bytes
-        for part in each.lines:
+    for collective in collectives:
+        assert sum(part.bytes for part in collective.lines) == collective.bytes
+        for part in collective.lines:
             sums[part.line] = sums.get(part.line, 0) + part.bytes
     assert sums == {line_of(losses, i + 1): 4 * a * b for i, (a, b) in enumerate(shapes)}
-    assert len(found) < len(shapes)  # they are combined
+    assert len(collectives) < len(shapes)  # they are combined
 
 
 GRID = (2, 4), ("data", "model")
 
 
 @pytest.mark.parametrize("kind", [olympus.make_mesh, AbstractMesh])
-def test_axes_of_the_mesh_that_only_a_shard_map_has(kind):
+def test_axes_of_the_mesh_of_a_shard_map_are_named(kind):
     mesh = kind(*GRID)
     f = olympus.shard_map(
         lambda x: lax.psum(x, "model"), mesh=mesh, in_specs=P("data", "model"), out_specs=P("data")
     )
-    made = olympus.jit(f).lower(*arrays((8, 8))).compile()
-    assert [each.axes for each in made.collectives()] == [("model",)]
-    assert made.input_shardings[0][0].spec == P("data", "model")
+    program = olympus.jit(f).lower(*arrays((8, 8))).compile()
+    assert [collective.axes for collective in program.collectives()] == [("model",)]
+    assert program.input_shardings[0][0].spec == P("data", "model")
 
 
-def test_axes_of_the_mesh_that_explains_the_groups():
+def test_axes_are_those_of_the_mesh_that_matches_the_groups():
     first, second = AbstractMesh((2, 4), ("a", "b")), AbstractMesh((4, 2), ("c", "d"))
 
-    def two(x):
+    def mapped_twice(x):
         for mesh, name in ((first, "a"), (second, "c")):
             x = olympus.shard_map(
                 lambda x, n=name: x + lax.pmean(x, n),
@@ -167,26 +174,30 @@ def test_axes_of_the_mesh_that_explains_the_groups():
             )(x)  # fmt: skip
         return x
 
-    made = lowered(two, first, [P("a")], P(), [(64,)]).compile()
-    found = {each.axes for each in made.collectives() if each.kind == "all-reduce"}
-    assert found == {("a",), ("c",)}
+    program = lowered(mapped_twice, first, [P("a")], P(), [(64,)]).compile()
+    axes = {
+        collective.axes for collective in program.collectives() if collective.kind == "all-reduce"
+    }
+    assert axes == {("a",), ("c",)}
 
 
-def test_a_program_of_one_device_has_none():
-    made = olympus.jit(product).trace(*arrays((8, 16), (16, 8))).lower().compile()
-    assert made.collectives() == ()
+def test_a_program_for_one_device_has_no_collectives():
+    program = olympus.jit(product).trace(*arrays((8, 16), (16, 8))).lower().compile()
+    assert program.collectives() == ()
 
 
 @needs_gpu_compiler
-def test_between_hosts_the_network_bounds():
+def test_a_collective_between_hosts_is_bound_by_the_network():
     mesh = AbstractMesh((2, 8), ("hosts", "gpus"))
     target = olympus.target("gpu", "2x8xh200")
-    made = {}
+    programs = {}
     for axis in mesh.axis_names:
         shapes = [(4096, 4096), (4096, 4096)]
-        made[axis] = lowered(product, mesh, [P(None, axis), P(axis)], P(), shapes, target).compile()
+        programs[axis] = lowered(
+            product, mesh, [P(None, axis), P(axis)], P(), shapes, target
+        ).compile()
     size = 4096 * 4096 * 4
-    (between,), (within,) = (each.collectives() for each in made.values())
+    (between,), (within,) = (program.collectives() for program in programs.values())
     assert (within.kind, within.axes, within.devices, within.bytes) == (
         "all-reduce",
         ("gpus",),
@@ -196,17 +207,19 @@ def test_between_hosts_the_network_bounds():
     assert within.seconds == pytest.approx(size * 2 * 7 / 8 / (0.8 * H200.nvlink))
     assert between.axes == ("hosts",)
     assert between.seconds == pytest.approx(size / (0.92 * 50e9))
-    assert made["hosts"].collectives(network=25e9)[0].seconds == pytest.approx(2 * between.seconds)
-    assert made["gpus"].collectives(network=25e9) == (within,)
-    estimate = made["hosts"].estimate(network=25e9)
+    assert programs["hosts"].collectives(network=25e9)[0].seconds == pytest.approx(
+        2 * between.seconds
+    )
+    assert programs["gpus"].collectives(network=25e9) == (within,)
+    estimate = programs["hosts"].estimate(network=25e9)
     assert max(estimate.kernels, key=lambda k: k.seconds).bound == "network"
-    assert any("25 GB/s" in each for each in estimate.assumptions)
+    assert any("25 GB/s" in note for note in estimate.assumptions)
     for wrong in (0, -1.0, float("nan"), float("inf"), "fast", True):
         with pytest.raises(UsageError, match="the network's rate is bytes a second"):
-            made["hosts"].estimate(network=wrong)
+            programs["hosts"].estimate(network=wrong)
 
 
-def test_what_a_ring_sends():
+def test_bytes_that_a_device_sends_in_a_ring():
     groups = ((0, 1, 2, 3), (4, 5, 6, 7))
     sent = {
         kind: Transfer(kind, 1000, groups, ()).sent(8)
@@ -218,13 +231,14 @@ def test_what_a_ring_sends():
         "reduce-scatter": 750,
         "all-to-all": 750,
     }
-    assert Transfer("all-reduce", 1000, (), ()).sent(8) == 1750  # without groups all together
+    # without groups, all devices are one group
+    assert Transfer("all-reduce", 1000, (), ()).sent(8) == 1750
     assert Transfer("all-reduce", 1000, ((0,), (1,)), ()).sent(2) == 0
     assert Transfer("collective-permute", 1000, (), ((0, 1), (1, 0))).sent(2) == 1000
     assert Transfer("collective-permute", 1000, (), ((0, 0),)).sent(2) == 0
 
 
-def test_what_all_devices_send():
+def test_bytes_that_all_devices_send():
     def by_all(kind: str, groups: Any, pairs: Any = ()) -> int:
         return Transfer(kind, 1200, groups, pairs).sent_by_all(8)
 
@@ -234,22 +248,25 @@ def test_what_all_devices_send():
     assert by_all("collective-permute", (), ((0, 1), (2, 2))) == 1200
 
 
-def test_what_a_device_sends_to_other_hosts():
+def test_bytes_that_a_device_sends_to_other_hosts():
     def outside(kind: str, groups: Any, pairs: Any = ()) -> int:
         return Transfer(kind, 1600, groups, pairs).sent_outside(4, 8)
 
     every = (tuple(range(8)),)
     assert outside("all-reduce", ()) == outside("all-reduce", every) == 1600 * 14 // 8 // 4
-    assert outside("all-gather", every) == 1600 * 7 // 8 // 4  # each ring through another device
-    assert outside("all-to-all", every) == 1600 * 4 // 8  # the parts of the four elsewhere
+    # each of the rings leaves through a different device
+    assert outside("all-gather", every) == 1600 * 7 // 8 // 4
+    # the parts for the four devices of the other host
+    assert outside("all-to-all", every) == 1600 * 4 // 8
     assert outside("all-reduce", ((0, 1, 2, 3), (4, 5, 6, 7))) == 0
     assert outside("all-reduce", ((0, 4), (1, 5), (2, 6), (3, 7))) == 1600
-    assert outside("all-reduce", ((0, 1, 2, 4), (3, 5, 6, 7))) == 1600 * 6 // 4  # one alone
+    # one device alone on its host
+    assert outside("all-reduce", ((0, 1, 2, 4), (3, 5, 6, 7))) == 1600 * 6 // 4
     assert outside("collective-permute", (), ((0, 1), (1, 0))) == 0
     assert outside("collective-permute", (), ((3, 4),)) == 1600
 
 
-def test_the_slower_of_links_and_network_bounds():
+def test_a_collective_is_bound_by_the_slower_of_links_and_network():
     machine = GpuMachine(H200, Topology(2, 8), 16)
     limits = {}
     for name, groups in {"all": (), "host": ((*range(8),), (*range(8, 16),))}.items():
@@ -262,11 +279,11 @@ def test_the_slower_of_links_and_network_bounds():
     assert limits["host"] == pytest.approx(within)
     assert limits["all"] == pytest.approx(10**9 * 30 / 16 / (0.8 * H200.nvlink))
     slow = GpuMachine(H200, Topology(2, 8), 16, network=1e9).limits(kernel).network
-    assert slow == pytest.approx(within)  # nothing leaves a host
+    assert slow == pytest.approx(within)  # no byte leaves a host
 
 
 @pytest.mark.parametrize(
-    ("device", "topology", "count", "told"),
+    ("device", "topology", "count", "expected"),
     [
         ("h200", Topology(1, 99), 99, ["The host has 99 of h200, and 8 at most"]),
         ("h200", Topology(1, 8), 8, []),
@@ -276,11 +293,11 @@ def test_the_slower_of_links_and_network_bounds():
         ("h200", Topology(2, 8), 16, []),
     ],
 )
-def test_a_topology_that_is_not_sold_or_not_used_whole_is_told(device, topology, count, told):
-    said = GpuMachine(shipped_devices()[device], topology, count).assumptions()
-    found = [each for each in said if each.startswith(("The host has", "The program uses"))]
-    assert len(found) == len(told)
-    assert all(a.startswith(b) for a, b in zip(found, told, strict=True))
+def test_an_unusual_or_partly_used_topology_is_an_assumption(device, topology, count, expected):
+    assumptions = GpuMachine(shipped_devices()[device], topology, count).assumptions()
+    notes = [note for note in assumptions if note.startswith(("The host has", "The program uses"))]
+    assert len(notes) == len(expected)
+    assert all(a.startswith(b) for a, b in zip(notes, expected, strict=True))
 
 
 def test_a_device_without_links_sends_over_its_bus():
@@ -289,7 +306,7 @@ def test_a_device_without_links_sends_over_its_bus():
     assert any("PCIe has each way" in a for a in GpuMachine(t4, count=2).assumptions())
 
 
-# the three forms of groups, as protobuf writes them: a field's key is its number * 8 + its type
+# The three forms of groups in protobuf, where the key of a field is its number * 8 + its type.
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -302,7 +319,7 @@ def axis(name: bytes, size: int) -> bytes:
     return field(1, field(1, name) + bytes([16, size]))
 
 
-def test_groups_as_a_list():
+def test_groups_are_read_from_a_list():
     listed = field(87, field(1, field(1, bytes([0, 1]))) + field(1, field(1, bytes([2, 3]))))
     assert groups_of(Message(listed)) == ((0, 1), (2, 3))
     assert groups_of(Message(field(49, field(1, bytes([1, 0]))))) == ((1, 0),)
@@ -310,13 +327,13 @@ def test_groups_as_a_list():
     assert pairs_of(Message(field(52, bytes([8, 2, 16, 3])))) == ((2, 3),)
 
 
-def test_groups_as_a_grid():
+def test_groups_are_read_from_a_grid():
     grid = bytes([8, 4, 16, 2]) + field(3, bytes([4, 2])) + field(4, bytes([1, 0]))
     assert groups_of(Message(field(92, grid))) == ((0, 2), (4, 6), (1, 3), (5, 7))
     assert groups_of(Message(field(87, field(2, grid)))) == ((0, 2), (4, 6), (1, 3), (5, 7))
 
 
-def test_groups_as_axes_of_a_mesh():
+def test_groups_are_read_from_axes_of_a_mesh():
     mesh = field(1, axis(b"x", 4) + axis(b"y", 2))
     assert groups_of(Message(field(93, mesh + field(2, bytes([8, 1]))))) == (
         (0, 1),

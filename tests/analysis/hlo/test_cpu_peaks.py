@@ -1,4 +1,4 @@
-"""The peaks of this CPU: measured, kept by CPU, and never trusted where the file is not ours."""
+"""The peaks of this CPU: measured, saved in a file for each CPU, and ignored if it is damaged."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_is_kept_is_found(cache: Path) -> None:
+def test_saved_peaks_are_read(cache: Path) -> None:
     assert kept_peaks() == Kept(None, None)
     path = keep_peaks(GENERIC)
     assert path == cache_file() and path.parent == cache / "olympus"
     assert kept_peaks()[:2] == (GENERIC, None)
-    other = dataclasses.replace(GENERIC, call=1e-5)
-    keep_peaks(other)
-    assert kept_peaks().peaks == other
+    faster = dataclasses.replace(GENERIC, call=1e-5)
+    keep_peaks(faster)
+    assert kept_peaks().peaks == faster
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_another_cpu_has_another_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_cpu_has_its_own_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_peaks(GENERIC)
-    here = cpu_peaks.this_cpu()
-    assert here.threads >= 1 and here.model
-    names = {str(cache_file(cpu)) for cpu in (here, Cpu(here.model, 999), Cpu("other", 2))}
+    this_cpu = cpu_peaks.this_cpu()
+    assert this_cpu.threads >= 1 and this_cpu.model
+    names = {str(cache_file(cpu)) for cpu in (this_cpu, Cpu(this_cpu.model, 999), Cpu("other", 2))}
     assert len(names) == 3
     monkeypatch.setattr(cpu_peaks, "this_cpu", lambda: Cpu("other", 2))
     assert kept_peaks() == Kept(None, None)
@@ -75,7 +75,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_file_is_told_and_not_used(name: str, cache: Path) -> None:
+def test_a_damaged_file_is_reported_and_ignored(name: str, cache: Path) -> None:
     path, change = keep_peaks(GENERIC), DAMAGED[name]
     if isinstance(change, dict):
         data = json.loads(path.read_text())
@@ -83,14 +83,16 @@ def test_a_damaged_file_is_told_and_not_used(name: str, cache: Path) -> None:
         place.update(change)
         change = json.dumps(data).encode()
     path.write_bytes(change)
-    found = kept_peaks()
-    assert found.peaks is None
-    assert str(path) in str(found.trouble) and "is damaged" in str(found.trouble)
+    saved = kept_peaks()
+    assert saved.peaks is None
+    assert str(path) in str(saved.trouble) and "is damaged" in str(saved.trouble)
     keep_peaks(GENERIC)
     assert kept_peaks().peaks == GENERIC
 
 
-def test_places_that_cannot_be_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_cannot_be_used_are_reported(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = keep_peaks(GENERIC)
     path.unlink()
     path.mkdir()
@@ -115,28 +117,28 @@ def test_places_that_cannot_be_used(cache: Path, monkeypatch: pytest.MonkeyPatch
 def test_calibration_measures_every_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"_SECONDS": 0, "_PRODUCT": 64, "_MIDDLE": 2**12, "_LARGE": 2**16}.items():
         monkeypatch.setattr(calibration, name, value)
-    said: list[str] = []
-    peaks = calibration.calibrate(said.append)
-    assert said == ["products", "arithmetic", "memory", "calls"] * 3
+    parts: list[str] = []
+    peaks = calibration.calibrate(parts.append)
+    assert parts == ["products", "arithmetic", "memory", "calls"] * 3
     for field in dataclasses.fields(peaks):
         value = getattr(peaks, field.name)
         assert isinstance(value, float) and 0 < value < 1e15, field.name
     assert peaks.launch < peaks.call < 1
 
 
-def test_an_estimate_takes_the_kept_peaks_or_usual_ones(cache: Path) -> None:
+def test_an_estimate_uses_the_saved_peaks_or_generic_ones(cache: Path) -> None:
     assert known_peaks() == GENERIC
     mine = dataclasses.replace(GENERIC, vector=1e9)
     keep_peaks(mine)
     assert known_peaks() == mine
 
 
-def test_the_time_and_the_load_of_a_calibration_are_kept(cache: Path) -> None:
-    made = Calibrated("2026-11-23 19:10 UTC", 9.03)
-    keep_peaks(GENERIC, made)
-    assert kept_peaks() == Kept(GENERIC, None, made)
+def test_the_time_and_the_load_of_a_calibration_are_saved(cache: Path) -> None:
+    calibrated = Calibrated("2026-11-23 19:10 UTC", 9.03)
+    keep_peaks(GENERIC, calibrated)
+    assert kept_peaks() == Kept(GENERIC, None, calibrated)
     assert kept_peaks().origin == "2026-11-23 19:10 UTC at a load of 9.03"
-    keep_peaks(GENERIC, made._replace(load=None))
+    keep_peaks(GENERIC, calibrated._replace(load=None))
     assert kept_peaks().origin == "2026-11-23 19:10 UTC at an unknown load"
 
 
@@ -154,7 +156,7 @@ def test_the_shortest_time_of_the_rounds_counts(monkeypatch: pytest.MonkeyPatch)
     names = ("float32", "float64", "vector", "functions", "read", "in place", "new", "call")
     usual = {**dict.fromkeys(names, 0.01), "new": 0.02, "chain": 0.1, "long chain": 0.2}
 
-    def measured(_say: object) -> dict[str, float]:
+    def measured(_report: object) -> dict[str, float]:
         factor = next(factors)
         return {name: seconds * factor for name, seconds in usual.items()}
 

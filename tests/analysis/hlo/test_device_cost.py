@@ -1,4 +1,4 @@
-"""What each device of a program does and needs, and what all of them do together."""
+"""The cost and the memory of a program for each device and in total."""
 
 from __future__ import annotations
 
@@ -41,55 +41,63 @@ def product(x: Any, w: Any) -> Any:
     ("specs", "out", "repeated", "sent"),
     [
         ((P("data"), P(None, "model")), P("data", "model"), 1, 0),
-        ((P("data"), P()), P("data"), 4, 0),  # along model all do the same
+        ((P("data"), P()), P("data"), 4, 0),  # the devices along model do the same work
         ((P(), P()), P(), 8, 0),
     ],
 )
-def test_the_work_of_each_device_and_of_all(specs, out, repeated, sent) -> None:
-    made = compiled(product, specs, out)
-    each = made.cost_per_device()
-    assert (each.devices, made.cost().flops) == (8, PRODUCT)
-    assert each.flops == PRODUCT * repeated // 8
-    assert dict(each.matmul_flops) == {"float32": each.flops}
-    assert each.total.flops == PRODUCT * repeated
-    assert (each.repeated, each.total.repeated) == (repeated, repeated)
-    assert (each.sent, each.total.sent, each.unknown) == (sent, 8 * sent, ())
-    assert each.total.total == each.total
-    assert (each.total.devices, each.total.is_total, each.is_total) == (8, True, False)
+def test_the_cost_of_one_device_and_in_total(specs, out, repeated, sent) -> None:
+    program = compiled(product, specs, out)
+    device_cost = program.cost_per_device()
+    assert (device_cost.devices, program.cost().flops) == (8, PRODUCT)
+    assert device_cost.flops == PRODUCT * repeated // 8
+    assert dict(device_cost.matmul_flops) == {"float32": device_cost.flops}
+    assert device_cost.total.flops == PRODUCT * repeated
+    assert (device_cost.repeated, device_cost.total.repeated) == (repeated, repeated)
+    assert (device_cost.sent, device_cost.total.sent, device_cost.unknown) == (sent, 8 * sent, ())
+    assert device_cost.total.total == device_cost.total
+    assert (device_cost.total.devices, device_cost.total.is_total, device_cost.is_total) == (
+        8,
+        True,
+        False,
+    )
 
 
-def test_what_is_summed_among_devices_is_sent_and_counted() -> None:
-    made = compiled(product, (P(None, "model"), P("model")), P())
-    (found,) = made.collectives()
-    each = made.cost_per_device()
-    assert each.flops == PRODUCT // 4 + N * N  # the sums of the all-reduce
-    assert each.collective_bytes == found.bytes == N * N * 4
-    assert each.sent == found.sent == N * N * 4 * 6 // 4
-    assert each.total.collective_bytes == 8 * found.bytes
+def test_an_all_reduce_is_sent_and_its_sums_are_counted() -> None:
+    program = compiled(product, (P(None, "model"), P("model")), P())
+    (collective,) = program.collectives()
+    device_cost = program.cost_per_device()
+    assert device_cost.flops == PRODUCT // 4 + N * N  # the sums of the all-reduce
+    assert device_cost.collective_bytes == collective.bytes == N * N * 4
+    assert device_cost.sent == collective.sent == N * N * 4 * 6 // 4
+    assert device_cost.total.collective_bytes == 8 * collective.bytes
 
 
-def test_one_device_has_what_the_compiler_made_of_the_program() -> None:
-    made = olympus.jit(lambda x: jnp.tanh(x @ x) * 2.0).lower(array()).compile()
-    each = made.cost_per_device()
-    assert (each.devices, each.flops, each.transcendentals) == (1, PRODUCT + N * N, N * N)
-    assert (each.total.flops, each.total.devices) == (each.flops, 1)
-    assert each.bytes < made.cost().bytes  # what is fused is not moved
+def test_a_program_for_one_device_has_the_cost_of_the_optimized_program() -> None:
+    program = olympus.jit(lambda x: jnp.tanh(x @ x) * 2.0).lower(array()).compile()
+    device_cost = program.cost_per_device()
+    assert (device_cost.devices, device_cost.flops, device_cost.transcendentals) == (
+        1,
+        PRODUCT + N * N,
+        N * N,
+    )
+    assert (device_cost.total.flops, device_cost.total.devices) == (device_cost.flops, 1)
+    assert device_cost.bytes < program.cost().bytes  # fused values are not moved
 
 
-def test_loops_count_as_often_as_they_run() -> None:
+def test_trips_give_the_count_of_an_unknown_loop() -> None:
     def search(x):
         return lax.while_loop(lambda c: c.sum() < 1e9, lambda c: c @ c, x)
 
-    made = compiled(search, (P("data"),), P("data"))
-    unknown = made.cost_per_device()
+    program = compiled(search, (P("data"),), P("data"))
+    unknown = program.cost_per_device()
     assert "depends on data" in unknown.unknown[0]
     assert unknown.repeated is None
-    (line,) = made.cost().loops
-    told = made.cost_per_device(trips={line: 5})
-    assert told.unknown == ()
-    assert told.matmul_flops["float32"] == 5 * unknown.matmul_flops["float32"]
+    (line,) = program.cost().loops
+    with_trips = program.cost_per_device(trips={line: 5})
+    assert with_trips.unknown == ()
+    assert with_trips.matmul_flops["float32"] == 5 * unknown.matmul_flops["float32"]
     with pytest.raises(UsageError, match="where the program has no loop"):
-        made.cost_per_device(trips={"nowhere.py:1": 5})
+        program.cost_per_device(trips={"nowhere.py:1": 5})
 
 
 def test_collectives_of_a_loop_that_depends_on_data_are_lower_bounds() -> None:
@@ -97,15 +105,17 @@ def test_collectives_of_a_loop_that_depends_on_data_are_lower_bounds() -> None:
         step = lambda c: jnp.tanh(c @ c)  # noqa: E731
         return lax.while_loop(lambda c: c[0, 0] < 1e9, lambda c: step(step(c)), x)
 
-    made = compiled(search, (P("data"),), P("data"))
-    found = made.collectives()
-    (line,) = made.cost().loops
-    assert {each.loops for each in found} == {(line,)}
-    assert all(row.loops == (line,) for row in by_axes(found))
-    told = made.collectives(trips={line: 5})
-    assert [(each.calls, each.loops) for each in told] == [(5, ())] * len(found)
-    assert {row.loops for row in by_axes(told)} == {()}
-    (row,) = by_axes([told[0], found[0]])  # one that is not known is enough
+    program = compiled(search, (P("data"),), P("data"))
+    collectives = program.collectives()
+    (line,) = program.cost().loops
+    assert {collective.loops for collective in collectives} == {(line,)}
+    assert all(row.loops == (line,) for row in by_axes(collectives))
+    with_trips = program.collectives(trips={line: 5})
+    assert [(collective.calls, collective.loops) for collective in with_trips] == [(5, ())] * len(
+        collectives
+    )
+    assert {row.loops for row in by_axes(with_trips)} == {()}
+    (row,) = by_axes([with_trips[0], collectives[0]])  # one unknown collective is enough
     assert (row.calls, row.loops) == (6, (line,))
 
 
@@ -114,34 +124,38 @@ def test_collectives_of_a_loop_that_depends_on_data_are_lower_bounds() -> None:
     [
         ((8,), "i", [(0, 1)], 32, 32),
         ((8,), "i", [(i, (i + 1) % 8) for i in range(8)], 32, 8 * 32),
-        ((2, 4), "i", [(0, 1)], 128, 4 * 128),  # along each place of the other axis
+        ((2, 4), "i", [(0, 1)], 128, 4 * 128),  # at each position of the other axis
     ],
 )
-def test_of_a_permutation_those_that_send_count(sizes, axis, pairs, sent, by_all) -> None:
+def test_only_devices_that_send_count_in_a_permutation(sizes, axis, pairs, sent, by_all) -> None:
     mesh = AbstractMesh(sizes, ("i", "j")[: len(sizes)])
     f = olympus.shard_map(
         lambda x: lax.ppermute(x, axis, pairs), mesh=mesh, in_specs=P(axis), out_specs=P(axis)
     )
-    each = olympus.jit(f).lower(array(64)).compile().cost_per_device()
-    assert (each.sent, each.sent_by_all, each.total.sent) == (sent, by_all, by_all)
+    device_cost = olympus.jit(f).lower(array(64)).compile().cost_per_device()
+    assert (device_cost.sent, device_cost.sent_by_all, device_cost.total.sent) == (
+        sent,
+        by_all,
+        by_all,
+    )
 
 
-def test_of_branches_the_dearest_counts() -> None:
+def test_the_most_expensive_branch_counts() -> None:
     def either(x):
         return lax.cond(x[0, 0] > 0, lambda x: x @ x, lambda x: x + 1.0, x)
 
-    made = olympus.jit(either).lower(array()).compile()
-    assert dict(made.cost_per_device().matmul_flops) == {"float32": PRODUCT}
+    program = olympus.jit(either).lower(array()).compile()
+    assert dict(program.cost_per_device().matmul_flops) == {"float32": PRODUCT}
 
 
-def test_products_of_integers_are_no_flops() -> None:
-    made = olympus.jit(lambda x: x @ x).lower(array(dtype="int32")).compile()
-    each = made.cost_per_device()
-    assert (each.flops, dict(each.matmul_flops)) == (0, {"int32": PRODUCT})
-    assert each.repeated is None
+def test_products_of_integers_have_no_flops() -> None:
+    program = olympus.jit(lambda x: x @ x).lower(array(dtype="int32")).compile()
+    device_cost = program.cost_per_device()
+    assert (device_cost.flops, dict(device_cost.matmul_flops)) == (0, {"int32": PRODUCT})
+    assert device_cost.repeated is None
 
 
-# --- the program as written: what all devices do --------------------------------------------------
+# --- the program as written: the work of all devices --------------------------------------------
 
 
 def mapped(body: Any, spec: Any, out: Any, **options: Any) -> Any:
@@ -151,19 +165,21 @@ def mapped(body: Any, spec: Any, out: Any, **options: Any) -> Any:
 
 def test_the_body_of_a_shard_map_counts_for_all_devices() -> None:
     x = array(64, 64)
-    whole = olympus.jit(lambda x: jnp.tanh(x) * 2.0).lower(x).cost()
-    cut = olympus.jit(mapped(lambda x: jnp.tanh(x) * 2.0, P("data", "model"), P("data", "model")))
-    found = cut.lower(x).cost()
+    plain = olympus.jit(lambda x: jnp.tanh(x) * 2.0).lower(x).cost()
+    mapped_twice = olympus.jit(
+        mapped(lambda x: jnp.tanh(x) * 2.0, P("data", "model"), P("data", "model"))
+    )
+    costs = mapped_twice.lower(x).cost()
     for name in ("flops", "transcendentals", "bytes", "io_bytes"):
-        wanted = getattr(whole, name)
-        # the factor 2.0 is read once by each device, as it is written
-        assert abs(getattr(found, name) - wanted) <= 64 * 8, name
-    assert found.flops == whole.flops
-    assert sum(row.flops for row in found.by("line")) == found.flops
-    assert cut.lower(x).compile().cost_per_device().repeated == 1
+        expected = getattr(plain, name)
+        # each device reads the factor 2.0 once
+        assert abs(getattr(costs, name) - expected) <= 64 * 8, name
+    assert costs.flops == plain.flops
+    assert sum(row.flops for row in costs.by("line")) == costs.flops
+    assert mapped_twice.lower(x).compile().cost_per_device().repeated == 1
 
 
-def test_the_axes_that_are_not_mapped_over_are_whole_in_the_body() -> None:
+def test_axes_that_are_not_mapped_count_once_in_the_body() -> None:
     x = array(64, 64)
 
     def body(x):
@@ -171,7 +187,7 @@ def test_the_axes_that_are_not_mapped_over_are_whole_in_the_body() -> None:
 
     partly = mapped(body, P("data"), P("data"), axis_names={"data"})
     assert olympus.jit(partly).lower(x).cost().transcendentals == 64 * 64
-    all_same = mapped(body, P("data"), P("data"))  # along model each device does it all
+    all_same = mapped(body, P("data"), P("data"))  # each device along model does the whole work
     assert olympus.jit(all_same).lower(x).cost().transcendentals == 4 * 64 * 64
 
 
@@ -213,9 +229,9 @@ module @inline {
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_mesh_may_stand_where_it_is_used(named: bool) -> None:
+def test_a_mesh_may_be_inline_or_named(named: bool) -> None:
     text = INLINE
-    if named:  # a name that is not the usual one, after another mesh
+    if named:  # an unusual name, after another mesh
         text = text.replace('mesh<["x"=4, "y"=2]>', "@grid.1")
         meshes = 'sdy.mesh @other = <["x"=2]>\n  sdy.mesh @grid.1 = <["x"=4, "y"=2]>\n'
         text = text.replace("@inline {", f"@inline {{\n  {meshes}")
@@ -223,7 +239,7 @@ def test_a_mesh_may_stand_where_it_is_used(named: bool) -> None:
     assert cost.transcendentals == 8 * 4
 
 
-def test_a_mesh_of_more_devices_than_there_can_be_is_refused() -> None:
+def test_a_mesh_of_too_many_devices_is_refused() -> None:
     axes = ", ".join(f'"{name}"={2**62}' for name in "xy")
     text = INLINE.replace('"x"=4, "y"=2', axes).replace('[{"x"}, {}]', "[{}, {}]")
     text = text.replace('{"x"}', '{"x", "y"}').replace("tensor<2x4xf32>", "tensor<8x4xf32>")
@@ -234,25 +250,32 @@ def test_a_mesh_of_more_devices_than_there_can_be_is_refused() -> None:
 # --- memory ---------------------------------------------------------------------------------------
 
 
-def test_memory_in_total() -> None:
-    made = compiled(product, (P("data"), P()), P("data"))
-    memory = made.memory()
+def test_the_memory_in_total_is_that_of_all_devices() -> None:
+    program = compiled(product, (P("data"), P()), P("data"))
+    memory = program.memory()
     assert memory.devices == 8
     assert memory.arguments == N * N * 4 // 2 + N * N * 4
     for name, size in vars(memory.total).items():
         own = getattr(memory, name)
         assert size == (None if own is None else 8 * own)
-    assert memory.total.arguments == 4 * N * N * 4 + 8 * N * N * 4  # as often as it is there
+    assert memory.total.arguments == 4 * N * N * 4 + 8 * N * N * 4  # one copy on each device
 
 
 # --- collectives by axis --------------------------------------------------------------------------
 
 
 def test_collectives_are_summed_by_their_axes() -> None:
-    def found(axes: Any, size: int, calls: int = 1) -> Collective:
+    def collective(axes: Any, size: int, calls: int = 1) -> Collective:
         return Collective("all-reduce", axes, 2, size, size // 2, calls, None, "psum", 0.5 * calls)
 
-    rows = by_axes([found(("a",), 8), found(("a", "b"), 4, 9), found(("a",), 2, 3), found(None, 1)])
+    rows = by_axes(
+        [
+            collective(("a",), 8),
+            collective(("a", "b"), 4, 9),
+            collective(("a",), 2, 3),
+            collective(None, 1),
+        ]
+    )
     assert rows == (
         AxisTraffic(("a", "b"), 9, 36, 18, 4.5),
         AxisTraffic(("a",), 4, 14, 7, 2.0),
@@ -261,12 +284,12 @@ def test_collectives_are_summed_by_their_axes() -> None:
     assert by_axes(()) == ()
 
 
-def test_the_sums_are_those_of_the_program() -> None:
+def test_the_sums_by_axes_are_the_figures_of_the_program() -> None:
     def step(x, w):
         return jnp.tanh(x @ w).sum()
 
-    made = compiled(step, (P("data", "model"), P("model")), P())
-    rows = by_axes(made.collectives())
-    each = made.cost_per_device()
-    assert sum(row.bytes for row in rows) == each.collective_bytes > 0
-    assert sum(row.sent for row in rows) == each.sent > 0
+    program = compiled(step, (P("data", "model"), P("model")), P())
+    rows = by_axes(program.collectives())
+    device_cost = program.cost_per_device()
+    assert sum(row.bytes for row in rows) == device_cost.collective_bytes > 0
+    assert sum(row.sent for row in rows) == device_cost.sent > 0

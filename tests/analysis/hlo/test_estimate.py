@@ -1,4 +1,4 @@
-"""Estimates of time: kernels and their counts, what bounds them, and what is said of them."""
+"""Estimates of time: kernels, their counts, their bounds and their assumptions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HERE = str(Path(__file__))
 
 def test_a_large_product_is_bound_by_its_operations():
     n = 512
-    made = compiled(lambda a, b: a @ b, shape(n, n), shape(n, n))
-    (product,) = [k for k in kernels(made) if k.flops]
+    program = compiled(lambda a, b: a @ b, shape(n, n), shape(n, n))
+    (product,) = [k for k in kernels(program) if k.flops]
     assert product.flops == 2 * n**3
     assert product.bytes == 3 * 4 * n**2
     assert (product.dtype, product.bound, product.calls) == ("float32", "compute", 1)
@@ -32,59 +32,59 @@ def test_a_large_product_is_bound_by_its_operations():
     assert product.line.startswith(f"{HERE}:")
 
 
-def test_the_roofline_of_a_cpu_is_of_its_measured_peaks():
+def test_the_roofline_of_a_cpu_uses_its_measured_peaks():
     n = 256
     lowered = olympus.jit(lambda a, b: a @ b + a).lower(shape(n, n), shape(n, n))
-    found = analysis.roofline(lowered.cost(), GENERIC)
+    bound = analysis.roofline(lowered.cost(), GENERIC)
     flops, moved = 2 * n**3 + n**2, 3 * 4 * n**2
-    assert (found.device, found.bound) == ("cpu", "compute")
-    assert found.seconds == pytest.approx(flops / GENERIC.product_float32)
+    assert (bound.device, bound.bound) == ("cpu", "compute")
+    assert bound.seconds == pytest.approx(flops / GENERIC.product_float32)
     slow = dataclasses.replace(GENERIC, read=1e6)
     assert analysis.roofline(lowered.cost(), slow)[1:] == (pytest.approx(moved / 1e6), "memory")
 
 
 def test_a_large_sum_is_bound_by_its_bytes():
     n = 2**22
-    made = compiled(lambda x: x + 1, shape(n), donate_argnums=0)
-    (add,) = kernels(made)
+    program = compiled(lambda x: x + 1, shape(n), donate_argnums=0)
+    (add,) = kernels(program)
     assert (add.bytes, add.flops, add.bound) == (8 * n, n, "memory")
     assert add.seconds == pytest.approx(4 * n / GENERIC.read + 4 * n / GENERIC.copy)
-    assert {k.name for k in made.estimate().kernels} == {add.name, "(call)"}
+    assert {k.name for k in program.estimate().kernels} == {add.name, "(call)"}
 
 
-def test_new_memory_takes_time_and_a_donated_argument_none():
+def test_new_memory_takes_time_but_a_donated_argument_does_not():
     n = 2**22
     (new,) = [k for k in compiled(lambda x: x + 1, shape(n)).estimate().kernels if "new" in k.name]
     assert (new.name, new.seconds) == ("(new memory)", 4 * n / GENERIC.fresh)
 
 
-def test_a_small_kernel_is_bound_by_its_start():
-    made = compiled(lambda x: x + 1, shape(8))
-    (add,) = kernels(made)
+def test_a_small_kernel_is_bound_by_its_launch():
+    program = compiled(lambda x: x + 1, shape(8))
+    (add,) = kernels(program)
     assert (add.bound, add.seconds) == ("launch", GENERIC.launch)
 
 
-def test_the_sums_agree():
-    made = compiled(lambda x: (np.tanh(x @ x).sum(), np.sort(x)), shape(64, 64)).estimate()
-    assert made.device == "cpu"
-    assert made.seconds == pytest.approx(sum(k.seconds for k in made.kernels))
-    assert sum(k.share for k in made.kernels) == pytest.approx(1)
-    assert all(k.seconds > 0 for k in made.kernels)
-    assert made.unknown == ()
+def test_the_times_and_shares_of_kernels_add_up():
+    times = compiled(lambda x: (np.tanh(x @ x).sum(), np.sort(x)), shape(64, 64)).estimate()
+    assert times.device == "cpu"
+    assert times.seconds == pytest.approx(sum(k.seconds for k in times.kernels))
+    assert sum(k.share for k in times.kernels) == pytest.approx(1)
+    assert all(k.seconds > 0 for k in times.kernels)
+    assert times.unknown == ()
 
 
-def test_flops_are_those_that_xla_counts():
+def test_the_flops_of_kernels_are_the_count_of_xla():
     def layer(x, w, b):
         return np.maximum(x @ w + b, 0) @ w.T
 
-    made = compiled(layer, shape(64, 128), shape(128, 256), shape(256))
-    assert total(made, "flops") == pytest.approx(made.cost_analysis()["flops"], rel=0.02)
+    program = compiled(layer, shape(64, 128), shape(128, 256), shape(256))
+    assert total(program, "flops") == pytest.approx(program.cost_analysis()["flops"], rel=0.02)
 
 
-def test_a_custom_call_that_is_not_known_is_named():
-    made = compiled(lambda x: np.linalg.cholesky(x), shape(64, 64))
-    module = made.executable.hlo_module()
-    assert estimate(module, made.target).unknown == ()
+def test_an_unknown_custom_call_is_named():
+    program = compiled(lambda x: np.linalg.cholesky(x), shape(64, 64))
+    module = program.executable.hlo_module()
+    assert estimate(module, program.target).unknown == ()
     (id, call), = [
         (id, i) for id, i in module.entry.instructions.items() if i.opcode == "custom-call"
     ]  # fmt: skip
@@ -94,11 +94,11 @@ def test_a_custom_call_that_is_not_known_is_named():
         old.id, old.name, lambda: instructions, old.root_id, old.is_fusion, old.form
     )
     changed = module._replace(computations={**module.computations, entry.id: entry})
-    (told,) = estimate(changed, made.target).unknown
-    assert told.startswith("the operations of foo at ") and told.endswith("are not counted")
+    (unknown,) = estimate(changed, program.target).unknown
+    assert unknown.startswith("the operations of foo at ") and unknown.endswith("are not counted")
 
 
-def test_doubles_and_complex_numbers():
+def test_products_of_doubles_and_complex_numbers_take_longer():
     with olympus.enable_x64(True):
         times = {
             dtype: total(compiled(lambda a: a @ a, shape(256, 256, dtype=dtype)), "seconds")
@@ -112,24 +112,24 @@ def test_doubles_and_complex_numbers():
 def test_more_work_does_not_take_less_time():
     sizes = (1, 8, 64, 256)
     for function in (lambda x: x @ x, lambda x: np.tanh(x) * x, lambda x: np.sort(x).sum()):
-        times = [compiled(function, shape(n, n)).estimate().seconds for n in sizes]
-        assert times == sorted(times)
+        seconds = [compiled(function, shape(n, n)).estimate().seconds for n in sizes]
+        assert seconds == sorted(seconds)
 
 
 def test_kernels_of_few_elements_run_in_one_thread():
     (run,) = Kernels(
         compiled(lambda x: np.tanh(x), shape(64)).executable.hlo_module()
     ).runs(lambda kernel: 1.0)  # fmt: skip
-    one, four = (CpuMachine(GENERIC, n, None).limits(run.kernel) for n in (1, 4))
-    assert four.compute == pytest.approx(4 * one.compute)
+    one_thread, four_threads = (CpuMachine(GENERIC, n, None).limits(run.kernel) for n in (1, 4))
+    assert four_threads.compute == pytest.approx(4 * one_thread.compute)
     large = run.kernel._replace(read=2**20)
-    one, four = (CpuMachine(GENERIC, n, None).limits(large) for n in (1, 4))
-    assert four.compute == one.compute
+    one_thread, four_threads = (CpuMachine(GENERIC, n, None).limits(large) for n in (1, 4))
+    assert four_threads.compute == one_thread.compute
 
 
-def test_what_is_assumed_of_a_cpu():
-    said = " ".join(compiled(lambda x: x + 1, shape(8)).estimate().assumptions)
-    assert "were not measured, and usual ones are taken: olympus devices --calibrate" in said
+def test_an_estimate_lists_its_assumptions_about_the_cpu():
+    assumptions = " ".join(compiled(lambda x: x + 1, shape(8)).estimate().assumptions)
+    assert "were not measured, and usual ones are taken: olympus devices --calibrate" in assumptions
     measured = CpuMachine(GENERIC, 1, "a day at a load of 9", "A note.").assumptions()
     assert measured[0].endswith("measured by olympus devices --calibrate: a day at a load of 9.")
     assert measured[1] == "A note."
@@ -143,14 +143,24 @@ def test_devices_of_the_cpu_share_its_peaks():
     def limits(count, kernel):
         return CpuMachine(GENERIC, 4, None, count=count).limits(kernel)
 
-    one, two, eight = (limits(count, run.kernel) for count in (1, 2, 8))
-    assert (two.compute, two.memory) == pytest.approx((2 * one.compute, 2 * one.memory))
-    assert (eight.compute, eight.memory) == pytest.approx((8 * one.compute, 8 * one.memory))
-    assert (two.launch, eight.launch) == (one.launch, 2 * one.launch)
+    one_device, two_devices, eight_devices = (limits(count, run.kernel) for count in (1, 2, 8))
+    assert (two_devices.compute, two_devices.memory) == pytest.approx(
+        (2 * one_device.compute, 2 * one_device.memory)
+    )
+    assert (eight_devices.compute, eight_devices.memory) == pytest.approx(
+        (8 * one_device.compute, 8 * one_device.memory)
+    )
+    assert (two_devices.launch, eight_devices.launch) == (one_device.launch, 2 * one_device.launch)
     serial = run.kernel._replace(flops=0, transcendentals=1000, read=8, written=8)
-    one, two, four, eight = (limits(count, serial) for count in (1, 2, 4, 8))
-    assert one.compute == pytest.approx(two.compute) == pytest.approx(four.compute)
-    assert eight.compute == pytest.approx(2 * one.compute)
+    one_device, two_devices, four_devices, eight_devices = (
+        limits(count, serial) for count in (1, 2, 4, 8)
+    )
+    assert (
+        one_device.compute
+        == pytest.approx(two_devices.compute)
+        == pytest.approx(four_devices.compute)
+    )
+    assert eight_devices.compute == pytest.approx(2 * one_device.compute)
 
 
 def test_several_devices_of_the_cpu_take_no_less_than_the_roofline():
@@ -158,14 +168,16 @@ def test_several_devices_of_the_cpu_take_no_less_than_the_roofline():
     rows = olympus.sharding.NamedSharding(mesh, olympus.P("data"))
     x = olympus.ShapeDtypeStruct((1024, 512), "float32", sharding=rows)
     lowered = olympus.jit(lambda x: np.tanh(x) + x.sum()).lower(x)
-    made = lowered.compile().estimate()
-    assert analysis.roofline(lowered.cost(), analysis.known_peaks()).seconds <= made.seconds
-    (said,) = (each for each in made.assumptions if "devices" in each and "1/8" in each)
-    assert "a collective is a copy in its memory" in said
+    times = lowered.compile().estimate()
+    assert analysis.roofline(lowered.cost(), analysis.known_peaks()).seconds <= times.seconds
+    (note,) = (note for note in times.assumptions if "devices" in note and "1/8" in note)
+    assert "a collective is a copy in its memory" in note
 
 
-def test_products_in_bfloat16_on_the_cpu_are_told():
-    made = compiled(lambda x: x @ x, shape(128, 128, dtype="bfloat16")).estimate()
-    is_taken = any("bfloat16 was not measured: float32's is taken" in s for s in made.assumptions)
-    assert is_taken == any(k.dtype == "bfloat16" for k in made.kernels if k.flops >= 2 * 128**3)
-    assert made.unknown == ()
+def test_the_assumed_rate_of_bfloat16_on_the_cpu_is_reported():
+    times = compiled(lambda x: x @ x, shape(128, 128, dtype="bfloat16")).estimate()
+    is_assumed = any(
+        "bfloat16 was not measured: float32's is taken" in s for s in times.assumptions
+    )
+    assert is_assumed == any(k.dtype == "bfloat16" for k in times.kernels if k.flops >= 2 * 128**3)
+    assert times.unknown == ()

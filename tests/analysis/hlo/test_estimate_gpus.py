@@ -1,4 +1,4 @@
-"""Estimates of time on GPUs that are not here."""
+"""Estimates of time on GPUs that are not attached."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.marks import needs_gpu_compiler
 def test_a_product_uses_tensor_cores():
     n = 4096
     x = shape(n, n, dtype="bfloat16")
-    made = compiled(lambda a, b: a @ b, x, x, target=H200).estimate()
-    (product,) = made.kernels
-    assert (made.device, product.flops, product.dtype) == ("h200", 2 * n**3, "bfloat16")
+    times = compiled(lambda a, b: a @ b, x, x, target=H200).estimate()
+    (product,) = times.kernels
+    assert (times.device, product.flops, product.dtype) == ("h200", 2 * n**3, "bfloat16")
     assert product.bound == "compute"
     peak = MODEL.tensor_tflops.bfloat16 * 1e12
-    assert made.seconds == pytest.approx(2 * n**3 / (GpuMachine.PRODUCTS * peak))
+    assert times.seconds == pytest.approx(2 * n**3 / (GpuMachine.PRODUCTS * peak))
 
 
 @needs_gpu_compiler
@@ -46,8 +46,8 @@ def test_the_rate_is_that_of_the_dtype(dtype, precision, rate):
     n = 2048
     with olympus.enable_x64(True):
         x = shape(n, n, dtype=dtype)
-        made = compiled(lambda a: lax.dot(a, a, precision=precision), x, target=H200).estimate()
-    seconds = sum(k.seconds for k in made.kernels if k.flops == 2 * n**3)
+        times = compiled(lambda a: lax.dot(a, a, precision=precision), x, target=H200).estimate()
+    seconds = sum(k.seconds for k in times.kernels if k.flops == 2 * n**3)
     assert seconds == pytest.approx(2 * n**3 / (GpuMachine.PRODUCTS * rate * 1e12), rel=0.01)
 
 
@@ -56,10 +56,10 @@ def test_the_rate_is_that_of_the_dtype(dtype, precision, rate):
 def test_a_library_call_counts_as_a_kernel_of_triton(option):
     x = shape(512, 512, dtype="bfloat16")
     lowered = olympus.jit(lambda a: a @ a).trace(x).lower(H200)
-    made = lowered.compile({"xla_gpu_enable_triton_gemm": option})
-    assert ("__cublas" in made.as_text()) != option
-    # Triton sums in several parts, which a kernel of their own adds up
-    product = max(made.estimate().kernels, key=lambda k: k.flops)
+    program = lowered.compile({"xla_gpu_enable_triton_gemm": option})
+    assert ("__cublas" in program.as_text()) != option
+    # Triton sums in several parts, and a separate kernel adds them up
+    product = max(program.estimate().kernels, key=lambda k: k.flops)
     assert (product.flops, product.dtype) == (2 * 512**3, "bfloat16")
     assert product.bytes >= 6 * 512**2 and (product.bytes == 6 * 512**2 or option)
 
@@ -67,11 +67,11 @@ def test_a_library_call_counts_as_a_kernel_of_triton(option):
 @needs_gpu_compiler
 def test_a_convolution_of_cudnn_is_counted():
     x, k = (shape(*s, dtype="bfloat16") for s in ((8, 64, 32, 32), (128, 64, 3, 3)))
-    made = compiled(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), x, k, target=H200)
-    assert "__cudnn$conv" in made.as_text()
-    (conv,) = [k for k in made.estimate().kernels if k.flops]
+    program = compiled(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), x, k, target=H200)
+    assert "__cudnn$conv" in program.as_text()
+    (conv,) = [k for k in program.estimate().kernels if k.flops]
     assert conv.flops == 2 * 8 * 128 * 30 * 30 * 64 * 9
-    assert made.estimate().unknown == ()
+    assert program.estimate().unknown == ()
 
 
 @needs_gpu_compiler
@@ -81,22 +81,22 @@ def test_the_convolutions_of_derivatives_are_counted(stride):
         return lax.conv(x, k, (stride, stride), "SAME").sum()
 
     args = shape(4, 16, 16, 16), shape(32, 16, 3, 3)
-    made = {
+    programs = {
         target: compiled(olympus.grad(loss, argnums=(0, 1)), *args, target=target)
         for target in (None, H200)
     }
-    assert made[H200].as_text().count('custom_call_target="__cudnn$convBackward') == 2
-    flops = [sum(k.flops for k in kernels(m) if k.flops > 10**6) for m in made.values()]
+    assert programs[H200].as_text().count('custom_call_target="__cudnn$convBackward') == 2
+    flops = [sum(k.flops for k in kernels(m) if k.flops > 10**6) for m in programs.values()]
     once = total(compiled(loss, *args), "flops")
-    # where padding differs from side to side, XLA makes the array larger, and its zeros count
+    # for asymmetric padding XLA enlarges the array, and its zeros count
     assert flops == pytest.approx([2 * once] * 2, rel=0.02 if stride == 1 else 0.1)
 
 
 @needs_gpu_compiler
-def test_what_bounds_a_kernel_of_a_gpu():
+def test_a_kernel_of_a_gpu_is_bound_by_memory_or_its_launch():
     n = 2**26
-    made = compiled(lambda x: np.tanh(x) + 1, shape(n), target=H200).estimate()
-    (add,) = made.kernels
+    times = compiled(lambda x: np.tanh(x) + 1, shape(n), target=H200).estimate()
+    (add,) = times.kernels
     assert (add.bound, add.bytes) == ("memory", 8 * n)
     assert add.seconds == pytest.approx(8 * n / (GpuMachine.BANDWIDTH * 4.8e12))
     (small,) = compiled(lambda x: x + 1, shape(8), target=H200).estimate().kernels
@@ -104,46 +104,46 @@ def test_what_bounds_a_kernel_of_a_gpu():
 
 
 @needs_gpu_compiler
-def test_on_another_device_and_on_ones_own():
-    made = compiled(lambda x: x + 1, shape(2**26), target=H200)
-    other = made.estimate("a100-80")
-    assert other.device == "a100-80"
-    assert other.seconds == pytest.approx(made.estimate().seconds * 4.8e12 / 2.03904e12)
-    assert "as compiled for h200; for a100-80 it would be" in other.assumptions[-1]
+def test_a_program_is_estimated_for_another_device_and_for_a_device_of_the_user():
+    program = compiled(lambda x: x + 1, shape(2**26), target=H200)
+    on_a100 = program.estimate("a100-80")
+    assert on_a100.device == "a100-80"
+    assert on_a100.seconds == pytest.approx(program.estimate().seconds * 4.8e12 / 2.03904e12)
+    assert "as compiled for h200; for a100-80 it would be" in on_a100.assumptions[-1]
     mine = device_models({"mine": {"like": "h200", "bandwidth": 2.4e12}})["mine"]
-    assert made.estimate(mine).seconds == pytest.approx(2 * made.estimate().seconds)
+    assert program.estimate(mine).seconds == pytest.approx(2 * program.estimate().seconds)
     own = compiled(lambda x: x + 1, shape(2**26), target=Target("gpu", "mine", mine))
-    assert own.estimate().seconds == made.estimate(mine).seconds
+    assert own.estimate().seconds == program.estimate(mine).seconds
     assert own.estimate().device == own.estimate("mine").device == "mine"
 
 
-def test_a_program_of_the_cpu_on_a_gpu():
-    made = compiled(lambda x: x @ x, shape(512, 512))
-    told = made.estimate("h100-sxm")
-    assert "as compiled for cpu; for h100-sxm" in told.assumptions[-1]
-    assert told.seconds < made.estimate().seconds
-    assert made.estimate("cpu") == made.estimate()
+def test_a_program_for_the_cpu_is_estimated_for_a_gpu():
+    program = compiled(lambda x: x @ x, shape(512, 512))
+    times = program.estimate("h100-sxm")
+    assert "as compiled for cpu; for h100-sxm" in times.assumptions[-1]
+    assert times.seconds < program.estimate().seconds
+    assert program.estimate("cpu") == program.estimate()
 
 
-def test_a_device_that_is_not_known():
-    made = compiled(lambda x: x + 1, shape(8))
+def test_an_unknown_device_is_refused():
+    program = compiled(lambda x: x + 1, shape(8))
     with pytest.raises(
         UsageError, match="no device of the backend 'gpu' is named 'h2000'"
     ) as caught:
-        made.estimate("h2000")
+        program.estimate("h2000")
     assert "'h200'" in caught.value.hint
     with pytest.raises(
         UsageError, match="no device of the backend 'gpu' is named 'A100'"
     ) as caught:
-        made.estimate("A100")
+        program.estimate("A100")
     assert "'a100-80'" in caught.value.hint
     with pytest.raises(UsageError, match="a device is a name or a DeviceModel, and got 3"):
-        made.estimate(3)
+        program.estimate(3)
     with pytest.raises(UsageError, match="for the backend 'tpu' without a device"):
-        estimate(made.executable.hlo_module(), Target("tpu"))
+        estimate(program.executable.hlo_module(), Target("tpu"))
 
 
-def test_a_rate_that_is_not_known():
+def test_an_unknown_rate_is_an_assumption():
     bare = device_models(
         {
             "bare": {
@@ -153,35 +153,35 @@ def test_a_rate_that_is_not_known():
         }
     )["bare"]  # fmt: skip
     with olympus.enable_x64(True):
-        made = compiled(lambda x: x @ x, shape(256, 256, dtype="float64"))
-    said = " ".join(made.estimate(bare).assumptions)
-    assert "the rate of products in float64 is not known of bare: that of float32" in said
+        program = compiled(lambda x: x @ x, shape(256, 256, dtype="float64"))
+    assumptions = " ".join(program.estimate(bare).assumptions)
+    assert "the rate of products in float64 is not known of bare: that of float32" in assumptions
 
 
-def test_fits():
+def test_a_peak_is_compared_with_the_memory_of_a_device():
     a100 = device_model(Target("gpu", "a100-80"))
-    no, yes = analysis.fits(298 * 2**30, a100), analysis.fits(2**30, a100)
-    assert not no.is_enough and yes.is_enough
-    assert str(no) == "a peak of 298.00 GiB does not fit the 79.26 GiB of a100-80"
-    assert str(yes) == "a peak of 1.00 GiB fits the 79.26 GiB of a100-80"
+    too_large, small_enough = analysis.fits(298 * 2**30, a100), analysis.fits(2**30, a100)
+    assert not too_large.is_enough and small_enough.is_enough
+    assert str(too_large) == "a peak of 298.00 GiB does not fit the 79.26 GiB of a100-80"
+    assert str(small_enough) == "a peak of 1.00 GiB fits the 79.26 GiB of a100-80"
     assert analysis.fits(a100.memory, a100).is_enough
     assert not analysis.fits(a100.memory + 1, a100).is_enough
 
 
-def test_every_peak_matters(monkeypatch):
-    def program(a, x, d):
+def test_every_peak_changes_an_estimate(monkeypatch):
+    def three_products(a, x, d):
         return a @ a, np.tanh(x) + x, d @ d
 
     with olympus.enable_x64(True):
         args = shape(256, 256), shape(2**18), shape(128, 128, dtype="float64")
         small = compiled(lambda x: x + 1, shape(4))
-        made = [compiled(program, *args), small, compiled(lambda x: x + 1, shape(2**22))]
+        programs = [compiled(three_products, *args), small, compiled(lambda x: x + 1, shape(2**22))]
 
     def times(peaks):
         monkeypatch.setattr(
             "olympus_core.analysis.hlo.estimate.kept_peaks", lambda: analysis.Kept(peaks)
         )
-        return [one.estimate().seconds for one in made]
+        return [program.estimate().seconds for program in programs]
 
     usual = times(GENERIC)
     for field in dataclasses.fields(GENERIC):
@@ -192,14 +192,14 @@ def test_every_peak_matters(monkeypatch):
         assert changed != usual, field.name
 
 
-def test_a_program_without_work():
-    made = compiled(lambda: np.zeros(()))
-    assert made.estimate().seconds >= GENERIC.call
+def test_a_program_without_work_takes_a_call():
+    program = compiled(lambda: np.zeros(()))
+    assert program.estimate().seconds >= GENERIC.call
     empty = compiled(lambda x: x @ x.T, shape(0, 5)).estimate()
     assert math.isfinite(empty.seconds) and empty.seconds > 0
 
 
-def test_it_runs_as_fast_after():
-    made = compiled(lambda x: x + 1, shape(3))
-    made.estimate()
-    assert onp.asarray(made(onp.ones(3, "float32"))).tolist() == [2, 2, 2]
+def test_a_program_runs_after_its_estimate():
+    program = compiled(lambda x: x + 1, shape(3))
+    program.estimate()
+    assert onp.asarray(program(onp.ones(3, "float32"))).tolist() == [2, 2, 2]

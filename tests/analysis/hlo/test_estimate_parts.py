@@ -1,4 +1,4 @@
-"""What a kernel computes, reads and writes of what it slices, updates, reduces and sorts."""
+"""The figures of kernels that use part of an array: slices, updates, reductions and sorts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.analysis.hlo.estimated import MODEL, compiled, kernels, shape, total
 ROWS, WIDTH = 100_000, 256
 
 
-def test_a_slice_reads_what_it_takes():
-    def taken(x, i):
+def test_a_slice_reads_only_its_elements():
+    def one_row(x, i):
         return lax.dynamic_index_in_dim(x, i, keepdims=False) + 1
 
-    made = compiled(taken, shape(1000, 256), shape(dtype="int32"))
-    assert total(made, "bytes") < 8 * 4 * 256
+    program = compiled(one_row, shape(1000, 256), shape(dtype="int32"))
+    assert total(program, "bytes") < 8 * 4 * 256
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,22 @@ def test_a_slice_reads_what_it_takes():
         lambda x: (np.exp(x) / (1 + np.exp(x)))[5] - 1,
     ],
 )
-def test_a_slice_of_what_is_computed_computes_and_reads_what_it_takes(take):
-    made = compiled(take, shape(ROWS, WIDTH))
-    assert 4 * 16 <= total(made, "bytes") < 10 * 4 * WIDTH
-    assert 0 < total(made, "flops") < 10 * WIDTH
-    assert 16 <= transcendentals(made) <= 2 * WIDTH
-    assert made.estimate().seconds < 1e-4
+def test_a_slice_of_a_computed_value_computes_only_its_elements(take):
+    program = compiled(take, shape(ROWS, WIDTH))
+    assert 4 * 16 <= total(program, "bytes") < 10 * 4 * WIDTH
+    assert 0 < total(program, "flops") < 10 * WIDTH
+    assert 16 <= transcendentals(program) <= 2 * WIDTH
+    assert program.estimate().seconds < 1e-4
 
 
-def transcendentals(made):
-    runs = Kernels(made.executable.hlo_module()).runs(lambda kernel: 0.0)
+def transcendentals(program):
+    runs = Kernels(program.executable.hlo_module()).runs(lambda kernel: 0.0)
     return sum(run.kernel.transcendentals * run.calls for run in runs)
 
 
 def module_of(text):
-    """A program from HLO text, where XLA's passes would not leave what a test is about."""
-    from jaxlib import _hlo  # the door of the product has no parser of HLO
+    """Return a program from HLO text, for forms that XLA's passes would change."""
+    from jaxlib import _hlo  # OLYMPUS itself has no parser of HLO
 
     return read_hlo_module(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
 
@@ -57,7 +57,7 @@ def only_kernel(text):
 
 
 @pytest.mark.parametrize(
-    ("taken", "rows"),
+    ("slices", "rows"),
     [
         ("ROOT s = f32[1,256] dynamic-slice(e, i, z), dynamic_slice_sizes={1,256}", 1),
         ("ROOT s = f32[2,256] slice(e), slice={[3:5], [0:256]}", 2),
@@ -91,8 +91,8 @@ def only_kernel(text):
         ),
     ],
 )
-def test_of_what_a_fusion_slices_the_part_counts(taken, rows):
-    root = next(line for line in taken.splitlines() if "ROOT" in line)
+def test_a_fusion_computes_only_the_sliced_part(slices, rows):
+    root = next(line for line in slices.splitlines() if "ROOT" in line)
     kind = root.split("=")[1].strip()
     kind = kind[: kind.index(")") + 1] if kind.startswith("(") else kind.split(" ")[0]
     kernel = only_kernel(f"""
@@ -102,7 +102,7 @@ body {{
   i = s32[] parameter(1)
   z = s32[] constant(0)
   e = f32[1000,256] exponential(p)
-  {taken}
+  {slices}
 }}
 ENTRY main {{
   p = f32[1000,256] parameter(0)
@@ -113,7 +113,7 @@ ENTRY main {{
     assert 4 * 256 * rows <= kernel.read <= 4 * 256 * rows + 4
 
 
-def test_a_reduction_of_a_slice_needs_the_slices_rows():
+def test_a_slice_of_a_reduction_reads_only_its_rows():
     kernel = only_kernel("""
 HloModule m
 plus { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
@@ -132,7 +132,7 @@ ENTRY main {
     assert kernel.read == 4 * 2 * 256
 
 
-def test_a_fusion_in_a_fusion_computes_what_is_taken_of_it():
+def test_a_nested_fusion_computes_only_the_sliced_part():
     kernel = only_kernel("""
 HloModule m
 inner { p = f32[1000,256] parameter(0)  ROOT e = f32[1000,256] exponential(p) }
@@ -153,7 +153,7 @@ ENTRY main {
     assert (kernel.read, kernel.written) == (4 * 256 + 4, 4 * 256)
 
 
-def test_an_update_of_what_is_computed_in_a_fusion_writes_all():
+def test_an_update_of_a_computed_value_writes_the_whole_array():
     kernel = only_kernel("""
 HloModule m
 body {
@@ -172,7 +172,7 @@ ENTRY main {
     assert kernel.written == 4 * 256_000
 
 
-def test_integer_products_are_counted_besides_floating_point_work():
+def test_a_fusion_counts_integer_products_and_floating_point_work():
     kernel = only_kernel("""
 HloModule m
 body {
@@ -203,18 +203,18 @@ def test_a_sort_counts_its_comparisons():
         assert sort.bound == "compute"
     (rows,) = kernels(compiled(lambda x: np.sort(x, axis=0), shape(64, n, dtype="complex64")))
     assert rows.seconds == pytest.approx(64 * n * 6 / CpuMachine.COMPARISONS, rel=0.05)
-    assert any("n log2 n" in told for told in compiled(np.sort, shape(8)).estimate().assumptions)
+    assert any("n log2 n" in note for note in compiled(np.sort, shape(8)).estimate().assumptions)
 
 
-def test_a_sort_of_nothing_takes_nothing():
+def test_a_sort_of_at_most_one_element_is_fast():
     for sizes in ((0,), (1,), (3, 0), (0, 3), (3, 1)):
         assert compiled(np.sort, shape(*sizes)).estimate().seconds < 1e-3
 
 
-def test_the_largest_take_a_comparison_each():
+def test_top_k_takes_one_comparison_per_element():
     (top,) = kernels(compiled(lambda x: lax.top_k(x, 8)[0], shape(4, 2**16)))
-    each = CpuMachine.PLAIN_COMPARISONS
-    assert 4 * 2**16 / each <= top.seconds < 4 * 2**16 / each * 1.1
+    rate = CpuMachine.PLAIN_COMPARISONS
+    assert 4 * 2**16 / rate <= top.seconds < 4 * 2**16 / rate * 1.1
 
 
 def test_a_sort_passes_over_the_memory_of_a_gpu_several_times():
@@ -230,17 +230,17 @@ def test_a_sort_passes_over_the_memory_of_a_gpu_several_times():
     assert machine.limits(by_digits).memory == pytest.approx(4 * bytes)
 
 
-def test_an_update_in_place_writes_what_it_changes():
+def test_an_update_in_place_writes_only_the_changed_elements():
     def written(x, i):
         return lax.dynamic_update_index_in_dim(x, np.ones(256), i, 0)
 
-    made = compiled(written, shape(1000, 256), shape(dtype="int32"), donate_argnums=0)
-    assert total(made, "bytes") < 8 * 4 * 256
+    program = compiled(written, shape(1000, 256), shape(dtype="int32"), donate_argnums=0)
+    assert total(program, "bytes") < 8 * 4 * 256
 
 
 def test_the_carry_of_a_scan_is_not_moved_in_each_step():
     def stacked(x):
         return lax.scan(lambda c, _: (c * 2, c), x, None, length=200)[1]
 
-    made = compiled(stacked, shape(256))
-    assert total(made, "bytes") < 200 * 20 * 4 * 256
+    program = compiled(stacked, shape(256))
+    assert total(program, "bytes") < 200 * 20 * 4 * 256

@@ -49,9 +49,9 @@ def test_a_step_of_a_scan_over_a_small_array_takes_less_than_a_launch(step, size
 
 def test_a_scan_in_a_scan_takes_as_long_as_one_scan():
     inner = scanned(lambda x: x + 1, 100)
-    one = time_of(scanned(lambda x: x + 1, 10_000), shape(4))
-    two = time_of(scanned(inner, 100), shape(4))
-    assert one < two < 1.5 * one
+    flat = time_of(scanned(lambda x: x + 1, 10_000), shape(4))
+    nested = time_of(scanned(inner, 100), shape(4))
+    assert flat < nested < 1.5 * flat
 
 
 def test_every_kind_of_loop_over_a_small_array_is_fast():
@@ -66,7 +66,7 @@ def test_every_kind_of_loop_over_a_small_array_is_fast():
 
 
 def loop_of(body, calls=1000):
-    """A loop over one float array of 1,024 elements, with the lines of its body's kernels."""
+    """Return a loop over a float array of 1,024 elements; its kernels are the lines of `body`."""
     return module_of(f"""HloModule m, is_scheduled=true
       body {{
         t = (s32[], f32[1024]) parameter(0)
@@ -94,16 +94,16 @@ def chain(count):
     return "\n".join(f"{after} = f32[1024] negate({before})" for before, after in pairs)
 
 
-def beside(count):
+def independent(count):
     lines = [f"z{n} = f32[1024] negate(x)" for n in range(count - 1)]
     return "\n".join([*lines, "y = f32[1024] add(z0, z1)"])
 
 
 @pytest.mark.parametrize(
     ("body", "queued"),
-    [(chain(20), 0), (beside(8), 0), (beside(9), 8), (beside(20), 19)],
+    [(chain(20), 0), (independent(8), 0), (independent(9), 8), (independent(20), 19)],
 )
-def test_kernels_that_can_run_beside_others_are_queued(body, queued):
+def test_independent_kernels_are_queued(body, queued):
     kernels, runs, times = timed(loop_of(body), CPU, dict)
     assert sum(run.kernel.is_queued for run in runs) == queued
     for run, took in zip(runs, times, strict=True):
@@ -131,26 +131,26 @@ def test_the_first_call_of_a_kernel_in_a_loop_takes_a_launch():
 @pytest.mark.parametrize(
     "changes", [{"is_library": True}, {"partitions": 2}, {"is_queued": True}, {"place": "program"}]
 )
-def test_a_kernel_that_threads_or_a_library_run_takes_a_launch_in_a_loop(changes):
+def test_a_kernel_of_threads_or_a_library_takes_a_launch_in_a_loop(changes):
     repeated = NOTHING._replace(place="loop")
     assert CPU.limits(repeated).launch == CPU.REPEATED < GENERIC.launch
     assert CPU.limits(repeated._replace(**changes)).launch == GENERIC.launch
 
 
-def test_a_kernel_in_a_loop_runs_in_the_threads_that_xla_gave_it():
-    one = NOTHING._replace(place="loop", flops=10**6, read=2**20)
-    assert CPU.limits(one).compute == pytest.approx(2 * 10**6 / GENERIC.vector)
-    two = one._replace(partitions=2)
-    assert CPU.limits(two).compute == pytest.approx(10**6 / GENERIC.vector)
+def test_a_kernel_in_a_loop_runs_in_one_thread_per_partition():
+    kernel = NOTHING._replace(place="loop", flops=10**6, read=2**20)
+    assert CPU.limits(kernel).compute == pytest.approx(2 * 10**6 / GENERIC.vector)
+    partitioned = kernel._replace(partitions=2)
+    assert CPU.limits(partitioned).compute == pytest.approx(10**6 / GENERIC.vector)
 
 
-def test_the_partitions_of_a_kernel_are_those_of_the_program():
+def test_the_partitions_of_a_kernel_are_read_from_the_program():
     config = 'backend_config={"outer_dimension_partitions":["2","3"]}'
     (kernel, *_) = Kernels(loop_of(f"y = f32[1024] negate(x), {config}")).runs(lambda _: 0.0)
     assert kernel.kernel.partitions == 6
 
 
-def test_the_arrays_of_an_iteration_that_fit_a_cache_are_read_from_it():
+def test_arrays_that_fit_a_cache_are_read_from_it_in_each_iteration():
     kernel = NOTHING._replace(place="loop", read=2**10, written=2**10)
     slow = CPU.limits(kernel).memory
     for (size, rate), (_, next_rate) in itertools.pairwise([*CPU.CACHES, (0, 1)]):
@@ -159,7 +159,7 @@ def test_the_arrays_of_an_iteration_that_fit_a_cache_are_read_from_it():
         assert above == pytest.approx(slow / next_rate)
 
 
-def test_an_iteration_moves_the_bytes_of_its_kernels_and_of_loops_in_it():
+def test_the_resident_bytes_of_a_kernel_are_those_of_its_iteration():
     runs = Kernels(loop_of(chain(3))).runs(lambda _: 0.0)
     moved = sum(run.kernel.read + run.kernel.written for run in runs)
     assert moved >= 3 * 2 * 4096
@@ -168,10 +168,10 @@ def test_an_iteration_moves_the_bytes_of_its_kernels_and_of_loops_in_it():
     assert {run.kernel.resident for run in outside} == {0}
 
 
-def test_loops_on_a_gpu_are_as_before():
+def test_the_limits_of_a_gpu_do_not_depend_on_loops():
     kernel = NOTHING._replace(read=2**20, written=2**20, flops=10)
     machine = GpuMachine(MODEL)
     for place in ("loop", "inlined"):
-        other = kernel._replace(place=place, is_library=True, is_queued=True, resident=64)
-        assert machine.limits(other) == machine.limits(kernel)
-        assert machine.first_call(other) == 0
+        in_loop = kernel._replace(place=place, is_library=True, is_queued=True, resident=64)
+        assert machine.limits(in_loop) == machine.limits(kernel)
+        assert machine.first_call(in_loop) == 0

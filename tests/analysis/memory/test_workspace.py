@@ -23,44 +23,44 @@ def chain(x: olympus.Array) -> olympus.Array:
 
 
 def memory(function: object, *arguments: object) -> Memory:
-    found = olympus.jit(function).lower(*arguments).compile().memory()  # type: ignore[arg-type]
-    assert isinstance(found, Memory)
-    return found
+    figures = olympus.jit(function).lower(*arguments).compile().memory()  # type: ignore[arg-type]
+    assert isinstance(figures, Memory)
+    return figures
 
 
-def test_values_inside_fused_products_are_in_the_bound_alone() -> None:
-    found = memory(chain, MATRIX)
-    assert found.peak is not None
-    assert found.peak < SIZE + 4096  # the argument and a scalar: as the compiler plans
-    assert found.workspace_bound >= 3 * SIZE  # two products and their packed operand
-    assert found.peak_bound == found.peak + found.workspace_bound
-    assert found.allocated_bound == (found.allocated or 0) + found.workspace_bound
-    assert found.temporaries_bound == (found.temporaries or 0) + found.workspace_bound
-    assert max(each.workspace_bound for each in found.timeline()) == found.workspace_bound
-    assert found.total.workspace_bound == found.workspace_bound
-    assert sum(each.bytes for each in found.largest(100)) == found.peak
+def test_values_inside_fused_products_are_only_in_the_bound() -> None:
+    figures = memory(chain, MATRIX)
+    assert figures.peak is not None
+    assert figures.peak < SIZE + 4096  # the argument and a scalar: as the compiler plans
+    assert figures.workspace_bound >= 3 * SIZE  # two_products products and their packed operand
+    assert figures.peak_bound == figures.peak + figures.workspace_bound
+    assert figures.allocated_bound == (figures.allocated or 0) + figures.workspace_bound
+    assert figures.temporaries_bound == (figures.temporaries or 0) + figures.workspace_bound
+    assert max(moment.workspace_bound for moment in figures.timeline()) == figures.workspace_bound
+    assert figures.total.workspace_bound == figures.workspace_bound
+    assert sum(buffer.bytes for buffer in figures.largest(100)) == figures.peak
 
 
 def test_a_program_without_products_has_exact_figures() -> None:
-    found = memory(lambda x: jnp.sort(jnp.tanh(x)) + 1, MATRIX)
-    assert found.workspace_bound == 0
-    assert found.peak_bound == found.peak
+    figures = memory(lambda x: jnp.sort(jnp.tanh(x)) + 1, MATRIX)
+    assert figures.workspace_bound == 0
+    assert figures.peak_bound == figures.peak
 
 
-def test_products_with_vectors_allocate_nothing_outside_of_fusions() -> None:
+def test_products_with_vectors_outside_fusions_allocate_nothing() -> None:
     vector = olympus.ShapeDtypeStruct((512,), "float32")
     assert memory(lambda x, y: jnp.sort(x) @ y, MATRIX, vector).workspace_bound == 0
 
 
 def test_independent_kernels_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def two(x: olympus.Array, y: olympus.Array) -> tuple[olympus.Array, olympus.Array]:
+    def two_products(x: olympus.Array, y: olympus.Array) -> tuple[olympus.Array, olympus.Array]:
         return jnp.tanh(x @ x).sum(), jnp.tanh(y @ y).sum()
 
-    one = memory(lambda x: jnp.tanh(x @ x).sum(), MATRIX).workspace_bound
-    assert memory(two, MATRIX, MATRIX).workspace_bound == 2 * one
+    workspace = memory(lambda x: jnp.tanh(x @ x).sum(), MATRIX).workspace_bound
+    assert memory(two_products, MATRIX, MATRIX).workspace_bound == 2 * workspace
     cpu = memory_module.this_cpu()
     monkeypatch.setattr(memory_module, "this_cpu", lambda: cpu._replace(threads=0))
-    assert memory(two, MATRIX, MATRIX).workspace_bound == one
+    assert memory(two_products, MATRIX, MATRIX).workspace_bound == workspace
 
 
 def test_the_body_of_a_loop_counts_once() -> None:

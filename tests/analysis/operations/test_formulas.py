@@ -26,30 +26,30 @@ def cost(f, *args, trips=None):
     return ox.jit(f).lower(*args).cost(trips)
 
 
-def test_a_dense_layer_is_a_product_an_addition_and_its_function():
-    found = cost(lambda x, w, b: jnp.tanh(x @ w + b), f32(8, 32), f32(32, 64), f32(64))
-    assert found.flops == 2 * 8 * 32 * 64 + 8 * 64
-    assert found.matmul_flops == {"float32": 2 * 8 * 32 * 64}
-    assert found.transcendentals == 8 * 64
-    assert found.io_bytes == 4 * (8 * 32 + 32 * 64 + 64 + 8 * 64)
+def test_a_dense_layer_costs_a_product_an_addition_and_its_function():
+    figures = cost(lambda x, w, b: jnp.tanh(x @ w + b), f32(8, 32), f32(32, 64), f32(64))
+    assert figures.flops == 2 * 8 * 32 * 64 + 8 * 64
+    assert figures.matmul_flops == {"float32": 2 * 8 * 32 * 64}
+    assert figures.transcendentals == 8 * 64
+    assert figures.io_bytes == 4 * (8 * 32 + 32 * 64 + 64 + 8 * 64)
 
 
-def test_batched_products_and_other_dtypes():
+def test_a_batched_product_is_counted_for_its_dtype():
     a, b = ((5, 8, 16), "bfloat16"), ((5, 16, 4), "bfloat16")
-    found = cost(jnp.matmul, *(ox.ShapeDtypeStruct(*x) for x in (a, b)))
-    assert found.flops == 2 * 5 * 8 * 16 * 4
-    assert found.matmul_flops == {"bfloat16": found.flops}
-    assert found.bytes == 2 * (5 * 8 * 16 + 5 * 16 * 4 + 5 * 8 * 4)
+    figures = cost(jnp.matmul, *(ox.ShapeDtypeStruct(*x) for x in (a, b)))
+    assert figures.flops == 2 * 5 * 8 * 16 * 4
+    assert figures.matmul_flops == {"bfloat16": figures.flops}
+    assert figures.bytes == 2 * (5 * 8 * 16 + 5 * 16 * 4 + 5 * 8 * 4)
 
 
-def test_a_product_of_integers_has_no_flops_and_is_a_product_all_the_same():
+def test_a_product_of_integers_counts_as_a_product_without_flops():
     a = ox.ShapeDtypeStruct((8, 16), "int8")
-    found = cost(lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((), ()))), a, a)
-    assert found.flops == 0
-    assert found.matmul_flops == {"int8": 2 * 8 * 8 * 16}
+    figures = cost(lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((), ()))), a, a)
+    assert figures.flops == 0
+    assert figures.matmul_flops == {"int8": 2 * 8 * 8 * 16}
 
 
-def test_complex_arithmetic():
+def test_complex_arithmetic_counts_its_real_operations():
     x = ox.ShapeDtypeStruct((7,), "complex64")
     assert cost(lambda x, y: x + y, x, x).flops == 2 * 7
     assert cost(lambda x, y: x * y, x, x).flops == 6 * 7
@@ -59,9 +59,9 @@ def test_complex_arithmetic():
 
 
 def test_integers_have_no_flops():
-    found = cost(lambda i: jnp.sort(i * 2 + 1) ** 3, ox.ShapeDtypeStruct((9,), "int32"))
-    assert (found.flops, found.transcendentals) == (0, 0)
-    assert found.operations
+    figures = cost(lambda i: jnp.sort(i * 2 + 1) ** 3, ox.ShapeDtypeStruct((9,), "int32"))
+    assert (figures.flops, figures.transcendentals) == (0, 0)
+    assert figures.operations
 
 
 LAYOUTS = [
@@ -86,7 +86,7 @@ def shaped_as(names: str, sizes: dict[str, int]):
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS, ids="-".join)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_convolution_counts_the_taps_that_meet_an_element_as_xla_does(layout, window, groups):
+def test_a_convolution_counts_the_taps_on_elements_as_xla_does(layout, window, groups):
     x = shaped_as(layout[0], {"N": 3, "H": 9, "W": 8, "C": 4})
     k = shaped_as(layout[1], {"H": 3, "W": 2, "I": 4 // groups, "O": 6})
 
@@ -96,21 +96,21 @@ def test_a_convolution_counts_the_taps_that_meet_an_element_as_xla_does(layout, 
         )
 
     lowered = ox.jit(f).lower(x, k)
-    found = lowered.cost()
-    assert found.flops == lowered.cost_analysis()["flops"]
-    assert found.matmul_flops == {"float32": found.flops}
+    figures = lowered.cost()
+    assert figures.flops == lowered.cost_analysis()["flops"]
+    assert figures.matmul_flops == {"float32": figures.flops}
 
 
-def test_the_gradients_of_a_convolution_cost_what_it_costs():
+def test_each_gradient_of_a_convolution_costs_the_same_as_the_convolution():
     def f(x, k):
         return lax.conv_general_dilated(x, k, (2, 2), "SAME").sum()
 
     forward = cost(f, f32(2, 3, 8, 8), f32(5, 3, 3, 3)).matmul_flops["float32"]
-    both = cost(ox.grad(f, (0, 1)), f32(2, 3, 8, 8), f32(5, 3, 3, 3))
-    assert both.matmul_flops["float32"] == 2 * forward  # the convolution itself is dead code
+    gradients = cost(ox.grad(f, (0, 1)), f32(2, 3, 8, 8), f32(5, 3, 3, 3))
+    assert gradients.matmul_flops["float32"] == 2 * forward  # the convolution itself is dead code
 
 
-def test_the_taps_of_a_window_are_those_of_a_loop_over_all():
+def test_the_taps_of_a_window_agree_with_a_loop_in_python():
     rng = np.random.default_rng(0)
     for _ in range(2000):
         base, size = rng.integers(1, 8), rng.integers(1, 5)
@@ -129,19 +129,19 @@ def test_the_taps_of_a_window_are_those_of_a_loop_over_all():
         assert window.taps(base, outputs) == taps, window
 
 
-def test_attention():
+def test_attention_costs_its_two_products_and_a_softmax():
     n, d, heads = 16, 8, 4
 
     def attention(q, k, v):
         scores = jnp.einsum("hqd,hkd->hqk", q, k)
         return jnp.einsum("hqk,hkd->hqd", nn.softmax(scores), v)
 
-    found = cost(attention, *[f32(heads, n, d)] * 3)
-    assert found.matmul_flops == {"float32": 4 * heads * n * n * d}
-    assert found.transcendentals == heads * n * n
+    figures = cost(attention, *[f32(heads, n, d)] * 3)
+    assert figures.matmul_flops == {"float32": 4 * heads * n * n * d}
+    assert figures.transcendentals == heads * n * n
 
 
-def test_a_training_step_of_gpt_2_is_six_flops_a_weight_and_token_and_attention():
+def test_a_training_step_of_gpt_2_costs_six_flops_per_weight_and_token_plus_attention():
     gpt = load_source(EXAMPLES / "gpt" / "gpt.py", "olympus")
     tokens, width, layers, heads, vocabulary = 64, 64, 2, 4, 256
     params = ox.eval_shape(gpt.tiny)
@@ -150,50 +150,50 @@ def test_a_training_step_of_gpt_2_is_six_flops_a_weight_and_token_and_attention(
         return nn.log_softmax(gpt.forward(params, x, n_head=heads)).sum()
 
     x = ox.ShapeDtypeStruct((1, tokens), "int32")
-    found = ox.jit(ox.grad(loss)).trace(params, x).lower(repeats="off").cost()
+    figures = ox.jit(ox.grad(loss)).trace(params, x).lower(repeats="off").cost()
     weights = layers * 12 * width * width + vocabulary * width
     attention = layers * 4 * tokens * tokens * width
-    assert found.matmul_flops == {"float32": 6 * weights * tokens + 3 * attention}
-    rest = found.flops - found.matmul_flops["float32"]
-    assert 0 < rest < 0.1 * found.flops  # layer norms, softmax and the sums of biases
+    assert figures.matmul_flops == {"float32": 6 * weights * tokens + 3 * attention}
+    other_flops = figures.flops - figures.matmul_flops["float32"]
+    assert 0 < other_flops < 0.1 * figures.flops  # layer norms, softmax and the sums of biases
 
 
 @pytest.mark.parametrize("n", [8, 12, 64])
-def test_fft(n):
+def test_an_fft_costs_five_n_log_n(n):
     z = ox.ShapeDtypeStruct((3, n), "complex64")
     assert cost(jnp.fft.fft, z).flops == 3 * round(5 * n * math.log2(n))
     assert cost(jnp.fft.rfft, f32(3, n)).flops == 3 * round(2.5 * n * math.log2(n))
-    two = ox.ShapeDtypeStruct((n, n), "complex64")
-    assert cost(jnp.fft.fft2, two).flops == round(5 * n * n * math.log2(n * n))
+    square = ox.ShapeDtypeStruct((n, n), "complex64")
+    assert cost(jnp.fft.fft2, square).flops == round(5 * n * n * math.log2(n * n))
 
 
-def of_operation(found, name: str) -> int:
-    return sum(row.flops for row in found.by("operation") if name in row.key)
+def flops_of(figures, name: str) -> int:
+    return sum(row.flops for row in figures.by("operation") if name in row.key)
 
 
-def test_factorizations():
+def test_the_cost_of_factorizations_has_their_leading_terms():
     m, n = 10, 6
     square, tall = f32(n, n), f32(m, n)
     assert (
-        of_operation(cost(jnp.linalg.cholesky, square), "cholesky")
-        + of_operation(cost(jnp.linalg.cholesky, square), "potrf")
+        flops_of(cost(jnp.linalg.cholesky, square), "cholesky")
+        + flops_of(cost(jnp.linalg.cholesky, square), "potrf")
         == n**3 // 3
     )
-    assert of_operation(cost(lax.linalg.lu, square), "getrf") == 2 * n**3 // 3
-    assert of_operation(cost(lax.linalg.lu, tall), "getrf") == m * n * n - n**3 // 3
+    assert flops_of(cost(lax.linalg.lu, square), "getrf") == 2 * n**3 // 3
+    assert flops_of(cost(lax.linalg.lu, tall), "getrf") == m * n * n - n**3 // 3
     qr = cost(jnp.linalg.qr, tall)
-    assert of_operation(qr, "geqrf") == 2 * m * n * n - 2 * n**3 // 3
-    assert of_operation(qr, "orgqr") == 2 * m * n * n - 2 * n**3 // 3
-    assert of_operation(cost(jnp.linalg.eigh, square), "syevd") == 9 * n**3
-    assert of_operation(cost(lambda a: jnp.linalg.eigvals(a), square), "geev") == 10 * n**3
-    assert of_operation(cost(lambda a: jnp.linalg.eig(a), square), "geev") == 25 * n**3
+    assert flops_of(qr, "geqrf") == 2 * m * n * n - 2 * n**3 // 3
+    assert flops_of(qr, "orgqr") == 2 * m * n * n - 2 * n**3 // 3
+    assert flops_of(cost(jnp.linalg.eigh, square), "syevd") == 9 * n**3
+    assert flops_of(cost(lambda a: jnp.linalg.eigvals(a), square), "geev") == 10 * n**3
+    assert flops_of(cost(lambda a: jnp.linalg.eig(a), square), "geev") == 25 * n**3
     svd = cost(lambda a: jnp.linalg.svd(a, full_matrices=False), tall)
-    assert of_operation(svd, "gesdd") == 14 * m * n * n + 8 * n**3
+    assert flops_of(svd, "gesdd") == 14 * m * n * n + 8 * n**3
     values = cost(lambda a: jnp.linalg.svd(a, compute_uv=False), tall)
-    assert of_operation(values, "gesdd") == 4 * m * n * n - 4 * n**3 // 3
+    assert flops_of(values, "gesdd") == 4 * m * n * n - 4 * n**3 // 3
 
 
-def test_triangular_systems_cost_the_square_of_the_size_for_each_side():
+def test_a_triangular_system_costs_the_square_of_its_size_per_column():
     def solve(a, b):
         return lax.linalg.triangular_solve(a, b, left_side=True)
 
@@ -208,16 +208,18 @@ def test_a_cumulative_sum_adds_each_element_once():
     assert cost(lambda x: jnp.cumsum(x, axis=1), f32(4, 100)).flops == 4 * 99
 
 
-def test_bytes_are_those_read_and_written():
+def test_bytes_are_the_bytes_read_and_written():
     row = 4 * 8
     assert cost(lambda x: x + 1.0, f32(8)).bytes == 3 * row
     assert cost(lambda x: x[2:4], f32(8)).bytes == 2 * 2 * 4
     assert cost(lambda x: jnp.concatenate([x, x]), f32(8)).bytes == 4 * row
-    assert cost(lambda x: x.at[2:4].set(1.0), f32(8)).bytes < 2 * row  # the rest stays
+    # only the changed elements are written
+    assert cost(lambda x: x.at[2:4].set(1.0), f32(8)).bytes < 2 * row
 
 
-def test_constants_are_part_of_what_goes_in_once():
+def test_a_constant_counts_once_in_the_bytes_of_inputs():
     table = np.arange(10.0, dtype=np.float32)
-    found = cost(lambda x: x * table + table, f32(10))
-    assert found.io_bytes == 3 * 40
-    assert cost(lambda x: x * 2.0, f32(10)).io_bytes == 2 * 40 + 4  # equal elements are one
+    figures = cost(lambda x: x * table + table, f32(10))
+    assert figures.io_bytes == 3 * 40
+    # a constant of equal elements is stored as one element
+    assert cost(lambda x: x * 2.0, f32(10)).io_bytes == 2 * 40 + 4

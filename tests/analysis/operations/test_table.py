@@ -1,4 +1,4 @@
-"""The table of operations: it has all of them, and what it does not have is unknown by name."""
+"""The table of operations: it has a row for each, and an operation without a row is named."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from olympus_core.ir.primitive import op
 from olympus_core.mlir import bindings as mlir
 from tests.primitives.cases import CASES
 
-#: how often these loop depends on data, on platforms without LAPACK
+#: Their number of iterations depends on data, on platforms without LAPACK.
 ITERATIVE = ("eig", "svd")
 LOOPS = "while-as_long_as_values_say"
 
-#: operations whose cost is not known, and why
+#: The operations whose cost is unknown, and the reason.
 WITHOUT_RULE = {
     "scan": "chlo.scan runs a region that no frontend here emits",
 }
@@ -92,28 +92,28 @@ def test_no_row_of_the_table_of_primitives_is_unknown(target):
     for case in CASES:
         args = case.arrays(case.dtypes[0])
         traced = ox.jit(lambda *xs, case=case: case.call(ox.lax, *xs)).trace(*args)
-        found = traced.lower(place).cost()
+        figures = traced.lower(place).cost()
         loops = case.id == LOOPS or (target != "cpu" and case.id.startswith(ITERATIVE))
-        assert {u.what for u in found.unknown} == ({"while loop"} if loops else set()), case.id
+        assert {u.what for u in figures.unknown} == ({"while loop"} if loops else set()), case.id
         for kind in ("line", "scope", "operation", "dtype"):
-            rows = found.by(kind)
+            rows = figures.by(kind)
             for figure in ("flops", "transcendentals", "bytes", "operations"):
-                total = getattr(found.at_least, figure)
+                total = getattr(figures.at_least, figure)
                 assert sum(getattr(r, figure) for r in rows) == total, (case.id, kind, figure)
 
 
 @pytest.mark.parametrize("module", [formulas, table, view, cost], ids=lambda m: m.__name__)
-def test_docstring_examples(module):
+def test_the_examples_in_docstrings_run(module):
     names = {"jit": ox.jit, "ShapeDtypeStruct": ox.ShapeDtypeStruct, "Tensor": Tensor}
-    found = cost_of_module(module_of("func.func @main() { return }"))
+    figures = cost_of_module(module_of("func.func @main() { return }"))
     outcome = doctest.testmod(
-        module, optionflags=doctest.ELLIPSIS, extraglobs=names | {"cost": found}
+        module, optionflags=doctest.ELLIPSIS, extraglobs=names | {"cost": figures}
     )
     assert outcome.attempted > 0 and outcome.failed == 0
 
 
-def test_constants_that_are_not_in_the_text():
-    found = cost_of_module(
+def test_constants_in_resources_of_the_module_are_counted():
+    figures = cost_of_module(
         module_of("""
         func.func @main() -> tensor<4xi32> {
           %0 = stablehlo.constant dense_resource<r> : tensor<4xi32>
@@ -124,7 +124,7 @@ def test_constants_that_are_not_in_the_text():
           builtin: { r: "0x0400000001000000020000000300000004000000" }
         } #-}""")
     )
-    assert (found.io_bytes, found.bytes) == (16 + 16, 48)
+    assert (figures.io_bytes, figures.bytes) == (16 + 16, 48)
 
 
 def module_of(text: str) -> ir.Module:
@@ -132,8 +132,8 @@ def module_of(text: str) -> ir.Module:
         return ir.Module.parse(text)
 
 
-def test_an_unknown_call_is_named_and_never_free():
-    found = cost_of_module(
+def test_an_unknown_call_is_named_and_its_bytes_count():
+    figures = cost_of_module(
         module_of("""
         func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
           %0 = stablehlo.add %x, %x : tensor<8xf32>
@@ -142,17 +142,17 @@ def test_an_unknown_call_is_named_and_never_free():
         }
         #line = loc("jit_f/foo"("m.py":7:1))""")
     )
-    assert (found.flops, found.transcendentals, found.matmul_flops) == (None, None, None)
-    assert (found.bytes, found.operations) == (3 * 32 + 2 * 32, 2)
-    assert (found.at_least.flops, found.at_least.unknown) == (8, ())
-    assert [str(u) for u in found.unknown] == [
+    assert (figures.flops, figures.transcendentals, figures.matmul_flops) == (None, None, None)
+    assert (figures.bytes, figures.operations) == (3 * 32 + 2 * 32, 2)
+    assert (figures.at_least.flops, figures.at_least.unknown) == (8, ())
+    assert [str(u) for u in figures.unknown] == [
         "the cost of the custom call foo at m.py:7 is not known: no rule gives its cost"
     ]
-    assert found.intensity is None
+    assert figures.intensity is None
 
 
-def test_a_shape_that_is_not_known_hides_bytes_too():
-    found = cost_of_module(
+def test_an_unknown_shape_makes_flops_and_bytes_unknown():
+    figures = cost_of_module(
         module_of("""
         func.func @main(%x: tensor<?xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
           %0 = stablehlo.add %x, %x : tensor<?xf32>
@@ -160,9 +160,9 @@ def test_a_shape_that_is_not_known_hides_bytes_too():
           return %1 : tensor<4xf32>
         }""")
     )
-    assert (found.flops, found.bytes) == (None, None)
-    assert (found.at_least.flops, found.at_least.bytes) == (4, 48)
-    assert found.unknown[0].why == "it has a shape that is not known"
+    assert (figures.flops, figures.bytes) == (None, None)
+    assert (figures.at_least.flops, figures.at_least.bytes) == (4, 48)
+    assert figures.unknown[0].why == "it has a shape that is not known"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_shape_that_is_not_known_hides_bytes_too():
         ("Sharding", 0),
     ],
 )
-def test_custom_calls_of_libraries(target, flops):
+def test_custom_calls_of_libraries_have_a_cost(target, flops):
     m = row("float32", 4, 4)
     op = OperationView("custom_call", (m,), (m,), {"target": target})
     assert cost_of(op).flops == flops
@@ -188,19 +188,19 @@ def test_custom_calls_of_libraries(target, flops):
 
 
 @pytest.mark.parametrize("target", ["lapack_sfoo_ffi", "cusolver_foo", "__cublas$gemm", "x"])
-def test_custom_calls_that_are_not_known(target):
+def test_unknown_custom_calls_have_no_cost(target):
     m = row("float32", 4, 4)
     assert cost_of(OperationView("custom_call", (m,), (m,), {"target": target})) is None
 
 
-def test_a_product_of_a_library_counts_as_one_where_the_view_says_its_axes():
+def test_a_product_of_a_library_with_known_axes_counts_as_a_product():
     m = row("float16", 4, 4)
     view = {"target": "__cublas$lt$matmul", "lhs_contracting": (1,)}
-    found = cost_of(OperationView("custom_call", (m, m), (m,), view))
-    assert found.matmul == {"float16": 2 * 4**3}
+    figures = cost_of(OperationView("custom_call", (m, m), (m,), view))
+    assert figures.matmul == {"float16": 2 * 4**3}
 
 
-def test_bytes_of_operations_that_touch_a_part():
+def test_operations_on_part_of_an_array_count_the_bytes_of_that_part():
     x, i = row("float32", 100, 4), row("int32", 7, 1)
     rows = row("float32", 7, 4)
     scalar = row("int32")
@@ -216,18 +216,18 @@ def test_bytes_of_operations_that_touch_a_part():
     assert cost_of(OperationView("constant", (), (x,))) == Counts()
 
 
-def test_collectives_say_what_they_move():
-    part, whole = row("float32", 4), row("float32", 16)
-    one = Counts(flops=1)
-    reduced = cost_of(OperationView("all_reduce", (whole,), (whole,), bodies=(one,)))
+def test_collectives_count_the_bytes_that_they_move():
+    part, full = row("float32", 4), row("float32", 16)
+    addition = Counts(flops=1)
+    reduced = cost_of(OperationView("all_reduce", (full,), (full,), bodies=(addition,)))
     assert (reduced.collective_bytes, reduced.flops) == (64, 16)
-    assert cost_of(OperationView("all_gather", (part,), (whole,))).collective_bytes == 64
-    scattered = cost_of(OperationView("reduce_scatter", (whole,), (part,), bodies=(one,)))
+    assert cost_of(OperationView("all_gather", (part,), (full,))).collective_bytes == 64
+    scattered = cost_of(OperationView("reduce_scatter", (full,), (part,), bodies=(addition,)))
     assert (scattered.collective_bytes, scattered.flops) == (64, 4)
     assert cost_of(OperationView("collective_permute", (part,), (part,))).collective_bytes == 16
 
 
-def test_windows_and_what_is_accumulated():
+def test_reductions_over_windows_count_their_additions():
     x = row("float32", 3, 10)
     add = (Counts(flops=1),)
     window = (WindowAxis(1), WindowAxis(10, padding=(9, 0)))
@@ -239,7 +239,7 @@ def test_windows_and_what_is_accumulated():
     assert cost_of(pool).flops == 15
 
 
-def test_names_of_hlo():
+def test_opcodes_of_hlo_have_names_of_stablehlo():
     names = ["dot", "conditional", "exponential-minus-one", "fusion", "opt-barrier"]
     assert [hlo_name(n) for n in names] == [
         "dot_general",
@@ -263,7 +263,7 @@ def test_names_of_hlo():
         ("!stablehlo.token", "!stablehlo.token", (0,), 0),
     ],
 )
-def test_types(text, dtype, sizes, size):
+def test_types_are_read_as_tensors(text, dtype, sizes, size):
     with mlir.context():
-        found = tensor_of(ir.Type.parse(text))
-    assert (found, found.bytes) == (Tensor(dtype, sizes), size)
+        figures = tensor_of(ir.Type.parse(text))
+    assert (figures, figures.bytes) == (Tensor(dtype, sizes), size)
