@@ -1,4 +1,4 @@
-"""A small program, its bundle, and what can be done to a bundle."""
+"""A small program, its bundle, and functions that change a bundle."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def mlp(params: dict[str, Any], x: Any, *, scale: Any = 1.0) -> dict[str, Any]:
 
 
 def struct(*shape: int, dtype: str = "float32") -> olympus.ShapeDtypeStruct:
-    """A stand-in for an array."""
+    """Return the shape and dtype of an array without data."""
     return olympus.ShapeDtypeStruct(shape, dtype)
 
 
 def traced_mlp() -> Any:
-    """`mlp`, traced with a weak scalar and without data."""
+    """Return `mlp`, traced with a weak scalar and without data."""
     return olympus.jit(mlp).trace({"w": struct(2, 3), "b": struct(2, 3)}, struct(2, 3), scale=2.0)
 
 
@@ -45,13 +45,13 @@ def save(path: Path, traced: Any, **options: Any) -> Path:
 
 
 def members_of(path: Path) -> dict[str, bytes]:
-    """The members of a bundle, by a reader that is not ours."""
+    """Return the members of a bundle, read with `zipfile`."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def pack(path: Path, members: dict[str, bytes]) -> Path:
-    """A zip of the members, with the CRCs that they need, by a writer that is not ours."""
+    """Write a zip file of the members with their CRCs, with `zipfile`."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -59,7 +59,7 @@ def pack(path: Path, members: dict[str, bytes]) -> Path:
 
 
 def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """The bundle with its manifest changed."""
+    """Change the manifest of a bundle."""
     members = members_of(path)
     data = json.loads(members["manifest.json"])
     change(data)
@@ -68,7 +68,7 @@ def change_manifest(path: Path, change: Callable[[dict[str, Any]], object]) -> P
 
 
 def replace_member(path: Path, name: str, content: bytes) -> Path:
-    """The bundle with another member, which its manifest agrees to."""
+    """Replace a member of a bundle, and its digest in the manifest."""
     members = members_of(path)
     data = json.loads(members["manifest.json"])
     digest = hashlib.sha256(content).hexdigest()
@@ -77,8 +77,8 @@ def replace_member(path: Path, name: str, content: bytes) -> Path:
 
 
 def python(source: str, cwd: Path, **env: str) -> str:
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
+    """Run Python source in a new process and return its output."""
+    process = subprocess.run(
         [sys.executable, "-W", "error", "-c", source],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **env},
@@ -86,5 +86,5 @@ def python(source: str, cwd: Path, **env: str) -> str:
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout

@@ -18,7 +18,7 @@ def bundle_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def bundle(tmp_path: Path, bundle_bytes: bytes) -> Path:
-    """A bundle of `mlp`, to be changed by the test."""
+    """A bundle of `mlp`, which a test may change."""
     path = tmp_path / "mlp.olympus"
     path.write_bytes(bundle_bytes)
     return path

@@ -1,4 +1,4 @@
-"""A manifest that says of its program what it is not is refused before anything is called."""
+"""A bundle whose manifest does not match its program is refused before any call."""
 
 from __future__ import annotations
 
@@ -20,31 +20,33 @@ def saved(path: Path, function: Any, *shapes: Any, **options: Any) -> Path:
     return save(path, olympus.jit(function, **options).trace(*shapes))
 
 
-def two(x: Any, y: Any) -> Any:
+def negated_and_doubled(x: Any, y: Any) -> Any:
     return lax.neg(x), lax.add(y, y)
 
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    return saved(tmp_path / "f.olympus", two, struct(8, 16), struct(3, dtype="int32"))
+    return saved(
+        tmp_path / "f.olympus", negated_and_doubled, struct(8, 16), struct(3, dtype="int32")
+    )
 
 
 def put(kind: str, index: int, field: str, value: object) -> Any:
     return lambda data: data["signature"][kind][index].update({field: value})
 
 
-def another_argument(data: dict[str, Any]) -> None:
+def add_an_argument(data: dict[str, Any]) -> None:
     signature = data["signature"]
     signature["arguments"] += [{**signature["arguments"][0], "name": "z"}]
     signature["argument_tree"]["items"][0]["items"] += [{"kind": "leaf"}]
 
 
-def one_result_less(data: dict[str, Any]) -> None:
+def remove_a_result(data: dict[str, Any]) -> None:
     data["signature"]["results"].pop()
     data["signature"]["result_tree"]["items"].pop()
 
 
-LIES = {
+MISMATCHES = {
     "shape": (
         put("arguments", 0, "shape", [16, 8]),
         r"its StableHLO has the argument 'x' as tensor<8x16xf32>, .* has tensor<16x8xf32>",
@@ -61,28 +63,28 @@ LIES = {
         put("arguments", 0, "donated", True),
         "'x' is not donated, and in its manifest it is",
     ),
-    "more arguments": (another_argument, "its StableHLO has 2 arguments, .* has 3"),
-    "fewer results": (one_result_less, "its StableHLO has 2 results, and its manifest has 1"),
+    "more arguments": (add_an_argument, "its StableHLO has 2 arguments, .* has 3"),
+    "fewer results": (remove_a_result, "its StableHLO has 2 results, and its manifest has 1"),
 }
 
 
-@pytest.mark.parametrize("name", LIES)
-def test_a_manifest_that_differs_from_the_program(bundle: Path, name: str) -> None:
-    lie, message = LIES[name]
-    loaded = artifact.load(change_manifest(bundle, lie))
+@pytest.mark.parametrize("name", MISMATCHES)
+def test_a_manifest_that_differs_from_the_program_is_refused(bundle: Path, name: str) -> None:
+    change, message = MISMATCHES[name]
+    loaded = artifact.load(change_manifest(bundle, change))
     for recompile in (True, False):
         with pytest.raises(ArtifactError, match=f"cannot be used: .*{message}"):
             loaded.compiled(recompile=recompile)
 
 
-def test_a_donation_that_the_manifest_hides(tmp_path: Path) -> None:
+def test_a_donation_that_the_manifest_lacks_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "f.olympus", lax.neg, struct(4), donate_argnums=0)
     change_manifest(path, put("arguments", 0, "donated", False))
     with pytest.raises(ArtifactError, match="is donated, and in its manifest it is not"):
         artifact.load(path).compiled()
 
 
-OTHERS = {
+OTHER_PROGRAMS = {
     "dtype": (lax.neg, struct(8, dtype="int32"), {}, r"'x' as int32\[8\], .* has float32\[8\]"),
     "shape": (lax.neg, struct(2, 4), {}, r"'x' as float32\[2,4\]"),
     "result": (lambda x: lax.lt(x, x), struct(8), {}, r"'result' as bool\[8\]"),
@@ -91,29 +93,29 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_an_executable_of_another_program(tmp_path: Path, name: str) -> None:
-    function, shape, options, message = OTHERS[name]
-    other = members_of(saved(tmp_path / "g.olympus", function, shape, **options))
+@pytest.mark.parametrize("name", OTHER_PROGRAMS)
+def test_an_executable_of_another_program_is_refused(tmp_path: Path, name: str) -> None:
+    function, shape, options, message = OTHER_PROGRAMS[name]
+    members = members_of(saved(tmp_path / "g.olympus", function, shape, **options))
     path = saved(tmp_path / "f.olympus", lax.neg, struct(8))
-    loaded = artifact.load(replace_member(path, EXECUTABLE, other[EXECUTABLE]))
+    loaded = artifact.load(replace_member(path, EXECUTABLE, members[EXECUTABLE]))
     for recompile in (True, False):
         with pytest.raises(ArtifactError, match=f"cannot be used: .*{message}"):
             loaded.compiled(recompile=recompile)
 
 
 @pytest.mark.parametrize("content", [b"", b"module {}", b"garbage", b"ML\xefRgarbage"], ids=repr)
-def test_a_program_that_is_no_portable_stablehlo(
+def test_a_program_that_is_not_portable_stablehlo_is_refused(
     bundle: Path, content: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     loaded = artifact.load(replace_member(bundle, PROGRAM, content))
     with pytest.raises(ArtifactError, match="the program is not StableHLO") as caught:
         loaded.compiled()
     assert "\n" not in str(caught.value)
-    assert capfd.readouterr().err == ""  # what the parser says is in the error
+    assert capfd.readouterr().err == ""  # the message of the parser is in the error
 
 
-def test_a_program_without_an_entry(bundle: Path) -> None:
+def test_a_program_without_a_main_function_is_refused(bundle: Path) -> None:
     from olympus_core.mlir import bindings as mlir
 
     empty = mlir.portable(mlir.ir.Module.parse("module {}", mlir.context()))

@@ -1,4 +1,4 @@
-"""A bundle is called by the shape of its arguments' trees and by their names."""
+"""A bundle is called with arguments of the same tree structure, by position and by name."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.artifact.bundles import change_manifest, save, struct
 
 
 class State(NamedTuple):
-    """A class that the process which calls the bundle may have or not."""
+    """A class that the process which calls the bundle may lack."""
 
     mean: Any
     count: Any
 
 
-Other = collections.namedtuple("Other", "count mean")
+SwappedState = collections.namedtuple("SwappedState", "count mean")
 F = np.float32
 
 
@@ -37,11 +37,11 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     traced = olympus.jit(step).trace(State(f, i), {"a": [f], "b": None}, f, scale=f)
     path = save(tmp_path / "f.olympus", traced)
     if request.param == "class absent":
-        change_manifest(path, elsewhere)
+        change_manifest(path, rename_the_class)
     return artifact.load(path).compiled()
 
 
-def elsewhere(data: dict[str, Any]) -> None:
+def rename_the_class(data: dict[str, Any]) -> None:
     signature = data["signature"]
     for node in (signature["argument_tree"]["items"][0]["items"][0], signature["result_tree"]):
         node["type"] = "nowhere:State"
@@ -60,17 +60,21 @@ ITEMS = {"a": [F(2)], "b": None}
         (((F(1), 4),), {"x": F(3), "items": collections.OrderedDict(ITEMS)}),
     ],
 )
-def test_by_position_and_by_name(program: Any, args: Any, kwargs: Any) -> None:
-    mean, count = found = program(*args, **kwargs, scale=F(2))
+def test_arguments_are_passed_by_position_and_by_name(program: Any, args: Any, kwargs: Any) -> None:
+    mean, count = result = program(*args, **kwargs, scale=F(2))
     assert (float(mean), int(count)) == (18.0, 5)
-    assert (float(found.mean), int(found.count)) == (18.0, 5)
+    assert (float(result.mean), int(result.count)) == (18.0, 5)
 
 
 STATE = (F(1), 4)
 REFUSED = {
     "no field": (((F(1),), ITEMS, 3.0), {}, "state must have 2 parts, and has 1"),
     "an array": ((F(1), ITEMS, 3.0), {}, "state must be State or a tuple of its parts, and is a f"),
-    "other fields": ((Other(4, F(1)), ITEMS, 3.0), {}, "state must have the fields mean, count, a"),
+    "other fields": (
+        (SwappedState(4, F(1)), ITEMS, 3.0),
+        {},
+        "state must have the fields mean, count, a",
+    ),
     "no dict": ((STATE, [F(2)], 3.0), {}, "items must be a dict, and is a list"),
     "no key": ((STATE, {"b": None}, 3.0), {}, "items lacks the key 'a'"),
     "a key more": ((STATE, {**ITEMS, "c": 1}, 3.0), {}, "items has the key 'c', which it must"),
@@ -93,7 +97,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit_is_told_with_its_place(program: Any, name: str) -> None:
+def test_the_error_for_an_unexpected_argument_names_its_path(program: Any, name: str) -> None:
     args, kwargs, message = REFUSED[name]
     with pytest.raises(
         SignatureError, match=f"'step' cannot be called with these arguments: {message}"
@@ -104,7 +108,7 @@ def test_what_does_not_fit_is_told_with_its_place(program: Any, name: str) -> No
         program((F(1), 4), ITEMS, 3.0)
 
 
-def test_an_instance_of_a_registered_class_and_random_keys(tmp_path: Path) -> None:
+def test_a_registered_class_and_a_random_key_are_arguments(tmp_path: Path) -> None:
     @olympus.tree_util.register_pytree_node_class
     class Box:
         def __init__(self, w: Any) -> None:

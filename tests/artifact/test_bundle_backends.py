@@ -1,4 +1,4 @@
-"""One bundle for several backends, of which one is here."""
+"""One bundle for several backends, of which this machine has one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HAS_COMPILER = {status.name: status.available for status in olympus.backends()}[
 
 
 class Cubin:
-    """What stands for the GPU compiler's result where that compiler is not installed."""
+    """A substitute for the GPU compiler's result if that compiler is not installed."""
 
     def serialize(self) -> bytes:
         return b"cubin"
@@ -30,12 +30,12 @@ class Cubin:
 def compiled_for_gpu(lowered: Any) -> Any:
     if HAS_COMPILER:
         return lowered.compile()
-    made = xla.CompileOnlyExecutable(Cubin(), H200)
-    return stages.Compiled(lowered.signature, made, H200)
+    executable = xla.CompileOnlyExecutable(Cubin(), H200)
+    return stages.Compiled(lowered.signature, executable, H200)
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def two_backends_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A bundle of a program compiled for the CPU and for a GPU."""
     path = tmp_path_factory.mktemp("both") / "f.olympus"
     traced = olympus.jit(lambda x: lax.add(lax.tanh(x), x)).trace(struct(4))
@@ -52,52 +52,54 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def bundle(tmp_path: Path, both: bytes) -> Path:
+def bundle(tmp_path: Path, two_backends_bytes: bytes) -> Path:
     path = tmp_path / "f.olympus"
-    path.write_bytes(both)
+    path.write_bytes(two_backends_bytes)
     return path
 
 
-def test_both_are_listed(bundle: Path) -> None:
+def test_the_executables_of_both_backends_are_listed(bundle: Path) -> None:
     loaded = artifact.load(bundle)
     assert {e.member: e.target for e in loaded.executables} == {
         "executables/cpu.bin": olympus.target("cpu"),
         "executables/gpu-h200.bin": H200,
     }
     assert all(loaded.members[e.member] for e in loaded.executables)
-    # The two programs are equal, and so are one member.
+    # The two programs are equal, so one member contains them.
     assert set(loaded.manifest.programs.values()) == {"program.stablehlo.bc"}
     assert loaded.stablehlo("gpu") == loaded.stablehlo() == loaded.stablehlo("tpu")
 
 
-def test_the_one_for_this_machine_is_called(bundle: Path) -> None:
-    found = artifact.load(bundle).compiled(recompile=False)(np.ones(4, "float32"))
-    np.testing.assert_allclose(found, np.tanh(np.ones(4)) + 1, rtol=1e-6)
+def test_the_executable_for_this_machine_is_called(bundle: Path) -> None:
+    result = artifact.load(bundle).compiled(recompile=False)(np.ones(4, "float32"))
+    np.testing.assert_allclose(result, np.tanh(np.ones(4)) + 1, rtol=1e-6)
 
 
-def test_the_other_needs_its_device(bundle: Path) -> None:
+def test_the_executable_for_a_gpu_needs_its_device(bundle: Path) -> None:
     x = np.zeros(4, "float32")
     missing = "this machine has no GPU to run on" if HAS_COMPILER else "pip install"
     with pytest.raises(BackendError, match=missing):
         artifact.load(bundle).compiled(H200)(x)
 
 
-def older(data: dict[str, Any]) -> None:
+def set_older_version(data: dict[str, Any]) -> None:
     data["versions"]["jax-cuda13-pjrt"] = "0.1.0"
 
 
-def test_the_other_can_be_compiled_again_and_not_called(bundle: Path) -> None:
-    loaded = artifact.load(change_manifest(bundle, older))
+def test_the_program_for_a_gpu_can_be_recompiled_but_not_called(bundle: Path) -> None:
+    loaded = artifact.load(change_manifest(bundle, set_older_version))
     with pytest.raises(ArtifactError, match=r"with jax-cuda13-pjrt 0\.1\.0, and here"):
         loaded.compiled(H200, recompile=False)
     missing = "compiled for h200 and cannot run here" if HAS_COMPILER else "pip install"
     with pytest.raises(BackendError, match=missing):
         loaded.compiled(H200)(np.zeros(4, "float32"))
-    loaded.compiled(recompile=False)  # what the GPU's compiler was does not matter to the CPU
+    loaded.compiled(recompile=False)  # the CPU does not need the version of the GPU compiler
 
 
-def test_without_the_compiler(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = artifact.load(change_manifest(bundle, older))
+def test_without_the_gpu_compiler_only_the_gpu_executable_is_refused(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = artifact.load(change_manifest(bundle, set_older_version))
     jaxlib = {"jaxlib": loaded.manifest.versions["jaxlib"]}
     monkeypatch.setattr("olympus_core.xla.versions", lambda: jaxlib)
     with pytest.raises(ArtifactError, match="and here jax-cuda13-pjrt is not installed"):
@@ -105,13 +107,13 @@ def test_without_the_compiler(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> 
     loaded.compiled(recompile=False)
 
 
-def test_a_device_that_it_was_not_compiled_for(bundle: Path) -> None:
+def test_a_device_without_an_executable_is_refused(bundle: Path) -> None:
     with pytest.raises(ArtifactError, match="has no executable for gpu a100-80"):
         artifact.load(bundle).compiled(olympus.target("gpu", "a100-80"), recompile=False)
 
 
 @pytest.mark.parametrize("recompile", [True, False])
-def test_a_bundle_without_a_program_for_gpus_says_what_it_has(
+def test_the_error_for_a_backend_without_a_program_lists_the_others(
     tmp_path: Path, recompile: bool
 ) -> None:
     program = olympus.jit(olympus.numpy.linalg.eigh).trace(struct(3, 3))
@@ -121,7 +123,7 @@ def test_a_bundle_without_a_program_for_gpus_says_what_it_has(
         loaded.compiled(H200, recompile=recompile)
 
 
-def test_a_bundle_for_the_gpu_alone_runs_here_when_compiled_again(tmp_path: Path) -> None:
+def test_a_bundle_only_for_a_gpu_is_recompiled_for_the_cpu(tmp_path: Path) -> None:
     path = tmp_path / "f.olympus"
     traced = olympus.jit(lax.exp).trace(struct(4))
     lowered = traced.lower(H200)
@@ -134,5 +136,5 @@ def test_a_bundle_for_the_gpu_alone_runs_here_when_compiled_again(tmp_path: Path
     }
     with pytest.raises(ArtifactError, match="has no executable for cpu"):
         artifact.load(path).compiled(recompile=False)
-    found = artifact.load(path).compiled()(np.zeros(4, "float32"))
-    np.testing.assert_array_equal(found, np.ones(4))
+    result = artifact.load(path).compiled()(np.zeros(4, "float32"))
+    np.testing.assert_array_equal(result, np.ones(4))

@@ -1,4 +1,4 @@
-"""A zip file that lies of its size, its members or their names is refused before they are read."""
+"""A zip file with wrong sizes, members or names is refused before a member is read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from tests.artifact.bundles import members_of, pack
 LARGE = 1_000_000
 
 
-def quoting(depth: int) -> bytes:
-    """A zip file whose members each hold all members after them: its content is `depth` times as
-    large as the file."""
+def overlapping_zip(depth: int) -> bytes:
+    """Return a zip file whose members overlap: each contains all members after it.
+
+    The content is `depth` times as large as the file.
+    """
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for number in range(depth):
@@ -32,15 +34,15 @@ def quoting(depth: int) -> bytes:
             info.file_size = info.compress_size = len(content) - start
             info.CRC = zipfile.crc32(content[start:])
     changed = bytearray(file.getvalue())
-    for info in infos:  # the headers in front of the content say the same as the directory
+    for info in infos:  # the header before each content agrees with the directory
         fields = info.CRC.to_bytes(4, "little") + info.file_size.to_bytes(4, "little") * 2
         changed[info.header_offset + 14 : info.header_offset + 26] = fields
     return bytes(changed)
 
 
-def test_members_that_overlap(tmp_path: Path) -> None:
+def test_overlapping_members_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "f.olympus"
-    path.write_bytes(quoting(200))
+    path.write_bytes(overlapping_zip(200))
     tracemalloc.start()
     try:
         with pytest.raises(ArtifactError, match="is damaged: '1' overlaps another member"):
@@ -50,7 +52,7 @@ def test_members_that_overlap(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-def patched(path: Path, name: str, offset: int, field: bytes) -> None:
+def patch_directory(path: Path, name: str, offset: int, field: bytes) -> None:
     """Change a field of a member's entry in the directory."""
     content = bytearray(path.read_bytes())
     at = content.index(name.encode(), content.index(b"PK\1\2")) - 46 + offset
@@ -58,16 +60,16 @@ def patched(path: Path, name: str, offset: int, field: bytes) -> None:
     path.write_bytes(content)
 
 
-def test_a_member_larger_than_the_file(bundle: Path) -> None:
+def test_a_member_larger_than_the_file_is_refused(bundle: Path) -> None:
     for offset in (20, 24):  # the compressed size, and the size
-        whole = bundle.read_bytes()
-        patched(bundle, "program.stablehlo.bc", offset, (2**31).to_bytes(4, "little"))
+        original = bundle.read_bytes()
+        patch_directory(bundle, "program.stablehlo.bc", offset, (2**31).to_bytes(4, "little"))
         with pytest.raises(ArtifactError, match=r"overlaps|larger than the file"):
             artifact.load(bundle)
-        bundle.write_bytes(whole)
+        bundle.write_bytes(original)
 
 
-def test_a_size_in_64_bits_that_is_no_size(tmp_path: Path) -> None:
+def test_a_wrong_64_bit_size_is_refused(tmp_path: Path) -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive, archive.open("a", "w", force_zip64=True) as member:
         member.write(b"hello")
@@ -88,12 +90,12 @@ def test_a_size_in_64_bits_that_is_no_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "a\0b", "a\\b", "a\x1b[31m", "\u202ex"])
-def test_names_that_are_none(bundle: Path, name: str) -> None:
+def test_invalid_names_of_members_are_refused(bundle: Path, name: str) -> None:
     content = members_of(bundle)
     replaced = "z" * len(name.encode())
     pack(bundle, {**content, replaced: b"hello"})
     changed = bundle.read_bytes().replace(replaced.encode(), name.encode())
-    if not name.isascii():  # the flag that says that names are UTF-8
+    if not name.isascii():  # the flag for names in UTF-8
         changed = bytearray(changed)
         for signature, offset in ((b"PK\3\4", 7), (b"PK\1\2", 9)):
             changed[changed.rindex(signature) + offset] |= 8
@@ -103,13 +105,13 @@ def test_names_that_are_none(bundle: Path, name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_more_members_than_a_bundle_has(tmp_path: Path) -> None:
+def test_too_many_members_are_refused(tmp_path: Path) -> None:
     path = pack(tmp_path / "f.olympus", {str(number): b"" for number in range(1001)})
     with pytest.raises(ArtifactError, match="it has 1001 members, and 1000 is the most"):
         artifact.load(path)
 
 
-def test_what_is_not_a_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_or_device_is_refused_without_a_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "f.olympus")
     for path in (tmp_path / "f.olympus", Path("/dev/zero")):
         with pytest.raises(UsageError, match="cannot be read: it is not a regular file"):

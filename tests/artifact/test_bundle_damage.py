@@ -1,4 +1,4 @@
-"""A file that is not a whole and valid bundle is refused in one sentence, and runs nothing."""
+"""A file that is not a valid bundle is refused in one line, and nothing in it runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.artifact.bundles import change_manifest, members_of, pack, python, re
 Damage = Callable[[Path], object]
 
 
-def cut(path: Path) -> None:
+def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200])
 
 
-def cut_in_half(path: Path) -> None:
+def truncate_to_half(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
@@ -39,30 +39,30 @@ def with_member(name: str, content: bytes) -> Damage:
     return lambda path: pack(path, {**members_of(path), name: content})
 
 
-def grown(path: Path) -> None:
+def lengthen_a_member(path: Path) -> None:
     members = members_of(path)
     pack(path, {**members, "executables/cpu.bin": members["executables/cpu.bin"] + b"\0"})
 
 
-def altered(path: Path) -> None:
+def change_a_member(path: Path) -> None:
     members = members_of(path)
     content = members["executables/cpu.bin"]
     pack(path, {**members, "executables/cpu.bin": content[:-1] + bytes([content[-1] ^ 1])})
 
 
-def compressed(path: Path) -> None:
+def compress(path: Path) -> None:
     members = members_of(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
 
 
-def twice(path: Path) -> None:
+def add_a_second_manifest(path: Path) -> None:
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("manifest.json", b"{}")
 
 
-def encrypted(path: Path) -> None:
+def set_the_encryption_flag(path: Path) -> None:
     content = bytearray(path.read_bytes())
     for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         content[content.index(signature) + offset] |= 1
@@ -76,12 +76,12 @@ def schema_version(version: Any) -> Damage:
 DAMAGE: dict[str, tuple[Damage, str]] = {
     "empty": (lambda path: path.write_bytes(b""), "not a zip file"),
     "text": (lambda path: path.write_text("module @f {}"), "not a zip file"),
-    "end missing": (cut, "is damaged"),
-    "half missing": (cut_in_half, "is damaged"),
+    "end missing": (truncate, "is damaged"),
+    "half missing": (truncate_to_half, "is damaged"),
     "bit flipped": (flip_a_bit_of_a_member, r"is damaged.*Bad CRC-32 for file 'program.stablehlo"),
-    "encrypted": (encrypted, "is damaged.*encrypted"),
-    "compressed": (compressed, "is compressed"),
-    "member twice": (twice, "'manifest.json' twice"),
+    "encrypted": (set_the_encryption_flag, "is damaged.*encrypted"),
+    "compressed": (compress, "is compressed"),
+    "member twice": (add_a_second_manifest, "'manifest.json' twice"),
     "foreign zip": (lambda path: pack(path, {"a.txt": b"hello"}), "it has no manifest.json"),
     "empty zip": (lambda path: pack(path, {}), "not a zip file"),
     "no manifest": (without("manifest.json"), "it has no manifest.json"),
@@ -89,8 +89,11 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
     "no stablehlo": (without("program.stablehlo.bc"), "'program.stablehlo.bc' is missing"),
     "no olympuspr": (without("program.olympuspr"), "'program.olympuspr' is missing"),
     "member too much": (with_member("x.py", b""), "'x.py' is not in its manifest"),
-    "member longer": (grown, r"'executables/cpu.bin' has \d+ bytes, and should have \d+"),
-    "member altered": (altered, "'executables/cpu.bin' was altered"),
+    "member longer": (
+        lengthen_a_member,
+        r"'executables/cpu.bin' has \d+ bytes, and should have \d+",
+    ),
+    "member altered": (change_a_member, "'executables/cpu.bin' was altered"),
     "manifest no JSON": (with_member("manifest.json", b"\x80\4K."), "manifest is not JSON"),
     "manifest with NaN": (with_member("manifest.json", b'{"a": NaN}'), "JSON has no NaN"),
     "manifest too deep": (with_member("manifest.json", b"[" * 100_000), "nested too deeply"),
@@ -103,7 +106,7 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_is_refused(bundle: Path, name: str) -> None:
+def test_a_damaged_bundle_is_refused(bundle: Path, name: str) -> None:
     damage, message = DAMAGE[name]
     damage(bundle)
     with pytest.raises(ArtifactError, match=message) as caught:
@@ -113,36 +116,36 @@ def test_is_refused(bundle: Path, name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         artifact.load(tmp_path / "f.olympus")
     with pytest.raises(UsageError, match="cannot be read: it is a folder"):
         artifact.load(tmp_path)
 
 
-def test_any_flipped_byte_is_refused_or_without_effect(bundle: Path, bundle_bytes: bytes) -> None:
-    whole = artifact.load(bundle)
+def test_a_flipped_bit_is_refused_or_has_no_effect(bundle: Path, bundle_bytes: bytes) -> None:
+    original = artifact.load(bundle)
     draw = random.Random(0)
-    ends = range(len(bundle_bytes) - 400, len(bundle_bytes))  # the zip's directory, all of it
+    ends = range(len(bundle_bytes) - 400, len(bundle_bytes))  # the whole directory of the zip file
     refused = 0
     for position in [*draw.sample(range(len(bundle_bytes)), 200), *ends]:
         content = bytearray(bundle_bytes)
         content[position] ^= 1 << draw.randrange(8)
         bundle.write_bytes(content)
         try:
-            assert artifact.load(bundle).members == whole.members
+            assert artifact.load(bundle).members == original.members
         except ArtifactError:
             refused += 1
     assert refused > 200
 
 
-def test_an_olympuspr_that_is_no_text(bundle: Path) -> None:
+def test_an_olympuspr_that_is_not_text_is_refused(bundle: Path) -> None:
     loaded = artifact.load(replace_member(bundle, "program.olympuspr", b"\xff\xfe"))
     with pytest.raises(ArtifactError, match=r"program.olympuspr in it is not UTF-8"):
         assert loaded.olympuspr
 
 
-def test_any_truncation_is_refused(bundle: Path, bundle_bytes: bytes) -> None:
+def test_a_truncated_bundle_is_refused(bundle: Path, bundle_bytes: bytes) -> None:
     for length in range(0, len(bundle_bytes), 97):
         bundle.write_bytes(bundle_bytes[:length])
         with pytest.raises(ArtifactError):
@@ -159,16 +162,16 @@ try:
 except errors.OlympusError as error:
     print(type(error).__name__, error)
 """
-    no_runtime = {"OLYMPUS_NUM_CPU_DEVICES": "none"}  # a runtime that is started says so
-    whole = python(source, bundle.parent, **no_runtime)
-    assert whole.startswith("mlp\nUsageError OLYMPUS_NUM_CPU_DEVICES needs")
-    altered(bundle)
+    no_runtime = {"OLYMPUS_NUM_CPU_DEVICES": "none"}  # a runtime that starts raises an error for it
+    undamaged = python(source, bundle.parent, **no_runtime)
+    assert undamaged.startswith("mlp\nUsageError OLYMPUS_NUM_CPU_DEVICES needs")
+    change_a_member(bundle)
     refused = python(source, bundle.parent, **no_runtime)
     assert refused.startswith("ArtifactError mlp.olympus cannot be used")
 
 
 def uses(bundle: artifact.Bundle) -> dict[str, Callable[[], object]]:
-    """What is read of a bundle after it was loaded."""
+    """Return functions that read parts of a loaded bundle, by name."""
     return {
         "olympuspr": lambda: bundle.olympuspr,
         "stablehlo": lambda: bundle.stablehlo(),
@@ -178,13 +181,15 @@ def uses(bundle: artifact.Bundle) -> dict[str, Callable[[], object]]:
     }
 
 
-#: Names in the program that its reader quotes, or that are read as texts.
+#: Names in the program that its parser quotes or reads as text.
 NAMES = (b"add_v1", b"builtin", b"func_v1", b"main", b"module", b"public", b"tanh_v2", b"vhlo")
 
 
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_program_with_a_text_that_is_not_utf8(bundle: Path, name: bytes, native: bool) -> None:
+def test_a_program_with_text_that_is_not_utf8_is_refused(
+    bundle: Path, name: bytes, native: bool
+) -> None:
     member = "program.stablehlo.bc"
     content = members_of(bundle)[member]
     assert name in content
@@ -196,7 +201,7 @@ def test_a_program_with_a_text_that_is_not_utf8(bundle: Path, name: bytes, nativ
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{}", b"[1, 2]", b"ML\xefR"])
 @pytest.mark.parametrize("member", ["program.olympuspr", "program.stablehlo.bc"])
-def test_a_member_of_other_content_raises_errors_of_ours(
+def test_a_member_with_wrong_content_raises_an_artifact_error(
     bundle: Path, member: str, content: bytes
 ) -> None:
     replace_member(bundle, member, content)

@@ -1,4 +1,4 @@
-"""Bundles of programs of several devices: saved, loaded, called, and refused in words."""
+"""Bundles of programs for several devices: how they are saved, loaded, called and refused."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sharded(*spec: Any, shape: tuple[int, ...], mesh: Any = ABSTRACT) -> Any:
 
 
 def traced_layer(mesh: Any = ABSTRACT, **options: Any) -> Any:
-    """The layer with its rows and its width split; where `down` lies is the compiler's choice."""
+    """Trace the layer with split rows and width; the compiler chooses the sharding of `down`."""
     x = sharded("data", shape=(8, 16), mesh=mesh)
     up = sharded(None, "model", shape=(16, 32), mesh=mesh)
     return olympus.jit(layer, **options).trace(x, {"up": up, "down": struct(32, 16)})
@@ -70,16 +70,16 @@ def bundle(tmp_path: Path, layer_bytes: bytes) -> Path:
     return path
 
 
-def on_cpu(*sizes: int, turned: bool = False) -> Mesh:
-    there = olympus.devices()[: int(np.prod(sizes))]
-    return Mesh(np.array(there[::-1] if turned else there).reshape(sizes), ("data", "model"))
+def on_cpu(*sizes: int, reverse: bool = False) -> Mesh:
+    devices = olympus.devices()[: int(np.prod(sizes))]
+    return Mesh(np.array(devices[::-1] if reverse else devices).reshape(sizes), ("data", "model"))
 
 
 def manifest_of(path: Path) -> Any:
     return json.loads(members_of(path)["manifest.json"])
 
 
-def test_the_manifest_says_devices_meshes_and_shardings(bundle: Path) -> None:
+def test_the_manifest_has_devices_meshes_and_shardings(bundle: Path) -> None:
     data = manifest_of(bundle)
     jsonschema.validate(data, SCHEMA)
     assert data["schema_version"] == 1
@@ -94,7 +94,7 @@ def test_the_manifest_says_devices_meshes_and_shardings(bundle: Path) -> None:
         "results": [None, None],
     }
     (executable,) = data["executables"]
-    # what the compiler chose for `down`, and for the results, is there too
+    # it also has the shardings that the compiler chose for `down` and for the results
     assert executable["shardings"]["arguments"][1] == {"mesh": 0, "spec": [["model"]]}
     assert executable["shardings"]["results"][1]["spec"][:1] == [["data"]]
     loaded = artifact.load(bundle)
@@ -104,8 +104,10 @@ def test_the_manifest_says_devices_meshes_and_shardings(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_it_is_called_like_the_function(bundle: Path, native: bool) -> None:
-    """As it was compiled, and compiled anew: both split the arrays alike."""
+def test_a_bundle_for_several_devices_is_called_like_the_function(
+    bundle: Path, native: bool
+) -> None:
+    """The stored and the recompiled executable have the same shardings."""
     compiled = artifact.load(bundle, native=native).compiled(recompile=not native)
     assert compiled.num_devices == 8
     mesh = on_cpu(2, 4)
@@ -114,17 +116,17 @@ def test_it_is_called_like_the_function(bundle: Path, native: bool) -> None:
     assert w["up"] == NamedSharding(mesh, P(None, "model"))
     assert w["down"] == NamedSharding(mesh, P("model"))
     assert compiled.output_shardings["y"].spec[0] == "data"
-    found = compiled(X, W)
-    np.testing.assert_allclose(found["y"], expected(), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found["norm"], np.sum(W["up"] ** 2), rtol=1e-5)
-    assert found["y"].sharding == compiled.output_shardings["y"]
+    result = compiled(X, W)
+    np.testing.assert_allclose(result["y"], expected(), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(result["norm"], np.sum(W["up"] ** 2), rtol=1e-5)
+    assert result["y"].sharding == compiled.output_shardings["y"]
     placed = olympus.device_put(X, x)
-    np.testing.assert_array_equal(compiled(placed, W)["y"], found["y"])
+    np.testing.assert_array_equal(compiled(placed, W)["y"], result["y"])
     assert compiled.memory().arguments == 4 * (8 // 2 * 16 + 16 * 32 // 4 + 32 // 4 * 16)
-    assert {each.axes for each in compiled.collectives()} == {("model",)}
+    assert {collective.axes for collective in compiled.collectives()} == {("model",)}
 
 
-def test_it_is_the_program_that_was_saved(bundle: Path) -> None:
+def test_a_loaded_program_has_the_shardings_and_results_of_the_saved_one(bundle: Path) -> None:
     ours = traced_layer().lower().compile()
     loaded = artifact.load(bundle).compiled()
     assert loaded.input_shardings == ours.input_shardings
@@ -132,37 +134,37 @@ def test_it_is_the_program_that_was_saved(bundle: Path) -> None:
     np.testing.assert_array_equal(loaded(X, W)["y"], ours(X, W)["y"])
 
 
-def test_calls_that_do_not_fit_are_refused(bundle: Path) -> None:
+def test_calls_with_other_shardings_or_types_are_refused(bundle: Path) -> None:
     compiled = artifact.load(bundle).compiled()
-    other = NamedSharding(on_cpu(2, 4), P("model"))
+    by_model = NamedSharding(on_cpu(2, 4), P("model"))
     with pytest.raises(ShardingError, match=r"argument 1, .* was compiled for the sharding P\('da"):
-        compiled(olympus.device_put(X, other), W)
-    turned = NamedSharding(on_cpu(2, 4, turned=True), P("data"))
+        compiled(olympus.device_put(X, by_model), W)
+    reversed_rows = NamedSharding(on_cpu(2, 4, reverse=True), P("data"))
     with pytest.raises(ShardingError, match="was compiled for"):
-        compiled(olympus.device_put(X, turned), W)
-    gone = olympus.device_put(X, compiled.input_shardings[0][0])
-    gone.delete()
+        compiled(olympus.device_put(X, reversed_rows), W)
+    deleted = olympus.device_put(X, compiled.input_shardings[0][0])
+    deleted.delete()
     with pytest.raises(DeletedArrayError, match=r"argument x of '.*' was passed after"):
-        compiled(gone, W)
+        compiled(deleted, W)
     with pytest.raises(SignatureError, match="lacks the key 'down'"):
         compiled(X, {"up": W["up"]})
     with pytest.raises(SignatureError, match="compiled with"):
         compiled(X[:4], W)
 
 
-def test_other_devices(bundle: Path) -> None:
+def test_a_bundle_is_loaded_on_given_devices(bundle: Path) -> None:
     loaded = artifact.load(bundle)
-    there = olympus.devices()
-    compiled = loaded.compiled(devices=there[::-1])
+    devices = olympus.devices()
+    compiled = loaded.compiled(devices=devices[::-1])
     (x, _), _ = compiled.input_shardings
-    assert x.devices == tuple(there[::-1])
+    assert x.devices == tuple(devices[::-1])
     np.testing.assert_allclose(compiled(X, W)["y"], expected(), rtol=1e-5, atol=1e-5)
-    for wrong in (there[:4], [*there[:7], there[0]], [*there[:7], "cpu:7"]):
+    for wrong in (devices[:4], [*devices[:7], devices[0]], [*devices[:7], "cpu:7"]):
         with pytest.raises(UsageError, match="needs 8 different devices of the cpu, and got"):
             loaded.compiled(devices=wrong)
 
 
-def test_one_device_takes_no_devices(tmp_path: Path) -> None:
+def test_a_bundle_for_one_device_has_no_placement_and_takes_no_devices(tmp_path: Path) -> None:
     path = save(tmp_path / "f.olympus", olympus.jit(lax.neg).trace(struct(4)))
     assert "placement" not in manifest_of(path)
     assert repr(artifact.load(path)) == f"<bundle 'mlp' in {path}: 1 device, for cpu>"
@@ -170,23 +172,25 @@ def test_one_device_takes_no_devices(tmp_path: Path) -> None:
         artifact.load(path).compiled(devices=olympus.devices()[:1])
 
 
-def test_a_bundle_of_before_there_were_any() -> None:
-    """It is read, called, and would be written as it is: its executables are left out of it."""
+def test_an_earlier_bundle_is_read_and_called() -> None:
+    """A bundle that was written before bundles for several devices, without its executables."""
     loaded = artifact.load(EARLIER)
     assert loaded.manifest.to_bytes() == members_of(EARLIER)["manifest.json"]
     assert loaded.num_devices == 1
     assert repr(loaded).endswith("1 device, for cpu, gpu h200>")
-    found = loaded.compiled()(np.ones(4, np.float32), scale=2.0)
-    np.testing.assert_allclose(found["y"], np.tanh(np.ones(4)) * 2, rtol=1e-6)
-    with pytest.raises((ArtifactError, BackendError)) as caught:  # for one, how many do not matter
+    result = loaded.compiled()(np.ones(4, np.float32), scale=2.0)
+    np.testing.assert_allclose(result["y"], np.tanh(np.ones(4)) * 2, rtol=1e-6)
+    with pytest.raises(
+        (ArtifactError, BackendError)
+    ) as caught:  # the number of devices does not matter for a program of one
         loaded.compiled(olympus.target("gpu", "8xh200"), recompile=False)
     assert "has no executable" not in str(caught.value)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_mesh_of_some_devices_in_any_order(tmp_path: Path, turned: bool) -> None:
-    """It is loaded on the first ones, in the order of the mesh."""
-    mesh = on_cpu(2, 2, turned=turned)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_program_of_four_devices_is_loaded_on_any_four(tmp_path: Path, reverse: bool) -> None:
+    """By default it is loaded on the first four, in the order of the mesh."""
+    mesh = on_cpu(2, 2, reverse=reverse)
     path = save(tmp_path / "layer.olympus", traced_layer(mesh))
     loaded = artifact.load(path)
     compiled = loaded.compiled(recompile=False)
@@ -197,7 +201,7 @@ def test_a_mesh_of_some_devices_in_any_order(tmp_path: Path, turned: bool) -> No
     np.testing.assert_allclose(last(X, W)["y"], expected(), rtol=1e-5, atol=1e-5)
 
 
-def test_fewer_devices_are_refused_in_words(bundle: Path) -> None:
+def test_the_error_for_too_few_devices_has_the_setting(bundle: Path) -> None:
     source = """
 from olympus import artifact
 from olympus.errors import BackendError
@@ -207,22 +211,22 @@ for native in (True, False):
     except BackendError as error:
         print(error, "|", error.hint)
 """
-    said = python(source, bundle.parent, OLYMPUS_NUM_CPU_DEVICES="2").splitlines()
-    wanted = (
+    lines = python(source, bundle.parent, OLYMPUS_NUM_CPU_DEVICES="2").splitlines()
+    expected_line = (
         "layer.olympus needs 8 devices, and there are 2 of the cpu | "
         "put OLYMPUS_NUM_CPU_DEVICES=8 before the command, and the CPU has as many devices"
     )
-    assert said == [wanted] * 2
+    assert lines == [expected_line] * 2
 
 
-def test_donated_arguments(tmp_path: Path) -> None:
+def test_donated_sharded_arguments_are_deleted(tmp_path: Path) -> None:
     rows = NamedSharding(ABSTRACT, P("data", "model"))
     step = olympus.jit(lambda s, x: (s + x, x.sum()), donate_argnums=0, in_shardings=(rows, rows))
     path = save(tmp_path / "step.olympus", step.trace(struct(8, 8), struct(8, 8)))
     compiled = artifact.load(path).compiled(recompile=False)
-    here = compiled.input_shardings[0][0]
-    state = olympus.device_put(np.ones((8, 8), np.float32), here)
-    x = olympus.device_put(np.ones((8, 8), np.float32), here)
+    sharding = compiled.input_shardings[0][0]
+    state = olympus.device_put(np.ones((8, 8), np.float32), sharding)
+    x = olympus.device_put(np.ones((8, 8), np.float32), sharding)
     new, _ = compiled(state, x)
     assert state.is_deleted() and not x.is_deleted()
     np.testing.assert_array_equal(new, np.full((8, 8), 2.0))
@@ -232,12 +236,12 @@ def test_donated_arguments(tmp_path: Path) -> None:
         compiled(x, x)
 
 
-def test_what_no_spec_says_is_stored_too(tmp_path: Path) -> None:
-    """A result is cut along one axis of a second mesh, which the first one does not have."""
+def test_a_sharding_without_a_spec_is_saved(tmp_path: Path) -> None:
+    """A result is split along an axis of a second mesh, which the first mesh does not have."""
     x = sharded("i", shape=(8, 4), mesh=AbstractMesh((8,), ("i",)))
     inner = NamedSharding(ABSTRACT, P(None, "model"))
-    made = olympus.jit(lambda x: lax.with_sharding_constraint(x, inner) * 2).trace(x)
-    path = save(tmp_path / "f.olympus", made)
+    traced = olympus.jit(lambda x: lax.with_sharding_constraint(x, inner) * 2).trace(x)
+    path = save(tmp_path / "f.olympus", traced)
     (executable,) = manifest_of(path)["executables"]
     jsonschema.validate(manifest_of(path), SCHEMA)
     (result,) = executable["shardings"]["results"]
@@ -250,7 +254,7 @@ def test_what_no_spec_says_is_stored_too(tmp_path: Path) -> None:
         assert compiled(value).sharding == compiled.output_shardings
 
 
-def test_what_is_left_open_is_the_compilers(tmp_path: Path) -> None:
+def test_the_compiler_chooses_an_unconstrained_dimension(tmp_path: Path) -> None:
     x = sharded("data", P.UNCONSTRAINED, shape=(8, 8))
     traced = olympus.jit(lambda x, w: x @ w).trace(x, sharded("model", shape=(8, 8)))
     path = save(tmp_path / "f.olympus", traced)
@@ -261,7 +265,7 @@ def test_what_is_left_open_is_the_compilers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(compiled(*values), values[0])
 
 
-def test_pmap_and_shard_map(tmp_path: Path) -> None:
+def test_programs_of_pmap_and_shard_map_are_saved(tmp_path: Path) -> None:
     share = olympus.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")
     path = save(tmp_path / "share.olympus", share.trace(struct(4)))
     value = np.arange(1.0, 5.0, dtype=np.float32)
@@ -274,8 +278,8 @@ def test_pmap_and_shard_map(tmp_path: Path) -> None:
     )  # fmt: skip
     path = save(tmp_path / "halo.olympus", olympus.jit(halo).trace(struct(8)))
     for native in (True, False):
-        found = artifact.load(path, native=native).compiled()(np.arange(8.0, dtype="float32"))
-        np.testing.assert_array_equal(found, [4, 5, 6, 7, 0, 1, 2, 3])
+        result = artifact.load(path, native=native).compiled()(np.arange(8.0, dtype="float32"))
+        np.testing.assert_array_equal(result, [4, 5, 6, 7, 0, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -287,8 +291,10 @@ def test_pmap_and_shard_map(tmp_path: Path) -> None:
         ((1.5, True), ["_0", "_1"]),
     ],
 )
-def test_axes_of_any_name(tmp_path: Path, names: tuple[Any, ...], stored: list[Any]) -> None:
-    """Those that no manifest can have are stored by number."""
+def test_axes_with_unusual_names_are_saved(
+    tmp_path: Path, names: tuple[Any, ...], stored: list[Any]
+) -> None:
+    """A name that a manifest cannot contain is replaced by a number."""
     mesh = AbstractMesh((2, 4), names)
     traced = olympus.jit(lax.neg).trace(sharded(names[1], names[0], shape=(8, 8), mesh=mesh))
     path = save(tmp_path / "f.olympus", traced)
@@ -298,7 +304,7 @@ def test_axes_of_any_name(tmp_path: Path, names: tuple[Any, ...], stored: list[A
     np.testing.assert_array_equal(compiled(np.ones((8, 8), np.float32)), -np.ones((8, 8)))
 
 
-def test_meshes_that_are_too_large(tmp_path: Path) -> None:
+def test_a_mesh_of_too_many_axes_is_refused(tmp_path: Path) -> None:
     text = {"olympuspr_text": "", "name": "f", "entry": "m:f"}
     many = AbstractMesh((8, *[1] * 16), tuple(f"x{i}" for i in range(17)))
     lowered = olympus.jit(lax.neg).trace(sharded("x0", shape=(8,), mesh=many)).lower()
@@ -306,32 +312,34 @@ def test_meshes_that_are_too_large(tmp_path: Path) -> None:
         artifact.save(tmp_path / "f.olympus", lowered.compile(), lowered=lowered, **text)
 
 
-def test_nothing_taken_or_given(tmp_path: Path) -> None:
+def test_sharded_programs_without_arguments_or_results_are_called(tmp_path: Path) -> None:
     rows = NamedSharding(ABSTRACT, P("data"))
-    made = olympus.jit(lambda: jnp.ones((8, 8)), out_shardings=rows).trace()
-    compiled = artifact.load(save(tmp_path / "f.olympus", made)).compiled()
+    traced = olympus.jit(lambda: jnp.ones((8, 8)), out_shardings=rows).trace()
+    compiled = artifact.load(save(tmp_path / "f.olympus", traced)).compiled()
     assert compiled().sharding.spec == P("data")
-    made = olympus.jit(lambda x: ()).trace(sharded("data", shape=(8,)))
-    compiled = artifact.load(save(tmp_path / "g.olympus", made)).compiled()
+    traced = olympus.jit(lambda x: ()).trace(sharded("data", shape=(8,)))
+    compiled = artifact.load(save(tmp_path / "g.olympus", traced)).compiled()
     assert compiled(np.ones(8, np.float32)) == ()
-    made = olympus.pmap(lambda x: x + 1).trace(struct(8, 2))  # whose axis has no name
-    compiled = artifact.load(save(tmp_path / "h.olympus", made)).compiled()
+    traced = olympus.pmap(lambda x: x + 1).trace(struct(8, 2))  # the axis of this one has no name
+    compiled = artifact.load(save(tmp_path / "h.olympus", traced)).compiled()
     np.testing.assert_array_equal(compiled(np.ones((8, 2), np.float32)), np.full((8, 2), 2.0))
 
 
-def test_stages_of_one_number_of_devices(tmp_path: Path) -> None:
-    several, one = (olympus.jit(lax.neg).trace(s).lower() for s in (
+def test_stages_with_different_devices_or_shardings_are_refused(tmp_path: Path) -> None:
+    on_eight, on_one = (olympus.jit(lax.neg).trace(s).lower() for s in (
         sharded("data", shape=(8,)), struct(8),
     ))  # fmt: skip
-    other = olympus.jit(lax.neg).trace(sharded("model", shape=(8,))).lower()
+    by_model = olympus.jit(lax.neg).trace(sharded("model", shape=(8,))).lower()
     text = {"olympuspr_text": "", "name": "f", "entry": "m:f"}
     with pytest.raises(UsageError, match="for one number of devices, and 'neg' is for 8 and for 1"):
-        artifact.save(tmp_path / "f.olympus", several.compile(), lowered=one, **text)
+        artifact.save(tmp_path / "f.olympus", on_eight.compile(), lowered=on_one, **text)
     with pytest.raises(UsageError, match="must have one sharding for each array"):
-        artifact.save(tmp_path / "f.olympus", several.compile(), lowered=[several, other], **text)
+        artifact.save(
+            tmp_path / "f.olympus", on_eight.compile(), lowered=[on_eight, by_model], **text
+        )
 
 
-def test_a_signed_one(bundle: Path, tmp_path: Path) -> None:
+def test_a_signed_bundle_for_several_devices_is_trusted(bundle: Path, tmp_path: Path) -> None:
     keys = artifact.new_key()
     (tmp_path / "team.key").write_bytes(keys.private)
     artifact.sign(bundle, tmp_path / "team.key")
@@ -344,13 +352,13 @@ def test_a_signed_one(bundle: Path, tmp_path: Path) -> None:
 
 
 @needs_gpu_compiler
-def test_gpus_that_are_not_attached(tmp_path: Path) -> None:
+def test_a_bundle_has_executables_for_gpus_that_are_not_attached(tmp_path: Path) -> None:
     eight, hosts = olympus.target("gpu", "8xh200"), olympus.target("gpu", "2x4xh200")
     traced = traced_layer()
     lowered = [traced.lower(), traced.lower(eight), traced.lower(hosts)]
     path = tmp_path / "layer.olympus"
     artifact.save(
-        path, [each.compile() for each in lowered], lowered=lowered,
+        path, [program.compile() for program in lowered], lowered=lowered,
         olympuspr_text="", name="layer", entry="m:f",
     )  # fmt: skip
     jsonschema.validate(manifest_of(path), SCHEMA)
@@ -365,12 +373,12 @@ def test_gpus_that_are_not_attached(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="this machine has no GPU to run on"):
         loaded.compiled(eight)
     with pytest.raises(BackendError, match="this machine has no GPU to run on"):
-        loaded.compiled(olympus.target("gpu", "h200"))  # which is one host with 8
-    anew = artifact.load(path, native=False).compiled(eight)
-    assert anew.num_devices == 8
-    assert {each.axes for each in anew.collectives()} == {("model",)}
-    assert anew.input_shardings[0][0].spec == P("data")
+        loaded.compiled(olympus.target("gpu", "h200"))  # the bundle has 8 of them on one host
+    recompiled = artifact.load(path, native=False).compiled(eight)
+    assert recompiled.num_devices == 8
+    assert {program.axes for program in recompiled.collectives()} == {("model",)}
+    assert recompiled.input_shardings[0][0].spec == P("data")
     with pytest.raises(BackendError, match="cannot run here"):
-        anew(X, W)
+        recompiled(X, W)
     with pytest.raises(BackendError, match="needs 8 devices, and there are 4 of the gpu"):
         loaded.compiled(olympus.target("gpu", "4xa100-80"))

@@ -1,4 +1,4 @@
-"""The file: its members, its bytes, its manifest, and how it comes to be."""
+"""The file of a bundle: its members, bytes and manifest, and how it is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def double(x: Any) -> Any:
     return lax.add(x, x)
 
 
-def test_members(bundle: Path) -> None:
+def test_a_bundle_has_four_members_without_compression_or_dates(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as archive:
         assert archive.namelist() == [
             "executables/cpu.bin",
@@ -42,8 +42,8 @@ def test_members(bundle: Path) -> None:
             assert info.compress_type == zipfile.ZIP_STORED
 
 
-def test_a_bundle_of_a_project_keeps_where_its_operations_come_from(tmp_path: Path) -> None:
-    """But not the lines themselves, and not where the project is."""
+def test_a_bundle_of_a_project_has_the_source_lines_of_its_operations(tmp_path: Path) -> None:
+    """It has neither the text of the lines nor the path of the project."""
     traced = olympus.jit(double).trace(np.ones(3, np.float32))
     path = save(tmp_path / "double.olympus", traced, root=Path(__file__).parent)
     content = members_of(path)["program.sources.json"]
@@ -56,11 +56,11 @@ def test_a_bundle_of_a_project_keeps_where_its_operations_come_from(tmp_path: Pa
     jsonschema.validate(json.loads(members_of(path)["manifest.json"]), SCHEMA)
 
 
-def test_a_bundle_may_lack_where_its_operations_come_from(bundle: Path) -> None:
+def test_a_bundle_may_have_no_source_lines(bundle: Path) -> None:
     assert artifact.load(bundle).sources() is None
 
 
-def test_the_manifest_has_the_form_of_the_schema(bundle: Path) -> None:
+def test_the_manifest_conforms_to_the_schema(bundle: Path) -> None:
     data = json.loads(members_of(bundle)["manifest.json"])
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.validate(data, SCHEMA)
@@ -76,7 +76,7 @@ def test_the_manifest_has_the_form_of_the_schema(bundle: Path) -> None:
     assert data["versions"]["olympus"] == olympus.__version__
 
 
-def test_the_manifest_is_read_as_it_was_written(bundle: Path) -> None:
+def test_a_manifest_that_is_read_and_written_does_not_change(bundle: Path) -> None:
     loaded = artifact.load(bundle)
     assert loaded.manifest.to_bytes() == members_of(bundle)["manifest.json"]
     names = [argument.name for argument in loaded.manifest.signature.arguments]
@@ -87,7 +87,7 @@ def test_the_manifest_is_read_as_it_was_written(bundle: Path) -> None:
     assert loaded.members[executable.member] == members_of(bundle)["executables/cpu.bin"]
 
 
-def test_the_program_in_its_two_forms(bundle: Path) -> None:
+def test_a_bundle_has_the_olympuspr_and_the_stablehlo(bundle: Path) -> None:
     loaded, traced = artifact.load(bundle), traced_mlp()
     assert loaded.olympuspr == f"{traced.olympuspr}\n"
     assert loaded.stablehlo() == traced.lower().bytecode()
@@ -101,7 +101,7 @@ def test_no_member_is_a_pickle(bundle: Path) -> None:
     assert not [path for path in sources if path.is_file() and "pickle" in path.read_text()]
 
 
-def test_equal_content_makes_equal_bytes(tmp_path: Path) -> None:
+def test_the_bytes_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     source = """
 import olympus, sys
 from olympus import artifact
@@ -119,7 +119,7 @@ print(open(sys.argv[0] + ".olympus", "rb").read().hex())
     assert first == python(source, tmp_path, PYTHONHASHSEED="2")
 
 
-def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
+def test_statics_that_are_no_json_are_saved_as_text(tmp_path: Path) -> None:
     static = {
         "limit": float("inf"),
         "when": datetime.date(2024, 2, 29),
@@ -149,7 +149,7 @@ def test_statics_that_json_does_not_have(tmp_path: Path) -> None:
     }
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(
+def test_a_failed_save_does_not_change_the_file(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = bundle.read_bytes()
@@ -172,7 +172,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(
     assert bundle.stat().st_mode == ordinary.stat().st_mode
 
 
-def test_a_link_stays_and_so_do_the_permissions(bundle: Path) -> None:
+def test_a_save_preserves_links_and_permissions(bundle: Path) -> None:
     bundle.chmod(0o600)
     link = bundle.with_name("link.olympus")
     link.symlink_to(bundle.name)
@@ -182,7 +182,7 @@ def test_a_link_stays_and_so_do_the_permissions(bundle: Path) -> None:
     assert bundle.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_pipe_is_written_to(
+def test_a_bundle_is_written_to_a_pipe(
     tmp_path: Path, started: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     pipe = tmp_path / "pipe"
@@ -195,32 +195,32 @@ def test_a_pipe_is_written_to(
     assert pipe.is_fifo()
 
 
-@pytest.mark.parametrize("where", ["missing/f.olympus", "folder", "f\0.olympus"])
-def test_places_that_cannot_be_written(tmp_path: Path, where: str) -> None:
+@pytest.mark.parametrize("path", ["missing/f.olympus", "folder", "f\0.olympus"])
+def test_paths_that_cannot_be_written_are_refused(tmp_path: Path, path: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(UsageError, match="cannot be written"):
-        save(tmp_path / where, olympus.jit(double).trace(struct()))
+        save(tmp_path / path, olympus.jit(double).trace(struct()))
 
 
-def test_stages_that_do_not_belong_together(tmp_path: Path) -> None:
+def test_stages_of_different_programs_are_refused(tmp_path: Path) -> None:
     path, text = tmp_path / "f.olympus", {"olympuspr_text": "", "name": "f", "entry": "m:f"}
-    one, two = (olympus.jit(double).trace(struct(n)).lower() for n in (1, 2))
-    compiled = one.compile()
+    of_one, of_two = (olympus.jit(double).trace(struct(n)).lower() for n in (1, 2))
+    compiled = of_one.compile()
     with pytest.raises(UsageError, match=r"float32\[1\]\) and 'double' \(float32\[2\]\)"):
-        artifact.save(path, compiled, lowered=two, **text)
+        artifact.save(path, compiled, lowered=of_two, **text)
     with pytest.raises(UsageError, match="two of the executables are for cpu"):
-        artifact.save(path, [compiled, compiled], lowered=one, **text)
+        artifact.save(path, [compiled, compiled], lowered=of_one, **text)
     with pytest.raises(UsageError, match="needs a compiled program"):
-        artifact.save(path, [], lowered=one, **text)
+        artifact.save(path, [], lowered=of_one, **text)
     with pytest.raises(UsageError, match="needs a lowered program"):
         artifact.save(path, compiled, lowered=[], **text)
     assert not path.exists()
 
 
-def test_members_have_their_digests(bundle: Path) -> None:
+def test_the_manifest_has_the_digest_of_each_member(bundle: Path) -> None:
     members = members_of(bundle)
-    said = json.loads(members.pop("manifest.json"))["members"]
-    assert said == {
+    digests = json.loads(members.pop("manifest.json"))["members"]
+    assert digests == {
         name: {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
         for name, content in members.items()
     }

@@ -1,4 +1,4 @@
-"""An executable is loaded on machines that it fits; on others the bundle says why not."""
+"""An executable is loaded on machines that match it, and refused with a reason on others."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ flags\t\t: fpu
 ARM = "processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd sve atomics\n"
 
 
-def test_features_of_x86(tmp_path: Path) -> None:
+def test_the_features_of_x86_are_read(tmp_path: Path) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text(X86)
-    found = "abm amx_tile avx avx512_vnni fma pni sse sse2 sse4_1 ssse3"
-    assert cpu_features(path) == tuple(found.split())
+    features = "abm amx_tile avx avx512_vnni fma pni sse sse2 sse4_1 ssse3"
+    assert cpu_features(path) == tuple(features.split())
 
 
-def test_features_of_arm(tmp_path: Path) -> None:
+def test_the_features_of_arm_are_read(tmp_path: Path) -> None:
     path = tmp_path / "cpuinfo"
     path.write_text(ARM)
     assert cpu_features(path) == ("asimd", "atomics", "fp", "sve")
 
 
-def test_features_that_nobody_tells(tmp_path: Path) -> None:
+def test_missing_features_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "cpuinfo"
     assert cpu_features(path) is None
     path.write_text("processor : 0\n")
     assert cpu_features(path) is None
 
 
-def test_this_host() -> None:
+def test_the_host_is_this_machine() -> None:
     host = Host.here()
     assert (host.system, host.machine) == (platform.system(), platform.machine())
     assert host == Host.here()
@@ -70,7 +70,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("name", [*MISFITS])
-def test_what_does_not_fit(bundle: Path, name: str) -> None:
+def test_an_executable_for_another_host_is_refused_and_recompiled(bundle: Path, name: str) -> None:
     change, message = MISFITS[name]
     change_manifest(bundle, change)
     if name == "no cpu":
@@ -82,13 +82,15 @@ def test_what_does_not_fit(bundle: Path, name: str) -> None:
     assert loaded.compiled().fun_name == "mlp"
 
 
-def test_what_a_processor_can_do_beyond_is_no_hindrance(bundle: Path) -> None:
+def test_a_processor_may_have_more_features(bundle: Path) -> None:
     change_manifest(bundle, host(cpu_features=[]))
     assert Host.here().cpu_features
     artifact.load(bundle).compiled(recompile=False)
 
 
-def test_a_host_that_does_not_tell(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_with_unknown_features_is_refused(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("olympus_core.artifact.host._CPUINFO", Path("/none"))
     with pytest.raises(ArtifactError, match="the processor that it is to run on can do is not"):
         artifact.load(bundle).compiled(recompile=False)

@@ -1,4 +1,4 @@
-"""The manifest's parser and the schema that ships agree on what a manifest is."""
+"""The parser of manifests and the published schema accept the same manifests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def drop(*path: Any) -> Callable[[Any], Any]:
     return change
 
 
-# What both refuse, and what the parser says.
+# Manifests that the parser and the schema refuse, and the messages of the parser.
 REFUSED = {
     "name": (put("name", value=3), "name must be text, and is 3"),
     "entry": (drop("entry"), "the document has no 'entry'"),
@@ -77,7 +77,7 @@ REFUSED = {
     "digest": (put("members", "program.olympuspr", "sha256", value="00"), "64 hexadecimal digits"),
     "size": (put("members", "program.olympuspr", "size", value=1.5), "size must be an integer"),
 }
-# What only the parser can see.
+# Manifests that only the parser refuses.
 NONSENSE = {
     "device": (
         put("executables", 0, "device", value="h100/x"),
@@ -107,7 +107,7 @@ def test_a_deep_tree_is_refused(bundle: Path, levels: int) -> None:
         _parse(data)
 
 
-def test_errors_are_of_the_first_field_that_is_wrong(bundle: Path) -> None:
+def test_the_error_is_about_the_first_wrong_field(bundle: Path) -> None:
     data = json.loads(members_of(bundle)["manifest.json"])
     data.update(dict.fromkeys(["one", *map(str, range(30))], 1))
     with pytest.raises(ArtifactError, match="has an unknown field 'one'"):
@@ -115,7 +115,7 @@ def test_errors_are_of_the_first_field_that_is_wrong(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *NONSENSE])
-def test_is_refused(bundle: Path, name: str) -> None:
+def test_a_wrong_manifest_is_refused(bundle: Path, name: str) -> None:
     change, message = (REFUSED | NONSENSE)[name]
     change_manifest(bundle, change)
     assert VALID(json.loads(members_of(bundle)["manifest.json"])) == (name in NONSENSE)
@@ -125,14 +125,14 @@ def test_is_refused(bundle: Path, name: str) -> None:
 
 
 def paths(value: Any, path: Path_ = ()) -> list[Path_]:
-    """The path of every part of a document."""
+    """Return the path of every part of a document."""
     parts: Any = ()
     if isinstance(value, dict | list):
         parts = value.items() if isinstance(value, dict) else enumerate(value)
     return [path, *(p for key, part in parts for p in paths(part, (*path, key)))][not path :]
 
 
-def test_what_the_parser_accepts_the_schema_accepts(bundle: Path) -> None:
+def test_the_schema_accepts_each_manifest_that_the_parser_accepts(bundle: Path) -> None:
     members = members_of(bundle)
     original = json.loads(members["manifest.json"])
     accepted = refused = 0

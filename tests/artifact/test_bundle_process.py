@@ -1,4 +1,4 @@
-"""A bundle is called in a process that never sees the module it was built from."""
+"""A bundle is called in a process without the module of its program."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ except TypeError as error:
 """
 
 
-def test_build_here_and_call_there(tmp_path: Path) -> None:
+def test_a_bundle_is_called_without_its_module(tmp_path: Path) -> None:
     user = tmp_path / "user.py"
     user.write_text(MODULE)
     python(BUILD, tmp_path)
     user.unlink()
-    said = python(CALL, tmp_path)
-    assert said.startswith(
+    output = python(CALL, tmp_path)
+    assert output.startswith(
         "'step' cannot be called with these arguments: model must be Model or a tuple of its parts"
     )

@@ -1,4 +1,4 @@
-"""What a manifest says of devices and shardings is refused unless it can be, and is, true."""
+"""A manifest with impossible or wrong devices and shardings is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
 P = PartitionSpec
 MESH = AbstractMesh((2, 4), ("data", "model"))
 PLACE = ("placement",)
-TOLD, CHOSEN = ("placement", "arguments"), ("executables", 0, "shardings", "arguments")
+DECLARED, CHOSEN = ("placement", "arguments"), ("executables", 0, "shardings", "arguments")
 HUGE = 10**30
 TILES = {"parts": [8, 1], "places": [[i, 0] for i in range(8)]}
 
@@ -64,7 +64,7 @@ def tiles(**parts: Any) -> dict[str, Any]:
     return {**TILES, **parts}
 
 
-# What both the parser and the schema refuse, and what the parser says.
+# Manifests that the parser and the schema refuse, and the messages of the parser.
 REFUSED = {
     "one device": (put(*PLACE, "num_devices", value=1), "an integer from 2 to 1024, and is 1"),
     "many devices": (put(*PLACE, "num_devices", value=HUGE), "an integer from 2 to 1024"),
@@ -81,18 +81,21 @@ REFUSED = {
         "must be 16 axes at most, each with a name and a size",
     ),
     "no sharding": (put(*CHOSEN, 0, value=None), "must be an object, and is None"),
-    "spec": (put(*TOLD, 0, value={"mesh": 0, "spec": ["data"]}), r"spec\[0\] must be an array"),
-    "no spec": (put(*TOLD, 0, value={"mesh": 0}), "has no 'spec'"),
-    "mesh": (put(*TOLD, 0, value={"mesh": -1, "spec": []}), "an integer from 0 to 0, and is -1"),
-    "tiles too": (put(*TOLD, 0, value={**TILES, "mesh": 0}), "has an unknown field 'mesh'"),
-    "part of 0": (put(*TOLD, 0, value=tiles(parts=[0, 1])), "an integer from 1 to 8, and is 0"),
-    "huge part": (put(*TOLD, 0, value=tiles(parts=[HUGE, 1])), "an integer from 1 to 8"),
-    "huge place": (put(*TOLD, 0, value=tiles(places=[[HUGE, 0]])), "an integer from 0 to 7"),
+    "spec": (put(*DECLARED, 0, value={"mesh": 0, "spec": ["data"]}), r"spec\[0\] must be an array"),
+    "no spec": (put(*DECLARED, 0, value={"mesh": 0}), "has no 'spec'"),
+    "mesh": (
+        put(*DECLARED, 0, value={"mesh": -1, "spec": []}),
+        "an integer from 0 to 0, and is -1",
+    ),
+    "tiles too": (put(*DECLARED, 0, value={**TILES, "mesh": 0}), "has an unknown field 'mesh'"),
+    "part of 0": (put(*DECLARED, 0, value=tiles(parts=[0, 1])), "an integer from 1 to 8, and is 0"),
+    "huge part": (put(*DECLARED, 0, value=tiles(parts=[HUGE, 1])), "an integer from 1 to 8"),
+    "huge place": (put(*DECLARED, 0, value=tiles(places=[[HUGE, 0]])), "an integer from 0 to 7"),
     "no shardings": (drop("executables", 0, "shardings", "results"), "has no 'results'"),
     "topology": (put("executables", 0, "topology", value=8), "topology must be text, and is 8"),
     "half": (put("executables", 0, "topology", value="8"), "must be 1x8, as it is written"),
 }
-# What only the parser can see.
+# Manifests that only the parser refuses.
 NONSENSE = {
     "other devices": (put(*PLACE, "num_devices", value=4), "must be an integer from 1 to 4|has 8"),
     "product": (
@@ -106,16 +109,22 @@ NONSENSE = {
         put(*PLACE, "meshes", value=[]),
         "the position of a mesh in `meshes`, which is empty",
     ),
-    "far mesh": (put(*TOLD, 0, "mesh", value=1), "an integer from 0 to 0, and is 1"),
+    "far mesh": (put(*DECLARED, 0, "mesh", value=1), "an integer from 0 to 0, and is 1"),
     "unknown axis": (
-        put(*TOLD, 0, "spec", value=[["dat"]]),
+        put(*DECLARED, 0, "spec", value=[["dat"]]),
         "names the axis 'dat', which is not one of AbstractMesh",
     ),
-    "number for a name": (put(*TOLD, 0, "spec", value=[[0]]), "names the axis 0, which is not one"),
-    "twice": (put(*TOLD, 0, "spec", value=[["data"], ["data"]]), "names the axis 'data', twice"),
-    "twice in one": (put(*TOLD, 0, "spec", value=[["data", "data"]]), "'data', twice"),
+    "number for a name": (
+        put(*DECLARED, 0, "spec", value=[[0]]),
+        "names the axis 0, which is not one",
+    ),
+    "twice": (
+        put(*DECLARED, 0, "spec", value=[["data"], ["data"]]),
+        "names the axis 'data', twice",
+    ),
+    "twice in one": (put(*DECLARED, 0, "spec", value=[["data", "data"]]), "'data', twice"),
     "rank": (
-        put(*TOLD, 0, "spec", value=[[], [], ["data"]]),
+        put(*DECLARED, 0, "spec", value=[[], [], ["data"]]),
         "has 3 entries for an array of 2 dimensions",
     ),
     "uneven": (
@@ -124,27 +133,30 @@ NONSENSE = {
     ),
     "one more": (put(*PLACE, "results", value=[None, None]), "has 2 shardings for 1 arrays"),
     "one less": (put(*CHOSEN, value=[]), "has 0 shardings for 2 arrays"),
-    "tiles of rank 1": (put(*TOLD, 0, value=tiles(parts=[8])), "must be an array of 2 numbers"),
+    "tiles of rank 1": (put(*DECLARED, 0, value=tiles(parts=[8])), "must be an array of 2 numbers"),
     "a device less": (
-        put(*TOLD, 0, value=tiles(places=TILES["places"][:7])),
+        put(*DECLARED, 0, value=tiles(places=TILES["places"][:7])),
         "one of the parts for each of 8 devices",
     ),
     "a part that is not": (
-        put(*TOLD, 0, value=tiles(parts=[4, 2])),
+        put(*DECLARED, 0, value=tiles(parts=[4, 2])),
         "one of the parts for each of 8 devices",
     ),
     "a part nobody has": (
-        put(*TOLD, 0, value=tiles(places=[[0, 0]] * 8)),
+        put(*DECLARED, 0, value=tiles(places=[[0, 0]] * 8)),
         "each part occurs as often as any other",
     ),
-    "short place": (put(*TOLD, 0, value=tiles(places=[[0]] * 8)), "one of the parts for each of"),
+    "short place": (
+        put(*DECLARED, 0, value=tiles(places=[[0]] * 8)),
+        "one of the parts for each of",
+    ),
     "zero hosts": (put("executables", 0, "topology", value="0x8"), "from 1 to 1024 devices"),
     "topology of a cpu": (put("executables", 0, "topology", value="1x8"), "takes no topology"),
 }
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *NONSENSE])
-def test_is_refused(bundle: Path, name: str) -> None:
+def test_a_wrong_placement_is_refused(bundle: Path, name: str) -> None:
     change, message = (REFUSED | NONSENSE)[name]
     change_manifest(bundle, change)
     assert VALID(json.loads(members_of(bundle)["manifest.json"])) == (name in NONSENSE)
@@ -153,13 +165,13 @@ def test_is_refused(bundle: Path, name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_an_executable_without_shardings(bundle: Path) -> None:
+def test_an_executable_without_shardings_is_refused(bundle: Path) -> None:
     change_manifest(bundle, drop("executables", 0, "shardings"))
     with pytest.raises(ArtifactError, match=r"executables\[0\] has no 'shardings'"):
         artifact.load(bundle)
 
 
-def test_what_the_parser_accepts_the_schema_accepts(bundle: Path) -> None:
+def test_the_schema_accepts_each_placement_that_the_parser_accepts(bundle: Path) -> None:
     original = json.loads(members_of(bundle)["manifest.json"])
     accepted = refused = 0
     for path in paths(original):
@@ -178,25 +190,25 @@ def test_what_the_parser_accepts_the_schema_accepts(bundle: Path) -> None:
     assert refused > 100 and accepted > 20
 
 
-# What can be, and is not so.
-LIES = {
+# Valid manifests that do not match the program.
+MISMATCHES = {
     "another axis": (
-        put(*TOLD, 0, "spec", value=[["model"]]),
+        put(*DECLARED, 0, "spec", value=[["model"]]),
         put(*CHOSEN, 0, "spec", value=[["model"]]),
         "splits the argument 'x' otherwise than its manifest",
     ),
     "another dimension": (
-        put(*TOLD, 0, "spec", value=[[], ["data"]]),
+        put(*DECLARED, 0, "spec", value=[[], ["data"]]),
         put(*CHOSEN, 0, "spec", value=[[], ["data"]]),
         "splits the argument 'x' otherwise than its manifest",
     ),
     "whole": (
-        put(*TOLD, 1, "spec", value=[]),
+        put(*DECLARED, 1, "spec", value=[]),
         put(*CHOSEN, 1, "spec", value=[]),
         "splits the argument 'w' otherwise",
     ),
     "another order": (
-        put(*TOLD, 0, value={"parts": [2, 1], "places": [[i % 2, 0] for i in range(8)]}),
+        put(*DECLARED, 0, value={"parts": [2, 1], "places": [[i % 2, 0] for i in range(8)]}),
         put(*CHOSEN, 0, value={"parts": [2, 1], "places": [[i % 2, 0] for i in range(8)]}),
         "splits the argument 'x' otherwise",
     ),
@@ -213,55 +225,59 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("name", MISMATCHES)
 @pytest.mark.parametrize("native", [True, False])
-def test_a_sharding_that_is_not_the_programs(bundle: Path, name: str, native: bool) -> None:
-    told, chosen, message = LIES[name]
-    change_manifest(change_manifest(bundle, told), chosen)
+def test_a_sharding_that_differs_from_the_program_is_refused(
+    bundle: Path, name: str, native: bool
+) -> None:
+    change_declared, change_compiled, message = MISMATCHES[name]
+    change_manifest(change_manifest(bundle, change_declared), change_compiled)
     loaded = artifact.load(bundle, native=native)
     with pytest.raises(ArtifactError, match=f"cannot be used: .*({message})") as caught:
         loaded.compiled(recompile=not native)
     assert "\n" not in str(caught.value)
 
 
-def four(data: dict[str, Any]) -> None:
-    """The bundle of eight devices says that it needs four."""
-    whole = {"mesh": 0, "spec": []}
+def claim_four_devices(data: dict[str, Any]) -> None:
+    """Change the manifest of a bundle for eight devices to four."""
+    replicated = {"mesh": 0, "spec": []}
     mesh = {"axis_names": ["data", "model"], "axis_sizes": [2, 2]}
-    both = {"arguments": [whole] * 2, "results": [whole]}
-    data["placement"] = {"num_devices": 4, "meshes": [mesh], **both}
-    data["executables"][0]["shardings"] = both
+    shardings = {"arguments": [replicated] * 2, "results": [replicated]}
+    data["placement"] = {"num_devices": 4, "meshes": [mesh], **shardings}
+    data["executables"][0]["shardings"] = shardings
 
 
-def one(data: dict[str, Any]) -> None:
-    """It says that it needs one."""
+def claim_one_device(data: dict[str, Any]) -> None:
+    """Change the manifest of a bundle for eight devices to one."""
     del data["placement"], data["executables"][0]["shardings"]
 
 
-@pytest.mark.parametrize(("lie", "count"), [(four, 4), (one, 1)])
-def test_another_number_of_devices(bundle: Path, lie: Callable[[Any], None], count: int) -> None:
-    loaded = artifact.load(change_manifest(bundle, lie))
+@pytest.mark.parametrize(("change", "count"), [(claim_four_devices, 4), (claim_one_device, 1)])
+def test_a_wrong_number_of_devices_is_refused(
+    bundle: Path, change: Callable[[Any], None], count: int
+) -> None:
+    loaded = artifact.load(change_manifest(bundle, change))
     for recompile in (True, False):
         with pytest.raises(ArtifactError, match=f"is for 8 devices, .* manifest has {count}"):
             loaded.compiled(recompile=recompile)
 
 
-def test_a_program_of_one_device_says_eight(tmp_path: Path) -> None:
+def test_a_program_for_one_device_with_a_manifest_for_eight_is_refused(tmp_path: Path) -> None:
     path = save(tmp_path / "f.olympus", olympus.jit(lax.neg).trace(struct(8)))
-    whole = {"mesh": 0, "spec": []}
+    replicated = {"mesh": 0, "spec": []}
 
-    def eight(data: dict[str, Any]) -> None:
-        both = {"arguments": [whole], "results": [whole]}
+    def claim_eight_devices(data: dict[str, Any]) -> None:
+        shardings = {"arguments": [replicated], "results": [replicated]}
         mesh = {"axis_names": ["i"], "axis_sizes": [8]}
-        data["placement"] = {"num_devices": 8, "meshes": [mesh], **both}
-        data["executables"][0]["shardings"] = both
+        data["placement"] = {"num_devices": 8, "meshes": [mesh], **shardings}
+        data["executables"][0]["shardings"] = shardings
 
-    loaded = artifact.load(change_manifest(path, eight))
+    loaded = artifact.load(change_manifest(path, claim_eight_devices))
     with pytest.raises(ArtifactError, match=r"its StableHLO is for 1 device, .* has 8"):
         loaded.compiled()
 
 
-OTHERS = {
+OTHER_PROGRAMS = {
     "one device": lambda path: save(path, olympus.jit(product).trace(struct(8, 16), struct(16, 8))),
     "four devices": lambda path: save(
         path,
@@ -276,23 +292,25 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_an_executable_of_another_program(bundle: Path, tmp_path: Path, name: str) -> None:
-    """It is not called: the program is compiled anew, or refused."""
-    other = members_of(OTHERS[name](tmp_path / "g.olympus"))["executables/cpu.bin"]
-    loaded = artifact.load(replace_member(bundle, "executables/cpu.bin", other))
+@pytest.mark.parametrize("name", OTHER_PROGRAMS)
+def test_an_executable_of_another_sharded_program_is_refused(
+    bundle: Path, tmp_path: Path, name: str
+) -> None:
+    """The executable is not called."""
+    executable = members_of(OTHER_PROGRAMS[name](tmp_path / "g.olympus"))["executables/cpu.bin"]
+    loaded = artifact.load(replace_member(bundle, "executables/cpu.bin", executable))
     with pytest.raises(ArtifactError, match=r"the executable is for|its executable splits the arg"):
         loaded.compiled(recompile=False)
 
 
-def test_shardings_that_end_the_compiler(bundle: Path) -> None:
-    """With `mhlo.sharding` beside its own, some versions of XLA end the process."""
+def test_shardings_that_crash_the_compiler_are_refused(bundle: Path) -> None:
+    """Some versions of XLA crash on a program with `mhlo.sharding` and shardings of Shardy."""
     from olympus_core.mlir import bindings as mlir
 
     content = members_of(bundle)["program.stablehlo.bc"]
     with mlir.context():
         module = mlir.hlo.deserialize_portable_artifact(mlir.context(), content)
-        main = next(each for each in module.body.operations if "main" in str(each.name))
+        main = next(function for function in module.body.operations if "main" in str(function.name))
         main.attributes["mhlo.sharding"] = mlir.string_attr("{replicated}")
         changed = mlir.portable(module)
     loaded = artifact.load(replace_member(bundle, "program.stablehlo.bc", changed))
@@ -300,8 +318,8 @@ def test_shardings_that_end_the_compiler(bundle: Path) -> None:
         loaded.compiled(recompile=True)
 
 
-def test_any_manifest_is_refused_or_right(bundle: Path) -> None:
-    """Whatever a part of the placement is changed to, an answer is the right one."""
+def test_a_changed_placement_is_refused_or_gives_the_right_result(bundle: Path) -> None:
+    """A part of the placement is replaced by each of several values."""
     x = np.linspace(0, 1, 128, dtype=np.float32).reshape(8, 16)
     w = np.linspace(-1, 1, 128, dtype=np.float32).reshape(16, 8)
     original = members_of(bundle)
@@ -315,10 +333,10 @@ def test_any_manifest_is_refused_or_right(bundle: Path) -> None:
             put(*path, value=value)(changed)
             change_manifest(bundle, lambda old, new=changed: (old.clear(), old.update(new)))
             try:
-                found = artifact.load(bundle).compiled(recompile=False)(x, w)
+                result = artifact.load(bundle).compiled(recompile=False)(x, w)
             except OlympusError:
                 refused += 1
                 continue
-            np.testing.assert_allclose(found, np.tanh(x @ w), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(result, np.tanh(x @ w), rtol=1e-5, atol=1e-6)
             right += 1
     assert refused > 100 and right > 10

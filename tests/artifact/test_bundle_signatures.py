@@ -1,4 +1,4 @@
-"""A signed bundle is whole and of a known author, or is refused before it is read."""
+"""A bundle without a valid signature of a trusted key is refused before it is read."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def signed(bundle: Path, keys: tuple[Path, Path]) -> Path:
 def test_a_signed_bundle_is_trusted_and_runs(
     signed: Path, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    _, other = key_files(tmp_path, "other")
-    for trust in (keys[1], str(keys[1]), keys[1].read_bytes(), [other, keys[1]]):
+    _, other_public = key_files(tmp_path, "other")
+    for trust in (keys[1], str(keys[1]), keys[1].read_bytes(), [other_public, keys[1]]):
         bundle = artifact.load(signed, trust=trust)
         assert bundle.trusted
         assert SIGNATURE not in bundle.members
-    assert not artifact.load(signed).trusted  # not asked for, not verified
+    assert not artifact.load(signed).trusted  # without `trust` the signature is not verified
     assert bundle.compiled(recompile=False).fun_name == "mlp"
 
 
@@ -50,7 +50,7 @@ def test_signing_again_replaces_the_signature(
 ) -> None:
     first = signed.read_bytes()
     artifact.sign(signed, keys[0])
-    assert signed.read_bytes() == first  # the same content, the same bytes
+    assert signed.read_bytes() == first  # the same content gives the same bytes
     private, public = key_files(tmp_path, "second")
     artifact.sign(signed, private, tmp_path / "copy.olympus")
     assert signed.read_bytes() == first
@@ -131,14 +131,14 @@ def test_nothing_is_read_before_the_signature_is_verified(
 
     monkeypatch.setattr("olympus_core.artifact.bundle.parse_manifest", parse)
     for forge in (without_the_signature, with_a_changed_manifest, with_a_changed_signature):
-        whole = signed.read_bytes()
+        original = signed.read_bytes()
         forge(signed, signed.parent)
         with pytest.raises(ArtifactError):
             artifact.load(signed, trust=keys[1])
-        signed.write_bytes(whole)
+        signed.write_bytes(original)
 
 
-def test_keys_of_openssh(bundle: Path, tmp_path: Path) -> None:
+def test_keys_of_openssh_are_read(bundle: Path, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization as s
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
@@ -150,7 +150,7 @@ def test_keys_of_openssh(bundle: Path, tmp_path: Path) -> None:
     assert artifact.load(bundle, trust=public + b" me@here\n").trusted
 
 
-def test_keys_that_are_none(bundle: Path, keys: tuple[Path, Path], tmp_path: Path) -> None:
+def test_invalid_keys_are_refused(bundle: Path, keys: tuple[Path, Path], tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization as s
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
@@ -180,24 +180,24 @@ def test_keys_that_are_none(bundle: Path, keys: tuple[Path, Path], tmp_path: Pat
             artifact.load(bundle, trust=trust)
 
 
-def test_without_the_package_the_install_line_is_told(
+def test_without_the_package_the_error_has_the_install_command(
     signed: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "cryptography"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    for ask in (
+    for use in (
         lambda: artifact.load(signed, trust=keys[1]),
         lambda: artifact.sign(signed, keys[0]),
         artifact.new_key,
     ):
         with pytest.raises(BackendError, match=r'pip install "olympus\[sign\]"') as caught:
-            ask()
+            use()
         assert caught.value.exit_code == 6
     assert artifact.load(signed).compiled(recompile=False).fun_name == "mlp"
 
 
-def test_without_native_code_the_executable_is_not_touched(
+def test_with_native_false_the_executable_is_not_loaded(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(*_: object) -> None:

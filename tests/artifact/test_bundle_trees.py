@@ -1,4 +1,4 @@
-"""Structures of arguments and results as data, and back."""
+"""Tree structures of arguments and results are written as data and read again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Point = collections.namedtuple("Point", "x y")
 
 
 class Sub(Point):
-    """With methods of its own."""
+    """A subclass, which may have methods."""
 
 
 @tree_util.register_pytree_node_class
 class Box:
-    """A container of the user's own."""
+    """A container that a user registered."""
 
     def __init__(self, *items: Any) -> None:
         self.items = items
@@ -51,7 +51,7 @@ SAME = [
 
 
 @pytest.mark.parametrize("value", SAME, ids=repr)
-def test_comes_back_the_same(value: Any) -> None:
+def test_a_tree_is_restored(value: Any) -> None:
     structure = tree.structure(value)
     node = Node.of(structure)
     assert node.structure() == structure
@@ -59,18 +59,18 @@ def test_comes_back_the_same(value: Any) -> None:
     json.dumps(node.to_data())
 
 
-def test_a_defaultdict_comes_back_as_a_dict() -> None:
+def test_a_defaultdict_is_restored_as_a_dict() -> None:
     value = collections.defaultdict(int, {"b": 1, "a": (2,)})
     assert Node.of(tree.structure(value)).structure() == tree.structure(dict(value))
 
 
-def test_a_class_of_the_user_comes_back_as_a_tuple() -> None:
+def test_a_class_of_the_user_is_restored_as_a_tuple() -> None:
     node = Node.of(tree.structure([Box(1, {"a": 2}), 3]))
     assert node.structure() == tree.structure([(1, {"a": 2}), 3])
     assert node.items[0].type == f"{__name__}:Box"
 
 
-def test_a_named_tuple_with_functions_of_its_own_comes_back_as_a_tuple() -> None:
+def test_a_registered_named_tuple_is_restored_as_a_tuple() -> None:
     state = collections.namedtuple("State", "count name")
     tree_util.register_pytree_node(state, lambda s: ((s[0],), s[1]), lambda n, c: state(*c, n))
     assert Node.of(tree.structure(state(1, "s"))).structure() == tree.structure((1,))
@@ -79,7 +79,7 @@ def test_a_named_tuple_with_functions_of_its_own_comes_back_as_a_tuple() -> None
 @pytest.mark.parametrize(
     "type_", ["nowhere:Point", "os:path.join", ":", "{}:Pint", "{}:Box", "{}:SAME", "{}:Box.items"]
 )
-def test_a_namedtuple_that_is_not_here_comes_back_with_its_fields(type_: str) -> None:
+def test_a_namedtuple_of_a_missing_class_is_restored_with_its_fields(type_: str) -> None:
     type_ = type_.format(__name__)
     node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "y"), type_)
     assert node.structure() == node.structure()
@@ -88,23 +88,23 @@ def test_a_namedtuple_that_is_not_here_comes_back_with_its_fields(type_: str) ->
     assert type(value) is not Point
 
 
-def test_a_namedtuple_with_other_fields_is_another_class() -> None:
+def test_a_namedtuple_with_other_fields_gets_a_new_class() -> None:
     node = Node("namedtuple", (Node("leaf"), Node("leaf")), ("x", "z"), f"{__name__}:Point")
     assert tree.unflatten(node.structure(), (1, 2)).z == 2
 
 
 @pytest.mark.parametrize("fields", [("x", "x y"), ("class", "y"), ("_x", "y"), ("", "y")])
-def test_fields_that_no_class_has_make_a_tuple(fields: tuple[str, str]) -> None:
+def test_a_namedtuple_with_invalid_fields_is_restored_as_a_tuple(fields: tuple[str, str]) -> None:
     node = Node("namedtuple", (Node("leaf"), Node("leaf")), fields, "nowhere:Point")
     assert node.structure() == tree.structure((1, 2))
 
 
-def test_a_subclass_of_a_namedtuple_comes_back() -> None:
+def test_a_subclass_of_a_namedtuple_is_restored() -> None:
     structure = tree.structure(Sub(1, 2))
     assert Node.of(structure).structure() == structure
 
 
-def test_a_type_is_looked_for_and_never_imported() -> None:
+def test_a_type_is_never_imported() -> None:
     source = """
 import sys, olympus
 from olympus.artifact import Node
@@ -123,7 +123,7 @@ def nested(levels: int, leaf: Any) -> Any:
     return leaf
 
 
-def test_deep_trees_are_stored_or_refused(tmp_path: Path) -> None:
+def test_trees_that_are_too_deep_are_refused(tmp_path: Path) -> None:
     def f(x: Any) -> Any:
         return nested(100, tree.leaves(x)[0])
 
@@ -136,7 +136,7 @@ def test_deep_trees_are_stored_or_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", [(1, 2), True, 1.5])
-def test_keys_that_cannot_be_stored(tmp_path: Path, key: Any) -> None:
+def test_keys_that_cannot_be_saved_are_refused(tmp_path: Path, key: Any) -> None:
     traced = olympus.jit(lambda d: d[key]).trace({key: struct()})
     with pytest.raises(UsageError, match=r"a dict with the key .* cannot be stored in a bundle"):
         save(tmp_path / "f.olympus", traced)

@@ -1,4 +1,4 @@
-"""Indented JSON is the text that Python's own encoder writes."""
+"""Indented JSON is the text that the encoder of Python writes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ DATA = st.recursive(
 
 
 @given(DATA)
-def test_it_is_what_json_writes(data: Any) -> None:
+def test_the_text_is_that_of_json_dumps(data: Any) -> None:
     assert indented(data) == json.dumps(data, indent=2)
     assert indented(data, sort_keys=True) == json.dumps(data, indent=2, sort_keys=True)
 
 
-def test_keys_are_text() -> None:
+def test_keys_are_converted_to_text() -> None:
     data = {1: 2, None: [], 2.5: {"a": {True: ()}}, "é\n": "\ud800"}
     assert indented(data) == json.dumps(data, indent=2)
 
@@ -43,6 +43,6 @@ def test_a_number_that_is_not_finite_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [{1, 2}, b"x", {"a": object()}, {(1, 2): 3}])
-def test_what_has_no_form_in_json_is_refused(value: Any) -> None:
+def test_values_without_a_json_form_are_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         indented(value)

@@ -46,6 +46,7 @@ CLEAN = (
     "tests/typing",
     "tests/verification",
     "tests/analysis",
+    "tests/artifact",
 )
 #: Neither a docstring nor the description of a name after "#:" starts with one of these.
 FIRST_WORDS = re.compile(
@@ -122,6 +123,7 @@ CLEAN_NAMES: tuple[str, ...] = (
     "tests/typing/",
     "tests/verification/",
     "tests/analysis/",
+    "tests/artifact/",
 )
 #: Names that a banned word is right in, by file: of Python, or of an interface that others define.
 ALLOWED_NAMES: dict[str, tuple[str, ...]] = {
