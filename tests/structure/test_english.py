@@ -47,6 +47,7 @@ CLEAN = (
     "tests/verification",
     "tests/analysis",
     "tests/artifact",
+    "tests/xla",
 )
 #: Neither a docstring nor the description of a name after "#:" starts with one of these.
 FIRST_WORDS = re.compile(
@@ -124,6 +125,7 @@ CLEAN_NAMES: tuple[str, ...] = (
     "tests/verification/",
     "tests/analysis/",
     "tests/artifact/",
+    "tests/xla/",
 )
 #: Names that a banned word is right in, by file: of Python, or of an interface that others define.
 ALLOWED_NAMES: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""Small StableHLO programs, as a user's compiler would hand them over."""
+"""Small StableHLO programs as text, and a fixture that runs Python in a new process."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def programs() -> dict[str, bytes]:
 
 @pytest.fixture(scope="session")
 def python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run source text in a fresh interpreter, with extra environment variables."""
+    """Return a function that runs Python source in a new process, with environment variables."""
 
     def run(source: str, **env: str) -> subprocess.CompletedProcess[str]:
         base = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}

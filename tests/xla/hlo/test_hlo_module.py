@@ -1,4 +1,4 @@
-"""The optimized program is read from its bytes: what it says is what its text says."""
+"""The optimized program that is read from its bytes agrees with its text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TARGETS = [
     pytest.param(xla.Target("cpu"), id="cpu"),
     pytest.param(xla.Target("gpu", "h200"), id="gpu", marks=needs_gpu_compiler),
 ]
-#: the short names of types in HLO's text
+#: The names of dtypes in the text of HLO.
 SHORT = {
     "bool": "pred",
     "int8": "s8",
@@ -68,43 +68,49 @@ def compiled(name: str, target: xla.Target, **options: object) -> olympus.stages
     return olympus.jit(function, **options).trace(*arguments).lower(target).compile()
 
 
-def _written(shape: Shape) -> str:
-    """A type as HLO's text writes it; layouts aside."""
+def _type_text(shape: Shape) -> str:
+    """Return a type as in the text of HLO, without the layout."""
     if shape.is_tuple:
-        return f"({', '.join(map(_written, shape.elements))})"
+        return f"({', '.join(map(_type_text, shape.elements))})"
     return f"{SHORT[shape.dtype]}[{','.join(map(str, shape.sizes))}]"
 
 
-def _told(text: str) -> list[tuple[str, str, str]]:
-    """Each instruction of a text: its name, its type without the layout, its opcode."""
-    found = re.findall(r"^  (?:ROOT )?%(\S+) = (.*?) ([a-z][a-z-]*)\(", text, re.MULTILINE)
-    return [(name, re.sub(r"\{[^}]*\}|/\*.*?\*/", "", shape), op) for name, shape, op in found]
+def _instructions_of(text: str) -> list[tuple[str, str, str]]:
+    """Return the instructions of a text: the name, the type without the layout, and the opcode."""
+    instructions = re.findall(r"^  (?:ROOT )?%(\S+) = (.*?) ([a-z][a-z-]*)\(", text, re.MULTILINE)
+    return [
+        (name, re.sub(r"\{[^}]*\}|/\*.*?\*/", "", shape), op) for name, shape, op in instructions
+    ]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_it_says_what_the_text_says(name: str, target: xla.Target) -> None:
-    made = compiled(name, target)
-    module = made.executable.hlo_module()
-    ours = {
-        i.name: (i.name, _written(i.shape), i.opcode)
+def test_the_instructions_are_those_of_the_text(name: str, target: xla.Target) -> None:
+    program = compiled(name, target)
+    module = program.executable.hlo_module()
+    read = {
+        i.name: (i.name, _type_text(i.shape), i.opcode)
         for computation in module.computations.values()
         for i in module.ordered(computation)
         if "token" not in str(i.shape)
     }
-    told = _told(made.as_text())
-    assert told
+    instructions = _instructions_of(program.as_text())
+    assert instructions
     assert module.is_scheduled
-    # the text writes an asynchronous fusion as one instruction, with the name of its own
-    plain = [each for each in told if not each[2].endswith(("-start", "-done"))]
-    assert [ours[name] for name, _, _ in plain] == plain
-    in_entry = made.as_text().split("ENTRY")[1]
+    # the text has an asynchronous fusion as one instruction with a name of its own
+    plain = [
+        instruction
+        for instruction in instructions
+        if not instruction[2].endswith(("-start", "-done"))
+    ]
+    assert [read[name] for name, _, _ in plain] == plain
+    in_entry = program.as_text().split("ENTRY")[1]
     ordered = [i.name for i in module.ordered(module.entry)]
-    assert ordered == [name for name, _, _ in _told(in_entry)]
+    assert ordered == [name for name, _, _ in _instructions_of(in_entry)]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_lines_and_operations(target: xla.Target) -> None:
+def test_instructions_have_their_lines_and_operations(target: xla.Target) -> None:
     module = compiled("scan", target).executable.hlo_module()
     everything = [i for c in module.computations.values() for i in c.instructions.values()]
     line = _scan.__code__.co_firstlineno + 1
@@ -119,7 +125,7 @@ def test_lines_and_operations(target: xla.Target) -> None:
     assert dot.dot_dimensions == ((1,), (0,), (), ())
 
 
-def test_batched_products_and_convolutions() -> None:
+def test_products_and_convolutions_have_their_dimensions() -> None:
     cpu = xla.Target("cpu")
     dot = _only(compiled("batched", cpu).executable.hlo_module(), "dot")
     assert dot.dot_dimensions == ((2,), (1,), (0,), (0,))
@@ -137,11 +143,11 @@ def test_batched_products_and_convolutions() -> None:
 
 def _only(module: HloModule, opcode: str):
     every = (i for c in module.computations.values() for i in c.instructions.values())
-    (found,) = (i for i in every if i.opcode == opcode)
-    return found
+    (instruction,) = (i for i in every if i.opcode == opcode)
+    return instruction
 
 
-def test_donated_arguments_are_told() -> None:
+def test_donated_arguments_are_aliased() -> None:
     function = olympus.jit(lambda x, y: (x @ y, y + 1), donate_argnums=1)
     module = function.lower(F32, F32).compile().executable.hlo_module()
     assert [(a.output_index, a.parameter) for a in module.input_output_alias] in (
@@ -165,8 +171,8 @@ def test_a_config_that_is_not_json_is_empty() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_bytes_that_are_cut_off_or_changed_are_refused_or_read(target: xla.Target) -> None:
-    """No damage ends in another error than ours."""
+def test_damaged_bytes_are_read_or_raise_an_artifact_error(target: xla.Target) -> None:
+    """The bytes are truncated, or one byte is changed."""
     raw = compiled("cond", target).executable._raw
     data = bytes(raw.hlo_modules()[0].as_serialized_hlo_module_proto())
     rng = np.random.default_rng(0)
@@ -179,7 +185,7 @@ def test_bytes_that_are_cut_off_or_changed_are_refused_or_read(target: xla.Targe
                 read_hlo_module(damaged)
             except ArtifactError:
                 refused += 1
-    assert refused > 150  # every one that is cut off, and more
+    assert refused > 150  # all truncated ones, and some of the changed ones
 
 
 def test_a_module_without_an_entry_is_refused() -> None:
@@ -198,26 +204,26 @@ def test_a_module_without_an_entry_is_refused() -> None:
         (b"\x0d\x01\x02", "cut off"),
     ],
 )
-def test_wire_format_errors(data: bytes, message: str) -> None:
+def test_errors_in_the_wire_format_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(ArtifactError, match=message):
         Message(data)
 
 
-def test_a_field_is_cut_out_of_a_message_in_any_order() -> None:
+def test_the_content_of_a_field_is_removed_from_a_message() -> None:
     before, after = b"\x08\x96\x01" + field(2, b"name"), b"\x25\x01\x00\x00\x00\x29" + bytes(8)
     for content in (b"", b"\x01", bytes(300)):
-        whole = before + field(8, content) + after + field(8, b"again")
-        for data in (whole, memoryview(whole)):
+        original = before + field(8, content) + after + field(8, b"again")
+        for data in (original, memoryview(original)):
             assert cut(data, 8) == before + field(8, b"") + after + field(8, b"")
-            assert cut(data, 9) == whole
+            assert cut(data, 9) == original
     for data, message in ((before[:-1], "cut off"), (b"\x0b", "wire type 3"), (b"\x42", "cut off")):
         with pytest.raises(ArtifactError, match=message):
             cut(data, 8)
 
 
-def test_wire_format_values() -> None:
+def test_values_are_read_from_the_wire_format() -> None:
     message = Message(
-        b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"  # -1, as a varint
+        b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"  # -1 as a varint
         b"\x10\x07\x12\x02\x01\x02"  # a repeated field, unpacked and packed
         b"\x1a\x02\x08\x05\x1a\x02\x10\x06"  # a message in two parts
         b"\x25\x01\x00\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x00"  # 32 and 64 bits, fixed
@@ -229,20 +235,20 @@ def test_wire_format_values() -> None:
     assert (nested.integer(1), nested.integer(2)) == (5, 6)
     assert (message.integer(4), message.integer(5)) == (1, 2)
     assert (message.integer(99), message.text(99), message.message(99)) == (0, "", None)
-    for ask in (message.text, message.message, message.texts):
+    for read in (message.text, message.message, message.texts):
         with pytest.raises(ArtifactError, match="not a message or text"):
-            ask(1)
+            read(1)
     with pytest.raises(ArtifactError, match="not an integer"):
         message.integer(3)
     with pytest.raises(ArtifactError, match="not text"):
         Message(b"\x0a\x01\xff").text(1)
 
 
-def test_a_damaged_assignment_is_refused() -> None:
+def test_a_damaged_buffer_assignment_is_refused() -> None:
     raw = compiled("cond", xla.Target("cpu")).executable._raw
     data = bytes(raw.get_compiled_memory_stats().serialized_buffer_assignment_proto)
-    whole = read_assignment(data)
-    assert whole.places
+    assignment = read_assignment(data)
+    assert assignment.places
     with pytest.raises(ArtifactError, match="cut off"):
         read_assignment(data[:-1])
     with pytest.raises(ArtifactError, match="the value 9 is missing"):
@@ -253,7 +259,7 @@ def test_a_damaged_assignment_is_refused() -> None:
 
 
 def test_the_program_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = olympus.jit(lambda x: x + 1).lower(np.ones(8, np.float32)).compile()
+    program = olympus.jit(lambda x: x + 1).lower(np.ones(8, np.float32)).compile()
     read: list[int] = []
 
     def counted(data: bytes) -> HloModule:
@@ -261,7 +267,7 @@ def test_the_program_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return read_hlo_module(data)
 
     monkeypatch.setattr("olympus_core.xla.runtime.executable.read_hlo_module", counted)
-    made.memory()
-    made.estimate()
-    made.estimate("h200")
+    program.memory()
+    program.estimate()
+    program.estimate("h200")
     assert len(read) == 1

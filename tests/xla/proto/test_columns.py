@@ -1,4 +1,4 @@
-"""Messages that are read at once say what each of them says by itself."""
+"""Messages that are read together have the same fields as messages that are read one by one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TARGETS = [
 
 
 def varint(value: int) -> bytes:
-    """A number of 64 bits as the format has it."""
+    """Return a number of 64 bits as a varint."""
     value &= (1 << 64) - 1
     groups = []
     while value > 0x7F:
@@ -51,25 +51,25 @@ FIELDS = st.one_of(
 MESSAGES = st.lists(st.builds(b"".join, st.lists(FIELDS, max_size=12)), max_size=8)
 
 
-def read_by_itself(messages: Sequence[bytes]) -> list[Message] | None:
-    """Each message as `Message` reads it; None where one is damaged."""
+def read_one_by_one(messages: Sequence[bytes]) -> list[Message] | None:
+    """Return each message read by `Message`, or None if one is damaged."""
     try:
-        return [Message(each) for each in messages]
+        return [Message(message) for message in messages]
     except ArtifactError:
         return None
 
 
 def places(parts: Sequence[bytes]) -> tuple[Ints, Ints]:
-    """Where parts that follow one another begin and end."""
+    """Return the begins and ends of consecutive parts."""
     lengths = np.array([*map(len, parts)], np.int64)
     ends = lengths.cumsum()
     return ends - lengths, ends
 
 
 def check_columns(messages: Sequence[bytes]) -> None:
-    alone, data = read_by_itself(messages), b"".join(messages)
+    single, data = read_one_by_one(messages), b"".join(messages)
     begins, ends = places(messages)
-    if alone is None:
+    if single is None:
         with pytest.raises(ArtifactError, match="damaged"):
             Columns(data, begins, ends, range(1, 41))
         return
@@ -77,36 +77,36 @@ def check_columns(messages: Sequence[bytes]) -> None:
     assert not len(columns.long)
     for number in range(1, 41):
         column = columns[number]
-        for row, message in enumerate(alone):
-            found = message._fields.get(number, [])
-            assert column.times[row] == len(found)
-            if found and column.kind[row] == BYTES:
-                assert data[column.begin[row] : column.end[row]] == found[-1]
-            elif found and column.kind[row] == 0:
+        for row, message in enumerate(single):
+            values = message._fields.get(number, [])
+            assert column.times[row] == len(values)
+            if values and column.kind[row] == BYTES:
+                assert data[column.begin[row] : column.end[row]] == values[-1]
+            elif values and column.kind[row] == 0:
                 assert column.value[row] == message.integer(number)
 
 
 @given(MESSAGES)
-def test_columns_have_what_each_message_has(messages: list[bytes]) -> None:
+def test_columns_have_the_fields_of_each_message(messages: list[bytes]) -> None:
     check_columns(messages)
 
 
 @given(MESSAGES, st.data())
-def test_damage_is_found_where_a_message_alone_has_it(
+def test_columns_are_damaged_if_a_single_message_is(
     messages: list[bytes], draw: st.DataObject
 ) -> None:
-    """Each message is read to its own end, whatever follows it."""
+    """A message is read only to its end, whatever bytes follow it."""
     if not any(messages):
         return
-    row = draw.draw(st.sampled_from([i for i, each in enumerate(messages) if each]))
+    row = draw.draw(st.sampled_from([i for i, message in enumerate(messages) if message]))
     at = draw.draw(st.integers(0, len(messages[row]) - 1))
     changed = bytearray(messages[row])
     changed[at] = draw.draw(st.integers(0, 255))
-    kept = draw.draw(st.sampled_from([len(changed), at]))
-    check_columns([*messages[:row], bytes(changed[:kept]), *messages[row + 1 :]])
+    length = draw.draw(st.sampled_from([len(changed), at]))
+    check_columns([*messages[:row], bytes(changed[:length]), *messages[row + 1 :]])
 
 
-def test_messages_of_many_fields_are_left_to_others() -> None:
+def test_messages_of_many_fields_are_listed_as_long() -> None:
     columns = Columns(
         field(1, b"x") * 65 + field(1, b"y"), np.array([0, 65 * 3]), np.array([65 * 3, 66 * 3]), [1]
     )
@@ -115,14 +115,14 @@ def test_messages_of_many_fields_are_left_to_others() -> None:
 
 
 @given(st.lists(st.lists(NUMBERS, max_size=5), max_size=6))
-def test_packed_numbers(parts: list[list[int]]) -> None:
+def test_packed_numbers_are_decoded(parts: list[list[int]]) -> None:
     encoded = [b"".join(map(varint, part)) for part in parts]
     values, at = packed(b"".join(encoded), *places(encoded))
     assert [values[a:b] for a, b in pairwise(at)] == parts
 
 
 @pytest.mark.parametrize("data", [b"\x01\x80", b"\x80" * 10 + b"\x01"])
-def test_packed_numbers_that_are_damaged(data: bytes) -> None:
+def test_damaged_packed_numbers_are_refused(data: bytes) -> None:
     with pytest.raises(ArtifactError, match=r"cut off|more than 64 bits"):
         packed(data, np.array([0]), np.array([len(data)]))
 
@@ -137,7 +137,7 @@ def network(ws: list[Any], x: Any) -> Any:
 
 
 def proto(target: xla.Target) -> bytes:
-    """A program of layers that are alike, with a loop."""
+    """Return the protobuf of a program with equal layers and a loop."""
 
     def step(ws: list[Any], x: Any) -> Any:
         loss, grads = olympus.value_and_grad(network)(ws, x)
@@ -145,14 +145,14 @@ def proto(target: xla.Target) -> bytes:
         return loss, grads, x
 
     w = olympus.ShapeDtypeStruct((16, 16), "float32")
-    made = olympus.jit(step).trace([w] * 4, w).lower(target).compile()
-    return bytes(made.executable._raw.hlo_modules()[0].as_serialized_hlo_module_proto())
+    program = olympus.jit(step).trace([w] * 4, w).lower(target).compile()
+    return bytes(program.executable._raw.hlo_modules()[0].as_serialized_hlo_module_proto())
 
 
 @pytest.fixture(scope="module", params=TARGETS)
 def target(request: pytest.FixtureRequest) -> xla.Target:
-    found: xla.Target = request.param
-    return found
+    target: xla.Target = request.param
+    return target
 
 
 @pytest.fixture(scope="module")
@@ -161,15 +161,15 @@ def data(target: xla.Target) -> bytes:
 
 
 def fields_of(data: bytes) -> list[tuple[int, bytes]]:
-    """The fields of a message in their order: the number, and all bytes of it."""
-    found, at = [], 0
+    """Return the fields of a message in order: the number, and all bytes of the field."""
+    fields, at = [], 0
     while at < len(data):
         tag, end = _number(data, at)
         length, end = _number(data, end) if tag & 7 in (0, BYTES) else ({1: 8, 5: 4}[tag & 7], end)
         end += 0 if tag & 7 == 0 else length
-        found.append((tag >> 3, data[at:end]))
+        fields.append((tag >> 3, data[at:end]))
         at = end
-    return found
+    return fields
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
@@ -178,25 +178,25 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def rewritten(data: bytes, change: Change) -> bytes:
-    """A module with each instruction as `change` makes it of its fields."""
-    made = b""
+    """Return a module with `change` applied to the fields of each instruction."""
+    module = b""
     for number, piece in fields_of(data):
         if number != 3:
-            made += piece
+            module += piece
             continue
         computation = b""
         for inner, part in fields_of(Message(piece).raw(3)):
             content = Message(part).raw(2) if inner == 2 else b""
             computation += field(2, change(fields_of(content))) if inner == 2 else part
-        made += field(3, computation)
-    return made
+        module += field(3, computation)
+    return module
 
 
 def without_forms(module: HloModule) -> object:
     computations = [
-        (each.id, each.name, each.root_id, each.is_fusion,
-         [tuple(i)[:-1] for i in each.instructions.values()])
-        for each in module.computations.values()
+        (computation.id, computation.name, computation.root_id, computation.is_fusion,
+         [tuple(i)[:-1] for i in computation.instructions.values()])
+        for computation in module.computations.values()
     ]  # fmt: skip
     return module._replace(computations={}), computations
 
@@ -215,21 +215,21 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-def test_instructions_that_are_written_in_another_way(change: Change, data: bytes) -> None:
-    other = rewritten(data, change)
-    assert other != data
-    assert without_forms(read_hlo_module(other)) == without_forms(read_hlo_module(data))
+def test_instructions_in_another_encoding_are_read(change: Change, data: bytes) -> None:
+    rewritten_data = rewritten(data, change)
+    assert rewritten_data != data
+    assert without_forms(read_hlo_module(rewritten_data)) == without_forms(read_hlo_module(data))
 
 
-def test_layers_have_one_form(data: bytes) -> None:
-    """And what has one form is alike but for names and ids."""
+def test_equal_layers_share_one_form(data: bytes) -> None:
+    """Computations of one form differ only in names and ids."""
     module = read_hlo_module(data)
     first: dict[int, Computation] = {}
     shared = 0
-    for each in module.computations.values():
-        alike = first.setdefault(each.form, each)
-        shared += alike is not each
-        assert _pattern(each) == _pattern(alike)
+    for computation in module.computations.values():
+        representative = first.setdefault(computation.form, computation)
+        shared += representative is not computation
+        assert _pattern(computation) == _pattern(representative)
     assert shared >= 2
 
 
@@ -244,23 +244,25 @@ def _pattern(computation: Computation) -> list[tuple[object, ...]]:
 def test_figures_do_not_depend_on_forms(
     data: bytes, target: xla.Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is found once for all that are alike is what is found for each."""
+    """Figures that are computed once per form equal those computed for each instruction."""
     module = read_hlo_module(data)
-    apart = {
-        id: Computation(id, c.name, partial(_apart, c), c.root_id, c.is_fusion, -id)
+    separate = {
+        id: Computation(id, c.name, partial(_with_own_forms, c), c.root_id, c.is_fusion, -id)
         for id, c in module.computations.items()
     }
-    of_each = module._replace(computations=apart)
-    assert estimate(of_each, target) == estimate(module, target)
-    made = olympus.jit(lambda x: x).trace(np.float32(1)).lower(target).compile().executable
-    monkeypatch.setattr(type(made), "buffer_assignment", lambda self: None)
-    found = []
-    for each in (module, of_each):
-        monkeypatch.setattr(type(made), "hlo_module", lambda self, each=each: each)
-        found.append(memory_of(made))
-    assert found[0] == found[1]
-    assert found[0].timeline() == found[1].timeline()
+    without_sharing = module._replace(computations=separate)
+    assert estimate(without_sharing, target) == estimate(module, target)
+    executable = olympus.jit(lambda x: x).trace(np.float32(1)).lower(target).compile().executable
+    monkeypatch.setattr(type(executable), "buffer_assignment", lambda self: None)
+    memories = []
+    for program in (module, without_sharing):
+        monkeypatch.setattr(type(executable), "hlo_module", lambda self, program=program: program)
+        memories.append(memory_of(executable))
+    assert memories[0] == memories[1]
+    assert memories[0].timeline() == memories[1].timeline()
 
 
-def _apart(computation: Computation) -> dict[int, Instruction]:
-    return {id: each._replace(form=-id) for id, each in computation.instructions.items()}
+def _with_own_forms(computation: Computation) -> dict[int, Instruction]:
+    return {
+        id: instruction._replace(form=-id) for id, instruction in computation.instructions.items()
+    }

@@ -1,4 +1,4 @@
-"""What stands in the bytes of an executable is what XLA says when it is asked."""
+"""The bytes of an executable contain the same module and figures that XLA returns."""
 
 from __future__ import annotations
 
@@ -43,17 +43,23 @@ def compiled(name: str) -> Any:
 
 def test_the_elements_of_a_large_constant_are_not_copied() -> None:
     table = np.random.default_rng(0).standard_normal(1 << 18).astype(np.float32)
-    made = olympus.jit(lambda x: (x + table, jnp.float32(2))).lower(table).compile().executable
-    data, told = made.serialize(), _content(made.hlo_module())
-    made._module = None
+    executable = (
+        olympus.jit(lambda x: (x + table, jnp.float32(2))).lower(table).compile().executable
+    )
+    data, content = executable.serialize(), _content(executable.hlo_module())
+    executable._module = None
     tracemalloc.start()
-    made.read_from(data)
+    executable.read_from(data)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < table.nbytes < len(data)
-    assert _content(made.hlo_module()) == told
-    constants = [each for each in made.hlo_module().entry.instructions.values() if each.has_literal]
-    assert table.shape in [each.shape.sizes for each in constants]
+    assert _content(executable.hlo_module()) == content
+    constants = [
+        instruction
+        for instruction in executable.hlo_module().entry.instructions.values()
+        if instruction.has_literal
+    ]
+    assert table.shape in [instruction.shape.sizes for instruction in constants]
 
 
 def _content(module: HloModule) -> list[object]:
@@ -62,62 +68,62 @@ def _content(module: HloModule) -> list[object]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_bytes_have_what_xla_writes(name: str) -> None:
-    made = compiled(name)
-    found = described(made.serialize())
-    assert found is not None
-    (module,) = made._raw.hlo_modules()
-    told = read_hlo_module(bytes(module.as_serialized_hlo_module_proto()))
-    read = read_hlo_module(found.module)
-    assert _content(read) == _content(told)
+def test_the_bytes_have_the_module_and_the_assignment_of_xla(name: str) -> None:
+    executable = compiled(name)
+    description = described(executable.serialize())
+    assert description is not None
+    (module,) = executable._raw.hlo_modules()
+    from_xla = read_hlo_module(bytes(module.as_serialized_hlo_module_proto()))
+    read = read_hlo_module(description.module)
+    assert _content(read) == _content(from_xla)
     assert (read.entry_id, read.schedule, read.input_output_alias) == (
-        told.entry_id,
-        told.schedule,
-        told.input_output_alias,
+        from_xla.entry_id,
+        from_xla.schedule,
+        from_xla.input_output_alias,
     )
-    stats = made._raw.get_compiled_memory_stats()
-    assert read_assignment(found.assignment) == read_assignment(
+    stats = executable._raw.get_compiled_memory_stats()
+    assert read_assignment(description.assignment) == read_assignment(
         bytes(stats.serialized_buffer_assignment_proto)
     )
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_nothing_else_is_asked_of_the_compiler(name: str) -> None:
-    asked, read = compiled(name), compiled(name)
+def test_an_executable_that_is_read_needs_no_query_of_xla(name: str) -> None:
+    from_compiler, read = compiled(name), compiled(name)
     read.read_from(read.serialize())
-    read._raw = SimpleNamespace()  # which knows nothing
-    assert read.memory() == asked.memory()
+    read._raw = SimpleNamespace()  # an executable of XLA that answers no query
+    assert read.memory() == from_compiler.memory()
     assert read.memory().argument_size_in_bytes is not None
-    assert _content(read.hlo_module()) == _content(asked.hlo_module())
-    assert memory_of(read) == memory_of(asked)
+    assert _content(read.hlo_module()) == _content(from_compiler.hlo_module())
+    assert memory_of(read) == memory_of(from_compiler)
 
 
-def test_the_figures_are_those_of_the_compiler() -> None:
-    """Donated, constant, and those of a function's own: each counts where XLA counts it."""
+def test_the_figures_are_those_of_xla() -> None:
+    """Donated arguments, constants and temporaries count as in XLA."""
     for name in PROGRAMS:
-        made = compiled(name)
-        stats = made._raw.get_compiled_memory_stats()
-        found = described(made.serialize())
-        assert found is not None
-        assert read_assignment(found.assignment).analysis() == xla.MemoryAnalysis(
+        executable = compiled(name)
+        stats = executable._raw.get_compiled_memory_stats()
+        description = described(executable.serialize())
+        assert description is not None
+        assert read_assignment(description.assignment).analysis() == xla.MemoryAnalysis(
             *(getattr(stats, field) for field in xla.MemoryAnalysis._fields)
         )
 
 
 @pytest.mark.parametrize("damage", [lambda x: b"", lambda x: x[:100], lambda x: x[: len(x) // 2]])
-def test_bytes_in_another_form_are_not_read(damage: Any) -> None:
-    made = compiled("loop")
-    data = damage(made.serialize())
+def test_damaged_bytes_are_ignored(damage: Any) -> None:
+    executable = compiled("loop")
+    data = damage(executable.serialize())
     assert described(data) is None
-    made.read_from(data)
-    assert made.memory() == compiled("loop").memory()
+    executable.read_from(data)
+    assert executable.memory() == compiled("loop").memory()
 
 
-def test_bytes_of_another_program_are_not_read() -> None:
-    """Nor those that are no program's, where one should be."""
-    made, other = compiled("loop"), compiled("sorted")
-    made.read_from(other.serialize())
-    assert made.hlo_module().name == "jit__loop"
+def test_bytes_of_another_program_are_ignored() -> None:
+    """Bytes that are no program are ignored too."""
+    executable, other = compiled("loop"), compiled("sorted")
+    executable.read_from(other.serialize())
+    assert executable.hlo_module().name == "jit__loop"
     data = bytearray(other.serialize())
     at = data.index(b"jit__lambda_")
     for changed in (data[: at - 40] + b"\xff" * 40 + data[at:], data):
@@ -125,11 +131,11 @@ def test_bytes_of_another_program_are_not_read() -> None:
         assert other.memory() == compiled("sorted").memory()
 
 
-def test_what_the_compiler_simulated_it_is_asked_about() -> None:
-    """The peak is then another, which it has found by its simulation."""
-    made = compiled("scalar")
-    made.read_from(made.serialize())
-    made._assignment = made._assignment._replace(is_simulated=True)
-    told = dict.fromkeys(xla.MemoryAnalysis._fields, 8)
-    made._raw = SimpleNamespace(get_compiled_memory_stats=lambda: SimpleNamespace(**told))
-    assert made.memory() == xla.MemoryAnalysis(8, 8, 8, 8, 8, 8)
+def test_figures_of_a_simulated_assignment_are_queried_from_xla() -> None:
+    """XLA computes another peak by simulation."""
+    executable = compiled("scalar")
+    executable.read_from(executable.serialize())
+    executable._assignment = executable._assignment._replace(is_simulated=True)
+    figures = dict.fromkeys(xla.MemoryAnalysis._fields, 8)
+    executable._raw = SimpleNamespace(get_compiled_memory_stats=lambda: SimpleNamespace(**figures))
+    assert executable.memory() == xla.MemoryAnalysis(8, 8, 8, 8, 8, 8)

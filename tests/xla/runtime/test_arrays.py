@@ -1,4 +1,4 @@
-"""Values go to a device and come back unchanged, and stay the caller's own."""
+"""Values are copied to a device and back without a change."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def _values(dtype, shape):
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 5), (0, 3)])
 @pytest.mark.parametrize("name", [*NUMPY, *EXTENDED])
-def test_round_trip(name, shape):
-    want = _values(np.dtype(getattr(ml_dtypes, name, name)), shape)
-    got = xla.to_numpy(xla.put(want))
-    assert got.dtype == want.dtype
-    assert got.shape == want.shape
-    assert not got.flags.writeable
-    assert got.tobytes() == want.tobytes()
+def test_an_array_of_a_dtype_is_put_and_read_back(name, shape):
+    value = _values(np.dtype(getattr(ml_dtypes, name, name)), shape)
+    result = xla.to_numpy(xla.put(value))
+    assert result.dtype == value.dtype
+    assert result.shape == value.shape
+    assert not result.flags.writeable
+    assert result.tobytes() == value.tobytes()
 
 
 @pytest.mark.parametrize("scalar", [np.float32(1.5), np.int64(-7), ml_dtypes.bfloat16(2), np.True_])
-def test_scalars(scalar):
-    got = xla.to_numpy(xla.put(scalar))
-    assert (got.shape, got.dtype, got[()]) == ((), scalar.dtype, scalar)
+def test_a_scalar_is_put_and_read_back(scalar):
+    result = xla.to_numpy(xla.put(scalar))
+    assert (result.shape, result.dtype, result[()]) == ((), scalar.dtype, scalar)
 
 
 @pytest.mark.parametrize("size", [4, 1 << 20])
-def test_put_copies(size):
+def test_put_copies_the_array(size):
     x = np.ones(size, np.float32)
     buf = xla.put(x)
     x[:] = 7
@@ -62,19 +62,19 @@ def test_put_copies(size):
     ],
     ids=["transposed", "reversed", "broadcast", "big-endian", "big-endian transposed"],
 )
-def test_any_layout(x):
-    got = xla.to_numpy(xla.put(x))
-    np.testing.assert_array_equal(got, x)
-    assert got.dtype.isnative
+def test_an_array_of_any_layout_is_put(x):
+    result = xla.to_numpy(xla.put(x))
+    np.testing.assert_array_equal(result, x)
+    assert result.dtype.isnative
 
 
 @pytest.mark.parametrize("dtype", ["U1", "O", "M8[D]", np.longdouble, [("a", "i4")]])
-def test_dtypes_that_xla_has_not(dtype):
+def test_dtypes_that_xla_lacks_are_refused(dtype):
     with pytest.raises(DTypeError, match="XLA has no such type"):
         xla.put(np.zeros(2, dtype))
 
 
-def test_a_device_that_cannot_take_an_array(monkeypatch):
+def test_an_array_that_does_not_fit_the_device_is_an_error(monkeypatch):
     def full(*_):
         raise arrays.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.")
 
@@ -83,14 +83,14 @@ def test_a_device_that_cannot_take_an_array(monkeypatch):
         xla.put(np.zeros(2, np.float32))
 
 
-def test_a_python_integer_that_does_not_fit():
+def test_a_python_integer_that_does_not_fit_is_refused():
     with pytest.raises(OverflowError, match="1099511627776 does not fit int32") as caught:
         xla.put_scalar(2**40, shaped((), np.dtype("int32")))
     assert isinstance(caught.value, DTypeError)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int4"])
-def test_deleted(dtype):
+def test_a_deleted_buffer_cannot_be_read(dtype):
     buf = xla.put(np.zeros(2, getattr(ml_dtypes, dtype, dtype)))
     assert not xla.is_deleted(buf)
     xla.delete(buf)
@@ -101,16 +101,16 @@ def test_deleted(dtype):
         xla.block_until_ready(buf)
 
 
-def test_a_value_outlives_its_buffer():
+def test_a_value_is_valid_after_its_buffer_is_deleted():
     buf = xla.put(np.full(1000, 3.0))
     value = xla.to_numpy(buf)
     xla.delete(buf)
-    others = [xla.put(np.full(1000, 9.0)) for _ in range(20)]
+    later_buffers = [xla.put(np.full(1000, 9.0)) for _ in range(20)]
     assert (value == 3.0).all()
-    assert len(others) == 20
+    assert len(later_buffers) == 20
 
 
-def test_dlpack():
+def test_a_buffer_is_exchanged_by_dlpack():
     class Exporter:
         def __init__(self, buf):
             self.buf = buf
@@ -125,12 +125,12 @@ def test_dlpack():
     np.testing.assert_array_equal(np.from_dlpack(Exporter(buf)), np.arange(4.0))
 
 
-def test_default_device():
+def test_an_array_is_on_the_default_device():
     assert xla.device_of(xla.put(np.float32(1))) == xla.default_device()
     assert xla.devices() == xla.devices("cpu")
 
 
-def test_several_devices(python):
+def test_the_setting_gives_the_number_of_devices(python):
     source = (
         "import numpy as np; from olympus_core import xla; d = xla.devices();"
         "b = xla.put(np.arange(3), d[2]); print(len(d), xla.device_of(b).id, xla.to_numpy(b))"
@@ -138,7 +138,7 @@ def test_several_devices(python):
     assert python(source, OLYMPUS_NUM_CPU_DEVICES="3").stdout == "3 2 [0 1 2]\n"
 
 
-def test_as_many_devices_as_are_asked_for_first(python):
+def test_auto_takes_the_number_of_devices_from_the_first_mesh(python):
     source = (
         "import olympus; from olympus_core import xla; {first}"
         'mesh = olympus.make_mesh((2, 3), ("x", "y")); print(mesh.size, len(xla.devices()))'
@@ -158,7 +158,7 @@ def test_as_many_devices_as_are_asked_for_first(python):
     assert huge.stdout == "the CPU has 1024 devices at most\n"
 
 
-def test_as_many_devices_as_are_expected(python):
+def test_expect_devices_gives_the_number_of_devices(python):
     source = (
         "import os, olympus; from olympus.sharding import expect_devices; expect_devices(3);"
         'print(len(olympus.devices()), os.environ.get("OLYMPUS_NUM_CPU_DEVICES"))'
@@ -172,28 +172,30 @@ def test_as_many_devices_as_are_expected(python):
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1025", "9" * 5000])
-def test_a_wrong_number_of_devices(python, text):
-    got = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
+def test_a_wrong_number_of_devices_is_refused(python, text):
+    process = python("from olympus_core import xla; xla.devices()", OLYMPUS_NUM_CPU_DEVICES=text)
     assert (
         f"OLYMPUS_NUM_CPU_DEVICES needs an integer from 1 to 1024, or auto, got {text!r:.60}"
-        in got.stderr
+        in process.stderr
     )
 
 
-def test_a_fork_is_warned_of_once_the_runtime_has_started(python):
+def test_a_fork_after_the_start_of_the_runtime_is_a_warning(python):
     source = (
         "import os, warnings; warnings.simplefilter('always'); from olympus_core import xla\n"
         "def fork():\n    pid = os.fork()\n    if not pid: os._exit(0)\n    os.waitpid(pid, 0)\n"
         "with warnings.catch_warnings(record=True) as seen:\n    fork()\n"
-        "    told = lambda: [w for w in seen if w.category.__name__ == 'OlympusWarning']\n"
-        "    before = len(told()); xla.devices(); fork()\n"
-        "    print(before, len(told()), told()[0].message)"
+        "    ours = lambda: [w for w in seen if w.category.__name__ == 'OlympusWarning']\n"
+        "    before = len(ours()); xla.devices(); fork()\n"
+        "    print(before, len(ours()), ours()[0].message)"
     )
-    got = python(source)
-    assert got.stdout.startswith("0 1 os.fork() was called, and the threads of OLYMPUS's runtime")
-    assert got.stderr == ""
+    process = python(source)
+    assert process.stdout.startswith(
+        "0 1 os.fork() was called, and the threads of OLYMPUS's runtime"
+    )
+    assert process.stderr == ""
 
 
-def test_an_empty_number_of_devices_is_none_said(python):
+def test_an_empty_number_of_devices_is_ignored(python):
     source = "from olympus_core import xla; print(len(xla.devices()))"
     assert python(source, OLYMPUS_NUM_CPU_DEVICES="").stdout == "1\n"

@@ -1,4 +1,4 @@
-"""Programs are compiled, run, inspected, stored and loaded on the CPU."""
+"""Programs are compiled, run, inspected, saved and loaded on the CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _ints(*values):
     return [xla.put(np.int32(value)) for value in values]
 
 
-def test_execute(muladd):
+def test_a_program_is_executed(muladd):
     (out,) = muladd.execute(_ints(3, 4))
     assert xla.to_numpy(out) == 10
     (raw,) = muladd.run(_ints(3, 4)).consume_with_handlers(muladd.handlers)
@@ -31,7 +31,7 @@ def test_execute(muladd):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_the_number_of_outputs(count):
+def test_a_program_may_have_any_number_of_outputs(count):
     types = ", ".join(["tensor<2xi32>"] * count)
     values = ", ".join(["%x"] * count)
     body = f"return {values} : {types}" if count else "return"
@@ -40,7 +40,7 @@ def test_the_number_of_outputs(count):
     assert [xla.to_numpy(out).tolist() for out in outputs] == [[0, 1]] * count
 
 
-def test_module_objects_and_bytes_are_the_same(programs):
+def test_a_module_object_compiles_like_its_bytes(programs):
     from olympus_core.mlir import bindings as mlir
 
     module = mlir.ir.Module.parse(programs["muladd"], mlir.context())
@@ -48,18 +48,18 @@ def test_module_objects_and_bytes_are_the_same(programs):
     assert xla.to_numpy(xla.compile(module, CPU).execute(_ints(1, 2))[0]) == 4
 
 
-def test_wrong_arguments(muladd):
+def test_wrong_arguments_are_refused(muladd):
     with pytest.raises(UsageError, match="supplied 1 arguments but compiled program expected 2"):
         muladd.execute(_ints(1))
     with pytest.raises(UsageError, match="expected parameter 1 of size 4"):
         muladd.execute([*_ints(1), xla.put(np.zeros(3, np.int32))])
-    gone = _ints(1, 2)
-    xla.delete(gone[0])
+    deleted = _ints(1, 2)
+    xla.delete(deleted[0])
     with pytest.raises(UsageError, match="deleted or donated"):
-        muladd.execute(gone)
+        muladd.execute(deleted)
 
 
-def test_analyses(muladd):
+def test_a_program_has_its_cost_memory_and_text(muladd):
     assert muladd.cost_analysis()["flops"] == 2.0
     assert list(muladd.cost_analysis()) == sorted(muladd.cost_analysis())
     stats = muladd.memory()
@@ -75,30 +75,30 @@ def test_analyses(muladd):
     assert muladd.hlo_text().startswith("HloModule jit_f")
 
 
-def test_a_size_that_the_compiler_does_not_know_is_none():
-    told = dict.fromkeys(xla.MemoryAnalysis._fields, 8) | {
+def test_an_unknown_size_is_none():
+    sizes = dict.fromkeys(xla.MemoryAnalysis._fields, 8) | {
         "temp_size_in_bytes": -1,
         "generated_code_size_in_bytes": 0,
     }
-    raw = SimpleNamespace(get_compiled_memory_stats=lambda: SimpleNamespace(**told))
-    found = xla.CompileOnlyExecutable(raw, xla.Target()).memory()
-    assert found == xla.MemoryAnalysis(8, 8, None, 8, None, 8)
+    raw = SimpleNamespace(get_compiled_memory_stats=lambda: SimpleNamespace(**sizes))
+    analysis = xla.CompileOnlyExecutable(raw, xla.Target()).memory()
+    assert analysis == xla.MemoryAnalysis(8, 8, None, 8, None, 8)
 
 
-def test_metadata_can_be_left_out():
+def test_metadata_can_be_omitted():
     text = (
         b"module { func.func public @main(%x: tensor<f32>) -> tensor<f32> {"
         b'%0 = stablehlo.sine %x : tensor<f32> loc("secret.py":3:4)\n'
         b"return %0 : tensor<f32> } }"
     )
-    made = xla.compile(text, CPU)
-    assert "secret.py" in made.hlo_text()
-    assert "secret.py" not in made.hlo_text(metadata=False)
+    program = xla.compile(text, CPU)
+    assert "secret.py" in program.hlo_text()
+    assert "secret.py" not in program.hlo_text(metadata=False)
 
 
-def test_options(programs):
-    made = xla.compile(programs["muladd"], CPU, {"xla_cpu_enable_fast_math": True})
-    assert xla.to_numpy(made.execute(_ints(1, 2))[0]) == 4
+def test_compiler_options_are_passed(programs):
+    program = xla.compile(programs["muladd"], CPU, {"xla_cpu_enable_fast_math": True})
+    assert xla.to_numpy(program.execute(_ints(1, 2))[0]) == 4
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_options(programs):
         ({"xla_cpu_enable_fast_math": None}, "needs true or false, got None", None),
     ],
 )
-def test_wrong_options(programs, options, message, hint):
+def test_wrong_compiler_options_are_refused(programs, options, message, hint):
     with pytest.raises(UsageError, match=message) as caught:
         xla.compile(programs["muladd"], CPU, options)
     assert hint is None or hint in caught.value.hint
@@ -127,55 +127,55 @@ def test_wrong_options(programs, options, message, hint):
         ),
     ],
 )
-def test_what_the_compiler_refuses(text, message):
+def test_a_program_that_xla_refuses_is_a_compile_error(text, message):
     with pytest.raises(CompileError, match=message) as caught:
         xla.compile(text, CPU)
     assert "Source Location Trace" not in str(caught.value)
     assert "INVALID_ARGUMENT" not in str(caught.value)
 
 
-def test_store_and_load(muladd):
+def test_a_program_is_serialized_and_loaded(muladd):
     data = muladd.serialize()
-    again = xla.load_executable(data, CPU)
-    assert xla.to_numpy(again.execute(_ints(3, 4))[0]) == 10
-    assert again.cost_analysis() == muladd.cost_analysis()
-    assert again.hlo_text() == muladd.hlo_text()
+    loaded = xla.load_executable(data, CPU)
+    assert xla.to_numpy(loaded.execute(_ints(3, 4))[0]) == 10
+    assert loaded.cost_analysis() == muladd.cost_analysis()
+    assert loaded.hlo_text() == muladd.hlo_text()
     assert muladd.xla_seconds > 0
-    assert again.xla_seconds is None
+    assert loaded.xla_seconds is None
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b"abc", lambda b: b[: len(b) // 2]])
-def test_damaged_bytes(muladd, damage):
+def test_damaged_bytes_are_refused(muladd, damage):
     with pytest.raises(ArtifactError, match="cannot be loaded"):
         xla.load_executable(damage(muladd.serialize()), CPU)
 
 
-def test_lapack(programs):
-    made = xla.compile(programs["cholesky"], CPU)
-    factor, info = made.execute([xla.put(np.diag([4.0, 9, 16]).astype(np.float32))])
+def test_a_call_of_lapack_is_executed(programs):
+    program = xla.compile(programs["cholesky"], CPU)
+    factor, info = program.execute([xla.put(np.diag([4.0, 9, 16]).astype(np.float32))])
     assert xla.to_numpy(info) == 0
     np.testing.assert_allclose(np.diag(xla.to_numpy(factor)), [2, 3, 4])
 
 
-def test_a_loaded_program_finds_lapack(programs, python, tmp_path):
+def test_a_loaded_program_calls_lapack(programs, python, tmp_path):
     path = tmp_path / "cholesky"
     path.write_bytes(xla.compile(programs["cholesky"], CPU).serialize())
-    got = python(
+    process = python(
         "import sys, numpy as np; from olympus_core import xla;"
         f"e = xla.load_executable(open({str(path)!r}, 'rb').read(), xla.target('cpu'));"
         "print(xla.to_numpy(e.execute([xla.put(np.eye(3, dtype=np.float32) * 4)])[0])[2, 2])"
     )
-    assert (got.returncode, got.stdout) == (0, "2.0\n"), got.stderr
+    assert (process.returncode, process.stdout) == (0, "2.0\n"), process.stderr
 
 
-def test_the_same_bytes_in_every_process(programs, python, tmp_path):
+def test_the_bytes_are_the_same_in_every_process(programs, python, tmp_path):
     path = tmp_path / "program"
     path.write_bytes(programs["matmul"])
     source = (
         f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\n"
         "import hashlib; from olympus_core import xla\n"
-        f"made = xla.compile(open({str(path)!r}, 'rb').read(), xla.target('cpu'))\n"
-        "print(hashlib.sha256(made.serialize()).hexdigest())"
+        f"program = xla.compile(open({str(path)!r}, 'rb').read(), xla.target('cpu'))\n"
+        "print(hashlib.sha256(program.serialize()).hexdigest())"
     )
     first, second = (python(source, PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
     assert len(first) == 65

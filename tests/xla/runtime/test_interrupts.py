@@ -1,4 +1,4 @@
-"""A Ctrl-C while something is compiled in Python: it is told at once, and nothing crashes."""
+"""A Ctrl-C during a compilation is raised immediately, and the process does not crash."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-#: A program that XLA works on for seconds; the interrupt comes when it has begun to.
+#: A program that XLA compiles for seconds; the interrupt arrives during the compilation.
 PROGRAM = """
 import os, signal, sys, threading, time
 import olympus as ox
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore the signal
 
 def f(x):
     for i in range({layers}):
@@ -39,7 +39,7 @@ threading.Thread(target=interrupt, daemon=True).start()
 try:
     {work}
 except KeyboardInterrupt as error:
-    assert compiling(), "it was told after the compilation had ended"
+    assert compiling(), "the interrupt was raised after the end of the compilation"
     assert "goes on in the background" in error.__notes__[0]
 else:
     raise SystemExit("nothing was interrupted")
@@ -51,10 +51,10 @@ print("interrupted", flush=True)
 
 def run(work: str, target: str = "None", layers: int = 50, after: str = "") -> tuple[int, str, str]:
     source = PROGRAM.format(work=work, target=target, layers=layers, after=after)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT
     )
-    return done.returncode, done.stdout, done.stderr
+    return process.returncode, process.stdout, process.stderr
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def run(work: str, target: str = "None", layers: int = 50, after: str = "") -> t
     ],
     ids=["compile", "call", "gpu"],
 )
-def test_the_compilation_that_was_interrupted_ends_before_the_process(work, target, layers):
+def test_an_interrupted_compilation_ends_before_the_process(work, target, layers):
     assert run(work, target, layers) == (0, "interrupted\n", "")
 
 
-def test_what_is_compiled_next_does_not_wait_for_it():
+def test_the_next_compilation_does_not_wait_for_an_interrupted_one():
     after = "print(float(ox.jit(lambda y: y + 1)(ox.numpy.float32(1))), bool(compiling()))"
     assert run("lowered.compile()", after=after) == (0, "interrupted\n2.0 True\n", "")
 
@@ -80,11 +80,11 @@ def test_a_second_interrupt_ends_the_process():
 threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 print("the end", flush=True)
 """
-    code, said, error = run("lowered.compile()", layers=120, after=after)
-    assert (code, said) == (130, "interrupted\nthe end\n"), error
+    code, output, error = run("lowered.compile()", layers=120, after=after)
+    assert (code, output) == (130, "interrupted\nthe end\n"), error
 
 
-#: The process ends while a thread of the program compiles, and perhaps is interrupted as it waits.
+#: The process ends while a thread compiles, and may be interrupted while it waits.
 THREAD = """
 import os, signal, sys, threading
 import olympus as ox
@@ -103,7 +103,7 @@ while not background._running:
     pass
 if {interrupted}:
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.daemon = True  # else Python waits for it too
+    timer.daemon = True  # otherwise Python waits for it too
     timer.start()
 print("the end")
 """
@@ -111,18 +111,18 @@ print("the end")
 
 @pytest.mark.parametrize("daemon", [True, False])
 @pytest.mark.parametrize(("interrupted", "expected"), [(False, 0), (True, 130)])
-def test_a_process_can_end_while_a_thread_compiles(daemon, interrupted, expected):
-    # the longer one is not done when the interrupt comes
+def test_a_process_may_end_while_a_thread_compiles(daemon, interrupted, expected):
+    # the longer compilation is still running when the interrupt arrives
     layers = 120 if interrupted else 20
     source = THREAD.format(daemon=daemon, interrupted=interrupted, layers=layers)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT
     )
-    assert (done.returncode, done.stdout) == (expected, "the end\n"), done.stderr
-    assert interrupted or done.stderr == ""
+    assert (process.returncode, process.stdout) == (expected, "the end\n"), process.stderr
+    assert interrupted or process.stderr == ""
 
 
-def test_other_threads_compile_as_ever():
+def test_another_thread_can_compile():
     source = """
 import threading
 import olympus as ox
@@ -133,7 +133,7 @@ thread.start()
 thread.join()
 print(results)
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True, check=False, cwd=ROOT
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[6.0]\n", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "[6.0]\n", "")

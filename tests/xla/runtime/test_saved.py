@@ -1,4 +1,4 @@
-"""Executables that XLA cannot write any more."""
+"""Executables that XLA cannot serialize."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import olympus as ox
 from olympus.errors import ArtifactError
 
 
-def test_an_executable_that_has_sorted_is_not_written() -> None:
+def test_an_executable_with_a_sort_cannot_be_serialized_after_a_call() -> None:
     x = np.arange(5, dtype=np.float32)[::-1]
     compiled = ox.jit(ox.numpy.sort).lower(x).compile()
     before = compiled.serialize()
@@ -21,11 +21,11 @@ def test_an_executable_that_has_sorted_is_not_written() -> None:
         assert "cannot write this executable" in str(error)
         assert error.hint
         assert "before its first call" in error.hint
-    else:  # a version of XLA that can
+    else:  # a version of XLA that can serialize it
         assert after
 
 
-def test_what_xla_says_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_has_the_message_of_xla(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = ox.jit(ox.numpy.sin).lower(1.0).compile()
 
     class Refusing:

@@ -1,4 +1,4 @@
-"""jax and OLYMPUS share one process, imported in either order, and stderr stays quiet."""
+"""JAX and OLYMPUS work in one process, imported in either order, with an empty stderr."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 OURS = """
 import sys, ml_dtypes, numpy as np
 from olympus_core import xla
-made = xla.compile({program!r}, xla.target("cpu"))
+executable = xla.compile({program!r}, xla.target("cpu"))
 x = np.array([2, 0, 0, 0, 3, 0, 0, 0, 4], np.float32).reshape(3, 3) ** 2
-print(np.diag(xla.to_numpy(made.execute([xla.put(x)])[0])))
+print(np.diag(xla.to_numpy(executable.execute([xla.put(x)])[0])))
 for dtype in (np.int64, np.float64, ml_dtypes.bfloat16):
     print(xla.to_numpy(xla.put(np.ones(2, dtype))).dtype)
 """
@@ -30,24 +30,24 @@ JAX_PRINTS = "float32 8.0 7 True 3\nfloat32[2,2] [[8.0, 0.0], [0.0, 8.0]]\n"
 
 
 @pytest.mark.parametrize("order", ["jax first", "jax last", "between"])
-def test_one_process(order, programs, python):
+def test_jax_and_olympus_work_in_one_process(order, programs, python):
     ours = OURS.format(program=programs["cholesky"])
     parts = {
         "jax first": [(JAX, JAX_PRINTS), (ours, OURS_PRINTS)],
         "jax last": [(ours, OURS_PRINTS), (JAX, JAX_PRINTS)],
         "between": [(ours, OURS_PRINTS), (JAX, JAX_PRINTS), (ours, OURS_PRINTS)],
     }[order]
-    got = python("".join(source for source, _ in parts), JAX_PLATFORMS="cpu")
-    assert got.stdout == "".join(prints for _, prints in parts), got.stderr
+    process = python("".join(source for source, _ in parts), JAX_PLATFORMS="cpu")
+    assert process.stdout == "".join(prints for _, prints in parts), process.stderr
 
 
 def test_jax_is_never_imported(programs, python):
     source = OURS.format(program=programs["cholesky"]) + "\nprint('jax' in sys.modules)"
-    got = python(source)
-    assert (got.stdout, got.stderr) == (OURS_PRINTS + "False\n", "")
+    process = python(source)
+    assert (process.stdout, process.stderr) == (OURS_PRINTS + "False\n", "")
 
 
-def test_jax_need_not_be_there(programs, python):
+def test_olympus_works_without_jax(programs, python):
     blocked = "import sys; sys.modules['jax'] = None\n" + OURS.format(program=programs["cholesky"])
     assert python(blocked).stdout == OURS_PRINTS
 
@@ -55,29 +55,31 @@ def test_jax_need_not_be_there(programs, python):
 def test_errors_write_nothing_to_stderr(programs, python):
     source = (
         "from olympus_core import xla; from olympus_core.base import errors\n"
-        f"made = xla.compile({programs['muladd']!r}, xla.target('cpu'))\n"
-        "try: made.execute([])\n"
+        f"program = xla.compile({programs['muladd']!r}, xla.target('cpu'))\n"
+        "try: program.execute([])\n"
         "except errors.UsageError as exc: print('refused')"
     )
-    got = python(source)
-    assert (got.stdout, got.stderr) == ("refused\n", "")
+    process = python(source)
+    assert (process.stdout, process.stderr) == ("refused\n", "")
 
 
-def test_a_users_log_level_is_kept(python):
+def test_the_log_level_of_the_user_is_not_changed(python):
     source = "import os; from olympus_core import xla; xla.devices()"
-    got = python(source + "; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])", TF_CPP_MIN_LOG_LEVEL="0")
-    assert got.stdout == "0\n"
-    assert "pjrt" in got.stderr
+    process = python(
+        source + "; print(os.environ['TF_CPP_MIN_LOG_LEVEL'])", TF_CPP_MIN_LOG_LEVEL="0"
+    )
+    assert process.stdout == "0\n"
+    assert "pjrt" in process.stderr
 
 
-def test_jax_is_silent_beside_the_compiler_for_gpus() -> None:
-    """The variable that docs/how-to/gpu.md names silences JAX's plugin, which lacks a part."""
+def test_jax_prints_no_warning_when_the_gpu_compiler_is_installed() -> None:
+    """The variable in docs/how-to/gpu.md silences JAX's plugin, of which a part is missing."""
     environment = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", "import jax; print(jax.numpy.ones(3).sum())"],
         env={**environment, "JAX_LOGGING_LEVEL": "CRITICAL"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert (done.stdout, done.stderr) == ("3.0\n", "")
+    assert (process.stdout, process.stderr) == ("3.0\n", "")

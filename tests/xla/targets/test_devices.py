@@ -1,4 +1,4 @@
-"""The table of devices agrees with itself, compiles, and is read with clear errors."""
+"""The table of devices is consistent, programs compile for each, and errors are clear."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.marks import needs_gpu_compiler
 
 DEVICES = shipped_devices()
 NAMES = list(DEVICES)
-ASKED = {
+REQUIRED = {
     *("t4", "a10g", "l4", "l40s", "a6000", "a100-40", "a100-80", "h100-pcie", "h100-sxm"),
     *("h100-nvl", "h200", "gh200", "b200", "gb200", "b300", "rtx4090", "rtx5090", "rtx-pro-6000"),
     *("a10", "a30", "a40", "l40", "rtx3090", "rtx6000-ada"),
@@ -33,15 +33,15 @@ MINE = {
 }  # fmt: skip
 
 
-def test_the_devices_are_there():
-    assert set(NAMES) >= ASKED
+def test_the_table_has_the_required_devices():
+    assert set(NAMES) >= REQUIRED
     assert xla.known_devices("gpu") == tuple(NAMES)
     assert [m.name for m in DEVICES.values()] == NAMES
     assert len({m.product for m in DEVICES.values()}) == len(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_figures_agree(name):
+def test_the_figures_of_a_device_are_consistent(name):
     device = DEVICES[name]
     peak = 2e-3 * device.cores * device.capability.fpus_per_core * device.clock_ghz
     assert device.tflops.float32 == pytest.approx(peak, rel=0.03)
@@ -52,15 +52,15 @@ def test_the_figures_agree(name):
     assert tensor.tf32 is None or tensor.tf32 == pytest.approx(tensor.bfloat16 / 2, rel=0.03)
     assert tensor.float8 is None or tensor.float8 == pytest.approx(tensor.float16 * 2, rel=0.03)
     assert tensor.bfloat16 in (None, tensor.float16)
-    # tensor cores do a power of two of multiply-adds in a clock, at most at the boost clock
-    each = tensor.float16 * 1e3 / (2 * device.cores * device.clock_ghz)
-    whole = 2 ** round(math.log2(each / 0.95))
-    assert 0.86 * whole <= each <= 1.01 * whole
+    # tensor cores compute a power of two of multiply-adds per clock, at most at the boost clock
+    flops_per_clock = tensor.float16 * 1e3 / (2 * device.cores * device.clock_ghz)
+    power_of_two = 2 ** round(math.log2(flops_per_clock / 0.95))
+    assert 0.86 * power_of_two <= flops_per_clock <= 1.01 * power_of_two
     assert 0.9 < device.memory / round(device.memory, -9) < 1.1
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_has_its_source(name):
+def test_every_figure_has_a_source(name):
     device = DEVICES[name]
     sources = dict(device.sources)
     for group, keys in GROUPS.items():
@@ -76,7 +76,7 @@ def test_older_tensor_cores_lack_newer_dtypes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_the_compiler_is_told(name):
+def test_the_compiler_gets_the_figures_of_the_device(name):
     device, text = DEVICES[name], config_text(DEVICES[name])
     assert f"core_count: {device.cores}\n" in text
     assert f"memory_bandwidth: {round(device.bandwidth)}\n" in text
@@ -92,24 +92,24 @@ def traced():
 
 @needs_gpu_compiler
 @pytest.mark.parametrize("name", NAMES)
-def test_a_program_compiles_for_each(name, traced):
-    made = traced.lower(olympus.target("gpu", name)).compile()
-    assert "tanh" in made.as_text()
+def test_a_program_compiles_for_each_device(name, traced):
+    program = traced.lower(olympus.target("gpu", name)).compile()
+    assert "tanh" in program.as_text()
     digits = DEVICES[name].capability.name.replace(".", "")
-    assert f"sm_{digits}".encode() in made.serialize()
+    assert f"sm_{digits}".encode() in program.serialize()
 
 
 @needs_gpu_compiler
-def test_a_program_compiles_for_ones_own(traced):
+def test_a_program_compiles_for_a_device_of_the_user(traced):
     own = device_models({"mine": MINE})
     target = xla.target("gpu", "mine", own)
     assert target == xla.Target("gpu", "mine", own["mine"])
-    made = traced.lower(target).compile()
-    assert b"sm_90a" in made.serialize()
-    assert made.target == target
+    program = traced.lower(target).compile()
+    assert b"sm_90a" in program.serialize()
+    assert program.target == target
 
 
-def test_ones_own_device_in_python():
+def test_a_device_is_defined_in_python():
     own = olympus.device_models({"mine": {"like": "h200", "memory": 2**36}, "half": MINE})
     mine, h200 = own["mine"], DEVICES["h200"]
     assert (mine.memory, mine.cores, mine.tensor_tflops) == (2**36, 132, h200.tensor_tflops)
@@ -122,20 +122,20 @@ def test_ones_own_device_in_python():
     assert repr(xla.target("gpu", "mine", own)) == "Target(backend='gpu', device='mine', model=...)"
 
 
-def test_a_source_is_lost_with_its_figure():
+def test_a_changed_figure_has_no_inherited_source():
     own = device_models(
         {
             "mine": {"like": "h200", "memory": 2**36, "tflops": {"float32": 60}},
-            "told": {"like": "mine", "sources": {"memory": ["a sheet"]}},
+            "sourced": {"like": "mine", "sources": {"memory": ["a sheet"]}},
         }
     )
     assert [group for group, _ in own["mine"].sources] == ["chip", "links"]
-    assert dict(own["told"].sources)["memory"] == ("a sheet",)
+    assert dict(own["sourced"].sources)["memory"] == ("a sheet",)
     assert own["mine"].tflops.float32 == 60
     assert own["mine"].tflops.float64 == DEVICES["h200"].tflops.float64
 
 
-def test_like_goes_on():
+def test_a_chain_of_like_is_followed_up_to_a_limit():
     tables = {f"d{i}": {"like": f"d{i + 1}"} for i in range(50)} | {"d50": MINE}
     assert device_models(tables)["d0"].cores == 66
     long = {f"d{i}": {"like": f"d{i + 1}"} for i in range(5000)} | {"d5000": MINE}
@@ -172,7 +172,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_mistakes(case):
+def test_a_wrong_table_is_refused(case):
     table, message = WRONG[case]
     with pytest.raises(SpecError, match=message) as caught:
         device_models({"mine": table})
@@ -180,17 +180,17 @@ def test_mistakes(case):
 
 
 @pytest.mark.parametrize("name", ["h200", "", "a b", "../x", "a/b", ".x", "-x", "x" * 65, "é"])
-def test_names_that_cannot_be(name):
+def test_invalid_names_are_refused(name):
     with pytest.raises(SpecError, match=r"is already named|is not a valid name"):
         device_models({name: MINE})
 
 
-def test_a_circle_of_several():
+def test_a_cycle_of_like_is_refused():
     with pytest.raises(SpecError, match=r"goes in a circle: a -> b -> c -> a"):
         device_models({"a": {"like": "b"}, "b": {"like": "c"}, "c": {"like": "a"}})
 
 
-def test_what_is_near():
+def test_the_hint_has_the_nearest_name():
     for tables, near in (
         ({"mine": {"like": "h2000"}}, "'h200'"),
         ({"mine": MINE | {"core": 1}}, "'cores'"),
@@ -201,14 +201,14 @@ def test_what_is_near():
         assert near in caught.value.hint
 
 
-def test_a_target_of_a_device_that_is_not_known():
+def test_a_target_of_an_unknown_device_is_refused():
     assert xla.device_model(xla.Target("cpu")) is None
     assert xla.device_model(xla.Target("gpu", "h200")) is DEVICES["h200"]
     with pytest.raises(UsageError, match="no device of the backend 'gpu' is named 'mine'"):
         xla.device_model(xla.Target("gpu", "mine"))
 
 
-def test_any_table_is_read_or_refused_in_words():
+def test_a_random_table_is_read_or_refused_in_one_line():
     rng = random.Random(0)
     values = [None, True, -1, 0, 1, 1e300, "h200", "9.0", [], {}, [1], {"float32": 1}, "x" * 200]
     keys = [*MINE, "like", "product", "tflops", "tensor_tflops", "sources", "nvlink", "watts", "?"]
@@ -216,16 +216,16 @@ def test_any_table_is_read_or_refused_in_words():
     for _ in range(2000):
         table = {k: rng.choice(values) for k in rng.sample(keys, rng.randint(0, 3))}
         try:
-            made = device_models({"mine": (MINE if rng.random() < 0.7 else {}) | table})
+            models = device_models({"mine": (MINE if rng.random() < 0.7 else {}) | table})
         except SpecError as error:
             assert "\n" not in str(error)
             refused += 1
         else:
-            config_text(made["mine"])
+            config_text(models["mine"])
     assert 1000 < refused < 1950
 
 
-def test_the_example_of_the_page_is_read():
+def test_the_example_in_the_document_is_read():
     (block,) = re.findall(r"```toml\n(.*?)```", read(ROOT / "docs/reference/devices.md"), re.DOTALL)
     own = device_models(tomli.loads(block)["device"])
     assert own["our-h200"].bandwidth == 2.4e12
@@ -234,7 +234,7 @@ def test_the_example_of_the_page_is_read():
     assert own["lab-board"].float32_rate == pytest.approx(peak, rel=0.01)
 
 
-def test_the_dtypes_of_rates():
+def test_rates_have_these_dtypes():
     assert RATE_DTYPES == (
         "float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The compiler is given only options of one table, with values that it takes."""
+"""The compiler gets only options of one table, with valid values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_compiler_takes_every_option_of_the_table(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_an_option_that_reaches_out_of_the_compiler_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_option_with_effects_outside_the_compiler_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=f"'{name}' is not a compiler option that a program may"):
         lowered().compile({name: str(tmp_path)})
     assert list(tmp_path.iterdir()) == []
@@ -67,10 +67,10 @@ def test_a_value_out_of_range_is_refused(name: str, value: Any, needs: str) -> N
         lowered().compile({name: value})
 
 
-def test_text_is_read_as_the_value_that_it_says() -> None:
-    given = {"xla_cpu_enable_fast_math": "True", "xla_backend_optimization_level": "2"}
-    read = {"xla_cpu_enable_fast_math": True, "xla_backend_optimization_level": 2}
-    assert checked_options(given) == read
+def test_text_is_converted_to_the_type_of_the_option() -> None:
+    options = {"xla_cpu_enable_fast_math": "True", "xla_backend_optimization_level": "2"}
+    values = {"xla_cpu_enable_fast_math": True, "xla_backend_optimization_level": 2}
+    assert checked_options(options) == values
     assert checked_options(None) == {}
 
 
@@ -81,47 +81,47 @@ def test_the_nearest_name_is_the_hint() -> None:
     assert "'xla_cpu_enable_fast_math'" in caught.value.hint
     with pytest.raises(UsageError) as caught:
         lowered().compile({"xla_dump_to": "/"})
-    assert "did you mean" not in str(caught.value.hint)  # nothing is near but the prefix
+    assert "did you mean" not in str(caught.value.hint)  # no name is near except for the prefix
 
 
-@pytest.mark.parametrize("given", [["xla_cpu_enable_fast_math"], "xla_cpu_max_isa", 3])
-def test_options_that_are_no_dict_are_refused(given: Any) -> None:
+@pytest.mark.parametrize("options", [["xla_cpu_enable_fast_math"], "xla_cpu_max_isa", 3])
+def test_options_that_are_not_a_dict_are_refused(options: Any) -> None:
     with pytest.raises(UsageError, match="compiler options must be a dict, and are"):
-        lowered().compile(given)
+        lowered().compile(options)
     with pytest.raises(UsageError, match="compiler options must be a dict, and are"):
-        olympus.jit(lax.tanh, compiler_options=given)
+        olympus.jit(lax.tanh, compiler_options=options)
 
 
 def compiled_with(
-    monkeypatch: pytest.MonkeyPatch, stage: Any, *args: Any, **how: Any
+    monkeypatch: pytest.MonkeyPatch, stage: Any, *args: Any, **keywords: Any
 ) -> dict[str, Any]:
-    """The options that reach the compiler when `stage` is compiled."""
-    told: dict[str, Any] = {}
+    """Return the options that the compiler gets when `stage` is compiled."""
+    received: dict[str, Any] = {}
 
     def compiling(
         _program: bytes, _target: olympus.Target, options: Mapping[str, Any], *_rest: object
     ) -> Any:
-        told.update(options)
+        received.update(options)
         raise CompileError("the options are known")
 
     monkeypatch.setattr("olympus_core.xla.runtime.compiler._compile_and_load", compiling)
     with pytest.raises(CompileError, match="are known"):
-        stage.compile(*args, **how)
-    return told
+        stage.compile(*args, **keywords)
+    return received
 
 
-def test_a_profile_gives_way_to_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explicit_options_override_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     level = "xla_backend_optimization_level"
     profile = optimize_options("fast-build", olympus.Target("cpu"))
     assert profile == {level: 0}
     assert level not in compiled_with(monkeypatch, lowered())
     fast = compiled_with(monkeypatch, lowered(), optimize="fast-build")
     assert fast.items() >= profile.items()
-    asked = compiled_with(monkeypatch, lowered(), {level: 2}, optimize="fast-build")
-    assert asked[level] == 2
+    explicit = compiled_with(monkeypatch, lowered(), {level: 2}, optimize="fast-build")
+    assert explicit[level] == 2
     x = olympus.ShapeDtypeStruct((4,), "float32")
-    of_jit = olympus.jit(lax.tanh, compiler_options={level: 1}).lower(x)
-    assert compiled_with(monkeypatch, of_jit, optimize="fast-build")[level] == 1
+    lowered_by_jit = olympus.jit(lax.tanh, compiler_options={level: 1}).lower(x)
+    assert compiled_with(monkeypatch, lowered_by_jit, optimize="fast-build")[level] == 1
 
 
 @pytest.mark.parametrize("profile", get_args(Optimize))
@@ -133,13 +133,13 @@ def test_a_profile_has_options_of_the_table(profile: Optimize, target: olympus.T
 
 
 @pytest.mark.parametrize("profile", ["fastbuild", None, ["default"]])
-def test_a_profile_that_does_not_exist(profile: Any) -> None:
+def test_an_unknown_profile_is_refused(profile: Any) -> None:
     with pytest.raises(UsageError, match="the profiles are default and fast-build") as caught:
         lowered().compile(optimize=profile)
     assert (caught.value.hint is not None) == (profile is not None)
 
 
-def test_an_option_that_this_jaxlib_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_option_that_jaxlib_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     option = ALLOWED["xla_cpu_enable_fast_math"]
     monkeypatch.setattr("olympus_core.xla.targets.options.ALLOWED", {"xla_no_such": option})
     with pytest.raises(UsageError, match="the compiler has no option 'xla_no_such'") as caught:
@@ -147,12 +147,12 @@ def test_an_option_that_this_jaxlib_lacks(monkeypatch: pytest.MonkeyPatch) -> No
     assert "does not have it" in (caught.value.hint or "")
 
 
-def test_the_compiler_of_gpus_takes_the_options_of_gpus() -> None:
-    status = {each.name: each for each in olympus.backends()}["gpu"]
+def test_the_gpu_compiler_takes_the_options_for_gpus() -> None:
+    gpu = {status.name: status for status in olympus.backends()}["gpu"]
     program = olympus.jit(lax.tanh).trace(olympus.ShapeDtypeStruct((4,), "float32"))
     lowered = program.lower(olympus.target("gpu"))
     refused = []
-    for name in [name for name in ALLOWED if name.startswith("xla_gpu_") and status.available]:
+    for name in [name for name in ALLOWED if name.startswith("xla_gpu_") and gpu.available]:
         for value in ALLOWED[name].values:
             try:
                 lowered.compile({name: value})
@@ -161,10 +161,10 @@ def test_the_compiler_of_gpus_takes_the_options_of_gpus() -> None:
     assert refused == []
 
 
-def test_the_document_lists_them() -> None:
+def test_the_document_lists_the_options() -> None:
     document = Path(__file__).parents[3] / "docs" / "reference" / "bundle.md"
     text = document.read_text(encoding="utf-8")
     section = text.partition("## Compiler options\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (`xla_.*?`) \| (.*?) \|$", section, re.MULTILINE)
-    said = {name: needs for names, needs in rows for name in re.findall(r"`(\w+)`", names)}
-    assert said == {name: option.needs for name, option in ALLOWED.items()}
+    documented = {name: needs for names, needs in rows for name in re.findall(r"`(\w+)`", names)}
+    assert documented == {name: option.needs for name, option in ALLOWED.items()}

@@ -1,4 +1,4 @@
-"""Targets are checked by name, and the status of backends is told without starting them."""
+"""Targets are checked by name, and the status of a backend is known without starting it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from olympus_core import xla
 from olympus_core.base.errors import BackendError, UsageError
 
 
-def test_targets():
+def test_a_target_has_a_backend_and_a_device():
     assert xla.target("cpu") == xla.Target("cpu", None)
     assert xla.target("gpu") == xla.Target("gpu", "h200")
     assert xla.target("gpu", "a100-80").device == "a100-80"
@@ -45,14 +45,14 @@ def test_targets():
         ("cpu", "h200", "the backend 'cpu' takes no device name, and got 'h200'", None),
     ],
 )
-def test_names_that_are_not_known(backend, device, message, hint):
+def test_unknown_names_are_refused(backend, device, message, hint):
     with pytest.raises(UsageError, match=message) as caught:
         xla.target(backend, device)
     assert (hint is None) == (caught.value.hint is None)
     assert hint is None or hint in caught.value.hint
 
 
-def test_topologies():
+def test_a_target_has_a_topology():
     eight = xla.target("gpu", "8xh200")
     assert eight == xla.target("gpu", "h200", topology="1x8") == xla.target("gpu", topology="8")
     assert (eight.device, eight.topology, eight.topology.num_devices) == ("h200", (1, 8), 8)
@@ -60,7 +60,7 @@ def test_topologies():
         "Target(backend='gpu', device='a100-80', topology='2x8')"
     )
     mine = xla.device_models({"4xmine": {"like": "h200"}})
-    assert xla.target("gpu", "4xmine", mine).topology is None  # the name of a user's own device
+    assert xla.target("gpu", "4xmine", mine).topology is None  # the name of a device of the user
     assert xla.target("gpu", "2x4xmine", mine).device == "4xmine"
 
 
@@ -79,17 +79,17 @@ def test_topologies():
         ("tpu", "8xv5e", None, "the backend 'tpu' takes no topology"),
     ],
 )
-def test_topologies_that_are_not(backend, device, topology, message):
+def test_invalid_topologies_are_refused(backend, device, topology, message):
     with pytest.raises(UsageError, match=message):
         xla.target(backend, device, topology=topology)
 
 
-def test_known_devices():
+def test_only_gpus_have_known_devices():
     assert {"h200", "h100-sxm", "a100-80"} <= set(xla.known_devices("gpu"))
     assert xla.known_devices("cpu") == ()
 
 
-def test_backends():
+def test_the_backends_have_their_status_and_devices():
     cpu, gpu, tpu = xla.backends()
     assert (cpu.name, cpu.available, cpu.devices) == (
         "cpu",
@@ -101,13 +101,13 @@ def test_backends():
     assert (tpu.available, tpu.install) == (False, None)
 
 
-def test_versions():
+def test_the_version_of_jaxlib_is_listed():
     from importlib import metadata
 
     assert xla.versions()["jaxlib"] == metadata.version("jaxlib")
 
 
-def test_devices_that_are_not_here():
+def test_devices_of_an_unsupported_backend_are_refused():
     with pytest.raises(BackendError, match="compiles for cpu and gpu"):
         xla.devices("tpu")
     with pytest.raises(BackendError, match="compiles for cpu and gpu"):
@@ -116,11 +116,11 @@ def test_devices_that_are_not_here():
         xla.devices("npu")
 
 
-def test_an_import_starts_nothing():
+def test_an_import_does_not_start_the_runtime():
     source = (
         "import sys, olympus_core.xla as x; from olympus_core.xla.runtime import cpu;"
         "late = ('jax', 'scipy', 'jaxlib.mlir', 'jaxlib.lapack', 'importlib.metadata');"
         "print(cpu._cpu, [m for m in late if m in sys.modules])"
     )
-    got = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8")
-    assert got.stdout == "None []\n", got.stderr
+    process = subprocess.run([sys.executable, "-c", source], capture_output=True, encoding="utf-8")
+    assert process.stdout == "None []\n", process.stderr
