@@ -14,6 +14,7 @@ from olympus_core.base.errors import ConfigError as ConfigError
 from olympus_core.base.errors import DeletedArrayError as DeletedArrayError
 from olympus_core.base.errors import DTypeError as DTypeError
 from olympus_core.base.errors import EntryError as EntryError
+from olympus_core.base.errors import ExchangeError as ExchangeError
 from olympus_core.base.errors import FrozenError as FrozenError
 from olympus_core.base.errors import GateError as GateError
 from olympus_core.base.errors import IndexingError as IndexingError

@@ -8,6 +8,7 @@ import pytest
 
 import olympus
 import olympus.errors
+from olympus_core.base import errors as base_errors
 
 X = np.arange(3, dtype=np.int32)
 BOTH = pytest.mark.parametrize("ox", [olympus, jax], ids=["olympus", "jax"])
@@ -75,3 +76,8 @@ def test_failures_of_the_machine_are_one_class():
     for kind in (olympus.errors.BackendError, olympus.errors.CompileError):
         assert issubclass(kind, RuntimeError)
         assert issubclass(kind, olympus.errors.JaxRuntimeError)
+
+
+def test_every_error_class_is_public():
+    for name in base_errors.__all__:
+        assert getattr(olympus.errors, name) is getattr(base_errors, name)
