@@ -187,7 +187,7 @@ class MachineError(OlympusError, RuntimeError):
 
 
 class CompileError(MachineError):
-    """Raised when the compiler fails, is killed, or runs out of its time or memory."""
+    """Raised when the compiler fails or is killed, or when time or memory runs out."""
 
     exit_code = 4
 

@@ -15,7 +15,8 @@ from olympus_core.base.errors import (
 )
 from olympus_core.xla.bindings import JAXLIB_VERSION
 
-_STATUS = re.compile(r"^(?:[A-Z][A-Z_]+: )+")
+_STATUS = re.compile(r"^(?:(?:[A-Z][A-Z_]+|Error dispatching computation): )+")
+_OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
 _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.*) value")
 # Lines about the sources or versions of XLA, not about the user's program.
@@ -63,7 +64,7 @@ def compile_error(exc: BaseException) -> OlympusError:
     if match := _BAD_VALUE.search(text):
         name, value, kind = match.groups()
         return UsageError(f"compiler option {name!r} needs a {kind} value, got {value!r}")
-    if "RESOURCE_EXHAUSTED" in str(exc):
+    if is_out_of_memory(exc):
         return CompileError(f"the compiler ran out of memory: {text}")
     return CompileError(f"the compiler failed: {text}")
 
@@ -79,7 +80,14 @@ def execution_error(exc: BaseException) -> OlympusError:
         return UsageError(f"the arguments do not fit the program: {text}")
     if _NO_SHARD.search(text):
         return DeletedArrayError("an argument was passed after it had been deleted or donated")
+    if is_out_of_memory(exc):  # the class that has the exit code of exhausted memory
+        return CompileError(f"the program ran out of memory: {text}")
     return BackendError(f"the program failed while it ran: {text}")
+
+
+def is_out_of_memory(exc: BaseException) -> bool:
+    """Return True if the memory for an array, a program or a compilation is missing."""
+    return any(text in str(exc) for text in _OUT_OF_MEMORY)
 
 
 def donated_twice(

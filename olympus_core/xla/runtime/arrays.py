@@ -10,9 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from olympus_core.base.errors import BackendError, DTypeError, OlympusError, RangeError
+from olympus_core.base.errors import (
+    BackendError,
+    CompileError,
+    DTypeError,
+    OlympusError,
+    RangeError,
+)
 from olympus_core.xla.bindings import Buffer, Device, JaxRuntimeError, _hlo, _jax
-from olympus_core.xla.messages import clean, execution_error
+from olympus_core.xla.messages import clean, execution_error, is_out_of_memory
 from olympus_core.xla.runtime.cpu import default_device
 from olympus_core.xla.runtime.devices import absent_target
 from olympus_core.xla.runtime.readback import read_buffer
@@ -62,6 +68,7 @@ def put(x: Any, device: Device | None = None) -> Buffer:
     Raises:
       DTypeError: when XLA has no such dtype.
       BackendError: when the device cannot take the array.
+      CompileError: when the device runs out of memory.
 
     Example:
       >>> to_numpy(put(np.float32(2)))
@@ -103,7 +110,8 @@ def _put_error(dtype: np.dtype[Any], exc: RuntimeError, device: Device) -> Olymp
         return DTypeError(
             f"an array of dtype {dtype} cannot be put on a device: XLA has no such type"
         )
-    return BackendError(f"an array cannot be put on the device: {clean(exc)}")
+    refused = f"an array cannot be put on the device: {clean(exc)}"
+    return CompileError(refused) if is_out_of_memory(exc) else BackendError(refused)
 
 
 def result_handler(device: Device) -> Any:
@@ -124,6 +132,7 @@ def to_numpy(buf: Buffer) -> np.ndarray[Any, Any]:
 
     Raises:
       UsageError: the Buffer was deleted or donated.
+      CompileError: the program that computes it ran out of memory.
     """
     try:
         return read_buffer(buf)

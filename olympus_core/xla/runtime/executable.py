@@ -221,6 +221,7 @@ class Executable(_Program):
         Raises:
           UsageError: a Buffer was deleted or donated.
           BackendError: the program fails.
+          CompileError: the program runs out of memory.
         """
         try:
             outputs: list[Buffer] = self.run(buffers).consume_with_handlers(self.handlers)

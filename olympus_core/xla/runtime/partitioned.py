@@ -158,6 +158,7 @@ def run_partitioned(
     Raises:
       UsageError: a Buffer was deleted or donated.
       BackendError: the program fails.
+      CompileError: the program runs out of memory.
     """
     try:
         with _lock:  # the devices must get the programs of all threads in one order

@@ -39,6 +39,7 @@ _CODE_OFFSET = 20
 
 def read_buffer(buf: Buffer) -> Array:
     """Return the value of a Buffer; wait until it is computed. Raises jaxlib's errors."""
+    buf.block_until_ready()  # the buffer protocol ends the process if the memory is missing
     try:
         return np.asarray(memoryview(buf))
     except BufferError:

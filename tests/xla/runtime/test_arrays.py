@@ -6,9 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import olympus
+import olympus.numpy as jnp
 from olympus_core import xla
 from olympus_core.base.avals import shaped
-from olympus_core.base.errors import BackendError, DTypeError, UsageError
+from olympus_core.base.errors import BackendError, CompileError, DTypeError, UsageError
 from olympus_core.xla.runtime import arrays
 
 NUMPY = [
@@ -74,13 +76,33 @@ def test_dtypes_that_xla_lacks_are_refused(dtype):
         xla.put(np.zeros(2, dtype))
 
 
-def test_an_array_that_does_not_fit_the_device_is_an_error(monkeypatch):
-    def full(*_):
-        raise arrays.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.")
+@pytest.mark.parametrize(
+    ("text", "kind", "exit_code"),
+    [
+        ("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.", CompileError, 4),
+        ("INTERNAL: the device is lost", BackendError, 6),
+    ],
+)
+def test_an_array_that_a_device_cannot_take_is_an_error(monkeypatch, text, kind, exit_code):
+    def refuse(*_):
+        raise arrays.JaxRuntimeError(text)
 
-    monkeypatch.setattr(arrays, "_device_put", full)
-    with pytest.raises(BackendError, match="cannot be put on the device: Out of memory allocating"):
+    monkeypatch.setattr(arrays, "_device_put", refuse)
+    message = f"cannot be put on the device: {text.partition(': ')[2]}"
+    with pytest.raises(kind, match=message) as caught:
         xla.put(np.zeros(2, np.float32))
+    assert caught.value.exit_code == exit_code
+
+
+@pytest.mark.parametrize(
+    "use",
+    [lambda y: y.block_until_ready(), np.asarray, lambda y: float((y + 1).sum())],
+    ids=["wait", "read", "another program"],
+)
+def test_a_program_that_runs_out_of_memory_is_an_error(use):
+    outer = olympus.jit(lambda x: jnp.outer(x, x))
+    with pytest.raises(CompileError, match="program ran out of memory: Out of memory allocating"):
+        use(outer(jnp.ones(10_000_000)))  # 400 TB, more than a process can address
 
 
 def test_a_python_integer_that_does_not_fit_is_refused():
