@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.reports.json import read_report
+from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.devices import Devices
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
@@ -55,3 +57,34 @@ def outputs_folder(request: Request, spec: TargetSpec, instead: str) -> Path:
     if ":" in request.text:
         return Path.cwd() / _entry_folder(spec, request.project, request.devices, instead)
     return Path.cwd() / build_dir(request.project, spec.root, request.devices) / spec.name
+
+
+def check_other_builds(request: Request, spec: TargetSpec, folder: Path, instead: str) -> None:
+    """Check that the folder has no build of the requested target for a backend it is not for.
+
+    `spec` is the target with the options of the request, and `instead` is the hint.
+
+    Raises:
+        UsageError: the outputs for `spec` would remove such a build.
+    """
+    if ":" in request.text:
+        return
+    try:
+        builds = read_report(folder).backends
+    except ArtifactError:  # the folder is empty, or has no readable report
+        return
+    own = replace(request, backend=None, device=None, topology=None).spec().all_labels
+    lost = [
+        backend_text(own[build.label])
+        for build in builds
+        if build.label in own
+        and own[build.label].device == build.device
+        and own[build.label] not in spec.backends
+    ]
+    if lost:
+        raise UsageError(
+            f"{display_path(folder)} has the build of target {spec.name!r} for "
+            f"{', '.join(lost)}, which outputs for "
+            f"{', '.join(map(backend_text, spec.backends))} would replace",
+            hint=instead,
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from olympus_cli.builder.driver import build
-from olympus_cli.builder.folder import outputs_folder
+from olympus_cli.builder.folder import check_other_builds, outputs_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import raise_failures, watching
 from olympus_cli.options.shared import (
@@ -53,9 +53,10 @@ def command(
       olympus compile forward --backend gpu --device h200
     """
     spec = request.spec()
-    folder = output or outputs_folder(
-        request, spec, f"-o FOLDER gives the outputs of {spec.entry} a folder of their own"
-    )
+    instead = f"-o FOLDER gives the outputs of {spec.entry} a folder of their own"
+    folder = output or outputs_folder(request, spec, instead)
+    if output is None:
+        check_other_builds(request, spec, folder, "-o FOLDER writes the outputs to another folder")
     with interrupts.interrupts_raised(), watching(1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True, page=page)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)

@@ -13,7 +13,7 @@ import click
 
 from olympus.errors import BackendError, UsageError
 from olympus_cli.builder.driver import build
-from olympus_cli.builder.folder import outputs_folder
+from olympus_cli.builder.folder import check_other_builds, outputs_folder
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import raise_failures, watching
 from olympus_cli.options.shared import (
@@ -77,7 +77,11 @@ def command(
         alone = output is not None and ":" in request.text  # only the page of an entry is kept
         if not alone:
             folder = outputs_folder(request, spec, f"-o FILE writes only the page of {spec.entry}")
-            alone = output is not None and unwritable(folder.parent) is not None
+            if spec.outputs is None and output is None:
+                check_other_builds(request, spec, folder, "-o FILE writes only the page")
+            alone = output is not None and (
+                spec.outputs is None or unwritable(folder.parent) is not None
+            )
         if alone:
             folder = Path(stack.enter_context(TemporaryDirectory())) / spec.name
         try:

@@ -34,6 +34,7 @@ from olympus_cli.reports.build_report import BackendReport, Report, Seconds, Xla
 from olympus_cli.reports.program_figures import CostReport, MemoryReport
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.resolve import Request
+from tests.documents.documents import has_gpu_compiler
 
 Invoke = Callable[..., Result]
 
@@ -248,6 +249,34 @@ def test_an_entry_does_not_replace_the_outputs_of_a_target_or_of_another(
     refused = invoke("compile", "other:factor")
     assert refused.exit_code == 2
     assert "build/factor has the outputs of helper:factor" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["compile", "report"])
+def test_outputs_for_another_device_do_not_replace_a_build(
+    work: Path, invoke: Invoke, command: str
+) -> None:
+    assert invoke("build", "loop").exit_code == 0
+    before = (work / "build" / "loop" / "report.json").read_bytes()
+    refused = invoke(command, "loop", "--device", "h200")
+    assert refused.exit_code == 2
+    message = "build/loop has the build of target 'loop' for cpu, which outputs for gpu:h200 would"
+    assert f"error: {message} replace\nhint: -o F" in refused.stderr
+    assert (work / "build" / "loop" / "report.json").read_bytes() == before
+    assert invoke("build", "loop", "--frozen").exit_code == 0
+    assert invoke(command, "loop").exit_code == 0
+
+
+def test_compile_replaces_outputs_for_a_backend_that_the_target_has_lost(
+    work: Path, invoke: Invoke
+) -> None:
+    assert invoke("build", "loop").exit_code == 0
+    build = json.loads((work / "build" / "loop" / "report.json").read_text())
+    toml = (work / "olympus.toml").read_text()
+    table = "[target.loop]\n"
+    assert table in toml and [each["label"] for each in build["backends"]] == ["cpu"]
+    (work / "olympus.toml").write_text(toml.replace(table, f'{table}backends = ["gpu:h200"]\n'))
+    result = invoke("compile", "loop")
+    assert result.exit_code == (0 if has_gpu_compiler() else 6), result.stderr
 
 
 def test_compile_follows_a_link_and_spares_the_working_directory(
