@@ -100,6 +100,16 @@ def long_name(dt: DType) -> str:
     return _LONG[dt]
 
 
+def array_dtypes() -> list[DType]:
+    """Return all dtypes of arrays."""
+    return list(_NAMED.values())
+
+
+def is_custom(dt: DType) -> bool:
+    """Return True for a dtype that NumPy itself does not have, such as bfloat16."""
+    return _LONG[dt] not in _NUMPY
+
+
 def kind(dt: DType) -> str:
     """`b`, `u`, `i`, `f` or `c`; custom floats and ints have the kind of their family."""
     return _KIND[dt]

@@ -58,12 +58,13 @@ class Caller(NamedTuple):
 class Source(NamedTuple):
     """A mark of the user's frame (code object and instruction) and the name scope.
 
+    `code` is the position itself if another tool wrote it, as in a StableHLO module.
     `backward` is True if the backward pass of a derivative of that line created the operation.
     `caller` is the innermost of the user's frames that called the frame; it is recorded while
     the switch `include_full_tracebacks_in_locations` is on.
     """
 
-    code: CodeType | None
+    code: CodeType | Position | None
     instruction: int
     scope: str
     backward: bool = False
@@ -90,8 +91,8 @@ class Source(NamedTuple):
 
     def position(self) -> Position | None:
         """Return the file, line and column of the mark, or None when no user frame was found."""
-        if self.code is None:
-            return None
+        if self.code is None or isinstance(self.code, Position):
+            return self.code
         return _position(self.code, self.instruction)
 
     def callers(self) -> Iterator[Position]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from olympus_core import xla
 from olympus_core.base.avals import ShapedArray
 from olympus_core.ir.dce_cse import restrict
 from olympus_core.ir.olympuspr import Eqn, Olympuspr
@@ -20,6 +21,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class ProgramCall(MultipleResults):
@@ -114,6 +116,10 @@ class JitCall(ProgramCall):
     """
 
     is_call: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = (
+        "func.call",
+        "stablehlo.composite",
+    )
 
     def spoken(self, params: dict[str, Any]) -> str:
         return str(params["name"])
@@ -123,6 +129,16 @@ class JitCall(ProgramCall):
         donated = params.get("donated", frozenset())
         ins, outs = params.get("in_shardings", ()), params.get("out_shardings", ())
         return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        if operation.name == "stablehlo.composite":
+            attributes = ("composite_attributes", "version")
+            name, program = operation.text("name"), operation.callee("decomposition")[1]
+            if any(operation.text(x) not in ("", "{}", "0 : i32") for x in attributes):
+                return None
+            return self.bind(*operands, olympuspr=program, name=name.strip('"'))
+        name, program = operation.callee("callee")
+        return self.bind(*operands, olympuspr=program, name=name)
 
 
 class BlockCall(ProgramCall):
@@ -134,9 +150,17 @@ class BlockCall(ProgramCall):
 
     is_call: ClassVar[bool] = True
     is_outlined: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("func.call",)
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         return ctx.call(params["olympuspr"], params["name"], operands, is_outlined=True)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        attribute, value = xla.NOINLINE_ATTRIBUTE
+        if operation.text(attribute) != value:
+            return None
+        name, program = operation.callee("callee")
+        return self.bind(*operands, olympuspr=program, name=name)
 
     def prune(self, eqn: Eqn, used: tuple[bool, ...]) -> Eqn:
         return eqn

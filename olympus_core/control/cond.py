@@ -14,7 +14,7 @@ from olympus_core.ir.olympuspr import Eqn, Olympuspr, places_of_inputs
 from olympus_core.ir.primitive import Batched, Linear, MultipleResults, TangentSplit, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.collective import split_along, summed
-from olympus_core.primitives.elementwise.base import move_axis
+from olympus_core.primitives.elementwise.base import move_axis, to_dtype
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.flat import zeros_of
 from olympus_core.transforms.linearize import cotangent_aval
@@ -30,6 +30,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Branches = tuple[Olympuspr, ...]
 
@@ -39,6 +40,10 @@ class Cond(MultipleResults):
 
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = (
+        "stablehlo.case",
+        "stablehlo.if",
+    )
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         branches: Branches = params["branches"]
@@ -55,6 +60,13 @@ class Cond(MultipleResults):
         for region, branch in zip(case.regions, branches, strict=True):
             ctx.region(region, branch, captured)
         return list(case.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        captured, branches = operation.branches()
+        (index,) = operands
+        if operation.name == "stablehlo.if":  # the branch for True comes first
+            index, branches = to_dtype(index, np.dtype("int32")), branches[::-1]
+        return self.bind(index, *captured, branches=branches)
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         evaluate(params["branches"][int(args[0])], args[1:])

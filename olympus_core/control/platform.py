@@ -21,6 +21,8 @@ class PlatformDependent(Cond):
     None means all platforms without an earlier branch.
     """
 
+    raised_from: tuple[str, ...] = ()
+
     @staticmethod
     def branch_for(params: dict[str, Any], platform: str) -> Olympuspr:
         """Return the program for a platform; raise LoweringError if no branch is for it."""

@@ -27,6 +27,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class While(MultipleResults):
@@ -35,6 +36,7 @@ class While(MultipleResults):
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
     is_loop: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.while",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         body: Olympuspr = params["body_olympuspr"]
@@ -48,6 +50,18 @@ class While(MultipleResults):
         ctx.region(loop.regions[0], params["cond_olympuspr"], cond_consts)
         ctx.region(loop.regions[1], params["body_olympuspr"], body_consts)
         return list(loop.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        (cond_consts, cond), (body_consts, body) = operation.program(0), operation.program(1)
+        return self.bind(
+            *cond_consts,
+            *body_consts,
+            *operands,
+            cond_nconsts=len(cond_consts),
+            cond_olympuspr=cond,
+            body_nconsts=len(body_consts),
+            body_olympuspr=body,
+        )
 
     def run_inside(self, args: Sequence[Any], **params: Any) -> None:
         n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]

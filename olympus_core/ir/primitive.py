@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.placement.sharding import Sharding
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Avals = tuple[ShapedArray, ...]
 
@@ -200,6 +201,10 @@ class Primitive:
     #: its `abstract` determines the axes of a `shard_map` along which the results vary; those of
     #: others vary along the axes of their operands
     types_varying_axes: ClassVar[bool] = False
+    #: the operations of StableHLO that `raised` may recognize
+    raised_from: tuple[str, ...] = ()
+    #: it expresses any such operation, so that more special primitives are tried before it
+    is_general: ClassVar[bool] = False
     #: the parameter with the name, or the tuple of names, of the mapped axes that it operates along
     axis_param: ClassVar[str | None] = None
 
@@ -302,6 +307,14 @@ class Primitive:
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         """Emit StableHLO for the operand values; `ctx` has the avals and the target."""
         self._missing("lower", "lowered")
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        """Return the results of an operation that the primitive is lowered to; None for another.
+
+        It is the inverse of `lower`: it binds the primitive to the operands.  It reads all
+        attributes that matter; an operation with an attribute that it does not read is not raised.
+        """
+        return None
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -11,6 +11,7 @@ import functools
 import importlib
 import io
 import math
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
@@ -221,6 +222,46 @@ def dense(value: np.ndarray[Any, Any]) -> ir.Attribute:
     data = np.ascontiguousarray(value.reshape(-1)[:1] if splat else value)
     with context():
         return ir.DenseElementsAttr.get(data, type=etype, shape=value.shape)
+
+
+_ELEMENT = re.compile(r"0x[0-9A-Fa-f]+|true|false|[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+_HEXADECIMAL = re.compile(r'"0x([0-9A-Fa-f]+)"')
+_DENSE = re.compile(r"dense<(.*?)> : tensor<", re.DOTALL)
+
+
+def constant_elements(operation: ir.Operation, aval: ShapedArray) -> np.ndarray[Any, Any] | None:
+    """Return the elements of a `stablehlo.constant` of type `aval`; a splat is broadcast.
+
+    None if they are not in the module, but in a resource.  NumPy reads the attributes of its own
+    dtypes; of others the text is read, since the bindings have no class for a complex attribute.
+    """
+    dtype, shape = aval.dtype, aval.shape
+    if dtype.kind in "biuf" and not dtypes.is_custom(dtype):
+        attribute = operation.attributes["value"]
+        if not isinstance(attribute, ir.DenseElementsAttr):
+            return None
+        elements = np.asarray(attribute)  # a splat has strides of 0
+        return elements.astype(dtype, copy=False).reshape(shape)
+    text = operation.get_asm(enable_debug_info=False)
+    dense = _DENSE.search(text)
+    if dense is None:
+        return None
+    packed = _HEXADECIMAL.fullmatch(dense[1])
+    if packed is not None:
+        values = np.frombuffer(bytes.fromhex(packed[1]), dtype)
+    else:
+        part = dtypes.to_real(dtype)
+        tokens = _ELEMENT.findall(dense[1])
+        values = np.array([_element(token, part) for token in tokens], part).view(dtype)
+    return np.broadcast_to(values[0], shape) if values.size == 1 else values.reshape(shape)
+
+
+def _element(token: str, dtype: dtypes.DType) -> Any:
+    """Return an element from MLIR's text: a number, or the bits of a float in hexadecimal."""
+    if token.startswith("0x"):
+        bits = np.array([int(token, 16)], np.dtype(f"uint{dtype.itemsize * 8}"))
+        return bits.view(dtype)[0]
+    return dtype.type(float(token) if dtypes.kind(dtype) == "f" else int(token))
 
 
 def constant(value: Any) -> ir.Value:

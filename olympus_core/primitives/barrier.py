@@ -13,10 +13,13 @@ from olympus_core.mlir import bindings as mlir
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class OptimizationBarrier(MultipleResults):
     """Return the operands; all of them are computed before any of the results is used."""
+
+    raised_from: tuple[str, ...] = ("stablehlo.optimization_barrier",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         return avals
@@ -24,6 +27,9 @@ class OptimizationBarrier(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         return list(mlir.op("stablehlo.optimization_barrier", types, operands).results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands)
 
     def differing(
         self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]

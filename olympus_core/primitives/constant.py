@@ -12,6 +12,7 @@ from olympus_core.ir.primitive import SingleResult
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class ArrayConstant:
@@ -51,6 +52,7 @@ class Constant(SingleResult):
     """The array `value`."""
 
     higher_order: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.constant",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         value: ArrayConstant = params["value"]
@@ -58,6 +60,12 @@ class Constant(SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return ctx.numpy_constant(params["value"].value)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        value = operation.elements()
+        if value is None:
+            return None
+        return self.bind(value=ArrayConstant(value, operation.aval_out))
 
 
 constant_p = Constant("constant")

@@ -19,12 +19,13 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.conv_forms import fold, form_for, moved
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
-from olympus_core.primitives.precision import precision_config
+from olympus_core.primitives.precision import precision_config, raised_precision
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Params = dict[str, Any]
 
@@ -52,6 +53,7 @@ class Convolution(SingleResult):
 
     is_product: ClassVar[bool] = True
     is_convolution: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.convolution",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         lhs, rhs = avals
@@ -76,6 +78,32 @@ class Convolution(SingleResult):
             shape = ctx.aval_out.shape
             return ctx.form(form, operands, self.name, shape=shape, **params)[0]
         return _convolution(ctx, operands, ctx.avals_in, ctx.aval_out, params)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        if dtypes.kind(operation.avals_in[0].dtype) == "c":
+            return None  # its lowering has three convolutions
+        dims = mlir.hlo.ConvDimensionNumbers(operation.attribute("dimension_numbers"))
+        numbers = _read_dimensions(dims)
+        count = len(numbers.lhs_spec) - 2
+        ones = (1,) * count
+        x, kernel = operands
+        flips = operation.attribute("window_reversal") or [False] * count
+        pairs = zip(numbers.rhs_spec[2:], flips, strict=True)
+        flipped = tuple([axis for axis, flip in pairs if flip])
+        lhs, out = operation.avals_in[0].dtype, operation.aval_out.dtype
+        return self.bind(
+            x,
+            op.rev(kernel, dimensions=flipped) if flipped else kernel,
+            window_strides=operation.ints("window_strides", ones),
+            padding=operation.pairs("padding", count),
+            lhs_dilation=operation.ints("lhs_dilation", ones),
+            rhs_dilation=operation.ints("rhs_dilation", ones),
+            dimension_numbers=numbers,
+            feature_group_count=operation.integer("feature_group_count", 1),
+            batch_group_count=operation.integer("batch_group_count", 1),
+            precision=raised_precision(operation, lhs, out),
+            preferred_element_type=None if out == lhs else out,
+        )
 
     def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:
         """Emit a complex convolution as three real ones, since XLA has no complex convolution.
@@ -246,6 +274,27 @@ def _dimensions(numbers: ConvDimensionNumbers) -> ir.Attribute:
         texts.append(f"[{', '.join(labels)}]")
     lhs, rhs, out = texts
     return mlir.parsed_attr(f"#stablehlo.conv<{lhs}x{rhs}->{out}>")
+
+
+def _read_dimensions(dims: Any) -> ConvDimensionNumbers:
+    """Return dimension numbers from the attribute of StableHLO."""
+    return ConvDimensionNumbers(
+        (
+            dims.input_batch_dimension,
+            dims.input_feature_dimension,
+            *dims.input_spatial_dimensions,
+        ),
+        (
+            dims.kernel_output_feature_dimension,
+            dims.kernel_input_feature_dimension,
+            *dims.kernel_spatial_dimensions,
+        ),
+        (
+            dims.output_batch_dimension,
+            dims.output_feature_dimension,
+            *dims.output_spatial_dimensions,
+        ),
+    )
 
 
 def _pull_back_lhs(cotangent: Any, rhs: Any, lhs: ShapedArray, params: Params) -> Any:

@@ -14,11 +14,17 @@ from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import shift_all
 from olympus_core.primitives.matrices import Axes, Factor, as_matrices
-from olympus_core.primitives.precision import DotAlgorithm, DotAlgorithmPreset, precision_config
+from olympus_core.primitives.precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    precision_config,
+    raised_precision,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 #: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
 DotDimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
@@ -31,6 +37,7 @@ class DotGeneral(SingleResult):
     """
 
     is_product: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.dot_general",)
 
     def has_batch_axes(self, **params: Any) -> bool:
         _, (batch, _) = params["dimension_numbers"]
@@ -61,6 +68,22 @@ class DotGeneral(SingleResult):
         if shape == ctx.aval_out.shape:
             return product
         return mlir.op1("stablehlo.reshape", ctx.aval_out, (product,))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        lhs, rhs = operation.avals_in
+        if lhs.dtype != rhs.dtype:  # its lowering converts them to one dtype
+            return None
+        dims = mlir.hlo.DotDimensionNumbers(operation.attribute("dot_dimension_numbers"))
+        numbers = (
+            (tuple(dims.lhs_contracting_dimensions), tuple(dims.rhs_contracting_dimensions)),
+            (tuple(dims.lhs_batching_dimensions), tuple(dims.rhs_batching_dimensions)),
+        )
+        out = operation.aval_out.dtype
+        precision = raised_precision(operation, lhs.dtype, out)
+        kind = None if out == lhs.dtype else out
+        return self.bind(
+            *operands, dimension_numbers=numbers, precision=precision, preferred_element_type=kind
+        )
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

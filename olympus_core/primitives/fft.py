@@ -27,6 +27,7 @@ from olympus_core.primitives.elementwise.base import (
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class FftType(enum.IntEnum):
@@ -48,6 +49,8 @@ class Fft(LinearPrimitive, SingleResult):
     n // 2 + 1 frequencies: RFFT returns them, and IRFFT takes them.  IFFT and IRFFT divide by the
     number of samples.
     """
+
+    raised_from: tuple[str, ...] = ("stablehlo.fft",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -82,6 +85,11 @@ class Fft(LinearPrimitive, SingleResult):
             "fft_length": mlir.i64_array(params["fft_lengths"]),
         }
         return mlir.op1("stablehlo.fft", out, operands, attributes)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        kind = operation.text("fft_type").rpartition(" ")[2].rstrip(">")
+        lengths = operation.ints("fft_length")
+        return self.bind(*operands, fft_type=FftType[kind], fft_lengths=lengths)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         kind, lengths = params["fft_type"], params["fft_lengths"]

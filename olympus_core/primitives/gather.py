@@ -17,12 +17,20 @@ from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import ArgumentError, ShapeError
 from olympus_core.ir.primitive import Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.base import BOOL, move_axis, shift_all, spread, zero_like
+from olympus_core.primitives.elementwise.base import (
+    BOOL,
+    move_axis,
+    reshape,
+    shift_all,
+    spread,
+    zero_like,
+)
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Axes = tuple[int, ...]
 
@@ -151,12 +159,22 @@ def emit_bounds(ctx: LoweringContext, indices: ShapedArray, bounds: Sequence[int
     return mlir.broadcast(row, indices, (indices.ndim - 1,))
 
 
+def coordinates_last(indices: Any, axis: int) -> Any:
+    """Return indices with their axis of coordinates last; an axis after the last one is added."""
+    shape = shape_of(indices)
+    if axis == len(shape):
+        return reshape(indices, (*shape, 1))
+    return move_axis(indices, axis, len(shape) - 1)
+
+
 class Gather(SingleResult):
     """Windows of `slice_sizes` at each of the coordinates in the indices.
 
     Batching moves and repeats no array: a mapped operand has one more axis in each window, mapped
     indices have more windows, and if both are mapped their mapped axes are batching axes.
     """
+
+    raised_from: tuple[str, ...] = ("stablehlo.gather",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, indices = avals
@@ -201,6 +219,26 @@ class Gather(SingleResult):
         with np.errstate(all="ignore"):
             fill = mlir.full(out, np.asarray(params["fill_value"]).astype(out.dtype))
         return mlir.op1("stablehlo.select", out, (mask, _gather(ctx, x, indices, params), fill))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        dims = mlir.hlo.GatherDimensionNumbers(operation.attribute("dimension_numbers"))
+        x, indices = operands
+        return self.bind(
+            x,
+            coordinates_last(indices, dims.index_vector_dim),
+            dimension_numbers=GatherDimensionNumbers(
+                tuple(dims.offset_dims),
+                tuple(dims.collapsed_slice_dims),
+                tuple(dims.start_index_map),
+                tuple(dims.operand_batching_dims),
+                tuple(dims.start_indices_batching_dims),
+            ),
+            slice_sizes=operation.ints("slice_sizes"),
+            indices_are_sorted=operation.flag("indices_are_sorted"),
+            unique_indices=False,
+            mode=GatherScatterMode.CLIP,
+            fill_value=None,
+        )
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

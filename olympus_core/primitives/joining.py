@@ -23,6 +23,7 @@ from olympus_core.primitives.slicing import emit_slice
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 def _concatenate(xs: Any, out: ShapedArray, dimension: int) -> Any:
@@ -63,6 +64,8 @@ class _Joined(SingleResult):
 class Concatenate(_Joined):
     """The operands one after the other along axis `dimension`."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.concatenate",)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         first, d = avals[0], params["dimension"]
         _check_axis("concatenate", first, d, first.ndim)
@@ -77,6 +80,9 @@ class Concatenate(_Joined):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return _concatenate(operands, ctx.aval_out, params["dimension"])
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, dimension=operation.integer("dimension"))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         d = params["dimension"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from olympus_core.ir.typing import DTypeLike
     from olympus_core.library.lax.dot import PrecisionLike
     from olympus_core.mlir.bindings import ir
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class Precision(enum.Enum):
@@ -171,6 +173,7 @@ class DotAlgorithmPreset(enum.Enum):
         return _attribute([*types, "f32"], (1, 1, 1), "FAST" in self.name)
 
 
+_PRECISION = re.compile(r"precision (\w+)")
 #: the values of a contraction's parameter `precision`
 Params = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
@@ -238,3 +241,22 @@ def precision_config(precision: Params) -> ir.Attribute:
     if precision is not None and not isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         lhs, rhs = precision
     return mlir.parsed_attr(f"[#stablehlo<precision {lhs}>, #stablehlo<precision {rhs}>]")
+
+
+def raised_precision(operation: StableHloOperation, operand: DType, out: DType) -> Params:
+    """Return the parameter whose attributes an operation on operands of one dtype has.
+
+    Raise ArgumentError if it has an algorithm that is not a preset.
+    """
+    algorithm, names = operation.attribute("algorithm"), operation.attribute("precision_config")
+    if algorithm is not None:
+        for preset in DotAlgorithmPreset:
+            if preset.name in _ROWS and (
+                preset.attribute(operand, operand) == algorithm
+                and preset.storage(operand, 0) == operand
+                and preset.total(out) == out
+            ):
+                return preset
+        raise ArgumentError(f"{algorithm} is not one of the presets")
+    pair = [Precision[_PRECISION.findall(str(x))[0]] for x in names or ()]
+    return None if set(pair) <= {Precision.DEFAULT} else (pair[0], pair[1])

@@ -40,6 +40,7 @@ from olympus_core.primitives.order_keys import fits_order_key, packed_argmax, pa
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 #: least number of floats along an axis at which packed keys find a position faster on the CPU: a
 #: third of the time for 1024 by 1024, nine tenths for 4096 by 16; integers take as long either way
@@ -77,6 +78,11 @@ def check_axes(name: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
             f"{name} over axes {axes} of {x.long_name()}: "
             f"the axes must be distinct and in the range 0 to {x.ndim - 1}"
         )
+
+
+def same_bits(x: Any, scalar: Any) -> bool:
+    """Return True if `x` is a scalar, not an array of a program, with the bits of `scalar`."""
+    return isinstance(x, np.generic) and x.dtype == scalar.dtype and x.tobytes() == scalar.tobytes()
 
 
 def _without(shape: Shape, axes: tuple[int, ...]) -> Shape:
@@ -118,6 +124,8 @@ def fill_region(
 class Reduction(SingleResult):
     """A reduction over `axes` by one operation; `identity` is the value of an empty one."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.reduce",)
+
     def __init__(self, name: str, op: str, kinds: str, identity: Callable[[DType], Any]) -> None:
         super().__init__(name)
         self.op = op
@@ -141,6 +149,21 @@ class Reduction(SingleResult):
         return _emit_reduce(
             ctx, operands, (init,), params["axes"], lambda a, b: (self.combine(scalar, a, b),)
         )[0]
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        """Recognize a reduction that starts from the identity of the operation."""
+        if len(operands) != 2 or operation.combiner != self.op:
+            return None
+        x, init = operands
+        dtype, axes = operation.aval_out.dtype, operation.ints("dimensions")
+        identity = np.asarray(self.identity(dtype)).astype(dtype)[()]
+        if not same_bits(init, identity) or not self.is_one_operation(dtype):
+            return None
+        return self.bind(x, axes=axes)
+
+    def is_one_operation(self, dtype: DType) -> bool:
+        """Return True if `combine` emits one operation for elements of this dtype."""
+        return True
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -210,6 +233,9 @@ class ReduceExtremum(Reduction):
     def combine(self, aval: ShapedArray, x: Any, y: Any) -> Any:
         return emit_extremum(self.op, aval, x, y)
 
+    def is_one_operation(self, dtype: DType) -> bool:
+        return dtypes.kind(dtype) != "c"
+
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
@@ -229,10 +255,13 @@ class ArgExtremum(SingleResult):
     A NaN counts as both; the result has dtype `index_dtype`.
     """
 
-    def __init__(self, name: str, compare: Any, identity: Callable[[DType], Any]) -> None:
+    raised_from: tuple[str, ...] = ("stablehlo.reduce",)
+
+    def __init__(self, name: str, compare: Any, reduction: Reduction) -> None:
         super().__init__(name)
         self.compare = compare
-        self.identity = identity
+        self.reduction = reduction
+        self.identity = reduction.identity
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), axes, index_dtype = avals, params["axes"], params["index_dtype"]
@@ -268,6 +297,27 @@ class ArgExtremum(SingleResult):
         return _emit_reduce(
             ctx, (operands[0], positions), inits, axes, lambda *v: self._pick(values, index, *v)
         )[1]
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        """Recognize the joint reduction of an array and its positions, whose maximum is unused."""
+        if len(operands) != 4 or operation.has_uses(0):
+            return None
+        x, _, *inits = operands
+        (values, index), axes = operation.avals_out, operation.ints("dimensions")
+        starts = [np.asarray(self.identity(values.dtype)).astype(values.dtype)[()]]
+        starts.append(np.zeros((), index.dtype)[()])
+        scalars = [a.update(shape=()) for a in (values, index)]
+        is_own = (
+            len(axes) == 1
+            and all(map(same_bits, inits, starts))
+            and operation.counts_along(1, axes[0])
+            and operation.region_equals(scalars * 2, lambda *v: self._pick(*scalars, *v))
+        )
+        if not is_own:
+            return None
+        position = self.bind(x, axes=axes, index_dtype=index.dtype)
+        best = self.reduction.bind(x, axes=axes)  # unused, so that it is removed
+        return [best, position]
 
     def _pick(
         self, values: ShapedArray, index: ShapedArray, x: Any, i: Any, y: Any, j: Any
@@ -305,6 +355,8 @@ class Reduce(MultipleResults):
     """
 
     higher_order: ClassVar[bool] = True
+    is_general: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.reduce",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         dimensions = params["dimensions"]
@@ -326,6 +378,12 @@ class Reduce(MultipleResults):
         assert len(program.invars) == 2 * half
         ctx.region(operation.regions[0], program)
         return list(operation.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        program = operation.closed_program()
+        if program is None:
+            return None
+        return self.bind(*operands, olympuspr=program, dimensions=operation.ints("dimensions"))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -469,6 +527,6 @@ reduce_min_p = ReduceExtremum("reduce_min", "stablehlo.minimum", "buifc", highes
 reduce_and_p = Reduction("reduce_and", "stablehlo.and", "bui", _all_ones)
 reduce_or_p = Reduction("reduce_or", "stablehlo.or", "bui", lambda _: 0)
 reduce_xor_p = Reduction("reduce_xor", "stablehlo.xor", "bui", lambda _: 0)
-argmax_p = ArgExtremum("argmax", gt_p, lowest)
-argmin_p = ArgExtremum("argmin", lt_p, highest)
+argmax_p = ArgExtremum("argmax", gt_p, reduce_max_p)
+argmin_p = ArgExtremum("argmin", lt_p, reduce_min_p)
 reduce_p = Reduce("reduce")

@@ -33,6 +33,7 @@ from olympus_core.primitives.gather import (
     GatherScatterMode,
     ScatterDimensionNumbers,
     check_indices,
+    coordinates_last,
     distinct,
     emit_bounds,
     increasing,
@@ -43,10 +44,13 @@ from olympus_core.primitives.reduction import fill_region
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class Scatter(SingleResult):
     """The operand with windows combined with the updates, by one operation."""
+
+    raised_from: tuple[str, ...] = ("stablehlo.scatter",)
 
     def __init__(self, name: str, op: str = "") -> None:
         super().__init__(name)
@@ -115,6 +119,35 @@ class Scatter(SingleResult):
         )
         self.combine(ctx, operation, params)
         return operation.result
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        if len(operands) != 3 or not self.recognizes(operation):
+            return None
+        attribute = operation.attribute("scatter_dimension_numbers")
+        dims = mlir.hlo.ScatterDimensionNumbers(attribute)
+        x, indices, updates = operands
+        return self.bind(
+            x,
+            coordinates_last(indices, dims.index_vector_dim),
+            updates,
+            dimension_numbers=ScatterDimensionNumbers(
+                tuple(dims.update_window_dims),
+                tuple(dims.inserted_window_dims),
+                tuple(dims.scattered_dims_to_operand_dims),
+                tuple(dims.input_batching_dims),
+                tuple(dims.scatter_indices_batching_dims),
+            ),
+            indices_are_sorted=operation.flag("indices_are_sorted"),
+            unique_indices=operation.flag("unique_indices"),
+            mode=GatherScatterMode.FILL_OR_DROP,
+        )
+
+    def recognizes(self, operation: StableHloOperation) -> bool:
+        """Return True if the operation combines elements with updates as this primitive does."""
+        is_complex = dtypes.kind(operation.aval_out.dtype) == "c"
+        if is_complex and self.op in ("stablehlo.maximum", "stablehlo.minimum"):
+            return False
+        return operation.combiner == self.op
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -206,6 +239,10 @@ class Replace(Scatter):
     def combine(self, ctx: LoweringContext, operation: Any, params: dict[str, Any]) -> None:
         """Fill the region with the update."""
         fill_region(operation, [ctx.aval_out.update(shape=())], lambda _, y: (y,))
+
+    def recognizes(self, operation: StableHloOperation) -> bool:
+        scalar = operation.aval_out.update(shape=())
+        return operation.region_equals([scalar] * 2, lambda _, y: (y,))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -323,6 +360,7 @@ class Apply(Scatter):
     """The operand with the program `olympuspr` applied to the elements of each window."""
 
     higher_order: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ()
 
     def combine(self, ctx: LoweringContext, operation: Any, params: dict[str, Any]) -> None:
         """Fill the region with the program; it ignores the update."""

@@ -20,6 +20,7 @@ from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class BroadcastInDim(LinearPrimitive, SingleResult):
@@ -28,6 +29,7 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
     is_cheap = True
     is_broadcast: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.broadcast_in_dim",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -47,6 +49,11 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
         if isinstance(x, Literal):
             return ctx.constant(x, out.shape)
         return mlir.broadcast(x, out, params["broadcast_dimensions"])
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        dims = operation.ints("broadcast_dimensions")
+        shape = operation.aval_out.shape
+        return self.bind(*operands, shape=shape, broadcast_dimensions=dims)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         have, dims = operands[0].aval.shape, params["broadcast_dimensions"]
@@ -68,6 +75,7 @@ class Reshape(LinearPrimitive, SingleResult):
 
     is_cheap = True
     takes_literals: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.reshape",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -89,6 +97,9 @@ class Reshape(LinearPrimitive, SingleResult):
             aval = permuted(aval, params["dimensions"])
             x = _transpose(x, aval, params["dimensions"])
         return x if aval.shape == out.shape else mlir.op1("stablehlo.reshape", out, (x,))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, dimensions=None, new_sizes=operation.aval_out.shape)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         shape, order = operands[0].aval.shape, params["dimensions"]
@@ -132,6 +143,7 @@ class Transpose(LinearPrimitive, SingleResult):
     """Axis i of the result is axis `permutation[i]` of the operand."""
 
     is_cheap = True
+    raised_from: tuple[str, ...] = ("stablehlo.transpose",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         check_permutation("transpose", avals[0], params["permutation"])
@@ -139,6 +151,9 @@ class Transpose(LinearPrimitive, SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return _transpose(operands[0], ctx.aval_out, params["permutation"])
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, permutation=operation.ints("permutation"))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [self.bind(cotangent, permutation=inverse(params["permutation"]))]
@@ -183,6 +198,8 @@ class Squeeze(LinearPrimitive, SingleResult):
 class Rev(LinearPrimitive, SingleResult):
     """The elements in reverse order along the axes `dimensions`."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.reverse",)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         check_axes("rev", avals[0], params["dimensions"])
         return avals[0]
@@ -190,6 +207,9 @@ class Rev(LinearPrimitive, SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         dims = {"dimensions": mlir.i64_array(params["dimensions"])}
         return mlir.op1("stablehlo.reverse", ctx.aval_out, operands, dims)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, dimensions=operation.ints("dimensions"))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [self.bind(cotangent, dimensions=params["dimensions"])]
@@ -236,6 +256,7 @@ class Iota(SingleResult):
     """0, 1, 2, ... along axis `dimension` of an array of the given shape and dtype."""
 
     is_cheap = True
+    raised_from: tuple[str, ...] = ("stablehlo.iota",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape, dimension, dtype = params["shape"], params["dimension"], params["dtype"]
@@ -251,6 +272,11 @@ class Iota(SingleResult):
         along = {"iota_dimension": mlir.i64_attr(params["dimension"])}
         count = mlir.op1("stablehlo.iota", real, (), along)
         return count if real is out else mlir.op1("stablehlo.convert", out, (count,))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        out = operation.aval_out
+        dimension = operation.integer("iota_dimension")
+        return self.bind(shape=out.shape, dimension=dimension, dtype=out.dtype)
 
 
 class Copy(LinearPrimitive, SingleResult):

@@ -31,6 +31,7 @@ from olympus_core.primitives.gather import (
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 def emit_slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Shape) -> Any:
@@ -42,6 +43,8 @@ def emit_slice(x: Any, out: ShapedArray, start: Shape, limit: Shape, strides: Sh
 
 class Slice(LinearPrimitive, SingleResult):
     """Elements `start_indices` to `limit_indices` of each axis, by `strides` (None: all)."""
+
+    raised_from: tuple[str, ...] = ("stablehlo.slice",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -63,6 +66,13 @@ class Slice(LinearPrimitive, SingleResult):
         strides = params["strides"] or (1,) * ctx.avals_in[0].ndim
         start, limit = params["start_indices"], params["limit_indices"]
         return emit_slice(operands[0], ctx.aval_out, start, limit, strides)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        start, limit, strides = (
+            operation.ints(name) for name in ("start_indices", "limit_indices", "strides")
+        )
+        steps = None if set(strides) <= {1} else strides
+        return self.bind(*operands, start_indices=start, limit_indices=limit, strides=steps)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         shape, start = operands[0].aval.shape, params["start_indices"]
@@ -102,6 +112,8 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
 class DynamicSlice(LinearPrimitive, SingleResult):
     """`slice_sizes` elements from the start indices on, which are clamped to within bounds."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.dynamic_slice",)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, *starts = avals
         sizes: Shape = params["slice_sizes"]
@@ -115,6 +127,9 @@ class DynamicSlice(LinearPrimitive, SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         sizes = {"slice_sizes": mlir.i64_array(params["slice_sizes"])}
         return mlir.op1("stablehlo.dynamic_slice", ctx.aval_out, operands, sizes)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, slice_sizes=operation.ints("slice_sizes"))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, *starts = operands
@@ -169,6 +184,8 @@ def _starts(batched: Batched, starts: Sequence[Any], dims: Sequence[int | None])
 class DynamicUpdateSlice(SingleResult):
     """The operand with the update written at the start indices, clamped to within bounds."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.dynamic_update_slice",)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, update, *starts = avals
         _check_starts("dynamic_update_slice", x, tuple(starts))
@@ -181,6 +198,9 @@ class DynamicUpdateSlice(SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.dynamic_update_slice", ctx.aval_out, operands)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -245,6 +265,8 @@ def _scatter_slices(
 class Pad(SingleResult):
     """Padding by (low, high, interior) for each axis in `padding_config`; negative values crop."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.pad",)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         x, value = avals
         config: tuple[tuple[int, int, int], ...] = params["padding_config"]
@@ -273,6 +295,11 @@ class Pad(SingleResult):
             name: mlir.i64_array(tuple([c[i] for c in config])) for i, name in enumerate(names)
         }
         return mlir.op1("stablehlo.pad", ctx.aval_out, operands, attributes)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        columns = [operation.ints(name) for name in names]
+        return self.bind(*operands, padding_config=tuple(zip(*columns, strict=True)))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

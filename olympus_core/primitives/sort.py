@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from olympus_core.primitives.reduction import check_axes
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class Sort(MultipleResults):
@@ -37,6 +39,8 @@ class Sort(MultipleResults):
     The order is total: -0 equals 0, NaNs equal each other and come last, complex numbers compare by
     their real parts, then their imaginary parts.
     """
+
+    raised_from: tuple[str, ...] = ("stablehlo.sort",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         if any(a.shape != avals[0].shape for a in avals):
@@ -76,12 +80,24 @@ class Sort(MultipleResults):
             *pairs, arg_locs=[operation.location] * len(pairs)
         )
         with mlir.ir.InsertionPoint(block):
-            keys: list[tuple[ShapedArray, Any, Any]] = []
-            for i, aval in enumerate(scalars[: params["num_keys"]]):
-                x, y = block.arguments[2 * i : 2 * i + 2]
-                keys += _keys(aval, x, y)
-            mlir.op("stablehlo.return", (), (_before(keys),))
+            before = _emit_before(scalars[: params["num_keys"]], block.arguments)
+            mlir.op("stablehlo.return", (), (before,))
         return list(operation.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        scalars = [a.update(shape=()) for a in operation.avals_out]
+        pairs = [a for a in scalars for _ in range(2)]
+        for count in range(1, len(operands) + 1):
+            emit = functools.partial(_emit_order, scalars[:count])
+            if operation.region_equals(pairs, emit):
+                return self.bind(
+                    *operands,
+                    dimension=operation.integer("dimension", -1)
+                    % len(operation.avals_out[0].shape),
+                    is_stable=operation.flag("is_stable"),
+                    num_keys=count,
+                )
+        return None
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -131,6 +147,18 @@ def along(x: Any, positions: Any, axis: int) -> Any:
     )
 
 
+def _emit_before(scalars: Sequence[ShapedArray], values: Sequence[Any]) -> Any:
+    """Emit True if the first of each pair comes first; `scalars` are the types of the keys."""
+    keys: list[tuple[ShapedArray, Any, Any]] = []
+    for i, aval in enumerate(scalars):
+        keys += _keys(aval, *values[2 * i : 2 * i + 2])
+    return _before(keys)
+
+
+def _emit_order(scalars: Sequence[ShapedArray], *values: Any) -> tuple[Any]:
+    return (_emit_before(scalars, values),)
+
+
 def _keys(aval: ShapedArray, x: Any, y: Any) -> list[tuple[ShapedArray, Any, Any]]:
     """Return pairs of values of real dtypes whose total order is the order of x and y."""
     kind = dtypes.kind(aval.dtype)
@@ -148,8 +176,8 @@ def _keys(aval: ShapedArray, x: Any, y: Any) -> list[tuple[ShapedArray, Any, Any
 def _canonical(aval: ShapedArray, x: Any) -> Any:
     """Return x with 0 for -0, and one NaN for all NaNs."""
     zero, nan = mlir.full(aval, 0), mlir.full(aval, np.nan)
-    x = mlir.op1("stablehlo.select", aval, (emit_compare(eq_p, aval, x, zero), zero, x))
-    return mlir.op1("stablehlo.select", aval, (emit_compare(ne_p, aval, x, x), nan, x))
+    signless = mlir.op1("stablehlo.select", aval, (emit_compare(eq_p, aval, x, zero), zero, x))
+    return mlir.op1("stablehlo.select", aval, (emit_compare(ne_p, aval, x, x), nan, signless))
 
 
 def _before(keys: list[tuple[ShapedArray, Any, Any]]) -> Any:
@@ -179,6 +207,8 @@ class TopK(MultipleResults):
     Of equal elements the first comes first; NaN is greater than all.
     """
 
+    raised_from: tuple[str, ...] = ("chlo.top_k",)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         (x,), k = avals, params["k"]
         check_kinds("top_k", "buif", x)
@@ -191,6 +221,9 @@ class TopK(MultipleResults):
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         operation = mlir.op("chlo.top_k", types, operands, {"k": mlir.i64_attr(params["k"])})
         return list(operation.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, k=operation.integer("k"))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -38,12 +38,14 @@ from olympus_core.primitives.reduction import (
     reduce_max_p,
     reduce_min_p,
     reduce_sum_p,
+    same_bits,
     split_half,
 )
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Padding = tuple[tuple[int, int], ...]
 
@@ -103,6 +105,19 @@ def _attributes(params: dict[str, Any]) -> dict[str, ir.Attribute]:
     }
 
 
+def read_window(operation: StableHloOperation) -> dict[str, Any]:
+    """Return the parameters of a window from the attributes of `stablehlo.reduce_window`."""
+    rank = operation.avals_in[0].ndim
+    ones = (1,) * rank
+    return {
+        "window_dimensions": operation.ints("window_dimensions"),
+        "window_strides": operation.ints("window_strides", ones),
+        "padding": operation.pairs("padding", rank),
+        "base_dilation": operation.ints("base_dilations", ones),
+        "window_dilation": operation.ints("window_dilations", ones),
+    }
+
+
 def _map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
     """Return the parameters for an array that also has a mapped axis at `dim`."""
     moved = dict(params)
@@ -140,6 +155,8 @@ def emit_reduce_window(
 class WindowReduction(SingleResult):
     """The reduction of each window by the operation of `reduction`."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.reduce_window",)
+
     def __init__(self, name: str, reduction: Reduction) -> None:
         super().__init__(name)
         self.reduction = reduction
@@ -156,6 +173,17 @@ class WindowReduction(SingleResult):
         return emit_reduce_window(
             ctx, operands[0], init, params, lambda x, y: (rule.combine(scalar, x, y),)
         )
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        rule = self.reduction
+        if len(operands) != 2 or operation.combiner != rule.op:
+            return None
+        x, init = operands
+        dtype = operation.aval_out.dtype
+        identity = np.asarray(rule.identity(dtype)).astype(dtype)[()]
+        if not same_bits(init, identity) or not rule.is_one_operation(dtype):
+            return None
+        return self.bind(x, **read_window(operation))
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -352,6 +380,8 @@ class ReduceWindow(MultipleResults):
     """
 
     higher_order: ClassVar[bool] = True
+    is_general: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.reduce_window",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         arrays, inits = split_half(self.name, avals)
@@ -369,6 +399,12 @@ class ReduceWindow(MultipleResults):
         operation = mlir.op("stablehlo.reduce_window", types, operands, attributes, regions=1)
         ctx.region(operation.regions[0], program)
         return list(operation.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        program = operation.closed_program()
+        if program is None:
+            return None
+        return self.bind(*operands, olympuspr=program, **read_window(operation))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

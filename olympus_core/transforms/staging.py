@@ -19,6 +19,7 @@ from olympus_core.base import dtypes, gc_pause, source
 from olympus_core.base.avals import ShapedArray, get_aval
 from olympus_core.base.context import state, surroundings
 from olympus_core.base.errors import LeakedTracerError, OlympusError, TraceError
+from olympus_core.base.source import Source
 from olympus_core.ir import pretty as _printer  # noqa: F401  (makes staged programs printable)
 from olympus_core.ir.check import check
 from olympus_core.ir.olympuspr import (
@@ -113,13 +114,17 @@ class StagingTrace:
         outputs = tuple([Var(a) for a in outs])
         if primitive.has_programs:
             params = ProgramParams(params)
-        eqn = Eqn(primitive, inputs, outputs, params, source.current_location(2), kind)
+        eqn = Eqn(primitive, inputs, outputs, params, self.mark(), kind)
         self.eqns.append(eqn)
         if state.axes and primitive.has_programs:
             record_varying_axes(unrecorded_axes_in(eqn))
         if primitive.multiple_results:
             return [StagedTracer(self, v) for v in outputs]
         return StagedTracer(self, outputs[0])
+
+    def mark(self) -> Source:
+        """Return the mark of the line that binds the operation in `process`."""
+        return source.current_location(3)
 
     def _joined(self, inputs: tuple[Atom, ...]) -> tuple[Atom, ...]:
         """Return the operands typed to vary along the same axes of a `shard_map`, except literals.

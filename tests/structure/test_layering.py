@@ -20,7 +20,7 @@ PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
-        *("execution", "analysis", "stages", "transforms", "control", "jit", "library"),
+        *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
         *("verification", "artifact", "api"),
     ],
     "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of, shaped
@@ -29,6 +29,7 @@ from olympus_core.primitives.elementwise.special_values import Mended, infinite_
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class Sign(Elementwise):
@@ -44,6 +45,8 @@ class Sign(Elementwise):
 
 class Abs(Elementwise):
     """The magnitude; unsigned integers are unchanged; a complex with an infinite part gives inf."""
+
+    complex_is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         kind, out = dtypes.kind(ctx.avals_in[0].dtype), ctx.aval_out
@@ -62,9 +65,15 @@ class Round(Elementwise):
         full = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
         return mlir.op1(f"stablehlo.round_nearest_{name}", ctx.aval_out, (full,))
 
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        halves = ("stablehlo.round_nearest_afz", "stablehlo.round_nearest_even")
+        return self.bind(*operands, rounding_method=halves.index(operation.name))
+
 
 class Extremum(Elementwise):
     """The greater or lesser element of each pair; complex pairs compare in lexicographic order."""
+
+    complex_is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
@@ -75,6 +84,8 @@ class Extremum(Elementwise):
 class Relu(Elementwise):
     """max(x, 0) with the derivative 0 at 0, where `max` has the derivative 1/2."""
 
+    is_one_operation: ClassVar[bool] = False
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out
         full = ctx.full(operands[0], ctx.avals_in[0], out.shape)
@@ -83,6 +94,8 @@ class Relu(Elementwise):
 
 class IntegerPow(Elementwise):
     """x ** y for a Python int y, by repeated squaring."""
+
+    is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, y = ctx.aval_out, params["y"]
@@ -125,6 +138,11 @@ class Pow(Elementwise):
         if exponent.dtype != out.dtype:
             y = mlir.op1("stablehlo.convert", out, (y,))
         return mlir.op1("stablehlo.power", out, (x, y))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        if dtypes.kind(operation.aval_out.dtype) in "iu":
+            return None  # its lowering wraps around, and that of StableHLO reads six bits
+        return self.bind(*operands)
 
 
 def _emit_power_of_integers(aval: ShapedArray, exponent: ShapedArray, x: Any, y: Any) -> Any:
@@ -221,6 +239,7 @@ sign_p = Sign("sign", "stablehlo.sign", "uifc", is_cheap=True)
 floor_p = Elementwise("floor", "stablehlo.floor", "f", is_cheap=True)
 ceil_p = Elementwise("ceil", "stablehlo.ceil", "f", is_cheap=True)
 round_p = Round("round", "stablehlo.round_nearest_afz", "f", is_cheap=True)
+round_p.raised_from = ("stablehlo.round_nearest_afz", "stablehlo.round_nearest_even")
 sqrt_p = Mended(
     "sqrt",
     "stablehlo.sqrt",

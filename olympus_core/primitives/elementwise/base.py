@@ -23,6 +23,7 @@ from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 BOOL = np.dtype("bool")
 _KINDS = {"b": "bool", "u": "unsigned integer", "i": "integer", "f": "float", "c": "complex"}
@@ -71,6 +72,10 @@ class Elementwise(SingleResult):
 
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
+    #: the operation `op` is its whole lowering, so that it is raised from it; and for complex
+    #: operands too
+    is_one_operation: ClassVar[bool] = True
+    complex_is_one_operation: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -85,6 +90,7 @@ class Elementwise(SingleResult):
         super().__init__(name)
         self.is_cheap = is_cheap
         self.op = op
+        self.raised_from = (op,) if self.is_one_operation else ()
         self.kinds = kinds
         self.result = result
         self.tangents = tangents
@@ -108,6 +114,12 @@ class Elementwise(SingleResult):
             for x, a in zip(operands, ctx.avals_in, strict=True)
         ]
         return mlir.op1(self.op, out, full, self.attributes(ctx.avals_in[0]))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        is_complex = dtypes.kind(operation.avals_in[0].dtype) == "c"
+        if is_complex and not self.complex_is_one_operation:
+            return None
+        return self.bind(*operands)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -21,6 +21,7 @@ from olympus_core.primitives.elementwise.logic import ne_p
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class Convert(SingleResult):
@@ -29,6 +30,7 @@ class Convert(SingleResult):
     is_elementwise: ClassVar[bool] = True
     is_cheap = True
     takes_literals: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.convert",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return shaped(avals[0].shape, params["new_dtype"], params["weak_type"])
@@ -45,6 +47,9 @@ class Convert(SingleResult):
             zero = mlir.full(aval, 0)
             return mlir.op1("stablehlo.compare", out, (x, zero), ne_p.attributes(aval))
         return mlir.op1("stablehlo.convert", out, (x,))
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, new_dtype=operation.aval_out.dtype, weak_type=False)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -67,6 +72,7 @@ class BitcastConvert(SingleResult):
     """The same bits as another dtype; a change of width adds or removes the last axis."""
 
     is_elementwise: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.bitcast_convert",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), new = avals, params["new_dtype"]
@@ -89,6 +95,9 @@ class BitcastConvert(SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return mlir.op1("stablehlo.bitcast_convert", ctx.aval_out, operands)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        return self.bind(*operands, new_dtype=operation.aval_out.dtype)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -114,6 +123,8 @@ def bit_width(dt: DType) -> int:
 class StopGradient(Elementwise):
     """The operand, with a derivative of zero."""
 
+    is_one_operation: ClassVar[bool] = False
+
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
 
@@ -125,6 +136,10 @@ class ReducePrecision(Elementwise):
         x = ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
         attributes = {name: mlir.i32_attr(params[name]) for name in sorted(params)}
         return mlir.op1("stablehlo.reduce_precision", ctx.aval_out, (x,), attributes)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        names = ("exponent_bits", "mantissa_bits")
+        return self.bind(*operands, **{name: operation.integer(name) for name in names})
 
 
 class Complex(Elementwise):

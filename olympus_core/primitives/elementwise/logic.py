@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
@@ -11,6 +11,9 @@ from olympus_core.primitives.elementwise.base import (
     BOOL,
     Elementwise,
 )
+
+if TYPE_CHECKING:
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class Compare(Elementwise):
@@ -30,6 +33,13 @@ class Compare(Elementwise):
             ),
             "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {how}>"),
         }
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        own = self.attributes(operation.avals_in[0])
+        kind = operation.attribute("compare_type")
+        is_own = operation.attribute("comparison_direction") == own["comparison_direction"]
+        is_own = is_own and (kind is None or kind == own["compare_type"])
+        return self.bind(*operands) if is_own else None
 
 
 def emit_compare(compare: Compare, aval: ShapedArray, x: Any, y: Any) -> Any:

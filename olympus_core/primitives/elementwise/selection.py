@@ -25,6 +25,7 @@ from olympus_core.primitives.elementwise.logic import lt_p
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class SelectN(SingleResult):
@@ -33,6 +34,7 @@ class SelectN(SingleResult):
     is_elementwise: ClassVar[bool] = True
     is_cheap = True
     takes_literals: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.select",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         which, *cases = avals
@@ -53,6 +55,10 @@ class SelectN(SingleResult):
             ctx.full(x, a, out.shape) for x, a in zip(operands[1:], ctx.avals_in[1:], strict=True)
         ]
         return self._choose(out, ctx.avals_in[0], which, cases, 0)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        which, *cases = operands
+        return self.bind(which, *reversed(cases))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -121,6 +127,7 @@ class Clamp(SingleResult):
     is_elementwise: ClassVar[bool] = True
     is_cheap = True
     takes_literals: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("stablehlo.clamp",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         low, x, high = avals
@@ -136,6 +143,12 @@ class Clamp(SingleResult):
         shapes = [a.shape for a in ctx.avals_in]
         full = [ctx.full(*x) for x in zip(operands, ctx.avals_in, shapes, strict=True)]
         return mlir.op1("stablehlo.clamp", ctx.aval_out, full)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        shapes = [a.shape for a in operation.avals_in]
+        if [shape_of(x) for x in operands] != shapes:  # scalar bounds stay scalars
+            return None
+        return self.bind(*operands)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
@@ -181,6 +181,8 @@ _MENDS: Final[dict[str, _Mend]] = {
 
 class Mended(Elementwise):
     """A function of one operand that has the special values of C99 for complex operands."""
+
+    complex_is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 class Exp2(Elementwise):
     """2 ** x, as exp(x * log 2); a complex x is scaled by parts, as 0 * inf is nan."""
+
+    is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out = ctx.aval_out

@@ -29,6 +29,7 @@ from olympus_core.primitives.linalg.base import (
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class TriangularSolve(MatrixPrimitive, SingleResult):
@@ -39,6 +40,7 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
     """
 
     ranks: ClassVar[tuple[int, ...]] = (2, 2)
+    raised_from: tuple[str, ...] = ("stablehlo.triangular_solve",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         a, b = avals
@@ -81,6 +83,16 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
         }
         attributes["transpose_a"] = mlir.parsed_attr(f"#stablehlo<transpose {how}>")
         return mlir.op1("stablehlo.triangular_solve", out, (a, b), attributes)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        how = operation.text("transpose_a").rpartition(" ")[2].rstrip(">")
+        names = ("left_side", "lower", "unit_diagonal")
+        return self.bind(
+            *operands,
+            **{name: operation.flag(name) for name in names},
+            transpose_a=how != "NO_TRANSPOSE",
+            conjugate_a=how == "ADJOINT",
+        )
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -1,0 +1,147 @@
+"""The view of an operation that a primitive's `raised` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_core.base.avals import ShapedArray
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.mlir import bindings as mlir
+from olympus_core.raising.expressions import (
+    Expressions,
+    emitted_region,
+    operation_on_arguments,
+)
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+    from olympus_core.raising.raising import Raising
+
+#: values of attributes that change nothing, by name: the default accuracy of a function
+_DEFAULTS = {
+    "result_accuracy": "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>"
+}
+
+
+class StableHloOperation:
+    """An operation of StableHLO, with the attributes that a rule has read.
+
+    The raising of an operation is only valid if its rule reads all attributes.
+    """
+
+    __slots__ = ("_raising", "_read", "avals_in", "avals_out", "name", "operation")
+
+    def __init__(self, operation: ir.Operation, raising: Raising) -> None:
+        self.operation = operation
+        self.name = str(operation.name)
+        self._raising = raising
+        self._read: set[str] = set()
+        self.avals_in = tuple([raising.aval(x) for x in operation.operands])
+        self.avals_out = tuple([raising.aval(x) for x in operation.results])
+
+    @property
+    def aval_out(self) -> ShapedArray:
+        """The type of the only result."""
+        return self.avals_out[0]
+
+    def forget_reads(self) -> None:
+        """Forget which attributes were read, before another rule."""
+        self._read.clear()
+
+    def unread(self) -> list[str]:
+        """Return the names of the attributes that no rule has read, except defaults."""
+        names = [name for name in self.operation.attributes if name not in self._read]
+        if not names:
+            return names
+        default = {name: text for name, text in _DEFAULTS.items() if name in names}
+        return [x for x in names if default.get(x) != str(self.operation.attributes[x])]
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute; None if the operation lacks it."""
+        self._read.add(name)
+        return self.operation.attributes.get(name)
+
+    def elements(self) -> np.ndarray[Any, Any] | None:
+        """Return the elements of a constant; a splat has strides of 0.  None if they are absent."""
+        self._read.add("value")
+        return mlir.constant_elements(self.operation, self.aval_out)
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+        """Return an array of ints, or `default`."""
+        attribute = self.attribute(name)
+        if attribute is None:
+            return tuple(default)
+        return tuple([int(x) for x in attribute])
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """Return an int, or `default`."""
+        attribute = self.attribute(name)
+        return default if attribute is None else int(attribute.value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return a bool, or `default`."""
+        attribute = self.attribute(name)
+        return default if attribute is None else bool(attribute.value)
+
+    def text(self, name: str) -> str:
+        """Return the text of an attribute as MLIR writes it; empty without the attribute."""
+        attribute = self.attribute(name)
+        return "" if attribute is None else str(attribute)
+
+    def pairs(self, name: str, count: int) -> tuple[tuple[int, int], ...]:
+        """Return `count` pairs of ints; zeros without the attribute."""
+        values = self.ints(name, (0,) * (2 * count))
+        return tuple(zip(values[::2], values[1::2], strict=True))
+
+    def has_uses(self, result: int) -> bool:
+        """Return True if another operation uses this result."""
+        return next(iter(self.operation.results[result].uses), None) is not None
+
+    def counts_along(self, operand: int, axis: int) -> bool:
+        """Return True if an operand is an `iota` along an axis."""
+        owner = self.operation.operands[operand].owner
+        if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.iota":
+            return False
+        return int(owner.attributes["iota_dimension"].value) == axis
+
+    @property
+    def combiner(self) -> str | None:
+        """The name of the operation that its region applies to the arguments, None for another."""
+        return operation_on_arguments(self.operation.regions[0])
+
+    def region_equals(self, scalars: Sequence[ShapedArray], emit: Callable[..., Any]) -> bool:
+        """Return True if its region computes what `emit` emits for arguments of these types."""
+        expressions = Expressions()
+        mine = expressions.results(self.operation.regions[0])
+        if mine is None:
+            return False
+        holder = emitted_region(scalars, emit)
+        return mine == expressions.results(holder.regions[0])
+
+    def program(self, region: int = 0) -> tuple[list[Any], Olympuspr]:
+        """Return the program of a region, and the outer values that are its leading operands."""
+        return self._raising.region(self.operation.regions[region])
+
+    def closed_program(self) -> Olympuspr | None:
+        """Return the program of its region; None if it reads values from outside."""
+        captured, program = self.program()
+        return None if captured else program
+
+    def branches(self) -> tuple[list[Any], tuple[Olympuspr, ...]]:
+        """Return the programs of its regions, which have the same outer values as operands."""
+        return self._raising.branches(self.operation.regions)
+
+    def callee(self, attribute: str) -> tuple[str, Olympuspr]:
+        """Return the name of the function that a symbol refers to, and its program."""
+        name = str(self.attribute(attribute).value)
+        return name, self._raising.function(name)
+
+    def fits(self, values: Any) -> bool:
+        """Return True if values have the types of the results."""
+        results = values if isinstance(values, (list, tuple)) else [values]
+        return [mlir.tensor_type(x.aval) for x in results] == [
+            mlir.tensor_type(a) for a in self.avals_out
+        ]

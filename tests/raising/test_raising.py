@@ -1,0 +1,340 @@
+"""Programs raised from StableHLO: their operations, numbers, lines, and what cannot be raised."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import olympus  # noqa: F401  (it installs the trace of eager operations)
+from olympus_core import xla
+from olympus_core.base.avals import shaped
+from olympus_core.base.context import enable_x64
+from olympus_core.base.dtypes import array_dtypes, itemsize_bits, long_name, to_real
+from olympus_core.execution import compilation
+from olympus_core.ir.check import check
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
+from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.lowering.module import lower_module
+from olympus_core.mlir import bindings as mlir
+from olympus_core.raising.raising import UnraisableError, raise_module
+
+CPU = xla.Target("cpu")
+
+
+def raised(text: str) -> Olympuspr:
+    program = raise_module(mlir.parsed(textwrap.dedent(text)))
+    check(program)
+    return program
+
+
+def all_eqns(program: Olympuspr) -> list[Eqn]:
+    """Return the equations of a program and of the programs in it."""
+    eqns = []
+    for eqn in program.eqns:
+        eqns.append(eqn)
+        for inner in sub_programs(eqn):
+            eqns += all_eqns(inner)
+    return eqns
+
+
+def names(program: Olympuspr) -> list[str]:
+    return [eqn.primitive.name for eqn in program.eqns]
+
+
+def run(program: Olympuspr, *args: Any) -> list[np.ndarray[Any, Any]]:
+    """Return the results of a program, lowered with repeated blocks and compiled for the CPU."""
+    with enable_x64():
+        module, _ = compilation.lower(program, EntryAttributes("jit_f"), CPU)
+        buffers = [xla.put(np.asarray(x)) for x in args]
+        results = xla.compile(module, CPU).execute(buffers)
+        return [np.asarray(xla.to_numpy(x)) for x in results]
+
+
+def of_jax(fun: Any, *args: Any, **options: Any) -> Any:
+    """Return the module of a JAX function."""
+    text = jax.jit(fun, **options).lower(*args).as_text(debug_info=True)
+    return mlir.parsed(text)
+
+
+def body(text: str, signature: str = "(%x: tensor<3xf32>) -> tensor<3xf32>") -> str:
+    return f"func.func @main{signature} {{\n{textwrap.dedent(text)}\n}}"
+
+
+def test_a_constant_is_a_scalar_of_the_equations_that_use_it() -> None:
+    program = raised(
+        body(
+            """
+            %c = stablehlo.constant dense<2.0> : tensor<3xf32>
+            %0 = stablehlo.multiply %x, %c : tensor<3xf32>
+            return %0 : tensor<3xf32>
+            """
+        )
+    )
+    (eqn,) = program.eqns
+    assert eqn.primitive.name == "mul"
+    assert [str(x) for x in eqn.inputs[1:]] == ["2.0:f32[]"]
+
+
+def test_an_operation_without_a_primitive_is_opaque_and_is_lowered_unchanged() -> None:
+    text = body(
+        """
+        %0 = stablehlo.custom_call @Foo(%x) {backend_config = "a", api_version = 2 : i32}
+          : (tensor<3xf32>) -> tensor<3xf32>
+        %1 = "stablehlo.map"(%0, %x) <{dimensions = array<i64: 0>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %2 = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %2 : tensor<f32>
+        }) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+        return %1 : tensor<3xf32>
+        """
+    )
+    program = raised(text)
+    assert names(program) == ["opaque", "opaque"]
+    lowered = lower_module(program, EntryAttributes("jit_f"))
+    assert lowered.operation.verify()
+    text = lowered.operation.get_asm()
+    assert 'stablehlo.custom_call @Foo(%arg0) {api_version = 2 : i32, backend_config = "a"}' in text
+    assert "stablehlo.map" in text
+
+
+def test_the_regions_of_an_opaque_operation_use_values_from_outside() -> None:
+    program = raised(
+        body(
+            """
+            %y = stablehlo.slice %x [0:1] : (tensor<3xf32>) -> tensor<1xf32>
+            %z = stablehlo.reshape %y : (tensor<1xf32>) -> tensor<f32>
+            %1 = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
+            ^bb0(%a: tensor<f32>):
+              %2 = stablehlo.add %a, %z : tensor<f32>
+              stablehlo.return %2 : tensor<f32>
+            }) : (tensor<3xf32>) -> tensor<3xf32>
+            return %1 : tensor<3xf32>
+            """
+        )
+    )
+    assert names(program) == ["slice", "reshape", "opaque"]
+    lowered = lower_module(program, EntryAttributes("jit_f"))
+    assert lowered.operation.verify()
+    assert "stablehlo.add %arg1, %1 : tensor<f32>" in lowered.operation.get_asm()
+
+
+def test_an_operation_with_an_unknown_attribute_is_opaque() -> None:
+    program = raised(
+        body(
+            """
+            %0 = stablehlo.add %x, %x {mhlo.frontend_attributes = {a = "b"}} : tensor<3xf32>
+            return %0 : tensor<3xf32>
+            """
+        )
+    )
+    assert names(program) == ["opaque"]
+    module = lower_module(program, EntryAttributes("jit_f"))
+    assert 'mhlo.frontend_attributes = {a = "b"}' in module.operation.get_asm()
+
+
+def test_calls_of_one_function_share_a_program() -> None:
+    program = raised(
+        body(
+            """
+            %0 = call @f(%x) : (tensor<3xf32>) -> tensor<3xf32>
+            %1 = call @f(%0) : (tensor<3xf32>) -> tensor<3xf32>
+            return %1 : tensor<3xf32>
+            """
+        )
+        + """
+        func.func private @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+          %0 = stablehlo.tanh %x : tensor<3xf32>
+          return %0 : tensor<3xf32>
+        }
+        """
+    )
+    first, second = program.eqns
+    assert first.primitive.name == "jit"
+    assert first.params["name"] == "f"
+    assert first.params["olympuspr"] is second.params["olympuspr"]
+
+
+def test_equations_have_the_lines_and_scopes_of_the_module() -> None:
+    def f(x: Any) -> Any:
+        with jax.named_scope("outer"):
+            return jnp.tanh(x)
+
+    module = of_jax(jax.grad(f), 1.0)
+    marks = {eqn.primitive.name: eqn.source for eqn in raise_module(module).eqns}
+    position = marks["tanh"].position()
+    assert position is not None
+    assert position.file == __file__
+    assert position.text() == "return jnp.tanh(x)"
+    assert marks["tanh"].scope == "outer"
+    assert marks["mul"].backward
+
+
+def test_a_lowered_raised_program_has_the_lines_of_the_module() -> None:
+    module = of_jax(lambda x: jnp.tanh(x) @ x, np.ones((3, 3), np.float32))
+    again = lower_module(raise_module(module), EntryAttributes("jit_f"))
+    assert f'{__file__}":' in again.operation.get_asm(enable_debug_info=True)
+
+
+def test_argmax_of_jax_is_one_primitive() -> None:
+    module = of_jax(lambda x: jnp.argmax(x, axis=1), np.ones((3, 4), np.float32))
+    found = [eqn.primitive.name for eqn in all_eqns(raise_module(module))]
+    assert "argmax" in found
+    assert "reduce" not in found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bfloat16"])
+@pytest.mark.parametrize("num_keys", [1, 2])
+def test_sort_of_jax_is_one_primitive(dtype: str, num_keys: int) -> None:
+    xs = [np.ones((3, 4), jnp.dtype(dtype)), np.ones((3, 4), np.int32)]
+    module = of_jax(lambda *x: jax.lax.sort(x, num_keys=num_keys), *xs)
+    (eqn,) = raise_module(module).eqns
+    assert eqn.primitive.name == "sort"
+    assert (eqn.params["num_keys"], eqn.params["dimension"]) == (num_keys, 1)
+
+
+def test_a_sort_by_another_order_is_opaque_and_correct() -> None:
+    program = raised(
+        body(
+            """
+            %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %2 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              stablehlo.return %2 : tensor<i1>
+            }) : (tensor<3xf32>) -> tensor<3xf32>
+            return %0 : tensor<3xf32>
+            """
+        )
+    )
+    assert names(program) == ["opaque"]
+    (result,) = run(program, np.array([1, 3, 2], np.float32))
+    assert result.tolist() == [3, 2, 1]
+
+
+def test_a_reduction_from_another_start_is_general_and_correct() -> None:
+    program = raised(
+        body(
+            """
+            %c = stablehlo.constant dense<5.0> : tensor<f32>
+            %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [0]
+              : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+            return %0 : tensor<f32>
+            """,
+            "(%x: tensor<3xf32>) -> tensor<f32>",
+        )
+    )
+    assert names(program) == ["reduce"]
+    assert run(program, np.ones(3, np.float32))[0] == 8
+
+
+def test_loops_and_branches_of_jax_compute_the_same() -> None:
+    def f(x: Any, n: Any) -> Any:
+        def step(carry: Any, row: Any) -> Any:
+            carry = jax.lax.cond(n > 2, jnp.sin, lambda v: v * 2, carry + row)
+            return carry, carry.sum()
+
+        last, sums = jax.lax.scan(step, x[0], x)
+        return jax.lax.while_loop(lambda v: v.sum() < 100, lambda v: v + n, last), sums
+
+    x = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    for n in (2, 3):
+        program = raise_module(of_jax(f, x, n))
+        assert not [e for e in all_eqns(program) if e.primitive.name == "opaque"]
+        for got, want in zip(run(program, x, np.int32(n)), jax.jit(f)(x, n), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_an_if_takes_the_branch_of_its_predicate() -> None:
+    program = raised(
+        body(
+            """
+            %0 = "stablehlo.if"(%p) ({
+              %1 = stablehlo.add %x, %x : tensor<f32>
+              stablehlo.return %1 : tensor<f32>
+            }, {
+              stablehlo.return %x : tensor<f32>
+            }) : (tensor<i1>) -> tensor<f32>
+            return %0 : tensor<f32>
+            """,
+            "(%p: tensor<i1>, %x: tensor<f32>) -> tensor<f32>",
+        )
+    )
+    assert [run(program, np.bool_(p), np.float32(3))[0] for p in (True, False)] == [6, 3]
+
+
+@pytest.mark.parametrize("dtype", [d for d in array_dtypes() if d.name != "bool"], ids=long_name)
+@pytest.mark.parametrize("count", [1, 3, 300])
+def test_constants_have_the_bits_of_the_module(dtype: Any, count: int) -> None:
+    rng = np.random.default_rng(0)
+    part = to_real(dtype)
+    if itemsize_bits(dtype) < 8:
+        values = rng.integers(0, 2, count).astype(dtype)  # packed into less than a byte
+    else:
+        size = count * dtype.itemsize
+        values = np.frombuffer(rng.bytes(size), part).view(dtype)
+    with mlir.context(), mlir.ir.Location.unknown():
+        attribute = mlir.dense(values)
+        module = mlir.ir.Module.create()
+        with mlir.ir.InsertionPoint(module.body):
+            operation = mlir.ir.Operation.create(
+                "stablehlo.constant", (attribute.type,), (), {"value": attribute}
+            )
+        got = mlir.constant_elements(operation, shaped((count,), dtype))
+    assert got is not None
+    assert got.dtype == dtype
+    assert got.tobytes() == values.tobytes()
+
+
+CANNOT = {
+    "a dynamic shape": (
+        body(
+            """
+            %0 = stablehlo.tanh %x : tensor<?xf32>
+            return %0 : tensor<?xf32>
+            """,
+            "(%x: tensor<?xf32>) -> tensor<?xf32>",
+        ),
+        "dynamic shape",
+    ),
+    "a token": (
+        body(
+            """
+            %0 = stablehlo.after_all : !stablehlo.token
+            return %x : tensor<3xf32>
+            """
+        ),
+        "token",
+    ),
+    "a side effect": (
+        body(
+            """
+            stablehlo.custom_call @Print(%x) {has_side_effect = true} : (tensor<3xf32>) -> ()
+            return %x : tensor<3xf32>
+            """
+        ),
+        "side effect",
+    ),
+    "random numbers of the device": (
+        body(
+            """
+            %a = stablehlo.constant dense<0.0> : tensor<f32>
+            %s = stablehlo.constant dense<3> : tensor<1xi64>
+            %0 = stablehlo.rng %a, %a, %s, distribution = UNIFORM
+              : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<3xf32>
+            return %0 : tensor<3xf32>
+            """
+        ),
+        "stablehlo.rng",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_a_program_that_is_no_function_of_arrays_is_not_raised(name: str) -> None:
+    text, message = CANNOT[name]
+    with pytest.raises(UnraisableError, match=message):
+        raised(text)
