@@ -11,6 +11,9 @@ from olympus_core.base.json_records import number as number
 from olympus_core.base.json_records import parse_json as parse_json
 from olympus_core.base.json_records import to_data as to_data
 from olympus_core.base.json_records import typed as typed
+from olympus_core.base.json_schema import SCHEMA_DIALECT as SCHEMA_DIALECT
+from olympus_core.base.json_schema import RecordSchemas as RecordSchemas
+from olympus_core.base.json_schema import SchemaConstraints as SchemaConstraints
 from olympus_core.base.regular_files import check_output as check_output
 from olympus_core.base.regular_files import is_device as is_device
 from olympus_core.base.regular_files import open_regular as open_regular

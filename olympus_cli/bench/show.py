@@ -14,7 +14,7 @@ from olympus_cli.bench.measurement import TEXT, Measured, Metric
 from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
 from olympus_cli.bench.sweep import Sweep, sweeps_of
 from olympus_cli.faults.failure import Failure
-from olympus_cli.gate_reports.failures import failure_data
+from olympus_cli.gate_reports.failures import FailedTarget, failure_data
 from olympus_cli.gate_reports.gate_report import (
     Case,
     GateReport,
@@ -208,11 +208,13 @@ def bench_report(attempts: Sequence[Attempt]) -> GateReport:
             "targets": [each.document() for each in found],
             "comparisons": [each.document() for each in compared],
             "sweeps": [sweep.to_data() for sweep in sweeps],
-            "failed": [
-                {"target": each.name, "error": failure_data(each.failure)}
-                for each in attempts
-                if each.failure is not None
-            ],
+            "failed": failure_data(
+                [
+                    FailedTarget(attempt.name, attempt.failure)
+                    for attempt in attempts
+                    if attempt.failure is not None
+                ]
+            ),
         },
         notes=tuple(f"{each.target}: {note}" for each in compared for note in compared_notes(each)),
         warnings=tuple(Remark(f"{each.target}: {note}") for each in found for note in each.notes),

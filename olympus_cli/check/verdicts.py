@@ -9,6 +9,7 @@ from typing import Any
 
 from olympus_cli.check.budget import Verdict
 from olympus_cli.check.check import Checked
+from olympus_cli.gate_reports.failures import failure_data
 from olympus_cli.gate_reports.gate_report import Case, GateReport, Word, place_in, remark
 from olympus_cli.gate_reports.target_runs import TargetRuns
 
@@ -50,7 +51,7 @@ def checked_report(
         {
             "targets": [_data(each) for each in results],
             "not_judged": [{"target": each, "reason": reason} for each, reason in reasons],
-            "failed": target_runs.failed,
+            "failed": failure_data(target_runs.failed),
         },
         notes=(unjudged_note(others),) if others else (),
         warnings=tuple(

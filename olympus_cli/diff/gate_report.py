@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from olympus_cli.diff.text import MOST, change_text, render_comparison
+from olympus_cli.gate_reports.failures import failure_data
 from olympus_cli.gate_reports.gate_report import Case, GateReport, place_in
 from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.reports.changes import short_name
@@ -60,7 +61,7 @@ def revision_report(
             "targets": [{"target": name, **each} for name, each in documents.items()],
             "added": [*added],
             "removed": [*removed],
-            "failed": target_runs.failed,
+            "failed": failure_data(target_runs.failed),
         },
         notes=tuple(notes),
         text="\n".join(filter(None, map(render_comparison, documents.values()))),

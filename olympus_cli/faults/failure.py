@@ -6,7 +6,9 @@ import traceback
 from dataclasses import dataclass
 
 from olympus import errors
+from olympus.files import Forms, form
 from olympus_cli.faults.blame import place_of, reportable
+from olympus_cli.process.interrupts import INTERRUPTED, TERMINATED
 from olympus_cli.process.shortage import HINT, words
 from olympus_cli.text.paths import quoted
 
@@ -16,16 +18,32 @@ _CLASSES = {
     if isinstance(kind, type) and issubclass(kind, errors.OlympusError)
 }
 
+#: The exit code of a command by the kind of its failure.
+EXIT_CODES = {
+    **{name: _CLASSES[name].exit_code for name in sorted(_CLASSES)},
+    **{end.kind: end.exit_code for end in (INTERRUPTED, TERMINATED)},
+}
+
 
 @dataclass(frozen=True)
 class Failure:
-    """An error as plain data; `kind` is the name of a class of olympus.errors."""
+    """An error of a command, or of one of its targets."""
 
-    kind: str
+    kind: str  # a key of EXIT_CODES: a class of olympus.errors, or the end by a signal
     message: str
     hint: str | None = None
-    location: str | None = None
-    trace: str = ""
+    location: str | None = None  # the source line, FILE:LINE
+    trace: str = ""  # the traceback, of the process that raised it
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that this failure ends."""
+        return EXIT_CODES.get(self.kind, errors.InternalError.exit_code)
+
+    @property
+    def remedy(self) -> str | None:
+        """The hint; None if the message contains it."""
+        return None if self.hint and self.hint in self.message else self.hint
 
     @staticmethod
     def of(error: BaseException) -> Failure:
@@ -49,6 +67,12 @@ class Failure:
         if self.trace:
             error.add_note(f"in the process that did it:\n{self.trace}")
         return error
+
+
+#: The keys of a failure in JSON documents, for `to_data`.
+FAILURE_FORMS: Forms = {
+    Failure: form("kind", "message", "hint", "location", "exit_code", hint="remedy")
+}
 
 
 def _kind(error: errors.OlympusError) -> str:

@@ -1,43 +1,40 @@
-"""Failures of targets: as data for a document, and raised together when all targets are done."""
+"""Failures of targets: as JSON-like data, and raised together when all targets are done."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olympus.errors import GateError, OlympusError
+from olympus.files import to_data
 from olympus_cli.faults.blame import reportable
-from olympus_cli.faults.failure import Failure
+from olympus_cli.faults.failure import FAILURE_FORMS, Failure
 from olympus_cli.gate_reports.gate_report import source_line
 from olympus_cli.process.interrupts import command_end
 from olympus_cli.terminal import console
 
 
-def failure_data(failure: Failure) -> dict[str, Any]:
-    """Return a failure as JSON-like data; a hint that the message contains is not repeated."""
-    return {
-        "kind": failure.kind,
-        "message": failure.message,
-        "hint": None if failure.hint and failure.hint in failure.message else failure.hint,
-        "location": failure.location,
-        "exit_code": failure.error().exit_code,
-    }
+@dataclass(frozen=True)
+class FailedTarget:
+    """A target that could not be checked or measured, and the reason."""
+
+    target: str | None  # None if the command reached no target
+    error: Failure
 
 
-def interruption_data(error: KeyboardInterrupt) -> dict[str, Any]:
-    """Return the data of a target whose work a signal stopped, in the form of `failure_data`.
+def failure_data(failures: Failure | Sequence[FailedTarget]) -> Any:
+    """Return failures as JSON-like data; a hint that the message contains is not repeated."""
+    return to_data(failures, FAILURE_FORMS)
 
-    >>> interruption_data(KeyboardInterrupt())["kind"]
-    'Interrupted'
+
+def interruption(error: KeyboardInterrupt) -> Failure:
+    """Return the failure of a target whose work a signal stopped.
+
+    >>> interruption(KeyboardInterrupt())
+    Failure(kind='Interrupted', message='it was interrupted', hint=None, location=None, trace='')
     """
-    end = command_end(error)
-    return {
-        "kind": end.kind,
-        "message": interruption_message(error),
-        "hint": None,
-        "location": None,
-        "exit_code": end.exit_code,
-    }
+    return Failure(command_end(error).kind, interruption_message(error))
 
 
 def interruption_message(error: KeyboardInterrupt) -> str:
@@ -51,9 +48,13 @@ def error_document(error: BaseException) -> dict[str, Any]:
     >>> error_document(UsageError("no shapes", hint="add --shapes"))["error"]["exit_code"]
     2
     """
-    shown = reportable(error)
-    data = failure_data(Failure.of(error))
-    return {"error": {**data, "location": data["location"] or source_line(shown)}}
+    return {"error": failure_data(command_failure(error))}
+
+
+def command_failure(error: BaseException) -> Failure:
+    """Return the failure of a command, with the source line that the reported error names."""
+    failure = Failure.of(error)
+    return replace(failure, location=failure.location or source_line(reportable(error)))
 
 
 def with_target(target: str, error: OlympusError) -> OlympusError:

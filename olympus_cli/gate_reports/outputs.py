@@ -14,7 +14,7 @@ from types import TracebackType
 
 from olympus.errors import OlympusError, UsageError
 from olympus_cli.faults.blame import reportable
-from olympus_cli.gate_reports.failures import error_document
+from olympus_cli.gate_reports.failures import FailedTarget, command_failure, failure_data
 from olympus_cli.gate_reports.formats.github import render_github
 from olympus_cli.gate_reports.formats.gitlab import render_gitlab
 from olympus_cli.gate_reports.formats.markdown import render_markdown
@@ -133,9 +133,13 @@ class Outputs(AbstractContextManager["Outputs"]):
     def _write_failure(self, error: Exception) -> None:
         """Write a report whose only case is the command's own failure."""
         case = case_of_error("olympus", self._command, reportable(error))
-        document = error_document(error)
-        failed = [{"target": None, **document}]
-        document = {"targets": [], "failed": failed, **document}
+        failure = command_failure(error)
+        failed = [FailedTarget(None, failure)]
+        document = {
+            "targets": [],
+            "failed": failure_data(failed),
+            "error": failure_data(failure),
+        }
         self.write(GateReport(self._command, (case,), (), document))
 
 

@@ -14,13 +14,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from olympus.errors import GateError, OlympusError, UsageError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gate_reports.failures import (
-    failure_data,
-    interruption_data,
+    FailedTarget,
+    interruption,
     interruption_message,
     raise_all,
     with_target,
@@ -39,7 +38,7 @@ class TargetRuns:
         self._gate, self._total = gate, total
         self._errors: list[OlympusError] = []
         self.cases: list[Case] = []
-        self.failed: list[dict[str, Any]] = []
+        self.failed: list[FailedTarget] = []
         self.seconds: dict[str, float] = {}
 
     @contextmanager
@@ -67,13 +66,13 @@ class TargetRuns:
 
     def _keep(self, target: str, error: OlympusError) -> None:
         self.cases.append(case_of_error(target, self._gate, error))
-        self.failed.append({"target": target, "error": failure_data(Failure.of(error))})
+        self.failed.append(FailedTarget(target, Failure.of(error)))
 
     def interrupted(self, target: str, error: KeyboardInterrupt) -> None:
         """Record a target that was not judged because of Ctrl-C or SIGTERM."""
         message = OlympusError(interruption_message(error))
         self.cases.append(case_of_error(target, self._gate, message))
-        self.failed.append({"target": target, "error": interruption_data(error)})
+        self.failed.append(FailedTarget(target, interruption(error)))
 
     def add_failure(self, message: str) -> None:
         """Record that a target failed the gate, with a message that names it."""
@@ -84,7 +83,7 @@ class TargetRuns:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         message = f"{error}{hint}"
         self.cases.append(Case(target, self._gate, "rules", "not judged", message, places))
-        self.failed.append({"target": target, "error": failure_data(Failure.of(error))})
+        self.failed.append(FailedTarget(target, Failure.of(error)))
         self._errors.append(error)
 
     def raise_failures(self, verbose: bool) -> None:

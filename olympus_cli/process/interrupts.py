@@ -166,8 +166,8 @@ class CommandEnd(NamedTuple):
     exit_code: int
 
 
-_INTERRUPTED = CommandEnd("Interrupted", MESSAGE, EXIT_CODE)
-_TERMINATED = CommandEnd("Terminated", "terminated", 128 + signal.SIGTERM)
+INTERRUPTED = CommandEnd("Interrupted", MESSAGE, EXIT_CODE)
+TERMINATED = CommandEnd("Terminated", "terminated", 128 + signal.SIGTERM)
 
 
 def command_end(error: BaseException) -> CommandEnd:
@@ -176,7 +176,7 @@ def command_end(error: BaseException) -> CommandEnd:
     >>> command_end(Terminated()).exit_code, command_end(KeyboardInterrupt()).exit_code
     (143, 130)
     """
-    return _TERMINATED if isinstance(error, Terminated) else _INTERRUPTED
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
 @contextmanager

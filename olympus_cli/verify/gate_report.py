@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from olympus.files import to_data
+from olympus_cli.gate_reports.failures import failure_data
 from olympus_cli.gate_reports.gate_report import Case, GateReport, Table, Word, place_in
 from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.verify.records import FindingRecord, JudgedCheck, VerifiedTarget
@@ -37,7 +38,7 @@ def verified_report(
         "verify",
         (*cases, *target_runs.cases),
         tuple(tables),
-        {"targets": to_data(documents), "failed": target_runs.failed},
+        {"targets": to_data(documents), "failed": failure_data(target_runs.failed)},
         notes=tuple(note for each in documents for note in _notes(each, failures_only)),
         seconds=target_runs.seconds,
     )

@@ -16,7 +16,7 @@ from olympus_core.artifact.manifest import (
 )
 from olympus_core.artifact.saving import save
 from olympus_core.artifact.signing import KeyPair, PublicKey, new_key
-from olympus_core.artifact.treespec import Node
+from olympus_core.artifact.stored_tree import Node
 
 __all__ = [
     "COMPILERS",

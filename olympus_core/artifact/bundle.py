@@ -231,9 +231,13 @@ class Bundle:
         stored = [e for e in self.executables if self._is_for(e, target)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
-        executable, built_by = stored[0], self.manifest.versions
-        reason = host.misfit(
-            executable.backend, executable.host, built_by, host.Host.here(), xla.versions()
+        executable = stored[0]
+        reason = host.incompatibility(
+            executable.backend,
+            executable.host,
+            self.manifest.versions,
+            host.Host.here(),
+            xla.versions(),
         )
         if reason is not None:
             raise ArtifactError(

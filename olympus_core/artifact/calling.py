@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from olympus_core.artifact.manifest import Signature
-from olympus_core.artifact.treespec import Key, Node, field_names
+from olympus_core.artifact.stored_tree import Key, Node, field_names
 from olympus_core.base import tree
 from olympus_core.base.errors import SignatureError
 from olympus_core.stages import stages

@@ -1,4 +1,4 @@
-"""This machine, and a check that an executable from another machine fits it."""
+"""The machine of an executable, and the check that an executable can run on another machine."""
 
 from __future__ import annotations
 
@@ -54,33 +54,36 @@ def cpu_features(cpuinfo: Path) -> tuple[str, ...] | None:
     return tuple(sorted(set(names)))
 
 
-def misfit(
+def incompatibility(
     backend: str,
-    builder: Host,
-    built_by: Mapping[str, str],
+    build_host: Host,
+    build_versions: Mapping[str, str],
     host: Host,
     versions: Mapping[str, str],
 ) -> str | None:
-    """Return the reason why an executable for `backend` does not fit a host; None if it fits.
+    """Return the reason why an executable for `backend` cannot run on `host`; None if it can.
 
-    `builder` is the machine that built it, `built_by` are the versions of the packages that built
-    it, and `versions` those installed here.
+    It was built on `build_host` with the packages of `build_versions`, versions by name. The
+    packages installed on `host` have `versions`.
+
+    >>> incompatibility("cpu", here, {"jaxlib": "0.10.2"}, here, {"jaxlib": "0.11.0"})
+    'it was built with jaxlib 0.10.2, and here jaxlib is 0.11.0'
     """
     for package in COMPILERS[backend]:
-        was, now = (v.get(package, "not installed") for v in (built_by, versions))
+        was, now = (v.get(package, "not installed") for v in (build_versions, versions))
         if was != now:
             return f"it was built with {package} {was}, and here {package} is {now}"
-    return _cpu_misfit(builder, host) if backend == "cpu" else None
+    return _cpu_incompatibility(build_host, host) if backend == "cpu" else None
 
 
-def _cpu_misfit(builder: Host, host: Host) -> str | None:
-    was, now = f"{builder.system} {builder.machine}", f"{host.system} {host.machine}"
+def _cpu_incompatibility(build_host: Host, host: Host) -> str | None:
+    was, now = f"{build_host.system} {build_host.machine}", f"{host.system} {host.machine}"
     if was != now:
         return f"it was built on {was}, and this is {now}"
-    if builder.cpu_features is None or host.cpu_features is None:
-        where = "was built on" if builder.cpu_features is None else "is to run on"
+    if build_host.cpu_features is None or host.cpu_features is None:
+        where = "was built on" if build_host.cpu_features is None else "is to run on"
         return f"what the processor that it {where} can do is not known"
-    missing = sorted(set(builder.cpu_features) - set(host.cpu_features))
+    missing = sorted(set(build_host.cpu_features) - set(host.cpu_features))
     if missing:
         return f"it was built on a processor with {', '.join(missing)}, which this one lacks"
     return None

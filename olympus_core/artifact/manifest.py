@@ -13,7 +13,7 @@ from olympus_core import xla
 from olympus_core.artifact.host import Host
 from olympus_core.artifact.jsontext import indented
 from olympus_core.artifact.shardings import StoredPlacement, StoredShardings
-from olympus_core.artifact.treespec import Node
+from olympus_core.artifact.stored_tree import Node
 from olympus_core.stages.interface import ArgInfo
 
 MANIFEST = "manifest.json"

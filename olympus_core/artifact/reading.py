@@ -21,7 +21,7 @@ from olympus_core.artifact.manifest import (
 )
 from olympus_core.artifact.reading_shardings import parse_placement, parse_shardings
 from olympus_core.artifact.shardings import StoredPlacement
-from olympus_core.artifact.treespec import KINDS, MAX_DEPTH, Node
+from olympus_core.artifact.stored_tree import MAX_DEPTH, PARTS, Node
 from olympus_core.artifact.value import JsonValue
 from olympus_core.base.errors import ArtifactError, UsageError
 from olympus_core.base.json_records import DataError, parse_json
@@ -199,9 +199,9 @@ def _call_tree(value: JsonValue, leaves: int) -> Node:
 
 def _node(value: JsonValue, depth: int) -> Node:
     kind = value.entries().get("kind") or value.refuse("a node of a tree")
-    if kind.value not in KINDS:
-        kind.refuse(f"one of {', '.join(KINDS)}")
-    names = [name for name, kinds in _PARTS.items() if kind.value in kinds]
+    if not isinstance(kind.value, str) or kind.value not in PARTS:
+        kind.refuse(f"one of {', '.join(PARTS)}")
+    names = PARTS[kind.value]
     fields = value.fields("kind", *names)
     if depth == MAX_DEPTH and names:
         raise ArtifactError(f"in its manifest, a tree is nested more than {MAX_DEPTH} deep")
@@ -212,14 +212,6 @@ def _node(value: JsonValue, depth: int) -> Node:
     if kind.value == "key" and len(items) != 1:
         fields["items"].refuse("one array of words")
     return Node(kind.value, items, keys, fields["type"].text() if "type" in names else None)
-
-
-# Which kinds of nodes have which parts.
-_PARTS = {
-    "items": set(KINDS) - {"leaf", "none"},
-    "keys": {"dict", "ordereddict", "namedtuple"},
-    "type": {"namedtuple", "custom"},
-}
 
 
 def _fit(kind: str, keys: tuple[str | int, ...], count: int) -> bool:

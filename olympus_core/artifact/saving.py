@@ -29,7 +29,7 @@ from olympus_core.artifact.shardings import (
     meshes_of,
     without_devices,
 )
-from olympus_core.artifact.treespec import Node
+from olympus_core.artifact.stored_tree import Node
 from olympus_core.base import version
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import UsageError

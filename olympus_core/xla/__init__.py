@@ -77,6 +77,7 @@ from olympus_core.xla.targets.options import (
     optimize_options,
 )
 from olympus_core.xla.targets.targets import (
+    BACKENDS,
     MOST_DEVICES,
     Target,
     Topology,
@@ -91,6 +92,7 @@ from olympus_core.xla.targets.targets import (
 )
 
 __all__ = [
+    "BACKENDS",
     "MOST_DEVICES",
     "NOINLINE_ATTRIBUTE",
     "BackendStatus",

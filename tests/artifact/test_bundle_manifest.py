@@ -12,8 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+import olympus_core
 from olympus import artifact
 from olympus.errors import ArtifactError
+from olympus_core.artifact.manifest_schema import manifest_schema
 from olympus_core.artifact.reading import parse_manifest
 from tests.artifact.bundles import change_manifest, members_of
 
@@ -94,6 +96,14 @@ NONSENSE = {
     "one key": (put(*PARAMS, "keys", value=["w"]), "one key for each item"),
     "same key": (put(*PARAMS, "keys", value=["w", "w"]), "one key for each"),
 }
+
+
+def test_the_shipped_schema_is_that_of_the_types(request: pytest.FixtureRequest) -> None:
+    path = Path(olympus_core.__file__).parent / "artifact/bundle.schema.json"
+    text = f"{artifact.indented(manifest_schema())}\n"
+    if request.config.getoption("--update-golden"):
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text, "pytest --update-golden renews it"
 
 
 @pytest.mark.parametrize("levels", [98, 400])

@@ -51,6 +51,8 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.artifact.Node.to_data": ("return", "what JSON has"),
     "olympus.artifact.Signature.to_data": ("return", "what JSON has"),
     "olympus.artifact.indented": ("data", "what JSON has"),
+    "olympus.files.RecordSchemas.record": ("return", "what JSON has"),
+    "olympus.files.RecordSchemas.value": ("kind return", "a type, and what JSON has"),
     "olympus.files.field_types": ("kind return", "a type, and types"),
     "olympus.files.form_of": ("kind", "a type"),
     "olympus.files.is_record": ("kind", "a type"),

@@ -21,6 +21,8 @@ _TOPOLOGY = re.compile(r"(?:([0-9]{1,9})x)?([0-9]{1,9})", re.ASCII)
 _PER_HOST = re.compile(r"([0-9]+)x(.+)", re.ASCII)
 _HOSTS = re.compile(r"([0-9]+x[0-9]+)x(.+)", re.ASCII)
 _PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+#: The names of the backends.
+BACKENDS = tuple(_PLATFORMS)
 
 
 class Topology(NamedTuple):

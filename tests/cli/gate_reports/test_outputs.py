@@ -508,7 +508,7 @@ def test_an_interrupted_target_is_an_error(
         raise end
     assert [(case.verdict, case.message) for case in target_runs.cases] == [("error", message)]
     error = {"kind": kind, "message": message, "hint": None, "location": None, "exit_code": code}
-    assert target_runs.failed == [{"target": "dense", "error": error}]
+    assert failure_data(target_runs.failed) == [{"target": "dense", "error": error}]
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, Terminated])

@@ -1,8 +1,8 @@
-"""Pytree structures as plain data: a `PyTreeDef` as a `Node`, and back.
+"""Pytree structures as stored in a bundle: a `PyTreeDef` as a `Node`, and back.
 
-The way back imports nothing and runs no code of a module. A namedtuple of a class that this process
-has not loaded becomes one with the same fields. A container of any other class, except an array of
-random keys, becomes a tuple of its children.
+Conversion to a `PyTreeDef` imports nothing and runs no code of a module. A namedtuple of a class
+that this process has not loaded becomes one with the same fields. A container of any other class,
+except an array of random keys, becomes a tuple of its children.
 """
 
 from __future__ import annotations
@@ -24,14 +24,26 @@ Key = str | int
 _PLAIN: dict[type, str] = {NoneType: "none", tuple: "tuple", list: "list"}
 _KEYED: dict[type, str] = {dict: "dict", collections.OrderedDict: "ordereddict"}
 MAX_DEPTH = 100  # the deepest nesting of containers that is written and read
-KINDS = ("leaf", *_PLAIN.values(), *_KEYED.values(), "namedtuple", "key", "custom")
+
+#: The parts of a node in JSON, besides its kind, for each kind of node.
+PARTS: dict[str, tuple[str, ...]] = {
+    "leaf": (),
+    "none": (),
+    "tuple": ("items",),
+    "list": ("items",),
+    "dict": ("items", "keys"),
+    "ordereddict": ("items", "keys"),
+    "namedtuple": ("items", "keys", "type"),
+    "key": ("items",),
+    "custom": ("items", "type"),
+}
 
 
 @dataclass(frozen=True)
 class Node:
     """A container, or a leaf, in the structure of a pytree.
 
-    `kind` is one of KINDS; `items` are the children in the order of the leaves; `keys` are those
+    `kind` is a key of PARTS; `items` are the children in the order of the leaves; `keys` are those
     of a dict or the field names of a namedtuple; `type` is the class of a namedtuple or custom
     container, as `module:name`.
     """
@@ -91,14 +103,12 @@ class Node:
 
     def to_data(self) -> dict[str, Any]:
         """Return JSON-like data; fields that the kind of node does not have are omitted."""
-        data: dict[str, Any] = {"kind": self.kind}
-        if self.kind not in ("leaf", "none"):
-            data["items"] = [node.to_data() for node in self.items]
-        if self.kind in (*_KEYED.values(), "namedtuple"):
-            data["keys"] = list(self.keys)
-        if self.type is not None:
-            data["type"] = self.type
-        return data
+        parts = {
+            "items": [node.to_data() for node in self.items],
+            "keys": list(self.keys),
+            "type": self.type,
+        }
+        return {"kind": self.kind, **{name: parts[name] for name in PARTS[self.kind]}}
 
     def _skeleton(self) -> Any:
         children = [node._skeleton() for node in self.items]
