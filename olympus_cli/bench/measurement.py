@@ -6,35 +6,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from olympus.files import typed
 from olympus_cli.bench.statistics import CONFIDENCE, summarize
 from olympus_cli.text.metrics import current_name
-from olympus_cli.text.units import byte_size, count, duration
 
 Direction = Literal["lower", "higher", "neither"]
 
 # The keys of a metric's object that follow from its samples.
 _FROM_SAMPLES = ("count", "median", "q1", "q3", "minimum", "low", "high", "precision")
-
-
-def _spaced(rate: float) -> str:
-    """Return a rate in units of 1000, to be followed by its unit: "1.50 k", "12 "."""
-    text = count(float(f"{rate:.3g}"))
-    return text if text[-1].isalpha() else f"{text} "
-
-
-#: The functions that format the figures of each unit.
-TEXT: dict[str, Callable[[float], str]] = {
-    "s": duration,
-    "B": byte_size,
-    "1/s": lambda rate: f"{_spaced(rate)}calls/s",
-    "FLOP/s": lambda rate: f"{_spaced(rate)}FLOP/s",
-    "B/s": lambda rate: f"{_spaced(rate)}B/s",
-}
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from olympus_cli.bench.compare.attempts import Attempt
 from olympus_cli.bench.compare.comparing import Compared, Judged
 from olympus_cli.bench.compare.verdict import MetricVerdict
-from olympus_cli.bench.measurement import TEXT, Measured, Metric
+from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.bench.statistics import CONFIDENCE, Summary, summarize
 from olympus_cli.bench.sweep import Sweep, sweeps_of
 from olympus_cli.faults.failure import Failure
@@ -23,7 +24,7 @@ from olympus_cli.gate_reports.gate_report import (
     Word,
     case_of_error,
 )
-from olympus_cli.text.units import byte_size, count, duration
+from olympus_cli.text.units import byte_size, count, duration, quantity
 
 _COLUMNS = ("metric", "median", f"{CONFIDENCE:.0%} interval", "quartiles", "samples")
 _BOUNDS = {"compute": "the arithmetic", "memory": "the memory"}
@@ -40,7 +41,7 @@ def measured_tables(measured: Measured) -> tuple[Table, Table]:
 
 
 def _cells(metric: Metric) -> tuple[str, ...]:
-    summary, text = summarize(metric.samples), TEXT[metric.unit]
+    summary, text = summarize(metric.samples), partial(quantity, unit=metric.unit)
     number = str(summary.count) if metric.batch == 1 else f"{summary.count} x {metric.batch}"
     if summary.count == 1:
         return (text(summary.median), "-", "-", number)
@@ -168,7 +169,7 @@ def overview_table(attempts: Sequence[Attempt]) -> Table:
 
 def _median(measured: Measured | None, name: str) -> str:
     metric = measured.metrics.get(name) if measured is not None else None
-    return "-" if metric is None else TEXT[metric.unit](summarize(metric.samples).median)
+    return "-" if metric is None else quantity(summarize(metric.samples).median, metric.unit)
 
 
 def _fate(failure: Failure | None) -> str:
@@ -259,7 +260,7 @@ def _row(judged: Judged) -> tuple[str, ...]:
 
 
 def _figure(value: float | None, unit: str) -> str:
-    return "-" if value is None else TEXT[unit](value)
+    return "-" if value is None else quantity(value, unit)
 
 
 def _ratio_interval(verdict: MetricVerdict) -> str:

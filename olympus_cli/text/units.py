@@ -63,19 +63,25 @@ def counted(number: int, noun: str) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Return a value with its unit: "s", "B", "B/s", "count", or any other, in units of 1000.
+    """Return a value with its unit: "s", "B", "count", or any other, in units of 1000.
+
+    A rate has three significant digits, and "1/s" is shown as calls a second.
 
     >>> quantity(0.0123, "s"), quantity(2**21, "B"), quantity(2.5e9, "FLOP/s"), quantity(7, "count")
     ('12.3 ms', '2.00 MiB', '2.50 GFLOP/s', '7')
+    >>> quantity(12.345, "1/s"), quantity(2e6, "B/s")
+    ('12.3 calls/s', '2.00 MB/s')
     """
     if unit == "s":
         return duration(value)
-    if unit in ("B", "B/s"):
-        return byte_size(value) + unit.removeprefix("B") * (value is not None)
+    if unit == "B":
+        return byte_size(value)
     if unit == "count" or value is None:
         return count(value)
+    if unit.endswith("/s"):
+        value = float(f"{value:.3g}")
     number, _, prefix = count(value).partition(" ")
-    return f"{number} {prefix}{unit}"
+    return f"{number} {prefix}{'calls/s' if unit == '1/s' else unit}"
 
 
 def change(ratio: float | None) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus_cli.history.store import append, read_points, read_programs
+from olympus_cli.text.metrics import UNITS
 from tests.cli.conftest import Invoke
 from tests.cli.history.made import PROGRAM, commit, document, flops, history, run, steady
 
@@ -270,3 +271,11 @@ def test_a_page_of_all_figures(work: Path, invoke: Invoke) -> None:
     assert "1 FLOP -&gt; 2 FLOP" in page
     assert invoke("history", "--all", "--plot", "a.html").exit_code == 0
     assert (work / "a.html").read_text().count("<section") == 3
+
+
+def test_rates_are_shown_as_bench_shows_them(work: Path, invoke: Invoke) -> None:
+    rates = [flops(2400, metric=name, unit=UNITS[name]) for name in ("throughput", "byte-rate")]
+    append(history(work), [(run(1), rates)])
+    shown = invoke("history", "--metric", "throughput", "--metric", "byte-rate").stdout
+    assert "2.40 kcalls/s" in shown
+    assert "2.40 kB/s" in shown
