@@ -26,10 +26,19 @@ _KINDS = {
     "overflow": "'{name}' overflowed the dtype of its result",
     "cancellation": "'{name}' lost the digits by cancellation: it subtracts nearly equal numbers",
     "inaccurate": "'{name}' lost the digits to rounding",
-    "exponential": "'{name}' takes back an exponential that left the range of its dtype: subtract "
-    "the maximum from its argument first, or compute with logarithms",
     "sensitive": "'{name}' decides by a difference that is no more than rounding: it is right, and "
     "what follows cannot be compared",
+}
+#: The messages on an operation that reverses an exponential, by the name of the operation.
+_REVERSED = {
+    "div": "'div' divides two exponentials that are both infinite or both 0 in their dtype: "
+    "subtract the same number, such as the maximum, from the arguments of both",
+    "mul": "'mul' multiplies an exponential that is infinite in its dtype by one that is 0: add "
+    "their arguments, and compute one exponential",
+    "log": "'log' takes the logarithm of an exponential that left the range of its dtype: compute "
+    "the logarithm directly, for example with logsumexp, log_softmax or log_sigmoid",
+    "log1p": "'log1p' takes the logarithm of an exponential that is infinite in its dtype: compute "
+    "the logarithm directly, for example with logaddexp or softplus",
 }
 _MAX = 3  # findings in a message
 
@@ -103,7 +112,14 @@ def _cause(finding: FindingRecord | None) -> str:
     if finding is None:
         return ""
     place = f", at {finding.location}" if finding.location else ""
-    return f": {_KINDS[finding.kind].format(name=finding.operation)}{place}"
+    return f": {_fault(finding)}{place}"
+
+
+def _fault(finding: FindingRecord) -> str:
+    """Return the fault of an operation, with a remedy if the operation determines one."""
+    if finding.kind == "exponential":
+        return _REVERSED[finding.operation]
+    return _KINDS[finding.kind].format(name=finding.operation)
 
 
 def failure_message(document: VerifiedTarget) -> str:
@@ -166,7 +182,7 @@ def _more(found: Sequence[Any], what: str) -> list[str]:
 
 
 def _finding_lines(each: FindingRecord) -> list[str]:
-    lines = [_KINDS[each.kind].format(name=each.operation)]
+    lines = [_fault(each)]
     if each.location:
         lines.append(f"  at {each.location}: {each.text}")
     if each.path:

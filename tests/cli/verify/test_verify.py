@@ -16,8 +16,10 @@ from olympus.errors import UsageError
 from olympus_cli.program.inputs import seeded_inputs
 from olympus_cli.spec.inputs import InputSpec
 from olympus_cli.spec.project import load_project
+from olympus_cli.verify import show
 from olympus_cli.verify.goldens import digest, read_golden, write_golden
 from olympus_cli.verify.progress import operation_counter
+from olympus_core.verification import ranges
 from tests.cli.arrays import arg_info
 
 Invoke = Callable[..., Result]
@@ -407,7 +409,10 @@ def test_inputs_of_other_sizes(work: Path, invoke: Invoke) -> None:
     result = invoke("verify", "unstable:naive", *shapes)
     assert result.exit_code == 1
     assert "for inputs in [-100, 100], and float64 has none" in result.stdout
-    assert "'div' takes back an exponential that left the range of its dtype" in result.stderr
+    assert (
+        "'div' divides two exponentials that are both infinite or both 0 in their dtype"
+        in result.stderr
+    )
     assert f"at {work / 'unstable.py'}:7: return e / e.sum(-1, keepdims=True)" in result.stderr
     assert invoke("verify", "unstable:naive", *shapes, "--update").exit_code == 1
     assert not (work / "goldens").exists()
@@ -524,3 +529,26 @@ def test_run_and_bench_draw_the_same_inputs(work: Path, invoke: Invoke) -> None:
     assert invoke("bench", "forward", "--time-limit", "0.1").exit_code == 0
     target = load_project(work).targets["forward"]
     assert target.inputs["w"] == InputSpec(normal=(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("program", "remedy"),
+    [
+        ("jnp.exp(-x * x) / jnp.exp(-x * x).sum()", "'div' divides two exponentials that are both"),
+        ("jnp.log(olympus.nn.sigmoid(x))", "directly, for example with logsumexp, log_softmax or"),
+        ("jnp.log1p(jnp.exp(x))", "directly, for example with logaddexp or softplus"),
+    ],
+)
+def test_the_remedy_fits_the_operation_that_reverses_an_exponential(
+    work: Path, invoke: Invoke, program: str, remedy: str
+) -> None:
+    source = f"import olympus\nimport olympus.numpy as jnp\ndef f(x):\n    return {program}\n"
+    (work / "reverses.py").write_text(source)
+    result = invoke("verify", "reverses:f", "--shapes", "f32[4]")
+    assert result.exit_code == 1
+    assert remedy in result.stderr
+    assert ("such as the maximum" in result.stderr) == (" / " in program)
+
+
+def test_each_operation_that_reverses_an_exponential_has_a_remedy() -> None:
+    assert show._REVERSED.keys() == ranges._REVERSED.keys()
