@@ -1,4 +1,4 @@
-"""The same mesh, specs and shardings in both packages, and draws of them."""
+"""The same meshes, specs and shardings in OLYMPUS and in JAX, also drawn ones."""
 
 from __future__ import annotations
 
@@ -14,46 +14,52 @@ from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 
 __all__ = [
     *["MESH", "Drawn", "both", "drawn", "drawn_meshes"],
-    *["ours", "places", "same_places", "theirs"],
+    *["check_same_parts", "ours", "parts_by_device", "theirs"],
 ]
 
 MESH = ((2, 4), ("x", "y"))
 
 
 class Drawn(NamedTuple):
-    """A mesh by its sizes, names and order of devices, a spec, and a shape that it divides."""
+    """The sizes, names and device order of a mesh, a spec, and a shape that the spec divides."""
 
     sizes: tuple[int, ...]
     names: tuple[str, ...]
-    turned: bool
+    is_reversed: bool
     spec: tuple[Any, ...]
     shape: tuple[int, ...]
 
 
-def devices(module: Any, count: int, turned: bool) -> Any:
-    found = module.devices()[:count]
-    return found[::-1] if turned else found
+def devices(module: Any, count: int, is_reversed: bool) -> Any:
+    ordered = module.devices()[:count]
+    return ordered[::-1] if is_reversed else ordered
 
 
-def ours(sizes: Sequence[int], names: Sequence[str], spec: Sequence[Any], turned: bool = False):
-    there = devices(olympus, int(np.prod(sizes)), turned)
-    return NamedSharding(Mesh(np.array(there).reshape(sizes), names), PartitionSpec(*spec))
+def ours(
+    sizes: Sequence[int], names: Sequence[str], spec: Sequence[Any], is_reversed: bool = False
+):
+    devices_of_mesh = devices(olympus, int(np.prod(sizes)), is_reversed)
+    return NamedSharding(
+        Mesh(np.array(devices_of_mesh).reshape(sizes), names), PartitionSpec(*spec)
+    )
 
 
-def theirs(sizes: Sequence[int], names: Sequence[str], spec: Sequence[Any], turned: bool = False):
-    there = devices(jax, int(np.prod(sizes)), turned)
-    mesh = jax.sharding.Mesh(np.array(there).reshape(sizes), names)
+def theirs(
+    sizes: Sequence[int], names: Sequence[str], spec: Sequence[Any], is_reversed: bool = False
+):
+    devices_of_mesh = devices(jax, int(np.prod(sizes)), is_reversed)
+    mesh = jax.sharding.Mesh(np.array(devices_of_mesh).reshape(sizes), names)
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec))
 
 
 def both(*spec: Any) -> tuple[Any, Any]:
-    """A sharding on the usual mesh of 2 x 4, in both packages."""
+    """Return a sharding on the mesh of 2 x 4 devices in both packages."""
     return ours(*MESH, spec), theirs(*MESH, spec)
 
 
 @st.composite
 def drawn_meshes(draw: st.DrawFn) -> tuple[Any, Any]:
-    """A mesh of all 8 devices in some order, in both packages."""
+    """A mesh of all 8 devices in a drawn order, in both packages."""
     sizes = draw(st.sampled_from([(2, 4), (4, 2), (2, 2, 2), (8,)]))
     order = draw(st.permutations(range(8)))
     names = ("x", "y", "z")[: len(sizes)]
@@ -69,7 +75,9 @@ def drawn(draw: st.DrawFn, rank: int | None = None) -> Drawn:
     names = ("x", "y", "z")[: len(sizes)]
     order = draw(st.permutations(names))
     ndim = draw(st.integers(0, 3)) if rank is None else rank
-    cuts = [draw(st.integers(0, ndim)) for _ in order]  # the dimension of each axis; ndim is none
+    cuts = [
+        draw(st.integers(0, ndim)) for _ in order
+    ]  # the dimension that each axis splits; `ndim` means none
     spec = [tuple(n for n, d in zip(order, cuts, strict=True) if d == i) for i in range(ndim)]
     size = dict(zip(names, sizes, strict=True))
     shape = [draw(st.integers(1, 2)) * int(np.prod([size[n] for n in e], dtype=int)) for e in spec]
@@ -77,20 +85,22 @@ def drawn(draw: st.DrawFn, rank: int | None = None) -> Drawn:
     return Drawn(sizes, names, draw(st.booleans()), entries, tuple(shape))
 
 
-def places(sharding: Any, shape: Sequence[int]) -> dict[int, Any]:
-    """The slices of each device, by its number, without `None` for a bound."""
-    found = sharding.devices_indices_map(tuple(shape)).items()
+def parts_by_device(sharding: Any, shape: Sequence[int]) -> dict[int, Any]:
+    """Return the slices of each device by its number, with explicit bounds."""
+    indices = sharding.devices_indices_map(tuple(shape))
     return {
         device.id: tuple(s.indices(n)[:2] for s, n in zip(index, shape, strict=True))
-        for device, index in found
+        for device, index in indices.items()
     }
 
 
-def same_places(mine: Any, oracle: Any) -> None:
-    """Both arrays have the same elements, and each device has the same part of them."""
+def check_same_parts(mine: Any, oracle: Any) -> None:
+    """Check that both arrays have the same elements, and each device the same part of them."""
     np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-5, atol=2e-5)
     assert np.asarray(mine).dtype == np.asarray(oracle).dtype
-    assert places(mine.sharding, mine.shape) == places(oracle.sharding, oracle.shape)
+    assert parts_by_device(mine.sharding, mine.shape) == parts_by_device(
+        oracle.sharding, oracle.shape
+    )
     for a, b in zip(mine.addressable_shards, oracle.addressable_shards, strict=True):
         assert (a.device.id, a.replica_id) == (b.device.id, b.replica_id)
         np.testing.assert_allclose(np.asarray(a.data), np.asarray(b.data), rtol=2e-5, atol=2e-5)

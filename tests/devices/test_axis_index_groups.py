@@ -1,4 +1,4 @@
-"""Collectives within groups of the devices along an axis are those of the oracle."""
+"""Collectives in groups of the devices along an axis give the results of JAX."""
 
 from __future__ import annotations
 
@@ -42,46 +42,46 @@ def mapped(m: Any, name: str, **options: Any) -> Any:
     return m.shard_map(body, mesh=MESHES[m], in_specs=spec, out_specs=spec, **options)
 
 
-def same(mine: Any, oracle: Any) -> None:
+def check_equal(mine: Any, oracle: Any) -> None:
     np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_values_and_derivatives_are_the_oracles(name: str) -> None:
+def test_values_and_derivatives_are_those_of_jax(name: str) -> None:
     for options in (
         {"check_vma": False},
         {"check_vma": False, "axis_names": {"y"}},
         *([{}] if name in OTHERS else []),
     ):
         f, g = (m.jit(mapped(m, name, **options)) for m in (olympus, jax))
-        same(f(X), g(X))
-        if name not in ("pmax", "pmin"):  # the oracle has no derivative of these
+        check_equal(f(X), g(X))
+        if name not in ("pmax", "pmin"):  # JAX has no derivative of these
             mine, oracle = (
                 m.jit(m.grad(lambda x, h=h: (h(x) ** 2).sum()))(X)
                 for m, h in ((olympus, f), (jax, g))
             )
-            same(mine, oracle)
+            check_equal(mine, oracle)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_pmap_and_vmap_take_them(name: str) -> None:
+def test_pmap_and_vmap_accept_groups(name: str) -> None:
     parts = X.reshape(4, 4, 4)
     mine, oracle = (m.pmap(lambda x, m=m: ALL[name](m, x), axis_name="y") for m in (olympus, jax))
-    same(mine(parts), oracle(parts))
+    check_equal(mine(parts), oracle(parts))
     batch = np.stack([X, 2 * X, X - 1])
     mine = olympus.jit(olympus.vmap(mapped(olympus, name, check_vma=False)))
-    one = jax.jit(mapped(jax, name, check_vma=False))  # it has no vmap of all_to_all in groups
-    same(mine(batch), np.stack([np.asarray(one(x)) for x in batch]))
+    single = jax.jit(mapped(jax, name, check_vma=False))  # JAX has no vmap of all_to_all in groups
+    check_equal(mine(batch), np.stack([np.asarray(single(x)) for x in batch]))
 
 
 @pytest.mark.parametrize("name", REDUCING)
-def test_a_checked_body_has_no_type_for_a_reduction(name: str) -> None:
+def test_a_reduction_in_groups_is_refused_in_a_checked_body(name: str) -> None:
     with pytest.raises(ArgumentError, match="no axis_index_groups along 'y'"):
         mapped(olympus, name)(X)
 
 
 @pytest.mark.parametrize("name", ["psum", "all_gather"])
-def test_what_is_the_same_in_a_group_alone_decides_on_no_collective(name: str) -> None:
+def test_a_flag_that_is_equal_only_in_a_group_is_refused(name: str) -> None:
     def body(x: Any) -> Any:
         flag = ALL[name](olympus, x).sum() > 0
         return olympus.lax.cond(flag, lambda v: olympus.lax.psum(v, "y"), lambda v: v, x)

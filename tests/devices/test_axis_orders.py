@@ -1,4 +1,4 @@
-"""Collectives over several axes, in any order of their names: the numbers are the oracle's."""
+"""Collectives over several axes in any order of their names give the results of JAX."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ COLLECTIVES = {
 }
 
 
-def run(p: Any, collective: Any, names: tuple[str, ...], turned: bool, check: bool) -> Any:
+def run(p: Any, collective: Any, names: tuple[str, ...], is_reversed: bool, check: bool) -> Any:
     spec = ("x", "y", "z")
     make = (ours, theirs)[p.side]
-    mesh = make(tuple(SIZES.values()), spec, (), turned).mesh
+    mesh = make(tuple(SIZES.values()), spec, (), is_reversed).mesh
 
     def body(x: Any) -> Any:
-        found = collective(p, x, names)
-        return p.np.ravel(found) + 0 * p.np.sum(x)  # which varies along all axes
+        result = collective(p, x, names)
+        return p.np.ravel(result) + 0 * p.np.sum(x)  # the sum varies along all axes
 
     f = p.m.shard_map(body, mesh=mesh, in_specs=p.P(spec), out_specs=p.P(spec), check_vma=check)
     return np.asarray(p.m.jit(f)(X))
@@ -66,24 +66,24 @@ def run(p: Any, collective: Any, names: tuple[str, ...], turned: bool, check: bo
 @given(
     names=st.permutations(["x", "y", "z"]),
     count=st.integers(1, 3),
-    turned=st.booleans(),
+    is_reversed=st.booleans(),
     check=st.booleans(),
 )
 @examples(4)
-def test_the_order_of_names_means_what_it_means_to_the_oracle(
-    name: str, names: list[str], count: int, turned: bool, check: bool
+def test_the_order_of_names_has_the_meaning_of_jax(
+    name: str, names: list[str], count: int, is_reversed: bool, check: bool
 ) -> None:
     chosen = tuple(names[:count])
     if name in ("ppermute", "pshuffle") and list(chosen) != sorted(chosen):
         with pytest.raises(ArgumentError, match="in the order of the mesh"):
-            run(OURS, COLLECTIVES[name], chosen, turned, check)
+            run(OURS, COLLECTIVES[name], chosen, is_reversed, check)
         return
-    mine, oracle = (run(p, COLLECTIVES[name], chosen, turned, check) for p in (OURS, ORACLE))
+    mine, oracle = (run(p, COLLECTIVES[name], chosen, is_reversed, check) for p in (OURS, ORACLE))
     np.testing.assert_allclose(mine, oracle, rtol=1e-5, atol=1e-5)
 
 
 def summed(p: Any, cast: bool = False) -> Any:
-    """A sum along both axes of what may differ along one of them."""
+    """Return the sum along both axes of a value that varies along one of them."""
 
     def body(x: Any) -> Any:
         x = p.lax.pcast(x, "y", to="varying") if cast else x
@@ -93,7 +93,7 @@ def summed(p: Any, cast: bool = False) -> Any:
     return p.m.shard_map(body, mesh=mesh, in_specs=p.P("x"), out_specs=p.P())(X)
 
 
-def test_a_sum_along_an_axis_that_a_value_does_not_vary_along_is_refused() -> None:
+def test_a_sum_of_a_value_that_is_equal_along_an_axis_is_refused() -> None:
     with pytest.raises(ValueError, match="axis_name"):
         summed(ORACLE)
     with pytest.raises(ShardingError, match=r"along 'x' and is the same.*along 'y'") as error:

@@ -1,4 +1,4 @@
-"""`olympus.debug`: where arrays lie, in the text that the oracle draws."""
+"""`olympus.debug` draws and reports the shardings of arrays as JAX does."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from olympus import debug
 from olympus.errors import ArgumentError, DTypeError, ShardingError
 from olympus.experimental.pjit import pjit
 from olympus.sharding import AbstractMesh, NamedSharding, SingleDeviceSharding
+from tests.devices.inspection_programs import P
 from tests.devices.meshes import Drawn, both, drawn, ours, theirs
-from tests.devices.shown import P
 from tests.drawn import examples
 from tests.marks import needs_gpu_compiler
 
@@ -33,25 +33,25 @@ def drawing(module: Any, shape: tuple[int, ...], sharding: Any, **options: Any) 
 
 @given(drawn())
 @examples(30)
-def test_the_drawing_is_the_oracles(case: Drawn) -> None:
+def test_the_drawing_is_that_of_jax(case: Drawn) -> None:
     assume(len(case.shape) in (1, 2))
     shape = tuple(5 * n for n in case.shape)
-    mine = drawing(olympus, shape, ours(case.sizes, case.names, case.spec, case.turned))
-    oracle = drawing(jax, shape, theirs(case.sizes, case.names, case.spec, case.turned))
-    assume(len(oracle.partition("\n")[0]) < WIDE)  # the oracle cuts labels where it is full
+    mine = drawing(olympus, shape, ours(case.sizes, case.names, case.spec, case.is_reversed))
+    oracle = drawing(jax, shape, theirs(case.sizes, case.names, case.spec, case.is_reversed))
+    assume(len(oracle.partition("\n")[0]) < WIDE)  # JAX cuts labels if the width is full
     assert mine == oracle
 
 
 @pytest.mark.parametrize(
     "options", [{"scale": 0.3}, {"scale": 2.5}, {"min_width": 3}, {"min_width": 15}]
 )
-def test_the_options_are_the_oracles(options: dict[str, Any]) -> None:
+def test_the_options_have_the_effects_of_jax(options: dict[str, Any]) -> None:
     for spec in [("x", "y"), ("y",), ()]:
         mine, oracle = both(*spec)
         assert drawing(olympus, (8, 8), mine, **options) == drawing(jax, (8, 8), oracle, **options)
 
 
-def test_a_drawing_keeps_to_the_width_and_says_every_device() -> None:
+def test_a_drawing_fits_the_width_and_has_every_device() -> None:
     for spec, shape in [((None, "x"), (4, 640)), ((), (4, 4)), (("x",), (8,))]:
         text = drawing(olympus, shape, both(*spec)[0], max_width=20)
         assert max(map(len, text.splitlines())) <= 20
@@ -65,7 +65,7 @@ def test_an_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     assert "CPU 0" in capsys.readouterr().out
 
 
-def test_lines_are_ascii_where_the_terminal_is() -> None:
+def test_a_drawing_is_ascii_on_an_ascii_terminal() -> None:
     raw = io.BytesIO()
     with contextlib.redirect_stdout(io.TextIOWrapper(raw, encoding="ascii")) as out:
         debug.visualize_sharding((8,), both("x")[0])
@@ -75,15 +75,15 @@ def test_lines_are_ascii_where_the_terminal_is() -> None:
     )
 
 
-def test_shardings_are_told() -> None:
-    found: list[Any] = []
+def test_the_shardings_of_a_tree_are_inspected() -> None:
+    shardings: list[Any] = []
     sharding = both("x")[0]
     tree = {"a": olympus.device_put(np.ones(8), sharding), "b": jnp.ones(3)}
-    debug.inspect_array_sharding(tree, callback=found.append)
-    assert found == [sharding, SingleDeviceSharding(olympus.devices()[0])]
+    debug.inspect_array_sharding(tree, callback=shardings.append)
+    assert shardings == [sharding, SingleDeviceSharding(olympus.devices()[0])]
 
 
-def test_what_cannot_be_told_is_refused() -> None:
+def test_wrong_arguments_of_debug_functions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="needs an array, and got array"):
         debug.visualize_array_sharding(np.ones(3))
     with pytest.raises(ArgumentError, match="calls its callback with a sharding, and got None"):
@@ -114,20 +114,20 @@ def test_pjit_is_jit() -> None:
     np.testing.assert_array_equal(compiled(jnp.ones(8)), np.full(8, 2.0))
 
 
-def test_what_a_transformation_of_known_values_has_is_told_at_once() -> None:
-    found: list[Any] = []
+def test_inspections_in_eager_transformations_are_eager() -> None:
+    shardings: list[Any] = []
 
     def f(x: Any) -> Any:
-        debug.inspect_array_sharding({"x": x, "y": 2.0}, callback=found.append)
+        debug.inspect_array_sharding({"x": x, "y": 2.0}, callback=shardings.append)
         return x * x
 
     sharding = both("x")[0]
-    here = SingleDeviceSharding(olympus.devices()[0])
+    on_default_device = SingleDeviceSharding(olympus.devices()[0])
     for run in (olympus.grad(lambda x: f(x).sum()), olympus.vmap(f)):
-        found.clear()
+        shardings.clear()
         run(olympus.device_put(np.ones(8), sharding))
-        run(np.ones(8))  # it goes to the default device
-        assert found == [sharding, here, here, here]
+        run(np.ones(8))  # NumPy arrays are put on the default device
+        assert shardings == [sharding, on_default_device, on_default_device, on_default_device]
 
 
 def test_a_traced_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,16 +144,16 @@ def test_a_traced_array_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_gpu_compiler
-def test_gpus_that_are_not_here_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_gpus_that_are_not_attached_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     mesh = AbstractMesh((2, 4), ("x", "y"))
 
     def f(x: Any) -> Any:
         debug.visualize_array_sharding(2 * x)
         return x
 
-    for where, target in ((P("x", "y"), "8xh200"), (None, "h200")):
-        told = None if where is None else NamedSharding(mesh, where)
-        traced = olympus.jit(f, in_shardings=told).trace(np.ones((8, 8), np.float32))
+    for spec, target in ((P("x", "y"), "8xh200"), (None, "h200")):
+        sharding = None if spec is None else NamedSharding(mesh, spec)
+        traced = olympus.jit(f, in_shardings=sharding).trace(np.ones((8, 8), np.float32))
         traced.lower(olympus.target("gpu", target)).compile()
     first, second = capsys.readouterr().out.split("┘\n┌")
     assert all(f"GPU {i}" in first for i in range(8))

@@ -1,7 +1,7 @@
-"""Derivatives in the body of a checked `shard_map`: the oracle's, whatever varies beside what.
+"""Derivatives in the body of a checked `shard_map` are those of JAX.
 
-A derivative by a value that all devices share is the sum over them, also where the value meets
-what differs from device to device in an operation that does not look at it, such as an addition.
+The derivative by a value that is equal on all devices is the sum over the devices, also if an
+operation such as an addition combines it with a varying value.
 """
 
 from __future__ import annotations
@@ -134,29 +134,29 @@ BODIES: dict[str, Body] = {
 }
 
 
-def inside(p: Any, body: Body, of: str) -> Any:
-    """What `of` gives in the body by all four operands, each in the form that its spec has."""
+def inside(p: Any, body: Body, derivative: str) -> Any:
+    """Return the derivatives inside the body by all four operands, sharded by their specs."""
 
     def loss(*operands: Any) -> Any:
         outs = p.m.tree.leaves(body(p, *operands))
         return sum(p.np.sum(p.np.sin(out) * (i + 1)) for i, out in enumerate(outs))
 
     def derivatives(b: Any, w: Any, x: Any, y: Any) -> Any:
-        if of == "gradient":
+        if derivative == "gradient":
             return p.m.grad(loss, argnums=(0, 1, 2, 3))(b, w, x, y)
-        if of == "linear":  # of the sum itself: its cotangents are the same on all devices
+        if derivative == "linear":  # of the sum: its cotangents are equal on all devices
             plain = lambda *ops: sum(p.np.sum(z) for z in p.m.tree.leaves(body(p, *ops)))  # noqa: E731
             return p.m.value_and_grad(plain, argnums=(0, 1, 2, 3))(b, w, x, y)[1]
         first = p.m.grad(loss, argnums=(0, 1))
         return p.m.grad(lambda b, w: sum(p.np.sum(g * g) for g in first(b, w, x, y)), (0, 1))(b, w)
 
     rows = (p.P("x"), p.P("y"))
-    outs = (p.P(), p.P(), *rows) if of != "second" else (p.P(), p.P())
+    outs = (p.P(), p.P(), *rows) if derivative != "second" else (p.P(), p.P())
     specs = (p.P(), p.P(), *rows)
     return p.m.shard_map(derivatives, mesh=p.mesh, in_specs=specs, out_specs=outs)
 
 
-#: those in which the cotangents, or the derivative's own, differ from device to device
+#: The bodies whose cotangents, or second derivatives, vary between devices.
 CURVED = ("add", "layers", "where", "concatenate", "sort", "psum", "pmean", "scatter", "normed")
 TWICE = ("add", "apart", "layers", "psum", "vmap", "custom-vjp")
 CASES = [
@@ -166,36 +166,40 @@ CASES = [
 ]
 
 
-#: the cases in groups that are compiled as one program, which saves most of their time
+#: The cases in groups; a group is compiled as one program, which saves most of the time.
 GROUPS = [CASES[i : i + 8] for i in range(0, len(CASES), 8)]
 
 
 @pytest.mark.parametrize("cases", GROUPS, ids=lambda cases: f"{cases[0][0]}-{cases[0][1]}")
-def test_a_derivative_inside_is_the_oracles(cases: list[tuple[str, str]]) -> None:
-    ours, wanted = (
-        p.m.jit(lambda *args, p=p: [inside(p, BODIES[name], of)(*args) for of, name in cases])(
-            B, W, X, Y
-        )
+def test_a_derivative_inside_is_that_of_jax(cases: list[tuple[str, str]]) -> None:
+    ours, expected_results = (
+        p.m.jit(
+            lambda *args, p=p: [
+                inside(p, BODIES[name], derivative)(*args) for derivative, name in cases
+            ]
+        )(B, W, X, Y)
         for p in (OURS, ORACLE)
     )
-    for case, found, right in zip(cases, ours, wanted, strict=True):
-        for got, want in zip(found, right, strict=True):
-            np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4, err_msg=str(case))
+    for case, results, expected in zip(cases, ours, expected_results, strict=True):
+        for result, expected_result in zip(results, expected, strict=True):
+            np.testing.assert_allclose(
+                result, expected_result, rtol=2e-4, atol=2e-4, err_msg=str(case)
+            )
 
 
-def test_a_gather_by_what_differs_gives_back_the_sum_of_all_parts() -> None:
-    """By hand: the oracle leaves out parts where the indices differ and the array does not."""
+def test_the_gradient_of_a_gather_by_varying_indices_is_the_sum_of_all_parts() -> None:
+    """Compared with a manual sum: JAX omits parts if only the indices vary."""
 
     def picked(p: Any, b: Any, w: Any, x: Any, y: Any) -> Any:
         return p.np.take_along_axis(w, p.np.argsort(x, axis=1), 1) * b
 
-    found = inside(OURS, picked, "linear")(B, W, X, Y)
+    gradients = inside(OURS, picked, "linear")(B, W, X, Y)
     parts = [
         OURS.m.grad(lambda b, w, x=x: OURS.np.sum(picked(OURS, b, w, x, None)), (0, 1))(B, W)
         for x in (X[:4], X[4:])
     ]
-    for got, *pieces in zip(found, *parts, strict=False):
-        np.testing.assert_allclose(got, np.sum([np.asarray(g) for g in pieces], 0), rtol=1e-5)
+    for gradient, *pieces in zip(gradients, *parts, strict=False):
+        np.testing.assert_allclose(gradient, np.sum([np.asarray(g) for g in pieces], 0), rtol=1e-5)
 
 
 def choose(p: Any, first: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -228,14 +232,14 @@ def numbered(p: Any, first: Any, b: Any, w: Any, x: Any) -> Any:
     return p.lax.switch(1 + first.astype("int32"), branches, b)
 
 
-def turned(p: Any, first: Any, b: Any, w: Any, x: Any) -> Any:
-    """The devices turn the loop over another number of times, and its type does not say so."""
+def varying_length(p: Any, first: Any, b: Any, w: Any, x: Any) -> Any:
+    """The length of the loop varies, but its type does not show it."""
     stop = p.np.where(first, 2, 3)
     turns = p.lax.while_loop(lambda i: i < stop, lambda i: i + 1, np.int32(0))
     return (turns * b) * x
 
 
-#: (side, whether it is the first device, shared vector, shared matrix, rows) -> an array
+#: (side, True on the first device, shared vector, shared matrix, rows) -> an array
 CHOICES: dict[str, Callable[..., Any]] = {
     "one-branch": lambda p, first, b, w, x: choose(p, first, lambda: b * x, lambda: x),
     "both": lambda p, first, b, w, x: choose(p, first, lambda: x @ w - b, lambda: 2 * b + x),
@@ -266,7 +270,7 @@ CHOICES: dict[str, Callable[..., Any]] = {
     "chosen-factor": lambda p, first, b, w, x: (
         p.m.jit(lambda: choose(p, first, lambda: 2.0, lambda: 3.0))() * w @ x.T
     ),
-    "turns": turned,
+    "turns": varying_length,
 }
 
 
@@ -275,9 +279,9 @@ def chosen_loss(p: Any, body: Callable[..., Any], first: Any, b: Any, w: Any, x:
 
 
 def chosen_derivatives(p: Any, first: Any, b: Any, w: Any, x: Any) -> list[Any]:
-    """By all operands, and by the shared ones again: of each body of `CHOICES`."""
+    """Return the first and the second derivatives of each body of `CHOICES`."""
 
-    def of(body: Callable[..., Any]) -> list[Any]:
+    def derivatives_of(body: Callable[..., Any]) -> list[Any]:
         def loss(b: Any, w: Any, x: Any) -> Any:
             return chosen_loss(p, body, first, b, w, x)
 
@@ -285,11 +289,11 @@ def chosen_derivatives(p: Any, first: Any, b: Any, w: Any, x: Any) -> list[Any]:
         twice = p.m.jvp(lambda b, w: once(b, w, x)[:2], (b, w), (b + 1, w - 1))[1]
         return [once(b, w, x), twice]
 
-    return [of(body) for body in CHOICES.values()]
+    return [derivatives_of(body) for body in CHOICES.values()]
 
 
 def over_x(body: Callable[..., Any], out_specs: Any) -> Any:
-    """The body, of whether it is the first device along "x" and the three operands, on the mesh."""
+    """Map a body over the axis "x"; its first operand is True on the first device."""
     return OURS.m.shard_map(
         lambda *operands: body(OURS.lax.axis_index("x") == 0, *operands),
         mesh=OURS.mesh,
@@ -298,43 +302,43 @@ def over_x(body: Callable[..., Any], out_specs: Any) -> Any:
     )
 
 
-def test_a_derivative_by_what_devices_in_different_branches_share_is_their_sum() -> None:
-    """By the program of each device alone: the oracle waits for ever, or adds up what is not alike.
+def test_a_derivative_by_a_value_that_is_used_in_different_branches_is_the_sum() -> None:
+    """Compared with a program for each device: JAX waits forever, or adds unequal values.
 
-    Where one branch alone uses the shared value, its sum stands in that branch.  Where both do, or
-    the value that is chosen is used behind, the parts have other factors.
+    If only one branch uses the shared value, its sum is in that branch. If both do, or if the
+    chosen value is used later, the parts have different factors.
     """
-    whole, rows = OURS.P(), OURS.P("x")
-    specs = [[(whole, whole, rows), (whole, whole)]] * len(CHOICES)
+    replicated, rows = OURS.P(), OURS.P("x")
+    specs = [[(replicated, replicated, rows), (replicated, replicated)]] * len(CHOICES)
     inside = over_x(lambda *args: chosen_derivatives(OURS, *args), specs)
 
     def losses(*args: Any) -> Any:
-        each = [chosen_loss(OURS, body, *args) for body in CHOICES.values()]
-        return OURS.lax.psum(sum(loss * (i + 1) for i, loss in enumerate(each)), "x")
+        losses_of_bodies = [chosen_loss(OURS, body, *args) for body in CHOICES.values()]
+        return OURS.lax.psum(sum(loss * (i + 1) for i, loss in enumerate(losses_of_bodies)), "x")
 
-    outside = OURS.m.grad(over_x(losses, whole), (0, 1, 2))
-    found, total = OURS.m.jit(lambda *args: (inside(*args), outside(*args)))(B, W, X)
-    alone = ORACLE.m.jit(
+    outside = OURS.m.grad(over_x(losses, replicated), (0, 1, 2))
+    derivatives, total = OURS.m.jit(lambda *args: (inside(*args), outside(*args)))(B, W, X)
+    per_device = ORACLE.m.jit(
         lambda b, w, x: [
             chosen_derivatives(ORACLE, np.bool_(i == 0), b, w, part)
             for i, part in enumerate((x[:4], x[4:]))
         ]
     )(B, W, X)
     sums: list[Any] = [0.0, 0.0, 0.0]
-    for i, (name, (once, twice), ((b1, w1, x1), again1), ((b2, w2, x2), again2)) in enumerate(
-        zip(CHOICES, found, *alone, strict=True)
+    for i, (name, (once, twice), ((b1, w1, x1), second1), ((b2, w2, x2), second2)) in enumerate(
+        zip(CHOICES, derivatives, *per_device, strict=True)
     ):
-        wanted = [b1 + b2, w1 + w2, np.concatenate([x1, x2])]
-        sums = [have + (i + 1) * more for have, more in zip(sums, wanted, strict=True)]
-        wanted += [one + other for one, other in zip(again1, again2, strict=True)]
-        for got, want in zip([*once, *twice], wanted, strict=True):
-            np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-4, err_msg=name)
-    for got, want in zip(total, sums, strict=True):
-        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-3)
+        expected = [b1 + b2, w1 + w2, np.concatenate([x1, x2])]
+        sums = [partial + (i + 1) * more for partial, more in zip(sums, expected, strict=True)]
+        expected += [first + second for first, second in zip(second1, second2, strict=True)]
+        for result, expected_result in zip([*once, *twice], expected, strict=True):
+            np.testing.assert_allclose(result, expected_result, rtol=2e-4, atol=2e-4, err_msg=name)
+    for result, expected_result in zip(total, sums, strict=True):
+        np.testing.assert_allclose(result, expected_result, rtol=2e-4, atol=2e-3)
 
 
-def test_a_choice_in_a_choice_along_another_axis_keeps_its_own_residuals() -> None:
-    """By hand: the first device of both axes alone has the shared value, on its row."""
+def test_nested_choices_along_two_axes_save_separate_residuals() -> None:
+    """Only the first device of both axes uses the shared value, on its row."""
 
     def body(b: Any, x: Any) -> Any:
         firsts = [OURS.lax.axis_index(n) == 0 for n in ("x", "y")]
@@ -349,24 +353,24 @@ def test_a_choice_in_a_choice_along_another_axis_keeps_its_own_residuals() -> No
         summed = lambda b, x: OURS.lax.psum(body(b, x), ("x", "y"))  # noqa: E731
         return OURS.m.shard_map(summed, mesh=OURS.mesh, in_specs=specs, out_specs=OURS.P())(b, x)
 
-    found = OURS.m.jit(OURS.m.grad(total))(B, X)
-    np.testing.assert_allclose(found, np.cos(B) * X[0], rtol=1e-5)
+    gradient = OURS.m.jit(OURS.m.grad(total))(B, X)
+    np.testing.assert_allclose(gradient, np.cos(B) * X[0], rtol=1e-5)
 
 
-def test_a_predicate_that_may_differ_and_does_not_leaves_derivatives_as_they_are() -> None:
-    """Also of a result that the types call the same on all devices, and of a sum in a branch."""
+def test_a_varying_predicate_with_equal_values_does_not_change_derivatives() -> None:
+    """The branches also have a result of an unvarying type and a mean over devices."""
 
     def loss(p: Any, b: Any, x: Any) -> Any:
         yes = p.lax.pcast(np.bool_(True), "x", to="varying")
-        both, alike, mean = p.lax.cond(
+        product, shared, mean = p.lax.cond(
             yes,
             lambda b: (b * x, 3 * b, p.lax.pmean(b * x, "x")),
             lambda b: (x, b, p.lax.pmean(x, "x")),
             b,
         )
-        return p.np.sum(both) + p.np.sum(p.np.sin(alike)) + p.np.sum(p.np.sin(mean))
+        return p.np.sum(product) + p.np.sum(p.np.sin(shared)) + p.np.sum(p.np.sin(mean))
 
-    ours, wanted = (
+    ours, expected = (
         p.m.jit(
             p.m.shard_map(
                 lambda b, x, p=p: p.m.grad(lambda b, x: loss(p, b, x), (0, 1))(b, x),
@@ -377,5 +381,5 @@ def test_a_predicate_that_may_differ_and_does_not_leaves_derivatives_as_they_are
         )(B, X)
         for p in (OURS, ORACLE)
     )
-    for got, want in zip(ours, wanted, strict=True):
-        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+    for result, expected_result in zip(ours, expected, strict=True):
+        np.testing.assert_allclose(result, expected_result, rtol=2e-5, atol=2e-5)

@@ -1,4 +1,4 @@
-"""A collective that the compiler inserts where some devices never come is refused when compiled."""
+"""A collective that XLA inserts in a branch that some devices do not take is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
 
 def mapped(p: Any, body: Any, mesh: Any = None) -> Any:
-    """`body(p, part)` over the axis x; along y the compiler cuts the 8 columns of X."""
+    """Map `body(p, part)` over the axis x; along y the compiler splits the 8 columns of X."""
     return p.m.jit(
         p.m.shard_map(
             lambda x: body(p, x),
@@ -44,8 +44,8 @@ def mapped(p: Any, body: Any, mesh: Any = None) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _no_wait_for_ever() -> Iterator[None]:
-    """Devices that wait for others end the process, so that the tests end."""
+def _end_after_240_seconds() -> Iterator[None]:
+    """End the process if devices wait for each other, so that the tests end."""
     faulthandler.dump_traceback_later(240, exit=True, file=sys.__stderr__)
     yield
     faulthandler.cancel_dump_traceback_later()
@@ -75,10 +75,10 @@ def rolled_in_a_loop(p: Any, x: Any) -> Any:
 def shifted_in_a_jit_and_a_scan(p: Any, x: Any) -> Any:
     shift = p.m.jit(lambda v: p.np.pad(v[:, :-2], ((0, 0), (2, 0))))
 
-    def talk(v: Any) -> Any:
+    def communicate(v: Any) -> Any:
         return p.lax.scan(lambda c, _: (shift(c) + 1, None), v, None, length=3)[0]
 
-    return p.lax.cond(x.sum() > 600, talk, lambda v: -v, x)
+    return p.lax.cond(x.sum() > 600, communicate, lambda v: -v, x)
 
 
 def used_twice(p: Any, x: Any) -> Any:
@@ -91,7 +91,7 @@ def against_a_constant(p: Any, x: Any) -> Any:
 
 
 def one_of_two_equal_functions(p: Any, x: Any) -> Any:
-    """The predicate of the first call is the same everywhere, and that of the second is not."""
+    """The predicate of the first call is equal on all devices, and that of the second varies."""
 
     def chosen(flag: Any, v: Any) -> Any:
         return p.m.jit(
@@ -102,7 +102,7 @@ def one_of_two_equal_functions(p: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         (rolled, r"the predicate of cond, .* the axis 'x', at .*test_inserted_collectives.*p\.lax"),
         (reversed_in_a_switch, "the collective-permute that the compiler inserts for"),
@@ -113,15 +113,17 @@ def one_of_two_equal_functions(p: Any, x: Any) -> Any:
         (one_of_two_equal_functions, "collective-permute"),
     ],
 )
-def test_a_permutation_that_some_devices_do_not_come_to_is_refused(body: Any, says: str) -> None:
+def test_an_inserted_permutation_that_some_devices_do_not_reach_is_refused(
+    body: Any, message: str
+) -> None:
     lowered = mapped(OURS, body).lower(olympus.device_put(X, OURS.at))
-    with pytest.raises(ShardingError, match=says) as error:
+    with pytest.raises(ShardingError, match=message) as error:
         lowered.compile()
     assert "lax.pmax" in (error.value.hint or "")
     assert Path(str(error.value.location).rpartition(":")[0]) == Path(__file__)
 
 
-def test_it_is_refused_at_each_way_to_compile() -> None:
+def test_it_is_refused_for_arrays_and_for_abstract_meshes() -> None:
     with pytest.raises(ShardingError, match="wait for them for ever"):
         mapped(OURS, rolled).lower(olympus.device_put(X, OURS.at)).compile()
     abstract = AbstractMesh((2, 4), ("x", "y"))
@@ -152,26 +154,26 @@ def chosen_afterwards(p: Any, x: Any) -> Any:
 
 
 def chosen_of_what_all_chose(p: Any, x: Any) -> Any:
-    """XLA makes the first choice the operand of the second, and gives it the mark of that."""
+    """XLA fuses the first `cond` into the operand of the second, with the mark of the second."""
     flag = p.lax.psum(x.sum(), "x") > 0
 
-    def talk(v: Any) -> Any:
+    def communicate(v: Any) -> Any:
         return p.lax.all_gather(v, "x", axis=0, tiled=True)[1:5], p.np.sin(v)
 
-    both = p.lax.cond(flag, talk, lambda v: (v, -v), x)
-    return p.lax.cond(first(p), lambda u: u[0] @ u[1].T @ u[1], lambda u: u[0] - u[1], both)
+    operands = p.lax.cond(flag, communicate, lambda v: (v, -v), x)
+    return p.lax.cond(first(p), lambda u: u[0] @ u[1].T @ u[1], lambda u: u[0] - u[1], operands)
 
 
 @pytest.mark.parametrize(
     "body",
     [summed, sorted_in_one_branch, rolled_by_all, chosen_afterwards, chosen_of_what_all_chose],
 )
-def test_what_all_come_to_runs_as_the_oracle(body: Any) -> None:
-    for each in [run(OURS, body) for _ in range(3)]:
-        np.testing.assert_allclose(each, run(ORACLE, body), rtol=1e-6)
+def test_collectives_that_all_devices_reach_give_the_results_of_jax(body: Any) -> None:
+    for result in [run(OURS, body) for _ in range(3)]:
+        np.testing.assert_allclose(result, run(ORACLE, body), rtol=1e-6)
 
 
-def test_a_result_that_differs_against_its_spec_decides_outside_too() -> None:
+def test_a_varying_result_with_a_wrong_spec_is_refused_as_a_predicate() -> None:
     flags = olympus.shard_map(
         lambda x: x[0] > 3,
         mesh=OURS.at.mesh,
@@ -188,23 +190,23 @@ def test_a_result_that_differs_against_its_spec_decides_outside_too() -> None:
         olympus.jit(f).lower(olympus.device_put(X, OURS.at)).compile()
 
 
-def test_a_program_without_such_a_predicate_says_nothing() -> None:
+def test_only_a_program_with_a_varying_predicate_has_the_mark() -> None:
     x = olympus.device_put(X, OURS.at)
     assert DIFFERS in mapped(OURS, sorted_in_one_branch).lower(x).as_text()
     assert DIFFERS not in mapped(OURS, chosen_afterwards).lower(x).as_text()
 
 
-def permuted_along_the_rest(p: Any, x: Any) -> Any:
-    talk = lambda v: p.lax.ppermute(v, "y", [(0, 1), (1, 0)])  # noqa: E731
-    return p.lax.cond(first(p), talk, lambda v: v, x)
+def permuted_along_y(p: Any, x: Any) -> Any:
+    communicate = lambda v: p.lax.ppermute(v, "y", [(0, 1), (1, 0)])  # noqa: E731
+    return p.lax.cond(first(p), communicate, lambda v: v, x)
 
 
-def for_gpus(path: Path) -> Path:
-    """A bundle of a program that GPUs run, and the devices of the CPU cannot."""
+def save_for_gpus(path: Path) -> Path:
+    """Save a bundle of a program that runs on GPUs and would wait forever on the CPU."""
     mesh = AbstractMesh((2, 4), ("x", "y"))
     spec = PartitionSpec("x", "y")
     f = olympus.shard_map(
-        lambda x: permuted_along_the_rest(OURS, x), mesh=mesh, in_specs=spec, out_specs=spec
+        lambda x: permuted_along_y(OURS, x), mesh=mesh, in_specs=spec, out_specs=spec
     )
     x = olympus.ShapeDtypeStruct(X.shape, "float32", sharding=NamedSharding(mesh, spec))
     lowered = olympus.jit(f).trace(x).lower(olympus.target("gpu", "8xh200"))
@@ -216,13 +218,13 @@ def for_gpus(path: Path) -> Path:
 
 
 @needs_gpu_compiler
-def test_a_bundle_for_gpus_is_refused_where_the_cpu_would_wait(tmp_path: Path) -> None:
-    bundle = artifact.load(for_gpus(tmp_path / "f.olympus"))
+def test_a_bundle_for_gpus_is_refused_if_the_cpu_would_wait(tmp_path: Path) -> None:
+    bundle = artifact.load(save_for_gpus(tmp_path / "f.olympus"))
     with pytest.raises(ShardingError, match="wait for them for ever"):
         bundle.compiled(olympus.target("cpu"))
 
 
-def test_the_text_of_an_axis_may_be_any() -> None:
+def test_an_axis_may_have_any_name_in_the_mark() -> None:
     from olympus_core.xla.hlo.reached_collectives import Spread, _axes_of, differs_text
 
     axes = {"a,b=1:2": Spread(4, 2), "é\n": Spread(1, 4)}

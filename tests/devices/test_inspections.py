@@ -1,4 +1,4 @@
-"""`olympus.debug` tells where traced arrays lie, as the oracle does."""
+"""`olympus.debug` reports the shardings of traced arrays as JAX does."""
 
 from __future__ import annotations
 
@@ -17,109 +17,120 @@ from olympus import debug, lax
 from olympus.errors import CompileError
 from olympus.sharding import NamedSharding, SingleDeviceSharding
 from olympus_core.placement.sharding import TiledSharding
+from tests.devices.inspection_programs import (
+    ON_ONE,
+    PROGRAMS,
+    InspectedProgram,
+    P,
+    inspected_shardings,
+    repeated,
+)
 from tests.devices.meshes import both, ours
-from tests.devices.shown import ON_ONE, PROGRAMS, P, Shown, repeated, told
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_the_compiler_tells_what_it_tells_the_oracle(program: Shown) -> None:
-    own, other = both("x", "y")
+def test_the_inspected_shardings_are_those_of_jax(program: InspectedProgram) -> None:
+    mine_sharding, oracle_sharding = both("x", "y")
     value = np.linspace(0.1, 1.0, 64, dtype=np.float32).reshape(8, 8)
-    mine = told(olympus, program, olympus.device_put(value, own))
-    oracle = told(jax, program, jax.device_put(value, other))
+    mine = inspected_shardings(olympus, program, olympus.device_put(value, mine_sharding))
+    oracle = inspected_shardings(jax, program, jax.device_put(value, oracle_sharding))
     assert mine
     assert {type(s) for s in mine} == {NamedSharding}
     assert sorted(str(s.spec) for s in mine) == sorted(str(s.spec) for s in oracle)
-    assert all(s.mesh == own.mesh for s in mine)
+    assert all(s.mesh == mine_sharding.mesh for s in mine)
 
 
 @pytest.mark.parametrize("program", ON_ONE)
-def test_what_one_device_has_is_whole(program: Shown) -> None:
+def test_an_array_on_one_device_has_its_sharding(program: InspectedProgram) -> None:
     value = np.ones((8, 8), np.float32)
-    mine = told(olympus, program, value)
-    assert len(mine) == len(told(jax, program, value))
+    mine = inspected_shardings(olympus, program, value)
+    assert len(mine) == len(inspected_shardings(jax, program, value))
     assert set(mine) == {SingleDeviceSharding(olympus.devices()[0])}
 
 
-def test_one_device_of_a_mesh_is_on_it() -> None:
+def test_a_mesh_of_one_device_is_in_the_sharding() -> None:
     sharding = ours((1,), ("x",), ("x",))
-    found = told(olympus, repeated, olympus.device_put(np.ones((8, 8)), sharding))
-    assert [(s.mesh, s.spec) for s in found] == [(sharding.mesh, P())] * 2
+    shardings = inspected_shardings(
+        olympus, repeated, olympus.device_put(np.ones((8, 8)), sharding)
+    )
+    assert [(s.mesh, s.spec) for s in shardings] == [(sharding.mesh, P())] * 2
 
 
-def test_of_axes_of_one_size_the_first_are_named_in_a_shard_map() -> None:
+def test_the_first_of_several_axes_of_one_size_is_named_in_a_shard_map() -> None:
     sharding = ours((2, 2, 2), ("x", "y", "z"), ("y",))
-    found: list[Any] = []
+    shardings: list[Any] = []
 
     def part(x: Any) -> Any:
         for spec in (P("x"), P(None, "z"), P(("x", "z"))):
             placed = NamedSharding(sharding.mesh, spec)
             y = olympus.lax.with_sharding_constraint(2 * x, placed)
-            debug.inspect_array_sharding(y, callback=found.append)
+            debug.inspect_array_sharding(y, callback=shardings.append)
         return x
 
     options: Any = {"in_specs": sharding.spec, "out_specs": sharding.spec, "axis_names": {"y"}}
     olympus.jit(olympus.shard_map(part, mesh=sharding.mesh, **options))(np.ones((8, 8)))
-    assert {s.spec for s in found} == {P("x"), P(None, "x"), P(("x", "z"))}
+    assert {s.spec for s in shardings} == {P("x"), P(None, "x"), P(("x", "z"))}
 
 
-def test_a_part_of_an_axis_is_told_as_tiles() -> None:
-    """Two parts along an axis of four: no spec says it."""
+def test_a_sharding_by_part_of_an_axis_has_tiles() -> None:
+    """No spec describes two parts along an axis of four devices."""
     mesh = ours((2, 4), ("x", "y"), ()).mesh
     devices = mesh.flat_devices
-    found: list[Any] = []
+    shardings: list[Any] = []
 
     def f(x: Any) -> Any:
-        debug.inspect_array_sharding(x.reshape(2, 16), callback=found.append)
+        debug.inspect_array_sharding(x.reshape(2, 16), callback=shardings.append)
         return x
 
     olympus.jit(f, in_shardings=NamedSharding(mesh, P("y")))(np.ones(32))
-    assert [s.shard_shape((2, 16)) for s in found] == [(1, 8)]
-    assert found[0].devices == devices
+    assert [s.shard_shape((2, 16)) for s in shardings] == [(1, 8)]
+    assert shardings[0].devices == devices
 
     def part(x: Any) -> Any:
-        debug.inspect_array_sharding(x.reshape(2, 8), callback=found.append)
+        debug.inspect_array_sharding(x.reshape(2, 8), callback=shardings.append)
         return x
 
     options: Any = {"in_specs": P("x"), "out_specs": P("x"), "axis_names": {"x"}}
     mapped = olympus.shard_map(part, mesh=mesh, **options)
     olympus.jit(mapped, in_shardings=NamedSharding(mesh, P(("x", "y"))))(np.ones(32))
-    assert {type(s) for s in found} == {TiledSharding}
-    assert found[1].shard_shape((2, 8)) == (1, 4)
+    assert {type(s) for s in shardings} == {TiledSharding}
+    assert shardings[1].shard_shape((2, 8)) == (1, 4)
 
 
-def test_shardings_without_a_mesh_are_tiles() -> None:
+def test_a_sharding_without_a_mesh_has_tiles() -> None:
     first, _ = both("x")
     compiled = olympus.jit(lambda x: x.reshape(2, 16), in_shardings=both("y")[0])
     tiled = compiled(np.ones(32)).sharding
-    found = told(olympus, lambda m, show, x: show(x), olympus.device_put(np.ones((2, 16)), tiled))
-    assert found == [tiled]
+    shardings = inspected_shardings(
+        olympus, lambda m, show, x: show(x), olympus.device_put(np.ones((2, 16)), tiled)
+    )
+    assert shardings == [tiled]
     assert first.devices == tiled.devices
 
 
-def test_only_a_compilation_tells() -> None:
-    found: list[Any] = []
+def test_shardings_are_reported_by_each_compilation() -> None:
+    shardings: list[Any] = []
 
     def f(x: Any) -> Any:
-        debug.inspect_array_sharding(x @ x, callback=found.append)
+        debug.inspect_array_sharding(x @ x, callback=shardings.append)
         return x.sum()
 
     sharding = both("x")[0]
     lowered = olympus.jit(f, in_shardings=sharding).lower(np.ones((8, 8)))
-    assert found == []
+    assert shardings == []
     compiled = lowered.compile()
-    assert [s.spec for s in found] == [P("x")]
+    assert [s.spec for s in shardings] == [P("x")]
     compiled(np.ones((8, 8)))
     assert "InspectSharding" not in compiled.as_text()
     lowered.compile()
-    assert len(found) == 2
+    assert len(shardings) == 2
 
 
-def test_nothing_of_the_process_is_in_a_module() -> None:
-    def named(told: Any) -> Any:
+def test_inspections_do_not_change_the_module() -> None:
+    def named(inspect: Any) -> Any:
         def f(x: Any) -> Any:
-            told(x @ x)
-            return olympus.jit(lambda x: (told(2 * x), x.sum())[1])(x)
+            inspect(x @ x)
+            return olympus.jit(lambda x: (inspect(2 * x), x.sum())[1])(x)
 
         return olympus.jit(f, in_shardings=both("x")[0]).lower(np.ones((8, 8)))
 
@@ -129,7 +140,7 @@ def test_nothing_of_the_process_is_in_a_module() -> None:
     assert with_calls.as_text("hlo") == without.as_text("hlo")
     assert with_calls.bytecode() == without.bytecode()
     assert not with_calls.olympuspr.effects
-    assert "dot" not in str(with_calls.olympuspr)  # what only they read
+    assert "dot" not in str(with_calls.olympuspr)  # the inspections are its only readers
     assert "mul" not in str(with_calls.olympuspr)
 
 
@@ -153,31 +164,31 @@ def summed_for_an_inspection_alone(show: Any, v: Any) -> Any:
 @pytest.mark.parametrize(
     "body", [summed_in_a_branch, summed_in_a_loop, summed_for_an_inspection_alone]
 )
-def test_nobody_waits_for_what_is_inspected_alone(body: Any) -> None:
-    """Not all devices come to the sum, which nothing reads: it is not in the executable."""
-    found: list[Any] = []
+def test_a_collective_that_is_only_inspected_is_removed(body: Any) -> None:
+    """Some devices do not reach the sum, which no operation reads."""
+    shardings: list[Any] = []
 
     def part(v: Any) -> Any:
-        return body(lambda x: debug.inspect_array_sharding(x, callback=found.append), v)
+        return body(lambda x: debug.inspect_array_sharding(x, callback=shardings.append), v)
 
     mesh = ours((2, 4), ("x", "y"), ()).mesh
     f = olympus.shard_map(part, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     compiled = olympus.jit(f).lower(np.ones((8, 8), np.float32)).compile()
-    assert [s.spec for s in found] == [P()]
+    assert [s.spec for s in shardings] == [P()]
     assert "all-reduce" not in compiled.as_text()
 
 
-def test_inspections_have_a_mark_where_they_may_lead_the_compiler() -> None:
+def test_inspections_are_marked_if_they_may_change_the_compilation() -> None:
     sharding = both("x")[0]
 
-    def mark(where: Any, *shown: Any) -> str | None:
+    def mark(sharding: Any, *shown: Any) -> str | None:
         def f(x: Any) -> Any:
             for name in shown:
                 debug.inspect_array_sharding(getattr(jnp, name)(x), callback=lambda _: None)
             return x
 
-        found: str | None = olympus.jit(f, in_shardings=where).lower(np.ones((8, 8))).inspections
-        return found
+        mark: str | None = olympus.jit(f, in_shardings=sharding).lower(np.ones((8, 8))).inspections
+        return mark
 
     marks = [mark(sharding, *shown) for shown in [("sin",), ("cos",), ("sin", "cos")]]
     assert len({*marks, None}) == 4
@@ -187,7 +198,7 @@ def test_inspections_have_a_mark_where_they_may_lead_the_compiler() -> None:
 
 
 @pytest.mark.parametrize("specs", [(), ("x",)])
-def test_what_a_callback_raises_is_raised_by_the_compilation(specs: tuple[str, ...]) -> None:
+def test_the_compilation_raises_the_exception_of_a_callback(specs: tuple[str, ...]) -> None:
     def refuse(sharding: Any) -> None:
         raise LookupError(f"not {sharding.spec if specs else sharding}")
 
@@ -203,64 +214,69 @@ def test_what_a_callback_raises_is_raised_by_the_compilation(specs: tuple[str, .
 
 
 def test_a_callback_may_compute() -> None:
-    found: list[Any] = []
+    results: list[Any] = []
 
     def compute(sharding: Any) -> None:
-        found.append(olympus.jit(lambda x: 2 * x)(olympus.device_put(np.ones(8), sharding)))
+        results.append(olympus.jit(lambda x: 2 * x)(olympus.device_put(np.ones(8), sharding)))
 
     olympus.jit(lambda x: (debug.inspect_array_sharding(x, callback=compute), x)[1])(
         olympus.device_put(np.ones(8), both("x")[0])
     )
-    assert [y.sharding.spec for y in found] == [P("x")]
-    np.testing.assert_array_equal(found[0], np.full(8, 2.0))
+    assert [y.sharding.spec for y in results] == [P("x")]
+    np.testing.assert_array_equal(results[0], np.full(8, 2.0))
 
 
-def test_functions_that_differ_by_their_callback_alone_are_two() -> None:
-    found: list[str] = []
+def test_functions_with_different_callbacks_are_not_merged() -> None:
+    names: list[str] = []
 
     def inner(name: str) -> Any:
         return olympus.jit(
             lambda x: (
-                debug.inspect_array_sharding(2 * x, callback=lambda _: found.append(name)),
+                debug.inspect_array_sharding(2 * x, callback=lambda _: names.append(name)),
                 x + 1,
             )[1]
         )
 
     for x in (np.ones(8), olympus.device_put(np.ones(8), both("x")[0])):
         olympus.jit(lambda x: inner("a")(inner("b")(x)))(x)
-        assert sorted(found) == ["a", "b"]
-        found.clear()
+        assert sorted(names) == ["a", "b"]
+        names.clear()
 
 
 @pytest.mark.parametrize("specs", [(), ("x",)])
-def test_a_callback_goes_with_its_function(specs: tuple[str, ...]) -> None:
-    class Told:
+def test_a_callback_is_freed_with_its_function(specs: tuple[str, ...]) -> None:
+    class Callback:
         def __call__(self, sharding: Any) -> None:
             pass
 
-    told = Told()
-    gone = weakref.ref(told)
+    callback = Callback()
+    reference = weakref.ref(callback)
     f = olympus.jit(
-        lambda x, told=told: (debug.inspect_array_sharding(2 * x, callback=told), x + 1)[1],
+        lambda x, callback=callback: (
+            debug.inspect_array_sharding(2 * x, callback=callback),
+            x + 1,
+        )[1],
         in_shardings=both(*specs)[0] if specs else None,
     )
     f.lower(np.ones(8)).compile()
-    del f, told
+    del f, callback
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
-def test_a_failing_compiler_has_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Any] = []
-    work = olympus_core.xla.Watch.during
+def test_shardings_are_reported_before_a_failure_of_the_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shardings: list[Any] = []
+    during = olympus_core.xla.Watch.during
 
     def failing(self: Any, compile: Any) -> Any:
-        work(self, compile)
+        during(self, compile)
         raise olympus_core.xla.JaxRuntimeError("RESOURCE_EXHAUSTED: out of registers")
 
     monkeypatch.setattr(olympus_core.xla.Watch, "during", failing)
     with pytest.raises(CompileError, match="out of registers"):
-        olympus.jit(lambda x: (debug.inspect_array_sharding(x, callback=found.append), x)[1])(
+        olympus.jit(lambda x: (debug.inspect_array_sharding(x, callback=shardings.append), x)[1])(
             olympus.device_put(np.ones(8), both("x")[0])
         )
-    assert [s.spec for s in found] == [P("x")]
+    assert [s.spec for s in shardings] == [P("x")]

@@ -1,4 +1,4 @@
-"""A mesh as a context: specs without a mesh are of it, as with the oracle."""
+"""A mesh as a context: specs without a mesh refer to it, as in JAX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import olympus.numpy as jnp
 from olympus import P, lax
 from olympus.errors import ArgumentError, ShardingError, TraceError
 from olympus.sharding import AbstractMesh, Mesh, NamedSharding, get_mesh
-from tests.devices.meshes import both, same_places
+from tests.devices.meshes import both, check_same_parts
 
 OURS = types.SimpleNamespace(m=olympus, np=jnp, P=P, mesh=both()[0].mesh)
 ORACLE = types.SimpleNamespace(m=jax, np=jax.numpy, P=jax.P, mesh=both()[1].mesh)
@@ -40,7 +40,7 @@ def mapped(p: Any) -> Any:
 
 
 def partly(p: Any) -> Any:
-    """A spec in the body of a shard_map is of its mesh."""
+    """A spec in the body of a `shard_map` refers to its mesh."""
 
     def body(x: Any) -> Any:
         return p.m.lax.with_sharding_constraint(x * 3, p.P("y"))
@@ -58,30 +58,30 @@ def decorated(p: Any) -> Any:
 
 
 @pytest.mark.parametrize("program", [constrained, jitted, put, mapped, partly, decorated])
-def test_specs_without_a_mesh_are_of_the_context_s(program: Any) -> None:
-    found = []
+def test_specs_without_a_mesh_refer_to_the_context(program: Any) -> None:
+    results = []
     for p in (OURS, ORACLE):
         with p.m.set_mesh(p.mesh):
-            found.append(program(p))
-    mine, oracle = found
+            results.append(program(p))
+    mine, oracle = results
     np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-6)
     if program in (jitted, put, decorated):
-        same_places(mine, oracle)
+        check_same_parts(mine, oracle)
 
 
 @pytest.mark.parametrize("program", [constrained, jitted, put, mapped, decorated])
-def test_without_a_mesh_they_are_refused_with_the_way_out(program: Any) -> None:
+def test_specs_outside_a_context_are_refused_with_a_hint(program: Any) -> None:
     with pytest.raises(ArgumentError) as error:
         program(OURS)
     assert "set_mesh" in (error.value.hint or "")
 
 
-def test_a_mesh_is_a_context_itself_and_the_inner_one_holds() -> None:
-    two = olympus.make_mesh((2,), ("x",))
+def test_a_mesh_is_a_context_and_the_inner_one_counts() -> None:
+    mesh_of_two = olympus.make_mesh((2,), ("x",))
     with OURS.mesh as outer:
         assert get_mesh() is outer is OURS.mesh
-        with two:
-            assert get_mesh() is two
+        with mesh_of_two:
+            assert get_mesh() is mesh_of_two
             assert len(put_rows().sharding.devices) == 2
         assert len(put_rows().sharding.devices) == 8
     assert get_mesh() is None
@@ -91,7 +91,7 @@ def put_rows() -> Any:
     return olympus.device_put(X, P("x"))
 
 
-def test_it_may_be_set_for_all_that_follows_in_the_thread() -> None:
+def test_set_mesh_sets_the_mesh_of_the_thread() -> None:
     seen: list[Any] = []
     before = olympus.set_mesh(OURS.mesh)
     try:
@@ -106,18 +106,18 @@ def test_it_may_be_set_for_all_that_follows_in_the_thread() -> None:
     assert seen == [None]
 
 
-def test_a_program_is_traced_again_for_another_mesh() -> None:
+def test_a_program_is_retraced_for_another_mesh() -> None:
     f = olympus.jit(lambda x: lax.with_sharding_constraint(x + 1, P("x")))
-    four = olympus.make_mesh((4,), ("x",))
+    mesh_of_four = olympus.make_mesh((4,), ("x",))
     with OURS.mesh:
         assert f(X).sharding.num_devices == 8
-    with four:
+    with mesh_of_four:
         assert f(X).sharding.num_devices == 4
     with pytest.raises(ArgumentError, match="no mesh around it"):
         f(X)
 
 
-def test_a_mesh_without_devices_is_enough_to_lower() -> None:
+def test_an_abstract_mesh_is_enough_to_lower() -> None:
     with olympus.set_mesh(AbstractMesh((2, 4), ("x", "y"))):
         lowered = olympus.jit(jnp.sin, in_shardings=P("x")).lower(X)
     assert lowered.num_devices == 8
@@ -133,24 +133,24 @@ def test_wrong_meshes_and_specs_are_refused() -> None:
         olympus.device_put(X, P("q"))
 
 
-def test_a_mesh_that_is_given_wins() -> None:
-    four = Mesh(np.array(olympus.devices()[:4]), ("x",))
+def test_an_explicit_mesh_overrides_the_context() -> None:
+    mesh_of_four = Mesh(np.array(olympus.devices()[:4]), ("x",))
     with OURS.mesh:
-        f = olympus.shard_map(lambda x: x, mesh=four, in_specs=P("x"), out_specs=P("x"))
+        f = olympus.shard_map(lambda x: x, mesh=mesh_of_four, in_specs=P("x"), out_specs=P("x"))
         assert f(X).sharding.num_devices == 4
-        assert olympus.device_put(X, NamedSharding(four, P("x"))).sharding.num_devices == 4
+        assert olympus.device_put(X, NamedSharding(mesh_of_four, P("x"))).sharding.num_devices == 4
 
 
-def test_a_context_of_set_mesh_may_be_used_again() -> None:
-    two = olympus.make_mesh((2,), ("x",))
+def test_a_context_of_set_mesh_may_be_entered_again() -> None:
+    mesh_of_two = olympus.make_mesh((2,), ("x",))
     context = olympus.set_mesh(OURS.mesh)
     with context:
         assert get_mesh() is OURS.mesh
     assert get_mesh() is None
-    with two:
+    with mesh_of_two:
         with context, context:
             assert get_mesh() is OURS.mesh
-        assert get_mesh() is two
+        assert get_mesh() is mesh_of_two
     assert get_mesh() is None
     with pytest.raises(TraceError, match="in a function that is traced"):
         olympus.jit(lambda x: (context.__enter__(), x)[1])(X)
@@ -173,8 +173,8 @@ def test_a_context_in_another_thread_sets_the_mesh_there() -> None:
     assert seen == [OURS.mesh, None] and get_mesh() is None
 
 
-def test_a_mesh_that_is_left_first_leaves_the_inner_one_s() -> None:
-    two = olympus.make_mesh((2,), ("x",))
+def test_a_context_that_is_left_early_does_not_change_the_inner_one() -> None:
+    mesh_of_two = olympus.make_mesh((2,), ("x",))
 
     def generator() -> Any:
         with OURS.mesh:
@@ -182,17 +182,17 @@ def test_a_mesh_that_is_left_first_leaves_the_inner_one_s() -> None:
 
     outer = generator()
     next(outer)
-    with two:
+    with mesh_of_two:
         outer.close()
-        assert get_mesh() is two
+        assert get_mesh() is mesh_of_two
     assert get_mesh() is None
     with OURS.mesh:
-        olympus.set_mesh(two)
-        assert get_mesh() is two
+        olympus.set_mesh(mesh_of_two)
+        assert get_mesh() is mesh_of_two
     assert get_mesh() is None
 
 
-def test_one_program_is_traced_for_one_mesh_whatever_is_around_it() -> None:
+def test_a_program_is_traced_once_per_mesh() -> None:
     count = [0]
 
     @olympus.jit
@@ -200,10 +200,10 @@ def test_one_program_is_traced_for_one_mesh_whatever_is_around_it() -> None:
         count[0] += 1
         return x + 1
 
-    two = olympus.make_mesh((2,), ("x",))
+    mesh_of_two = olympus.make_mesh((2,), ("x",))
     with OURS.mesh:
         f(X)
-    with two, OURS.mesh, OURS.mesh:
+    with mesh_of_two, OURS.mesh, OURS.mesh:
         f(X)
     assert count == [1]
     f(X)
@@ -212,7 +212,7 @@ def test_one_program_is_traced_for_one_mesh_whatever_is_around_it() -> None:
     assert count == [2]
 
 
-def test_a_mesh_may_be_the_context_s_in_a_function_that_is_traced() -> None:
+def test_a_mesh_may_be_a_context_in_a_traced_function() -> None:
     def f(x: Any) -> Any:
         with OURS.mesh:
             return lax.with_sharding_constraint(2 * x, P("x"))

@@ -1,4 +1,4 @@
-"""Names that programs written for JAX use: `AxisType`, `pvary`, and `shard_map` as it once was."""
+"""Names of earlier versions of JAX: `AxisType`, `pvary`, and the older `shard_map`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_axes_are_of_type_auto(make: Callable[..., Any]) -> None:
+def test_axes_have_the_type_auto(make: Callable[..., Any]) -> None:
     assert make(AUTO) == make(None) == make(AxisType.Auto)
     assert make(AUTO).axis_types == AUTO
     assert repr(AUTO) == repr((jax.sharding.AxisType.Auto,) * 2)
@@ -58,15 +58,15 @@ def test_pvary_is_pcast_to_varying() -> None:
         return lax.scan(lambda c, v: (c + v, None), start, x)[0]
 
     x = np.arange(32.0, dtype="float32").reshape(8, 4)
-    found = olympus.shard_map(body, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(x)
-    np.testing.assert_array_equal(found.numpy(), x.reshape(2, 4, 4).sum(1).ravel())
+    sums = olympus.shard_map(body, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(x)
+    np.testing.assert_array_equal(sums.numpy(), x.reshape(2, 4, 4).sum(1).ravel())
     with pytest.raises(UnboundAxisError, match="pvary needs the axis 'x'"):
         lax.pvary(x, "x")
 
 
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("auto", [(), ("y",)])
-def test_the_older_shard_map_is_the_oracles(check: bool, auto: tuple[str, ...]) -> None:
+def test_the_older_shard_map_gives_the_results_of_jax(check: bool, auto: tuple[str, ...]) -> None:
     def body(p: Any) -> Callable[[Any], Any]:
         return lambda x: x * p.lax.psum(x, "x")
 
@@ -90,7 +90,7 @@ def test_the_older_shard_map_is_the_oracles(check: bool, auto: tuple[str, ...]) 
         (None, frozenset(), ArgumentError, "needs a mesh, and got None"),
     ],
 )
-def test_mistakes_of_the_older_shard_map_are_told(
+def test_wrong_arguments_of_the_older_shard_map_are_refused(
     mesh: Any, auto: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

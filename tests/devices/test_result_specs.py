@@ -1,4 +1,4 @@
-"""The specs of results, as they are written, are those of the oracle."""
+"""The specs of results have the same text as in JAX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ W = np.ones((4, 4), np.float32)
 
 
 def _library(module: Any) -> SimpleNamespace:
-    """What the cases use of `olympus`, or of the oracle."""
+    """Return the functions of `olympus` or of `jax` that the cases use."""
     P = module.sharding.PartitionSpec
     devices = np.array(module.devices()[:8]).reshape(2, 4)
     mesh = module.sharding.Mesh(devices, ("d", "m"))
@@ -41,7 +41,7 @@ def _double(x: Any) -> Any:
     return x * 2
 
 
-#: name: a function of the library that gives an array
+#: Functions of the package that return an array, by name.
 CASES: dict[str, Callable[[SimpleNamespace], Any]] = {
     "device_put": lambda n: n.put("d", None),
     "device_put, whole": lambda n: n.put(None, None),
@@ -67,7 +67,7 @@ CASES: dict[str, Callable[[SimpleNamespace], Any]] = {
     "jit of an array, whole": lambda n: n.jit(_double)(n.put(None, None)),
     "first of two arrays": lambda n: n.put("d", None) + n.put("d"),
     "first of two arrays, the other way": lambda n: n.put("d") + n.put("d", None),
-    "at once": lambda n: n.put("d") * 2,
+    "eager": lambda n: n.put("d") * 2,
     "transposed": lambda n: n.put("d", None).T,
     "shard_map": lambda n: n.mapped(_double, n.P("d"), n.P("d"))(X),
     "shard_map, a trailing None": lambda n: n.mapped(_double, n.P("d"), n.P("d", None))(X),
@@ -83,18 +83,18 @@ CASES: dict[str, Callable[[SimpleNamespace], Any]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_results_have_the_specs_of_the_oracle(name: str) -> None:
+def test_results_have_the_specs_of_jax(name: str) -> None:
     mine, oracle = (CASES[name](_library(module)) for module in (olympus, jax))
     assert repr(mine.sharding.spec) == repr(oracle.sharding.spec)
 
 
-def test_shardings_of_results_can_be_told_of_what_is_traced() -> None:
+def test_a_traced_program_gets_shardings_of_results() -> None:
     n = _library(olympus)
     traced = n.jit(lambda x: {"a": x, "b": x.sum()}).trace(X)
-    told = traced.with_out_shardings({"a": n.named("d", None), "b": None})
-    assert told.output_shardings == {"a": n.named("d", None), "b": None}
+    with_shardings = traced.with_out_shardings({"a": n.named("d", None), "b": None})
+    assert with_shardings.output_shardings == {"a": n.named("d", None), "b": None}
     assert traced.output_shardings == {"a": None, "b": None}
-    result = told.lower().compile()(X)
+    result = with_shardings.lower().compile()(X)
     assert result["a"].sharding == n.named("d", None)
     with pytest.raises(ShardingError, match=r"2 entries.*result\['b'\]"):
         traced.with_out_shardings(n.named("d", None))
@@ -102,22 +102,22 @@ def test_shardings_of_results_can_be_told_of_what_is_traced() -> None:
         traced.with_out_shardings({"a": None})
 
 
-def test_what_out_specs_say_is_equal_to_what_results_have() -> None:
+def test_the_shardings_of_results_equal_those_of_out_specs() -> None:
     n = _library(olympus)
-    want = n.named("d")
-    assert n.mapped(_double, n.P("d"), n.P("d"))(X).sharding == want
-    assert n.jit(n.mapped(_double, n.P("d"), n.P("d")))(X).sharding == want
-    assert n.jit(_double, out_shardings=want)(X).sharding == want
-    compiled = n.jit(_double, in_shardings=want).lower(X).compile()
-    assert compiled.output_shardings == want
-    assert compiled(X).sharding == want
+    expected = n.named("d")
+    assert n.mapped(_double, n.P("d"), n.P("d"))(X).sharding == expected
+    assert n.jit(n.mapped(_double, n.P("d"), n.P("d")))(X).sharding == expected
+    assert n.jit(_double, out_shardings=expected)(X).sharding == expected
+    compiled = n.jit(_double, in_shardings=expected).lower(X).compile()
+    assert compiled.output_shardings == expected
+    assert compiled(X).sharding == expected
 
 
 @pytest.mark.parametrize("spec", [("d",), ("d", None), (None, None), (("d", "m"), None)])
-@pytest.mark.parametrize("given", ["array", "type", "put", "type with a sharding"])
-def test_stages_tell_the_specs_of_the_oracle(spec: tuple[Any, ...], given: str) -> None:
-    """An argument that was put by name passes its spec on as it is written, and a told one not."""
-    found = []
+@pytest.mark.parametrize("argument", ["array", "type", "put", "type with a sharding"])
+def test_stages_have_the_specs_of_jax(spec: tuple[Any, ...], argument: str) -> None:
+    """The spec of an array that was put on devices keeps its text; others are normalized."""
+    specs_by_package = []
     for n in map(_library, (olympus, jax)):
         sharding = n.named(*spec)
         x = {
@@ -127,8 +127,8 @@ def test_stages_tell_the_specs_of_the_oracle(spec: tuple[Any, ...], given: str) 
             "type with a sharding": lambda n=n, s=sharding: n.module.ShapeDtypeStruct(
                 X.shape, X.dtype, sharding=s
             ),
-        }[given]()
+        }[argument]()
         compiled = n.jit(_double, in_shardings=sharding).lower(x).compile()
         shardings = compiled.input_shardings[0][0], compiled.output_shardings
-        found.append([repr(s.spec).replace("PartitionSpec", "P") for s in shardings])
-    assert found[0] == found[1]
+        specs_by_package.append([repr(s.spec).replace("PartitionSpec", "P") for s in shardings])
+    assert specs_by_package[0] == specs_by_package[1]

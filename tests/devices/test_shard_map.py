@@ -1,4 +1,4 @@
-"""shard_map and pmap: values, shardings and derivatives are the oracle's."""
+"""shard_map and pmap give the values, shardings and derivatives of JAX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from olympus.errors import (
     UsageError,
 )
 from olympus.sharding import AbstractMesh, PartitionSpec
-from tests.devices.meshes import both, ours, places, same_places
+from tests.devices.meshes import both, check_same_parts, ours, parts_by_device
 from tests.drawn import examples
 
 OURS = types.SimpleNamespace(
@@ -40,7 +40,7 @@ W = RNG.standard_normal((8, 8)).astype(np.float32)
 
 
 def mapped(p: Any, fun: Any, ins: Any, outs: Any, **options: Any) -> Any:
-    """`fun(p, *parts)` over the mesh of 2 x 4; specs are tuples of entries."""
+    """Map `fun(p, *parts)` over the mesh of 2 x 4; specs are tuples of entries."""
     return p.m.shard_map(
         lambda *parts: fun(p, *parts),
         mesh=p.mesh,
@@ -77,7 +77,7 @@ def backward(p, x, w):
 
 
 def inner_gradient(p, x, w):
-    """By a value that all devices share."""
+    """The gradient by a value that all devices share."""
     return x @ p.m.grad(lambda w: p.np.sum(p.np.sin(x @ w)))(w)
 
 
@@ -86,7 +86,7 @@ def gathered(p, x, w):
 
 
 def halo(p, x, w):
-    """The sum with the neighbours' edges."""
+    """The sum with the edges of the neighbours."""
     n = p.lax.axis_size("x")
     left = p.lax.ppermute(x[-1:], "x", [(i, (i + 1) % n) for i in range(n)])
     return (x + left) @ w
@@ -103,7 +103,7 @@ def looped(p, x, w):
 
 
 ROWS, WHOLE = ("x",), ()
-#: the body, the specs of its two operands and of its result; the latter differs along "x" alone
+#: The body, the specs of its two operands and of its result, which varies only along "x".
 BODIES = {
     "matmul": (lambda p, x, w: x @ w, [ROWS, WHOLE], ROWS),
     "psum": (lambda p, x, w: p.lax.psum(x @ w, "y"), [("x", "y"), ("y",)], ROWS),
@@ -148,13 +148,13 @@ def results(name: str, call: Any, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_values_and_shardings(name: str) -> None:
-    same_places(*results(name, lambda p, fun: p.m.jit(fun)(X, W)))
+def test_values_and_shardings_are_those_of_jax(name: str) -> None:
+    check_same_parts(*results(name, lambda p, fun: p.m.jit(fun)(X, W)))
 
 
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("name", [n for n in BODIES if n not in ONE_WAY])
-def test_gradients_outside(name: str, check: bool) -> None:
+def test_gradients_outside_are_those_of_jax(name: str, check: bool) -> None:
     def gradients(p, fun):
         loss = lambda x, w: p.np.sum(p.np.cos(fun(x, w)))  # noqa: E731
         return p.m.jit(p.m.grad(loss, (0, 1)))(X, W)
@@ -164,7 +164,7 @@ def test_gradients_outside(name: str, check: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["psum", "scan", "cond", "gather", "custom-jvp", "inner-gradient"])
-def test_forward_derivatives_and_batches(name: str) -> None:
+def test_forward_derivatives_and_batches_are_those_of_jax(name: str) -> None:
     def derivatives(p, fun):
         tangents = p.m.jvp(p.m.jit(fun), (X, W), (W, X))[1]
         batch = p.m.jit(p.m.vmap(fun, in_axes=(0, None)))(np.stack([X, W, X]), W)
@@ -176,7 +176,7 @@ def test_forward_derivatives_and_batches(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scan", "psum", "checkpoint"])
-def test_second_derivatives(name: str) -> None:
+def test_second_derivatives_are_those_of_jax(name: str) -> None:
     def second(p, fun):
         loss = lambda x: p.np.sum(p.np.sin(fun(x, W)))  # noqa: E731
         return p.m.jit(p.m.grad(lambda x: p.np.sum(p.m.grad(loss)(x) ** 2)))(X)
@@ -186,9 +186,9 @@ def test_second_derivatives(name: str) -> None:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_derivative_inside_is_summed_where_it_is_checked(check: bool) -> None:
+def test_a_derivative_inside_is_summed_only_in_a_checked_body(check: bool) -> None:
     outs = results("inner-gradient", lambda p, fun: p.m.jit(fun)(X, W), check_vma=check)
-    same_places(*outs)
+    check_same_parts(*outs)
     local, summed = (
         np.asarray(results("inner-gradient", lambda p, f: f(X, W), check_vma=c)[0])
         for c in (False, True)
@@ -201,8 +201,8 @@ SPECS = [(), ("x",), ("y",), (None, "x"), ("x", "y"), (("x", "y"),), (None, ("y"
 
 @given(st.sampled_from(SPECS), st.sampled_from(SPECS), st.booleans())
 @examples(12)
-def test_any_specs(first: Any, second: Any, check: bool) -> None:
-    """Every device's values, wherever they came from, in a sum that all of them have."""
+def test_any_specs_give_the_results_of_jax(first: Any, second: Any, check: bool) -> None:
+    """The result is a sum over all devices."""
 
     def body(p, x, w):
         total = p.np.sum(x) * 2.0 + p.np.sum(w * w)
@@ -216,7 +216,7 @@ def test_any_specs(first: Any, second: Any, check: bool) -> None:
         np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-3, atol=1e-3)
 
 
-def test_partly_manual() -> None:
+def test_a_partly_manual_shard_map_gives_the_results_of_jax() -> None:
     def body(p, x, w):
         y = x @ w
         return y * (1.0 + p.lax.axis_index("x")) + p.lax.psum(p.np.sin(y), "x")
@@ -227,21 +227,21 @@ def test_partly_manual() -> None:
         where = both("x", "y")[p.side], both(None, "y")[p.side]
         outs.append(p.m.jit(fun, in_shardings=where)(X, W))
         grads.append(p.m.jit(p.m.grad(lambda w, p=p, f=fun: p.np.sum(f(X, w) ** 2)))(W))
-    same_places(*outs)
+    check_same_parts(*outs)
     np.testing.assert_allclose(np.asarray(grads[0]), np.asarray(grads[1]), rtol=1e-3, atol=1e-3)
 
 
-def test_a_constraint_in_a_body_names_the_other_axes() -> None:
+def test_a_constraint_in_a_body_may_name_only_automatic_axes() -> None:
     free = both(None, "y")[0]
     body = lambda x: lax.with_sharding_constraint(x * 2.0, free)  # noqa: E731
     specs = {"in_specs": OURS.P("x"), "out_specs": OURS.P("x"), "mesh": OURS.mesh}
-    found = olympus.jit(olympus.shard_map(body, axis_names={"x"}, **specs))(X)
-    np.testing.assert_allclose(np.asarray(found), X * 2.0)
+    result = olympus.jit(olympus.shard_map(body, axis_names={"x"}, **specs))(X)
+    np.testing.assert_allclose(np.asarray(result), X * 2.0)
     with pytest.raises(ShardingError, match="names the axis 'y', which shard_map maps over here"):
         olympus.shard_map(body, **specs)(X)
 
 
-def test_one_inside_another() -> None:
+def test_nested_shard_maps_give_the_results_of_jax() -> None:
     def body(p, x, w):
         inner = p.m.shard_map(
             lambda a: a * 2.0 + p.lax.psum(a, "y"),
@@ -255,11 +255,11 @@ def test_one_inside_another() -> None:
         p.m.jit(mapped(p, body, [ROWS, WHOLE], ROWS, axis_names={"x"}))(X, W)
         for p in (OURS, ORACLE)
     ]
-    same_places(*outs)
+    check_same_parts(*outs)
 
 
-def test_one_function_in_two_meshes() -> None:
-    """What is emitted for one mesh is not taken for another."""
+def test_a_function_is_lowered_for_each_mesh() -> None:
+    """The function that is lowered for one mesh is not used for the other."""
     total = olympus.jit(lambda x: lax.psum(x, "x"))
     tall, wide = (ours(sizes, ("x", "y"), ()).mesh for sizes in ((4, 2), (2, 4)))
 
@@ -276,17 +276,20 @@ def test_one_function_in_two_meshes() -> None:
     np.testing.assert_allclose(np.asarray(many), X.reshape(2, 4, 8).sum(0), rtol=1e-5, atol=1e-5)
 
 
-def test_arrays_that_a_body_closes_over() -> None:
-    held = olympus.device_put(W, both("y")[0])
+def test_a_body_may_capture_arrays() -> None:
+    captured = olympus.device_put(W, both("y")[0])
     fun = olympus.shard_map(
-        lambda x: x @ held + held[:4], mesh=OURS.mesh, in_specs=OURS.P("x"), out_specs=OURS.P("x")
+        lambda x: x @ captured + captured[:4],
+        mesh=OURS.mesh,
+        in_specs=OURS.P("x"),
+        out_specs=OURS.P("x"),
     )
-    want = X @ W + np.concatenate([W[:4], W[:4]])
+    expected = X @ W + np.concatenate([W[:4], W[:4]])
     for call in (fun, olympus.jit(fun)):
-        np.testing.assert_allclose(np.asarray(call(X)), want, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(np.asarray(call(X)), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_the_types_say_what_varies() -> None:
+def test_the_types_have_the_varying_axes() -> None:
     fun = mapped(OURS, lambda p, x, w: p.lax.psum(x @ w, "y"), [("x", "y"), ("y",)], ROWS)
     text = str(olympus.make_olympuspr(fun)(X, W))
     assert "f32[4,2]{V:x,y}" in text
@@ -300,9 +303,9 @@ def test_the_types_say_what_varies() -> None:
 
 
 def refused() -> dict[str, Any]:
-    P, usual = PartitionSpec, PartitionSpec("x")
+    P, default_spec = PartitionSpec, PartitionSpec("x")
 
-    def call(fun, ins=usual, outs=usual, x=X, **options):
+    def call(fun, ins=default_spec, outs=default_spec, x=X, **options):
         options = {"mesh": OURS.mesh} | options
         return olympus.shard_map(fun, in_specs=ins, out_specs=outs, **options)(x)
 
@@ -340,7 +343,9 @@ def refused() -> dict[str, Any]:
             lambda: call(lambda x: lax.psum(x, "x", axis_index_groups=[[0, 1]])), "no axis_index_gr"
         ),
         "elsewhere": (
-            lambda: call(same, x=olympus.device_put(X, ours((2, 4), ("x", "y"), (), turned=True))),
+            lambda: call(
+                same, x=olympus.device_put(X, ours((2, 4), ("x", "y"), (), is_reversed=True))
+            ),
             "one set of devices, in one order",
         ),
         "prefix": (lambda: call(same, ins=(P("x"), P("x"))), "must be a tree prefix"),
@@ -349,20 +354,20 @@ def refused() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", refused())
-def test_mistakes_are_told(name: str) -> None:
+def test_wrong_calls_are_refused(name: str) -> None:
     call, message = refused()[name]
-    with pytest.raises((ArgumentError, TransformError, UnboundAxisError), match=message) as told:
+    with pytest.raises((ArgumentError, TransformError, UnboundAxisError), match=message) as error:
         call()
-    assert isinstance(told.value, OlympusError)
+    assert isinstance(error.value, OlympusError)
 
 
-def test_a_carry_that_varies_later_is_made_to_vary_first() -> None:
+def test_pcast_makes_the_initial_carry_varying() -> None:
     def body(p, x, w):
         first = p.lax.pcast(p.np.zeros(8, "float32"), "x", to="varying")
         return p.lax.scan(lambda c, r: (c + r, c), first, x)[1] @ w
 
     outs = [p.m.jit(mapped(p, body, [ROWS, WHOLE], ROWS))(X, W) for p in (OURS, ORACLE)]
-    same_places(*outs)
+    check_same_parts(*outs)
 
 
 PMAPS = {
@@ -375,7 +380,7 @@ PMAPS = {
 
 
 @pytest.mark.parametrize("name", PMAPS)
-def test_pmap(name: str) -> None:
+def test_pmap_gives_the_results_of_jax(name: str) -> None:
     fun, options = PMAPS[name]
     x = X[:4, :4]
     outs = []
@@ -383,10 +388,12 @@ def test_pmap(name: str) -> None:
         outs.append(p.m.pmap(lambda a, p=p: fun(p, a), axis_name="i", **options)(x))
     for mine, oracle in zip(*map(jax.tree.leaves, outs), strict=True):
         np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-4, atol=1e-4)
-        assert places(mine.sharding, mine.shape) == places(oracle.sharding, oracle.shape)
+        assert parts_by_device(mine.sharding, mine.shape) == parts_by_device(
+            oracle.sharding, oracle.shape
+        )
 
 
-def test_pmap_at_every_stage() -> None:
+def test_pmap_has_stages_and_options() -> None:
     fun = olympus.pmap(
         lambda n, x, y=None: x * n + (0 if y is None else y),
         static_broadcasted_argnums=0,
@@ -398,10 +405,10 @@ def test_pmap_at_every_stage() -> None:
     np.testing.assert_allclose(np.asarray(lowered.compile()(X)), X * 3)
     np.testing.assert_allclose(np.asarray(fun(2, X)), X * 2)
     assert fun.eval_shape(2, X).shape == (8, 8)
-    whole = olympus.pmap(lambda x, w: x @ w, in_axes=(0, None))
-    np.testing.assert_allclose(np.asarray(whole(X, W)), X @ W, rtol=1e-4, atol=1e-4)
-    again = olympus.pmap(lambda x: x + 1, devices=olympus.devices()[:3:-1])
-    assert [s.device.id for s in again(X[:4]).addressable_shards] == [7, 6, 5, 4]
+    product = olympus.pmap(lambda x, w: x @ w, in_axes=(0, None))
+    np.testing.assert_allclose(np.asarray(product(X, W)), X @ W, rtol=1e-4, atol=1e-4)
+    on_last_devices = olympus.pmap(lambda x: x + 1, devices=olympus.devices()[:3:-1])
+    assert [s.device.id for s in on_last_devices(X[:4]).addressable_shards] == [7, 6, 5, 4]
     with pytest.raises(ShardingError, match="needs 9 devices, one for each index, and there are 8"):
         olympus.pmap(lambda x: x)(np.zeros(9))
     with pytest.raises(TransformError, match="needs mapped axes of one size"):
@@ -410,7 +417,7 @@ def test_pmap_at_every_stage() -> None:
         olympus.pmap(lambda x: x, in_axes=1)(np.zeros(2))
 
 
-def test_pmap_on_a_backend() -> None:
+def test_pmap_takes_a_backend() -> None:
     for backend in (None, "cpu"):
         np.testing.assert_array_equal(olympus.pmap(jnp.negative, backend=backend)(X), -X)
     with pytest.raises(UsageError, match="no backend is named 'cup'"):
@@ -424,7 +431,7 @@ def test_pmap_on_a_backend() -> None:
 
 
 @pytest.mark.parametrize("function", ["pmax", "pmin"])
-def test_extrema_of_complex_values(function: str) -> None:
+def test_extrema_of_complex_values_are_refused(function: str) -> None:
     x, reduced = X * 1j, getattr(lax, function)
     with pytest.raises(DTypeError, match=f"{function} over devices takes real arrays") as error:
         OURS.m.make_olympuspr(mapped(OURS, lambda p, x: reduced(x, "x"), [("x",)], ()))(x)
@@ -439,7 +446,7 @@ def test_extrema_of_complex_values(function: str) -> None:
 
 
 def carried(p, x, w):
-    """A loop that begins with what `zeros_like` gives, and one whose length differs."""
+    """A loop that starts with the result of `zeros_like`, and one whose length varies."""
 
     def step(carry, row):
         carry = p.np.tanh(carry @ w[: x.shape[1]] + row)
@@ -450,7 +457,7 @@ def carried(p, x, w):
     return p.np.sum(p.lax.stop_gradient(long)) + p.np.sum(means) + end
 
 
-def test_a_carry_of_zeros_differs_as_its_model_does() -> None:
+def test_zeros_vary_like_their_model() -> None:
     outs = []
     for p in (OURS, ORACLE):
         fun = mapped(p, lambda p, x, w: carried(p, x, w)[None], [("x",), ()], ("x",))
@@ -460,7 +467,7 @@ def test_a_carry_of_zeros_differs_as_its_model_does() -> None:
         np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=1e-3, atol=1e-4)
 
 
-def test_a_permutation_along_several_axes() -> None:
+def test_a_permutation_along_several_axes_gives_the_results_of_jax() -> None:
     names = ("x", "y")
     pairs = [(i, (i + 3) % 8) for i in range(7)]
 
@@ -475,7 +482,7 @@ def test_a_permutation_along_several_axes() -> None:
         fun = mapped(p, moved, [(("x", "y"),)], (("x", "y"),))
         outs.append([fun(X), p.m.grad(lambda x, f=fun, p=p: p.np.sum(f(x) * X))(X)])
     for mine, oracle in zip(*outs, strict=True):
-        same_places(mine, oracle)
+        check_same_parts(mine, oracle)
     with pytest.raises(TransformError, match="mixes the indices of several axes, and 'i'"):
         mapped(
             OURS,
@@ -488,24 +495,24 @@ def test_a_permutation_along_several_axes() -> None:
 
 
 @pytest.mark.parametrize("name", ["gamma", "poisson", "binomial", "gcd"])
-def test_a_loop_of_the_library_with_what_differs(name) -> None:
-    """JAX refuses some of these, so the oracle is what each index gives by itself."""
+def test_library_functions_with_loops_accept_varying_values(name) -> None:
+    """JAX refuses some of these, so the results are compared with calls for each index."""
 
     def drawn(i):
         if name == "gcd":
             return jnp.gcd(i + 12, 18)[None]
-        key, other = olympus.random.fold_in(olympus.random.key(0), i), olympus.random.key(1)
-        rate = jnp.float32(3) + i  # it differs beside a key that is the same
+        key, constant_key = olympus.random.fold_in(olympus.random.key(0), i), olympus.random.key(1)
+        rate = jnp.float32(3) + i  # it varies, and the second key does not
         draw = getattr(olympus.random, name)
-        more = (0.3,) if name == "binomial" else ()
-        return jnp.stack([draw(key, 3.0, *more), draw(other, rate, *more)])
+        options = (0.3,) if name == "binomial" else ()
+        return jnp.stack([draw(key, 3.0, *options), draw(constant_key, rate, *options)])
 
     mine = mapped(OURS, lambda p, x: drawn(lax.axis_index("x")), [("x",)], ("x",))(X)
     alone = np.concatenate([np.asarray(drawn(jnp.int32(i))) for i in range(2)])
     np.testing.assert_allclose(np.asarray(mine), alone, rtol=1e-5)
 
 
-def test_none_is_the_spec_of_an_argument_without_arrays() -> None:
+def test_none_may_be_the_spec_of_an_argument_without_arrays() -> None:
     def both_back(x, nothing):
         return x, nothing
 

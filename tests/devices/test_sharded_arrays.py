@@ -1,4 +1,4 @@
-"""Arrays of several devices: put, looked at, computed with, refused."""
+"""Arrays on several devices: transfer, conversion, computation and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus.errors import ArgumentError, DeletedArrayError, ShardingError
 from olympus.sharding import PartitionSpec, SingleDeviceSharding
-from tests.devices.meshes import Drawn, both, drawn, ours, same_places, theirs
+from tests.devices.meshes import Drawn, both, check_same_parts, drawn, ours, theirs
 from tests.drawn import examples
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -23,11 +23,11 @@ X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 @given(drawn())
 @examples(15)
-def test_put_and_read(case: Drawn) -> None:
+def test_device_put_places_the_parts_as_jax_does(case: Drawn) -> None:
     value = np.arange(np.prod(case.shape, dtype=int), dtype=np.float32).reshape(case.shape)
-    mine = olympus.device_put(value, ours(case.sizes, case.names, case.spec, case.turned))
-    oracle = jax.device_put(value, theirs(case.sizes, case.names, case.spec, case.turned))
-    same_places(mine, oracle)
+    mine = olympus.device_put(value, ours(case.sizes, case.names, case.spec, case.is_reversed))
+    oracle = jax.device_put(value, theirs(case.sizes, case.names, case.spec, case.is_reversed))
+    check_same_parts(mine, oracle)
     assert mine.is_fully_replicated == oracle.is_fully_replicated
     assert mine.is_fully_addressable
     assert mine.committed
@@ -37,19 +37,19 @@ def test_put_and_read(case: Drawn) -> None:
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "bfloat16", "float8_e4m3fn", "complex64", "int4"]
 )
-def test_every_dtype(dtype: str) -> None:
+def test_arrays_of_a_dtype_are_sharded(dtype: str) -> None:
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     value = (np.arange(16).reshape(8, 2) % 5).astype(kind)
     sharding, _ = both("x")
-    made = olympus.device_put(value, sharding)
-    assert made.dtype == kind
-    assert (np.asarray(made) == value).all()
-    doubled = made + made if dtype != "bool" else made | made
+    array = olympus.device_put(value, sharding)
+    assert array.dtype == kind
+    assert (np.asarray(array) == value).all()
+    doubled = array + array if dtype != "bool" else array | array
     assert doubled.sharding.is_equivalent_to(sharding, 2)
     assert (np.asarray(doubled) == (value + value)).all()
 
 
-def test_the_representation_says_where() -> None:
+def test_the_representation_has_the_sharding_or_device() -> None:
     sharding, _ = both("x")
     assert repr(olympus.device_put(np.arange(2), sharding)) == (
         "Array([0, 1], dtype=int32, sharding=P('x',))"
@@ -59,7 +59,7 @@ def test_the_representation_says_where() -> None:
     assert repr(olympus.device_put(np.arange(2))) == "Array([0, 1], dtype=int32)"
 
 
-def test_operations_at_once_are_the_oracles() -> None:
+def test_eager_operations_give_the_results_of_jax() -> None:
     mine, oracle = (p.device_put(X, s) for p, s in zip((olympus, jax), both("x", "y"), strict=True))
     for fun in (
         lambda m, x: x + 1,
@@ -73,49 +73,49 @@ def test_operations_at_once_are_the_oracles() -> None:
         lambda m, x: m.where(x > 3, x, 0),
         lambda m, x: m.concatenate([x, x]),
     ):
-        same_places(fun(jnp, mine), fun(jax.numpy, oracle))
+        check_same_parts(fun(jnp, mine), fun(jax.numpy, oracle))
 
 
-def test_conversions() -> None:
-    made = olympus.device_put(X, both("x")[0])
-    assert (np.from_dlpack(made) == X).all()
-    assert (pickle.loads(pickle.dumps(made)) == X).all()
-    again = copy.deepcopy(made)
-    assert again.sharding == made.sharding
-    assert [row.tolist() for row in made][:2] == X[:2].tolist()
-    assert float(made[1, 1]) == 5.0
-    assert not np.asarray(made).flags.writeable
+def test_a_sharded_array_is_converted_and_copied() -> None:
+    array = olympus.device_put(X, both("x")[0])
+    assert (np.from_dlpack(array) == X).all()
+    assert (pickle.loads(pickle.dumps(array)) == X).all()
+    copied = copy.deepcopy(array)
+    assert copied.sharding == array.sharding
+    assert [row.tolist() for row in array][:2] == X[:2].tolist()
+    assert float(array[1, 1]) == 5.0
+    assert not np.asarray(array).flags.writeable
 
 
-def test_from_a_callback() -> None:
-    asked = []
+def test_an_array_is_built_by_a_callback() -> None:
+    indices = []
 
     def part(index):
-        asked.append(index)
+        indices.append(index)
         return X[index]
 
     for sharding, oracle in (both("x", "y"), both(None, "y"), both()):
-        asked.clear()
+        indices.clear()
         mine = olympus.make_array_from_callback(X.shape, sharding, part)
-        assert len(asked) == len({str(index) for index in asked})
-        same_places(mine, jax.make_array_from_callback(X.shape, oracle, lambda i: X[i]))
+        assert len(indices) == len({str(index) for index in indices})
+        check_same_parts(mine, jax.make_array_from_callback(X.shape, oracle, lambda i: X[i]))
     with pytest.raises(ShardingError, match=r"must have the shape \(4, 4\), and has \(2,\)"):
         olympus.make_array_from_callback(X.shape, both("x")[0], lambda _: np.ones(2))
     with pytest.raises(ArgumentError, match="needs a sharding"):
         olympus.make_array_from_callback(X.shape, PartitionSpec("x"), lambda i: X[i])
 
 
-def test_from_arrays_of_single_devices() -> None:
+def test_an_array_is_built_of_arrays_on_single_devices() -> None:
     sharding, _ = both("x", "y")
-    whole = olympus.device_put(X, sharding)
-    shards = [s.data for s in whole.addressable_shards]
-    made = olympus.make_array_from_single_device_arrays(X.shape, sharding, shards[::-1])
-    assert (np.asarray(made) == X).all()
-    assert (np.asarray(made + 1) == X + 1).all()
+    array = olympus.device_put(X, sharding)
+    shards = [s.data for s in array.addressable_shards]
+    assembled = olympus.make_array_from_single_device_arrays(X.shape, sharding, shards[::-1])
+    assert (np.asarray(assembled) == X).all()
+    assert (np.asarray(assembled + 1) == X + 1).all()
     for wrong, message in (
         (shards[:-1], "one array for each device"),
         ([*shards[:-1], shards[0]], "one array for each device"),
-        ([*shards[:-1], whole], "arrays of one device each"),
+        ([*shards[:-1], array], "arrays of one device each"),
         ([s[:2] for s in shards], "must have the shape"),
         ([*shards[:-1], shards[-1].astype("int32")], "arrays of dtypes float32, int32"),
     ):
@@ -123,54 +123,56 @@ def test_from_arrays_of_single_devices() -> None:
             olympus.make_array_from_single_device_arrays(X.shape, sharding, wrong)
 
 
-def test_one_far_device() -> None:
+def test_a_program_runs_on_the_device_of_its_argument() -> None:
     far = olympus.devices()[5]
-    made = olympus.device_put(X, far)
-    assert made.device == far
-    assert made.sharding == SingleDeviceSharding(far)
-    result = olympus.jit(lambda x: x @ x.T)(made)
+    array = olympus.device_put(X, far)
+    assert array.device == far
+    assert array.sharding == SingleDeviceSharding(far)
+    result = olympus.jit(lambda x: x @ x.T)(array)
     assert result.devices() == {far}
     np.testing.assert_allclose(np.asarray(result), X @ X.T)
     assert jnp.zeros(3, device=far).devices() == {far}
-    assert jnp.zeros_like(made).devices() == {far}
-    assert olympus.device_put(made, olympus.devices()[0]).device == olympus.devices()[0]
+    assert jnp.zeros_like(array).devices() == {far}
+    assert olympus.device_put(array, olympus.devices()[0]).device == olympus.devices()[0]
 
 
-def test_arrays_elsewhere_are_refused() -> None:
+def test_arrays_on_different_devices_are_refused() -> None:
     sharded = olympus.device_put(X, both("x")[0])
-    for other in (
+    for elsewhere in (
         olympus.device_put(X, olympus.devices()[0]),
         olympus.device_put(X, olympus.devices()[1]),
-        olympus.device_put(X, ours((2, 4), ("x", "y"), ("x",), turned=True)),
+        olympus.device_put(X, ours((2, 4), ("x", "y"), ("x",), is_reversed=True)),
         olympus.device_put(X, ours((2,), ("x",), ("x",))),
     ):
         with pytest.raises(ShardingError, match="runs on one set of devices, in one order"):
-            sharded + other
-    assert (np.asarray(sharded + olympus.device_put(X)) == X + X).all()  # it may be moved
+            sharded + elsewhere
+    assert (
+        np.asarray(sharded + olympus.device_put(X)) == X + X
+    ).all()  # an uncommitted array is moved
 
 
-def test_deleted_arrays_are_told() -> None:
-    made = olympus.device_put(X, both("x")[0])
-    np.asarray(made)
-    made.delete()
-    assert made.is_deleted()
-    assert repr(made).startswith("Array(<deleted>")
+def test_operations_on_deleted_arrays_are_refused() -> None:
+    array = olympus.device_put(X, both("x")[0])
+    np.asarray(array)
+    array.delete()
+    assert array.is_deleted()
+    assert repr(array).startswith("Array(<deleted>")
     for call in (
-        lambda: made + 1,
-        lambda: np.asarray(made),
-        lambda: olympus.device_put(made, both()[0]),
+        lambda: array + 1,
+        lambda: np.asarray(array),
+        lambda: olympus.device_put(array, both()[0]),
     ):
         with pytest.raises(DeletedArrayError):
             call()
 
 
-def test_trees_of_shardings() -> None:
+def test_device_put_takes_a_tree_of_shardings() -> None:
     tree = {"a": X, "b": [np.arange(8), 3.0]}
     s, r = both("x")[0], both()[0]
-    made = olympus.device_put(tree, {"a": s, "b": r})
-    assert made["a"].sharding == s
-    assert made["b"][1].sharding == r
-    assert olympus.device_get(made)["b"][0].tolist() == [*range(8)]
+    placed = olympus.device_put(tree, {"a": s, "b": r})
+    assert placed["a"].sharding == s
+    assert placed["b"][1].sharding == r
+    assert olympus.device_get(placed)["b"][0].tolist() == [*range(8)]
     with pytest.raises(ArgumentError, match="with no mesh around it"):
         olympus.device_put(X, PartitionSpec("x"))
 
@@ -182,7 +184,7 @@ def test_the_shards_of_a_deleted_array_are_refused() -> None:
         _ = x.addressable_shards
 
 
-def test_an_array_put_on_one_device_by_name_is_not_moved_by_a_program_of_several() -> None:
+def test_a_committed_array_is_not_moved_by_a_program_for_several_devices() -> None:
     mesh, rows = both("x")[0].mesh, both("x")[0]
     spec = PartitionSpec("x")
     programs = [
@@ -196,5 +198,5 @@ def test_an_array_put_on_one_device_by_name_is_not_moved_by_a_program_of_several
         for program in programs:
             with pytest.raises(ShardingError):
                 program(put)
-    for program in programs:  # what was not put by name goes anywhere
+    for program in programs:  # an uncommitted array is moved
         assert len(program(jnp.arange(8.0)).sharding.devices) == 8

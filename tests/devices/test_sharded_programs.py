@@ -1,4 +1,4 @@
-"""Programs of several devices: values, gradients and chosen shardings are the oracle's."""
+"""Programs for several devices have the values, gradients and shardings of JAX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from olympus.errors import (
     UsageError,
 )
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec, SingleDeviceSharding
-from tests.devices.meshes import MESH, both, drawn_meshes, ours, places, same_places
+from tests.devices.meshes import MESH, both, check_same_parts, drawn_meshes, ours, parts_by_device
 from tests.drawn import examples
 
 P = PartitionSpec
@@ -37,7 +37,7 @@ W = RNG.standard_normal((8, 8)).astype(np.float32)
 
 
 def sides(meshes: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Each package with its one of the meshes, on which a program pins values."""
+    """Return each package with its mesh."""
     return tuple(
         types.SimpleNamespace(**vars(p), mesh=mesh)
         for p, mesh in zip((OURS, ORACLE), meshes, strict=True)
@@ -45,11 +45,13 @@ def sides(meshes: tuple[Any, Any]) -> tuple[Any, Any]:
 
 
 def on_mesh(p: Any, spec: tuple[Any, ...]) -> Any:
-    """The sharding of a spec, without the axes that the mesh lacks; the oracle's in its package."""
+    """Return the sharding of a spec in package `p`, without the axes that the mesh lacks."""
     entries = ((entry,) if isinstance(entry, str) else entry or () for entry in spec)
-    there = [tuple(name for name in entry if name in p.mesh.axis_names) for entry in entries]
+    names_in_mesh = [
+        tuple(name for name in entry if name in p.mesh.axis_names) for entry in entries
+    ]
     sharding = p.m.sharding
-    return sharding.NamedSharding(p.mesh, sharding.PartitionSpec(*there))
+    return sharding.NamedSharding(p.mesh, sharding.PartitionSpec(*names_in_mesh))
 
 
 def pinned(p: Any, x: Any, *spec: Any) -> Any:
@@ -88,23 +90,24 @@ SPECS = [
     st.booleans(),
 )
 @examples(8)
-def test_values_and_chosen_shardings(
-    meshes: Any, name: str, first: Any, second: Any, told: bool
+def test_values_and_chosen_shardings_are_those_of_jax(
+    meshes: Any, name: str, first: Any, second: Any, by_in_shardings: bool
 ) -> None:
-    """`told` says it by in_shardings, else by where the arrays lie."""
+    """The shardings are those of `in_shardings` if `by_in_shardings`, otherwise of the arrays."""
     outs = []
     for p in sides(meshes):
         fun = lambda x, w, p=p: PROGRAMS[name](p, x, w)  # noqa: E731
-        where = on_mesh(p, first), None if second is None else on_mesh(p, second)
-        if told:
-            outs.append(p.m.jit(fun, in_shardings=where)(X, W))
+        shardings = on_mesh(p, first), None if second is None else on_mesh(p, second)
+        if by_in_shardings:
+            outs.append(p.m.jit(fun, in_shardings=shardings)(X, W))
         else:
             args = [
-                a if s is None else p.m.device_put(a, s) for a, s in zip((X, W), where, strict=True)
+                a if s is None else p.m.device_put(a, s)
+                for a, s in zip((X, W), shardings, strict=True)
             ]
             outs.append(p.m.jit(fun)(*args))
     for mine, oracle in zip(*map(olympus.tree.leaves, outs), strict=True):
-        same_places(mine, oracle)
+        check_same_parts(mine, oracle)
 
 
 @pytest.mark.parametrize(("nth", "name"), list(enumerate(sorted(PROGRAMS))))
@@ -113,23 +116,27 @@ def test_values_and_chosen_shardings(
     specs=st.permutations(SPECS),
 )
 @examples(2)
-def test_gradients(nth: int, name: str, meshes: Any, specs: Any) -> None:
-    """What is drawn is the same for each program, so each takes another part of it."""
+def test_gradients_are_those_of_jax(nth: int, name: str, meshes: Any, specs: Any) -> None:
+    """All programs get the same drawn lists, so each uses a different item."""
     outs = []
     for p in sides(meshes[nth]):
 
         def loss(x, w, p=p):
-            found = olympus.tree.leaves(PROGRAMS[name](p, x, w))
-            return sum(p.np.sum(out * out) for out in found)
+            leaves = olympus.tree.leaves(PROGRAMS[name](p, x, w))
+            return sum(p.np.sum(out * out) for out in leaves)
 
-        where = on_mesh(p, specs[nth]), on_mesh(p, specs[nth - 4])
-        outs.append(p.m.jit(p.m.grad(loss, (0, 1)), in_shardings=where, out_shardings=where)(X, W))
+        shardings = on_mesh(p, specs[nth]), on_mesh(p, specs[nth - 4])
+        outs.append(
+            p.m.jit(p.m.grad(loss, (0, 1)), in_shardings=shardings, out_shardings=shardings)(X, W)
+        )
     for mine, oracle in zip(*outs, strict=True):
         np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-4, atol=2e-4)
-        assert places(mine.sharding, mine.shape) == places(oracle.sharding, oracle.shape)
+        assert parts_by_device(mine.sharding, mine.shape) == parts_by_device(
+            oracle.sharding, oracle.shape
+        )
 
 
-def test_a_program_names_its_shardings_at_every_stage() -> None:
+def test_every_stage_has_the_shardings() -> None:
     mine, oracle = both("x")
     fun, theirs = olympus.jit(lambda x, w: (x @ w, w)), jax.jit(lambda x, w: (x @ w, w))
     spec = olympus.ShapeDtypeStruct((8, 8), "float32", sharding=mine)
@@ -141,27 +148,27 @@ def test_a_program_names_its_shardings_at_every_stage() -> None:
         assert stage.input_shardings == ((mine, None), {})
         assert stage.output_shardings == (None, None)
     compiled = fun.lower(spec, W).compile()
-    wanted = theirs.lower(jax.ShapeDtypeStruct((8, 8), "float32", sharding=oracle), W).compile()
+    expected = theirs.lower(jax.ShapeDtypeStruct((8, 8), "float32", sharding=oracle), W).compile()
     for a, b in (
-        (compiled.input_shardings[0], wanted.input_shardings[0]),
-        (compiled.output_shardings, wanted.output_shardings),
+        (compiled.input_shardings[0], expected.input_shardings[0]),
+        (compiled.output_shardings, expected.output_shardings),
     ):
-        assert [places(s, (8, 8)) for s in a] == [places(s, (8, 8)) for s in b]
+        assert [parts_by_device(s, (8, 8)) for s in a] == [parts_by_device(s, (8, 8)) for s in b]
     for args in ((X, W), (olympus.device_put(X, mine), W), (olympus.device_put(X), jnp.asarray(W))):
         product, same = compiled(*args)
         np.testing.assert_allclose(np.asarray(product), X @ W, rtol=1e-5, atol=1e-5)
         assert product.sharding == compiled.output_shardings[0]
         assert (np.asarray(same) == W).all()
-    one = olympus.jit(lambda x: x).lower(X).compile()
-    assert one.input_shardings == ((SingleDeviceSharding(olympus.devices()[0]),), {})
+    on_one = olympus.jit(lambda x: x).lower(X).compile()
+    assert on_one.input_shardings == ((SingleDeviceSharding(olympus.devices()[0]),), {})
 
 
-def test_the_program_says_what_the_user_said_and_nothing_else() -> None:
-    told = both("x")[0], both(None, ("y", "x"))[0]
+def test_the_program_has_only_the_shardings_of_the_user() -> None:
+    shardings = both("x")[0], both(None, ("y", "x"))[0]
     fun = olympus.jit(
         lambda x: lax.with_sharding_constraint(x * 2.0, ours(*MESH, (P.UNCONSTRAINED, "y"))),
-        in_shardings=told[0],
-        out_shardings=told[1],
+        in_shardings=shardings[0],
+        out_shardings=shardings[1],
     )
     text = fun.lower(X).as_text()
     assert text.count("sdy.mesh @") == 1
@@ -173,17 +180,17 @@ def test_the_program_says_what_the_user_said_and_nothing_else() -> None:
     assert "mhlo.sharding" not in text
 
 
-def test_a_sharding_that_no_spec_says_goes_on() -> None:
-    """A result that cuts an axis of the mesh in two is an argument of the next program."""
+def test_a_sharding_without_a_spec_is_passed_to_the_next_program() -> None:
+    """A result that is split by part of an axis is an argument of the next program."""
     fun = olympus.jit(lambda x: jnp.reshape(x, (4, 2, 8)))
-    found = fun(olympus.device_put(np.arange(64).reshape(8, 8), ours((8,), ("x",), ("x",))))
-    assert found.tolist() == np.arange(64).reshape(4, 2, 8).tolist()
-    again = olympus.jit(lambda x: x + 1)(found)
-    assert again.sharding.is_equivalent_to(found.sharding, 3)
-    assert again.tolist() == (np.arange(64) + 1).reshape(4, 2, 8).tolist()
+    reshaped = fun(olympus.device_put(np.arange(64).reshape(8, 8), ours((8,), ("x",), ("x",))))
+    assert reshaped.tolist() == np.arange(64).reshape(4, 2, 8).tolist()
+    incremented = olympus.jit(lambda x: x + 1)(reshaped)
+    assert incremented.sharding.is_equivalent_to(reshaped.sharding, 3)
+    assert incremented.tolist() == (np.arange(64) + 1).reshape(4, 2, 8).tolist()
 
 
-def test_donated_arrays() -> None:
+def test_donated_sharded_arrays_are_deleted() -> None:
     step = olympus.jit(lambda x: x + 1.0, donate_argnums=0)
     x = olympus.device_put(X, both("x")[0])
     y = step(x)
@@ -195,18 +202,18 @@ def test_donated_arrays() -> None:
             call()
     with pytest.raises(DeletedArrayError):
         _ = x * 2.0
-    for donated, which in ((0, "a is donated"), ((0, 1), "both are donated")):
-        twice = f"one array was passed for two arguments of '<lambda>', a and b, and {which}"
+    for donated, verb_phrase in ((0, "a is donated"), ((0, 1), "both are donated")):
+        twice = f"one array was passed for two arguments of '<lambda>', a and b, and {verb_phrase}"
         both_of = olympus.jit(lambda a, b: (a + b, a - b), donate_argnums=donated)
         for array in (y, jnp.ones(3)):
             with pytest.raises(UsageError, match=twice):
                 both_of(array, array)
 
 
-def test_uneven_constraints_are_dropped_and_all_else_is_refused() -> None:
+def test_uneven_constraints_are_dropped_and_other_uneven_shardings_refused() -> None:
     uneven = both("y")[0]
-    found = olympus.jit(lambda x: lax.with_sharding_constraint(x, uneven) + 1)(np.zeros(3))
-    assert found.tolist() == [1, 1, 1]
+    result = olympus.jit(lambda x: lax.with_sharding_constraint(x, uneven) + 1)(np.zeros(3))
+    assert result.tolist() == [1, 1, 1]
     cannot = "dimension 0 has 3 elements, which the axis 'y' cannot cut into 4 equal parts"
     for call in (
         lambda: olympus.jit(lambda x: x, in_shardings=uneven)(np.zeros(3)),
@@ -228,27 +235,27 @@ def _named_f(x):
 _named_f.__name__ = "f"
 
 
-def test_meshes_without_devices() -> None:
+def test_a_program_for_an_abstract_mesh_runs_on_the_devices() -> None:
     sharding = NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("x"))
     lowered = olympus.jit(lambda x: lax.with_sharding_constraint(x + 1, sharding)).lower(X)
     assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]>' in lowered.as_text()
-    found = lowered.compile()(X)
-    assert places(found.sharding, (8, 8)) == places(both("x")[0], (8, 8))
-    np.testing.assert_allclose(np.asarray(found), X + 1)
+    result = lowered.compile()(X)
+    assert parts_by_device(result.sharding, (8, 8)) == parts_by_device(both("x")[0], (8, 8))
+    np.testing.assert_allclose(np.asarray(result), X + 1)
     large = NamedSharding(AbstractMesh((64,), ("x",)), P())
     program = olympus.jit(lambda x: lax.with_sharding_constraint(x, large)).lower(X)
     with pytest.raises(BackendError, match="a program of 64 devices, and there are 8"):
         program.compile()
 
 
-def test_memory_and_cost_are_those_of_a_device() -> None:
+def test_the_memory_is_of_one_device_and_the_cost_of_all() -> None:
     spec = olympus.ShapeDtypeStruct((512, 512), "float32", sharding=both("x", "y")[0])
     compiled = olympus.jit(lambda x: x + 1.0).lower(spec).compile()
     assert compiled.memory_analysis().argument_size_in_bytes == 512 * 512 * 4 // 8
     assert compiled.cost().flops == 512 * 512
 
 
-def test_five_hundred_runs_in_a_row_with_collectives() -> None:
+def test_a_program_with_collectives_runs_five_hundred_times() -> None:
     fun = olympus.jit(lambda x: x @ x / 8.0)
     x = olympus.device_put(np.ones((8, 8), np.float32), both("x", "y")[0])
     for _ in range(500):
@@ -257,30 +264,30 @@ def test_five_hundred_runs_in_a_row_with_collectives() -> None:
 
 
 def fuzzed_calls() -> dict[str, Any]:
-    """Calls that the runtime or the compiler might not survive."""
+    """Return wrong calls that could crash the runtime or the compiler."""
     s, r = both("x", "y")[0], both()[0]
     x = olympus.device_put(X, s)
     step = olympus.jit(lambda a, b: a @ b)
-    made = step.lower(x, x).compile()
+    program = step.lower(x, x).compile()
     short = olympus.device_put(X[:4, :4], s)
-    turned = olympus.device_put(X, ours(*MESH, ("x", "y"), turned=True))
+    is_reversed = olympus.device_put(X, ours(*MESH, ("x", "y"), is_reversed=True))
     half = olympus.device_put(X, ours((2,), ("x",), ("x",)))
-    gone = olympus.device_put(X, s)
-    gone.delete()
+    deleted = olympus.device_put(X, s)
+    deleted.delete()
     seven = olympus.device_put(X, olympus.devices()[7])
     elsewhere = NamedSharding(AbstractMesh((2, 4), ("x", "y")), P("x"))
     return {
-        "other-sharding": lambda: made(olympus.device_put(X, r), x),
-        "same-size-other-layout": lambda: made(olympus.device_put(X, both("y", "x")[0]), x),
-        "other-order": lambda: made(turned, x),
-        "fewer-devices": lambda: made(half, x),
-        "one-far-device": lambda: made(seven, x),
-        "other-shape": lambda: made(short, short),
-        "other-dtype": lambda: made(x.astype("int32"), x),
-        "too-few": lambda: made(x),
-        "too-many": lambda: made(x, x, x),
-        "deleted": lambda: made(gone, x),
-        "deleted-at-once": lambda: step(gone, x),
+        "other-sharding": lambda: program(olympus.device_put(X, r), x),
+        "same-size-other-layout": lambda: program(olympus.device_put(X, both("y", "x")[0]), x),
+        "other-order": lambda: program(is_reversed, x),
+        "fewer-devices": lambda: program(half, x),
+        "one-far-device": lambda: program(seven, x),
+        "other-shape": lambda: program(short, short),
+        "other-dtype": lambda: program(x.astype("int32"), x),
+        "too-few": lambda: program(x),
+        "too-many": lambda: program(x, x, x),
+        "deleted": lambda: program(deleted, x),
+        "deleted-eager": lambda: step(deleted, x),
         "sharded-in-one-device-program": lambda: olympus.jit(_named_f).lower(X).compile()(x),
         "far-in-one-device-program": lambda: olympus.jit(_named_f).lower(X).compile()(seven),
         "by-keyword": lambda: olympus.jit(_named_f, in_shardings=s)(x=X),
@@ -292,23 +299,23 @@ def fuzzed_calls() -> dict[str, Any]:
             np.zeros(8)
         ),
         "constraint-elsewhere": lambda: olympus.jit(
-            lambda a: lax.with_sharding_constraint(a, turned.sharding)
+            lambda a: lax.with_sharding_constraint(a, is_reversed.sharding)
         )(x),
         "constraint-spec": lambda: lax.with_sharding_constraint(X, P("x")),
         "constraint-tracer-in-scan": lambda: lax.scan(
-            lambda c, a: (lax.with_sharding_constraint(c, turned.sharding), a), x, X
+            lambda c, a: (lax.with_sharding_constraint(c, is_reversed.sharding), a), x, X
         ),
-        "closed-over": lambda: olympus.jit(lambda a: a + turned)(x),
-        "out-elsewhere": lambda: olympus.jit(_named_f, out_shardings=turned.sharding)(x),
+        "closed-over": lambda: olympus.jit(lambda a: a + is_reversed)(x),
+        "out-elsewhere": lambda: olympus.jit(_named_f, out_shardings=is_reversed.sharding)(x),
     }
 
 
-def test_wrong_calls_raise_and_the_process_goes_on() -> None:
+def test_wrong_calls_raise_errors_and_do_not_crash() -> None:
     errors = (ShardingError, SignatureError, DeletedArrayError, ArgumentError, TransformError)
     for name, call in fuzzed_calls().items():
-        with pytest.raises(errors) as told:
+        with pytest.raises(errors) as error:
             call()
-        assert len(str(told.value)) > 20, name
+        assert len(str(error.value)) > 20, name
     x = olympus.device_put(X, both("x", "y")[0])
     np.testing.assert_allclose(np.asarray(x @ x), X @ X, rtol=1e-4, atol=1e-4)
 
@@ -324,32 +331,32 @@ def test_threads_run_programs_of_all_devices() -> None:
         return np.asarray(x)
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for found in pool.map(runs, range(4)):
-            np.testing.assert_allclose(found, 1.0)
+        for result in pool.map(runs, range(4)):
+            np.testing.assert_allclose(result, 1.0)
 
 
-def test_zero_sized_arrays() -> None:
+def test_arrays_without_elements_are_sharded() -> None:
     sharding, _ = both("x")
-    made = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.zeros((0, 3)))
-    assert made.shape == (0, 3)
-    assert np.asarray(made + made).shape == (0, 3)
+    result = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.zeros((0, 3)))
+    assert result.shape == (0, 3)
+    assert np.asarray(result + result).shape == (0, 3)
 
 
-def test_a_dimension_left_open_in_a_sharding_of_an_argument() -> None:
-    where = ours(*MESH, ("x", P.UNCONSTRAINED)), ours(*MESH, ("y",))
-    fun = olympus.jit(lambda x, w: x @ w, in_shardings=where)
+def test_the_compiler_chooses_an_unconstrained_dimension_of_an_argument() -> None:
+    shardings = ours(*MESH, ("x", P.UNCONSTRAINED)), ours(*MESH, ("y",))
+    fun = olympus.jit(lambda x, w: x @ w, in_shardings=shardings)
     np.testing.assert_allclose(fun(X, W), X @ W, rtol=1e-4, atol=1e-4)
     chosen = fun.lower(X, W).compile().input_shardings[0][0]
     assert chosen.spec == P("x", "y")
 
 
-def test_an_array_on_the_devices_in_another_order_is_told_with_their_numbers() -> None:
-    usual, turned = (
-        olympus.device_put(X, ours((8,), ("x",), ("x",), turned=t)) for t in (False, True)
+def test_the_error_for_another_device_order_has_the_device_numbers() -> None:
+    usual, is_reversed = (
+        olympus.device_put(X, ours((8,), ("x",), ("x",), is_reversed=t)) for t in (False, True)
     )
     compiled = olympus.jit(_named_f).lower(usual).compile()
     with pytest.raises(ShardingError) as error:
-        compiled(turned)
+        compiled(is_reversed)
     numbers = range(8)
     assert f"on devices {', '.join(map(str, reversed(numbers)))}, and the" in str(error.value)
     assert str(error.value).endswith(f"on devices {', '.join(map(str, numbers))}")

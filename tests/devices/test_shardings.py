@@ -1,4 +1,4 @@
-"""Meshes, specs and shardings: the same as the oracle's, and refused where it refuses."""
+"""Meshes, specs and shardings behave as in JAX, and wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from olympus.sharding import (
     NamedSharding,
     PartitionSpec,
 )
-from tests.devices.meshes import Drawn, both, drawn, ours, places, theirs
+from tests.devices.meshes import Drawn, both, drawn, ours, parts_by_device, theirs
 from tests.drawn import examples
 
 P = PartitionSpec
@@ -23,11 +23,11 @@ P = PartitionSpec
 
 @given(drawn())
 @examples(30)
-def test_parts_are_the_oracles(case: Drawn) -> None:
-    mine = ours(case.sizes, case.names, case.spec, case.turned)
-    oracle = theirs(case.sizes, case.names, case.spec, case.turned)
+def test_parts_and_text_are_those_of_jax(case: Drawn) -> None:
+    mine = ours(case.sizes, case.names, case.spec, case.is_reversed)
+    oracle = theirs(case.sizes, case.names, case.spec, case.is_reversed)
     assert mine.shard_shape(case.shape) == oracle.shard_shape(case.shape)
-    assert places(mine, case.shape) == places(oracle, case.shape)
+    assert parts_by_device(mine, case.shape) == parts_by_device(oracle, case.shape)
     assert mine.is_fully_replicated == oracle.is_fully_replicated
     assert repr(mine.spec) == repr(oracle.spec)
     assert repr(mine.mesh) == repr(oracle.mesh)
@@ -37,20 +37,20 @@ def test_parts_are_the_oracles(case: Drawn) -> None:
 
 @given(drawn(2), drawn(2))
 @examples(20)
-def test_equality_is_the_oracles(a: Drawn, b: Drawn) -> None:
-    mine = [ours(x.sizes, x.names, x.spec, x.turned) for x in (a, b)]
-    oracle = [theirs(x.sizes, x.names, x.spec, x.turned) for x in (a, b)]
+def test_equality_is_that_of_jax(a: Drawn, b: Drawn) -> None:
+    mine = [ours(x.sizes, x.names, x.spec, x.is_reversed) for x in (a, b)]
+    oracle = [theirs(x.sizes, x.names, x.spec, x.is_reversed) for x in (a, b)]
     assert (mine[0] == mine[1]) == (oracle[0] == oracle[1])
     assert mine[0].is_equivalent_to(mine[1], 2) == oracle[0].is_equivalent_to(oracle[1], 2)
-    again = ours(a.sizes, a.names, a.spec, a.turned)
-    assert again == mine[0]
-    assert hash(again) == hash(mine[0])
+    equal = ours(a.sizes, a.names, a.spec, a.is_reversed)
+    assert equal == mine[0]
+    assert hash(equal) == hash(mine[0])
 
 
 @pytest.mark.parametrize(
     "entries", [(), (None,), ("x", None), (("x", "y"),), (("x",), ()), (["x", "y"], None)]
 )
-def test_specs_are_the_oracles(entries: tuple[object, ...]) -> None:
+def test_specs_behave_as_in_jax(entries: tuple[object, ...]) -> None:
     mine, oracle = P(*entries), jax.sharding.PartitionSpec(*entries)
     assert repr(mine) == repr(oracle)
     assert (len(mine), tuple(mine)) == (len(oracle), tuple(oracle))
@@ -59,7 +59,7 @@ def test_specs_are_the_oracles(entries: tuple[object, ...]) -> None:
     assert repr(mine + P("z")) == repr(oracle + jax.sharding.PartitionSpec("z"))
 
 
-def test_trailing_entries_and_types_count_for_equality() -> None:
+def test_equality_of_specs_depends_on_trailing_entries_and_types() -> None:
     assert P("x") != P("x", None)
     assert P("x") == P(("x",))
     assert P("x") != ("x",)
@@ -68,7 +68,7 @@ def test_trailing_entries_and_types_count_for_equality() -> None:
     assert long.is_equivalent_to(short, 2)
 
 
-def test_an_abstract_mesh_has_axes_alone() -> None:
+def test_an_abstract_mesh_has_only_axes() -> None:
     mesh = AbstractMesh((2, 4), ("x", "y"))
     assert repr(mesh) == "AbstractMesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
     assert mesh == Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y")).abstract_mesh
@@ -82,8 +82,8 @@ def test_make_mesh_takes_the_first_devices() -> None:
     mesh = olympus.make_mesh((2, 2), ("a", "b"))
     assert mesh.device_ids.tolist() == [[0, 1], [2, 3]]
     assert mesh.shape == {"a": 2, "b": 2}
-    turned = olympus.make_mesh((2,), ("a",), devices=olympus.devices()[::-1])
-    assert turned.device_ids.tolist() == [7, 6]
+    reversed_mesh = olympus.make_mesh((2,), ("a",), devices=olympus.devices()[::-1])
+    assert reversed_mesh.device_ids.tolist() == [7, 6]
 
 
 MESHED = Mesh(np.array(olympus.devices()).reshape(2, 4), ("x", "y"))
@@ -99,14 +99,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
-def test_mistakes_are_told(call, message) -> None:
-    with pytest.raises(ArgumentError, match=message) as told:
+def test_shapes_that_do_not_fit_are_refused(call, message) -> None:
+    with pytest.raises(ArgumentError, match=message) as error:
         call()
-    assert isinstance(told.value, ValueError)
+    assert isinstance(error.value, ValueError)
 
 
-def test_the_name_of_an_axis_may_be_any_text() -> None:
+def test_an_axis_may_have_any_name() -> None:
     sharding = ours((8,), ('a "b" \\',), ('a "b" \\',))
-    made = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.arange(8))
-    assert made.sharding.is_equivalent_to(sharding, 1)
-    assert made.tolist() == [*range(1, 9)]
+    result = olympus.jit(lambda x: x + 1, in_shardings=sharding)(np.arange(8))
+    assert result.sharding.is_equivalent_to(sharding, 1)
+    assert result.tolist() == [*range(1, 9)]

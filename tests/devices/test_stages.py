@@ -1,4 +1,4 @@
-"""What each stage of a program of several devices tells of its arguments and results."""
+"""The types and shardings that each stage of a program for several devices reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import olympus.numpy as jnp
 from olympus import lax
 from olympus.experimental.pjit import pjit
 from olympus.sharding import PartitionSpec as P
-from tests.devices.meshes import MESH, both, ours, places
+from tests.devices.meshes import MESH, both, ours, parts_by_device
 
 X, W = np.ones((8, 16), np.float32), np.ones((16, 8), np.float32)
 
@@ -22,85 +22,87 @@ def step(module: Any, x: Any, w: Any) -> Any:
     return {"y": module.tanh(x @ w), "sum": (x @ w).sum()}
 
 
-def of_jit(module: Any, wrapped: Any, side: int) -> Any:
+def with_jit(module: Any, wrapped: Any, side: int) -> Any:
     rows, columns = both("x")[side], both(None, "y")[side]
     return wrapped(
         lambda x, w: step(module, x, w), in_shardings=(rows, columns), out_shardings=None
     )
 
 
-def of_shard_map(module: Any, wrapped: Any, side: int) -> Any:
+def with_shard_map(module: Any, wrapped: Any, side: int) -> Any:
     mesh, spec = both()[side].mesh, (P, jax.sharding.PartitionSpec)[side]
-    of, psum = (olympus, lax.psum) if side == 0 else (jax, jax.lax.psum)
+    package, psum = (olympus, lax.psum) if side == 0 else (jax, jax.lax.psum)
 
     def body(x, w):
         y = module.tanh(x @ w)
         return {"y": y, "sum": psum(y.sum(), ("x", "y"))}
 
     ins, outs = (spec("x"), spec(None, "y")), {"y": spec("x", "y"), "sum": spec()}
-    return wrapped(of.shard_map(body, mesh=mesh, in_specs=ins, out_specs=outs))
+    return wrapped(package.shard_map(body, mesh=mesh, in_specs=ins, out_specs=outs))
 
 
-def of_pmap(module: Any, wrapped: Any, side: int) -> Any:
+def with_pmap(module: Any, wrapped: Any, side: int) -> Any:
     return (olympus, jax)[side].pmap(lambda x, w: step(module, x[None], w), in_axes=(0, None))
 
 
 PROGRAMS = {
-    "jit": (of_jit, olympus.jit, jax.jit),
-    "pjit": (of_jit, pjit, jax.jit),
-    "shard_map": (of_shard_map, olympus.jit, jax.jit),
-    "pmap": (of_pmap, None, None),
+    "jit": (with_jit, olympus.jit, jax.jit),
+    "pjit": (with_jit, pjit, jax.jit),
+    "shard_map": (with_shard_map, olympus.jit, jax.jit),
+    "pmap": (with_pmap, None, None),
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_stage_tells_types_and_shardings(name: str) -> None:
-    made, wrapped, theirs = PROGRAMS[name]
-    traced = made(jnp, wrapped, 0).trace(X, W)
+def test_every_stage_has_types_and_shardings(name: str) -> None:
+    function, wrapped, theirs = PROGRAMS[name]
+    traced = function(jnp, wrapped, 0).trace(X, W)
     lowered = traced.lower()
     compiled = lowered.compile()
-    wanted = made(jax.numpy, theirs, 1).lower(X, W)
+    expected = function(jax.numpy, theirs, 1).lower(X, W)
     for stage in (traced, lowered, compiled):
-        for own, other in zip(
-            jax.tree.leaves(stage.in_avals), jax.tree.leaves(wanted.in_avals), strict=True
+        for mine, theirs_part in zip(
+            jax.tree.leaves(stage.in_avals), jax.tree.leaves(expected.in_avals), strict=True
         ):
-            assert (own.shape, own.dtype) == (other.shape, other.dtype)
-        assert jax.tree.structure(stage.in_avals) == jax.tree.structure(wanted.in_avals)
+            assert (mine.shape, mine.dtype) == (theirs_part.shape, theirs_part.dtype)
+        assert jax.tree.structure(stage.in_avals) == jax.tree.structure(expected.in_avals)
         args, kwargs = stage.input_shardings
         assert (len(args), kwargs) == (2, {})
         assert set(stage.output_shardings) == {"y", "sum"}
-    said = [both("x")[0], both(None, "y")[0]] if "jit" in name else [None, None]
+    declared = [both("x")[0], both(None, "y")[0]] if "jit" in name else [None, None]
     for stage in (traced, lowered):
-        assert [*stage.input_shardings[0]] == said
+        assert [*stage.input_shardings[0]] == declared
         assert stage.output_shardings == {"y": None, "sum": None}
-    theirs_compiled = wanted.compile()
+    theirs_compiled = expected.compile()
     avals = compiled.out_avals
-    for own, other, aval in zip(
+    for mine, theirs_part, aval in zip(
         compiled.input_shardings[0], theirs_compiled.input_shardings[0], (X, W), strict=True
     ):
-        assert places(own, aval.shape) == places(other, aval.shape)
-    for key, other in theirs_compiled.output_shardings.items():
-        own = compiled.output_shardings[key]
-        assert places(own, avals[key].shape) == places(other, avals[key].shape)
+        assert parts_by_device(mine, aval.shape) == parts_by_device(theirs_part, aval.shape)
+    for key, theirs_part in theirs_compiled.output_shardings.items():
+        mine = compiled.output_shardings[key]
+        assert parts_by_device(mine, avals[key].shape) == parts_by_device(
+            theirs_part, avals[key].shape
+        )
 
 
-def test_a_sharding_of_the_result_is_told_before_it_is_compiled() -> None:
+def test_the_sharding_of_a_result_is_known_before_the_compilation() -> None:
     out = ours(*MESH, ("y",))
     traced = olympus.jit(lambda x: x * 2.0, out_shardings=out).trace(X)
     assert traced.output_shardings == traced.lower().output_shardings == out
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_of_several_devices_is_loaded_and_read(name: str) -> None:
-    made, wrapped, _ = PROGRAMS[name]
-    lowered = made(jnp, wrapped, 0).lower(X, W)
+def test_a_serialized_program_for_several_devices_is_loaded_and_read(name: str) -> None:
+    function, wrapped, _ = PROGRAMS[name]
+    lowered = function(jnp, wrapped, 0).lower(X, W)
     compiled = lowered.compile()
     content = compiled.serialize()
     loaded, read = lowered.load(content), lowered.read_compiled(compiled.as_text(), content)
     assert loaded.input_shardings == compiled.input_shardings
     assert loaded.output_shardings == compiled.output_shardings
-    for one, other in zip(loaded(X, W).values(), compiled(X, W).values(), strict=True):
-        assert np.array_equal(np.asarray(one), np.asarray(other))
+    for result, expected in zip(loaded(X, W).values(), compiled(X, W).values(), strict=True):
+        assert np.array_equal(np.asarray(result), np.asarray(expected))
     assert read.num_devices == compiled.num_devices
     assert read.memory().peak == compiled.memory().peak
     assert read.collectives() == compiled.collectives()

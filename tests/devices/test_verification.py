@@ -1,4 +1,4 @@
-"""Verification of programs of several devices: their reference is a program of one."""
+"""Verification of programs for several devices; the reference runs on one device."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def results(traced: Any, inputs: Sequence[Any]) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("name", BODIES)
-def test_right_programs_pass(name: str, check: bool) -> None:
+def test_correct_programs_pass(name: str, check: bool) -> None:
     fun = mapped(OURS, *BODIES[name], check_vma=check)
     traced = olympus.jit(lambda x, w: 2 * fun(x, w)).trace(X, W)
-    found = verify(traced, [X, W], results(traced, [X, W]), against=AGAINST, run=runner())
-    assert found.passed, found
-    assert found.checked > 0
-    assert not found.unchecked
+    verdict = verify(traced, [X, W], results(traced, [X, W]), against=AGAINST, run=runner())
+    assert verdict.passed, verdict
+    assert verdict.checked > 0
+    assert not verdict.unchecked
 
 
-def test_a_gradient_passes() -> None:
+def test_the_gradient_of_a_shard_map_passes() -> None:
     fun = mapped(OURS, *BODIES["psum-both"])
     traced = olympus.jit(olympus.grad(lambda x, w: jnp.sum(jnp.cos(fun(x, w))))).trace(X, W)
     assert verify(traced, [X, W], results(traced, [X, W]), against=AGAINST).passed
 
 
-def test_specs_whose_axes_are_turned() -> None:
+def test_specs_with_axes_in_another_order_pass() -> None:
     mesh = olympus.make_mesh((2, 4), ("x", "y"))
     x = np.arange(64, dtype=np.float32).reshape(8, 8)
     for spec in (P(None, ("y", "x")), P("y", "x"), P(("x", "y"), None), P("y")):
@@ -52,7 +52,7 @@ def test_specs_whose_axes_are_turned() -> None:
         assert verify(traced, [x], results(traced, [x])).passed
 
 
-def test_axes_that_are_not_mapped_over() -> None:
+def test_a_shard_map_over_one_axis_passes() -> None:
     mesh = olympus.make_mesh((2, 4), ("x", "y"))
     fun = olympus.shard_map(
         lambda a: lax.psum(jnp.sin(a), "x"),
@@ -62,20 +62,20 @@ def test_axes_that_are_not_mapped_over() -> None:
     assert verify(traced, [X], results(traced, [X]), against=AGAINST).passed
 
 
-def test_a_wrong_result_is_told_of_the_shard_map() -> None:
+def test_a_wrong_result_of_a_shard_map_is_attributed_to_it() -> None:
     fun = mapped(OURS, *BODIES["psum"])
     traced = olympus.jit(lambda x, w: 2 * fun(jnp.sin(x), w)).trace(X, W)
 
     def broken(program: Olympuspr, inputs: Sequence[Any]) -> list[Any]:
-        """A compiler that loses a message: where it compiles a shard_map, results are halved."""
-        found = runner()(program, inputs)
-        has = any(eqn.primitive.name == "shard_map" for eqn in program.eqns)
-        return [x / 2 if has else x for x in found]
+        """A compiler with a defect: it halves the results of programs with a `shard_map`."""
+        verdict = runner()(program, inputs)
+        has_shard_map = any(eqn.primitive.name == "shard_map" for eqn in program.eqns)
+        return [x / 2 if has_shard_map else x for x in verdict]
 
     wrong = broken(traced.olympuspr, [X, W])
-    found = verify(traced, [X, W], wrong, run=broken)
-    assert not found.passed
-    blamed = found.checks[0].finding
+    verdict = verify(traced, [X, W], wrong, run=broken)
+    assert not verdict.passed
+    blamed = verdict.checks[0].finding
     assert blamed is not None
     assert blamed.operation.startswith("shard_map")
 
@@ -87,15 +87,15 @@ def test_a_wrong_operation_inside_is_found() -> None:
     def halved(eqn: Any, operands: Sequence[Any]) -> list[Any]:
         return [eqn.primitive.bind(*operands, **eqn.params) / 2]
 
-    found = verify(traced, [X, W], results(traced, [X, W]), evaluators={"dot_general": halved})
-    assert not found.passed
-    (wrong,) = found.operations
-    assert wrong.operation.startswith("dot_general")
-    assert "shard_map" in wrong.path
-    assert "test_shard_map.py" in str(wrong.location)
+    verdict = verify(traced, [X, W], results(traced, [X, W]), evaluators={"dot_general": halved})
+    assert not verdict.passed
+    (finding,) = verdict.operations
+    assert finding.operation.startswith("dot_general")
+    assert "shard_map" in finding.path
+    assert "test_shard_map.py" in str(finding.location)
 
 
-def test_one_shard_map_in_another() -> None:
+def test_nested_shard_maps_pass() -> None:
     mesh = olympus.make_mesh((2, 4), ("x", "y"))
     inner = olympus.shard_map(
         lambda a: lax.psum(a, ("x", "y")) + lax.axis_index("x"),

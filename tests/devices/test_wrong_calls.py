@@ -1,4 +1,4 @@
-"""A wrong call for several devices ends in one of our errors, and the process lives."""
+"""A wrong call for several devices raises an error of OLYMPUS and does not crash."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from tests.devices.wrong_calls import calls, outcome
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_wrong_calls_end_in_an_error_of_ours_or_are_right(seed: int) -> None:
-    every = [outcome(call) for call in calls(random.Random(seed), 150)]
-    assert [wrong for wrong in every if wrong] == []
+def test_drawn_calls_succeed_or_raise_an_error_of_olympus(seed: int) -> None:
+    outcomes = [outcome(call) for call in calls(random.Random(seed), 150)]
+    assert [message for message in outcomes if message] == []

@@ -1,6 +1,6 @@
-"""Calls of the public functions for several devices, with arguments that are wrong at random.
+"""Calls of the public functions for several devices, with random wrong arguments.
 
-`python -m tests.devices.wrong_calls SEED COUNT` makes as many; the tests make a few.
+`python -m tests.devices.wrong_calls SEED COUNT` makes COUNT calls; the tests make a few.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ X = np.arange(16, dtype=np.float32)
 
 
 class Call:
-    """A function, arguments that suit it, and how an argument is called in messages."""
+    """A function, valid arguments, and the name of the call in messages."""
 
     def __init__(self, name: str, run: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         self.name, self.run, self.args, self.kwargs = name, run, args, kwargs
 
     def spoiled(self, draw: random.Random, values: list[Any]) -> Call:
-        """The call with one or two of its arguments replaced, left out, or one more."""
+        """Return the call with one or two of its arguments replaced."""
         args, kwargs = list(self.args), dict(self.kwargs)
         for _ in range(draw.choice((1, 1, 2))):
             places: list[Any] = [*range(len(args)), *kwargs]
@@ -57,36 +57,46 @@ class Call:
 
 
 def _values() -> list[Any]:
-    """What no function expects, or some do and others do not."""
-    here = olympus.devices()
+    """Return values that are wrong for all functions or for some."""
+    devices = olympus.devices()
     mesh = olympus.make_mesh((2, 4), ("x", "y"))
-    turned = Mesh(np.array(here[::-1]).reshape(2, 4), ("x", "y"))
-    gone = olympus.device_put(X, NamedSharding(mesh, P("x")))
-    gone.delete()
+    is_reversed = Mesh(np.array(devices[::-1]).reshape(2, 4), ("x", "y"))
+    deleted = olympus.device_put(X, NamedSharding(mesh, P("x")))
+    deleted.delete()
     return [
         *(None, True, -1, 0, 1, 2, 7, 2**70, 2.5, float("nan"), 1j, "", "x", "q", b"x"),
         *([], (), {}, set(), [1, [2]], ["x", ["y"]], ("x", "x"), ("x", None), {"x": 1}),
         *([[0, 1], [1, 0]], [(0, 1)], [("x", 1)], range(2), frozenset({"y"}), {"q"}),
         *(object(), type, len, lambda *_: None, iter(()), np.array(3), np.arange(3.0)),
-        *(np.array(["a"]), np.zeros((0, 4)), np.float32(1), jnp.ones(16), gone, (8,), (2, 4)),
-        *(here[0], here[5], here, [here[0]] * 8, P(), P("x"), P("q"), P("x", "y"), P(None, "x")),
-        *(P(P.UNCONSTRAINED), mesh, turned, AbstractMesh((2, 4), ("x", "y")), P(("y", "x"))),
-        *(Mesh(here[:2], ("x",)), NamedSharding(mesh, P("y")), SingleDeviceSharding(here[3])),
-        *(NamedSharding(turned, P("x")), NamedSharding(AbstractMesh((4,), ("x",)), P("x"))),
-        *(olympus.ShapeDtypeStruct((16,), "float32"), olympus.device_put(X, here[2])),
-        olympus.device_put(X, NamedSharding(turned, P("x"))),
+        *(np.array(["a"]), np.zeros((0, 4)), np.float32(1), jnp.ones(16), deleted, (8,), (2, 4)),
+        *(
+            devices[0],
+            devices[5],
+            devices,
+            [devices[0]] * 8,
+            P(),
+            P("x"),
+            P("q"),
+            P("x", "y"),
+            P(None, "x"),
+        ),
+        *(P(P.UNCONSTRAINED), mesh, is_reversed, AbstractMesh((2, 4), ("x", "y")), P(("y", "x"))),
+        *(Mesh(devices[:2], ("x",)), NamedSharding(mesh, P("y")), SingleDeviceSharding(devices[3])),
+        *(NamedSharding(is_reversed, P("x")), NamedSharding(AbstractMesh((4,), ("x",)), P("x"))),
+        *(olympus.ShapeDtypeStruct((16,), "float32"), olympus.device_put(X, devices[2])),
+        olympus.device_put(X, NamedSharding(is_reversed, P("x"))),
     ]
 
 
 def _sharding_calls(mesh: Any) -> Iterator[Call]:
-    here = olympus.devices()
+    devices = olympus.devices()
     rows = NamedSharding(mesh, P("x"))
     yield Call("P", P, "x", None, ("y",))
-    yield Call("Mesh", Mesh, np.array(here).reshape(2, 4), ("x", "y"))
-    yield Call("make_mesh", olympus.make_mesh, (2, 4), ("x", "y"), devices=here)
+    yield Call("Mesh", Mesh, np.array(devices).reshape(2, 4), ("x", "y"))
+    yield Call("make_mesh", olympus.make_mesh, (2, 4), ("x", "y"), devices=devices)
     yield Call("AbstractMesh", AbstractMesh, (2, 4), ("x", "y"))
     yield Call("NamedSharding", NamedSharding, mesh, P("x"))
-    yield Call("SingleDeviceSharding", SingleDeviceSharding, here[1])
+    yield Call("SingleDeviceSharding", SingleDeviceSharding, devices[1])
     yield Call("shard_shape", rows.shard_shape, (16, 3))
     yield Call("devices_indices_map", rows.devices_indices_map, (16, 3))
     yield Call("is_equivalent_to", rows.is_equivalent_to, rows, 1)
@@ -195,17 +205,17 @@ def _shard_map_calls(mesh: Any) -> Iterator[Call]:
 
 
 def calls(draw: random.Random, count: int) -> Iterator[Call]:
-    """Calls of which some argument is wrong, each function as often as another."""
+    """Yield calls with a wrong argument, the same number for each function."""
     mesh = olympus.make_mesh((2, 4), ("x", "y"))
-    made = (_sharding_calls, _array_calls, _program_calls, _shard_map_calls)
-    every = [call for family in made for call in family(mesh)]
+    families = (_sharding_calls, _array_calls, _program_calls, _shard_map_calls)
+    valid_calls = [call for family in families for call in family(mesh)]
     values = _values()
     for i in range(count):
-        yield every[i % len(every)].spoiled(draw, values)
+        yield valid_calls[i % len(valid_calls)].spoiled(draw, values)
 
 
 def outcome(call: Call) -> str | None:
-    """What is wrong with how a call ended: an error of another family; None if nothing is."""
+    """Return the text of an unexpected error of a call, or None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -48,6 +48,7 @@ CLEAN = (
     "tests/analysis",
     "tests/artifact",
     "tests/xla",
+    "tests/devices",
 )
 #: Neither a docstring nor the description of a name after "#:" starts with one of these.
 FIRST_WORDS = re.compile(
@@ -126,6 +127,7 @@ CLEAN_NAMES: tuple[str, ...] = (
     "tests/analysis/",
     "tests/artifact/",
     "tests/xla/",
+    "tests/devices/",
 )
 #: Names that a banned word is right in, by file: of Python, or of an interface that others define.
 ALLOWED_NAMES: dict[str, tuple[str, ...]] = {

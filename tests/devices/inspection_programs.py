@@ -1,4 +1,4 @@
-"""Programs that show their arrays, as `olympus.debug` tells where these lie."""
+"""Programs that inspect the shardings of their arrays by `olympus.debug`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.devices.meshes import ours, theirs
 P = PartitionSpec
 
 
-#: a function of a library, of what shows an array, and of an array of 8 x 8
-Shown = Callable[[Any, Callable[[Any], None], Any], Any]
+#: A function of a package, a function that inspects an array, and an array of 8 x 8.
+InspectedProgram = Callable[[Any, Callable[[Any], None], Any], Any]
 
 
 def constraint(m: Any, show: Any, x: Any) -> Any:
@@ -47,15 +47,15 @@ def looped(m: Any, show: Any, x: Any) -> Any:
 
 
 def chosen(m: Any, show: Any, x: Any) -> Any:
-    def yes(x: Any) -> Any:
+    def if_true(x: Any) -> Any:
         show(x)
         return x + 1
 
-    def no(x: Any) -> Any:
+    def if_false(x: Any) -> Any:
         show(x.T)
         return x - 1
 
-    return m.lax.cond(x.sum() > 0, yes, no, x)
+    return m.lax.cond(x.sum() > 0, if_true, if_false, x)
 
 
 def mapped(m: Any, show: Any, x: Any) -> Any:
@@ -117,8 +117,8 @@ def named_products(m: Any, show: Any, x: Any) -> Any:
     def layer(x: Any) -> Any:
         return m.numpy.sin(nested(m, show, m.numpy.sin(x) @ x))
 
-    kept = m.checkpoint(layer, policy=m.checkpoint_policies.dots_saveable)
-    return m.grad(lambda x: kept(x).sum())(x)
+    saving_products = m.checkpoint(layer, policy=m.checkpoint_policies.dots_saveable)
+    return m.grad(lambda x: saving_products(x).sum())(x)
 
 
 def with_a_jvp(m: Any, show: Any, x: Any) -> Any:
@@ -150,24 +150,24 @@ def with_a_vjp(m: Any, show: Any, x: Any) -> Any:
 
 
 def manual(m: Any, show: Any, x: Any) -> Any:
-    own = (ours if m is olympus else theirs)((2, 4), ("x", "y"), ("x", "y"))
+    sharding = (ours if m is olympus else theirs)((2, 4), ("x", "y"), ("x", "y"))
 
     def part(x: Any) -> Any:
         show(x * 2)
         return x + 1
 
-    return m.shard_map(part, mesh=own.mesh, in_specs=own.spec, out_specs=own.spec)(x)
+    return m.shard_map(part, mesh=sharding.mesh, in_specs=sharding.spec, out_specs=sharding.spec)(x)
 
 
 def manual_in_part(m: Any, show: Any, x: Any) -> Any:
-    own = (ours if m is olympus else theirs)((2, 4), ("x", "y"), ("x",))
+    sharding = (ours if m is olympus else theirs)((2, 4), ("x", "y"), ("x",))
 
     def part(x: Any) -> Any:
         show(x * 2)
         return x + 1
 
-    given = {"in_specs": own.spec, "out_specs": own.spec, "axis_names": {"x"}}
-    return m.shard_map(part, mesh=own.mesh, **given)(x)
+    options = {"in_specs": sharding.spec, "out_specs": sharding.spec, "axis_names": {"x"}}
+    return m.shard_map(part, mesh=sharding.mesh, **options)(x)
 
 
 def of_all_kinds(m: Any, show: Any, x: Any) -> Any:
@@ -201,30 +201,30 @@ def without_iterations(m: Any, show: Any, x: Any) -> Any:
     return m.lax.scan(body, x, None, length=0)[0]
 
 
-PROGRAMS: list[Shown] = [
+PROGRAMS: list[InspectedProgram] = [
     *(constraint, scanned, looped, chosen, mapped, differentiated, forward, nested, unread),
     *(repeated, recomputed, named_products, with_a_jvp, with_a_vjp, manual, manual_in_part),
     *(of_all_kinds, for_a_platform, without_iterations),
 ]
 
 
-#: in which one device lowers, or leaves out, what is nested
-ON_ONE: list[Shown] = [
+#: The programs for one device, whose nested programs are lowered or removed.
+ON_ONE: list[InspectedProgram] = [
     *(scanned, chosen, nested, unread, differentiated, recomputed, for_a_platform),
     without_iterations,
 ]
 
 
-def told(m: Any, program: Shown, x: Any) -> list[Any]:
-    """The shardings that are told when a program is compiled, at the first of two calls."""
-    found: list[Any] = []
+def inspected_shardings(m: Any, program: InspectedProgram, x: Any) -> list[Any]:
+    """Return the shardings that a compilation reports, at the first of two calls."""
+    shardings: list[Any] = []
 
-    def show(v: Any) -> None:  # the oracle lowers equal equations of one callback once
-        m.debug.inspect_array_sharding(v, callback=lambda sharding: found.append(sharding))
+    def show(v: Any) -> None:  # JAX lowers equal equations with one callback once
+        m.debug.inspect_array_sharding(v, callback=lambda sharding: shardings.append(sharding))
 
     run = m.jit(lambda x: program(m, show, x))
     run(x)
-    first = len(found)
+    first = len(shardings)
     run(x)
-    assert len(found) == first
-    return found
+    assert len(shardings) == first
+    return shardings
