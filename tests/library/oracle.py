@@ -1,4 +1,4 @@
-"""A table of calls, run on OLYMPUS and on JAX: value, dtype, weakness and shape must agree.
+"""A table of calls on OLYMPUS and on JAX, whose values, dtypes, weakness and shapes must agree.
 
 A group of rows is traced and compiled as one program on each side, so that a row costs little.
 """
@@ -34,7 +34,7 @@ class Row:
 def row(
     id: str, call: Callable[..., Any], *args: Any, rtol: float = 2e-6, atol: float = 2e-6
 ) -> Row:
-    """A row with NumPy arrays (or lists of numbers, as float32) as arguments."""
+    """Return a row with NumPy arrays (or lists of numbers, as float32) as arguments."""
     arrays = [np.asarray(a, np.float32) if isinstance(a, list) else a for a in args]
     return Row(id, call, tuple(arrays), rtol, atol)
 
@@ -43,14 +43,14 @@ Runner = Callable[[Callable[..., Any], list[Any]], list[Any]]
 
 
 def _evaluate(package: Any, rows: Sequence[Row], run: Runner) -> list[Any]:
-    """The results of the rows; in place of a result, what it raised."""
+    """Return the result of each row, or the exception that it raised."""
     raised: dict[int, Exception] = {}
 
     def program(args: Any) -> list[Any]:
         results = []
-        for i, (one, operands) in enumerate(zip(rows, args, strict=True)):
+        for i, (entry, operands) in enumerate(zip(rows, args, strict=True)):
             try:
-                results.append(one.call(package.numpy, *operands))
+                results.append(entry.call(package.numpy, *operands))
             except Exception as e:
                 raised[i] = e
                 results.append(None)
@@ -61,7 +61,7 @@ def _evaluate(package: Any, rows: Sequence[Row], run: Runner) -> list[Any]:
 
 
 def _type(x: Any) -> str:
-    """Dtype, shape and, of what is not bool, weakness."""
+    """Return the dtype, the shape and, except for bools, the weakness."""
     weak = "*" if getattr(x, "weak_type", False) and x.dtype != np.bool_ else ""
     return f"{x.dtype}{weak}{list(x.shape)}"
 
@@ -72,8 +72,8 @@ def _leaves(x: Any) -> list[Any]:
     return [x]
 
 
-def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
-    """How the results of a row differ, if they do; of types alone, where they have no values."""
+def _difference(entry: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
+    """Return the difference between the results of a row (of types, if without values), or None."""
     if isinstance(theirs, Exception):
         return f"the oracle raised {theirs!r}"
     if isinstance(ours, Exception):
@@ -86,14 +86,16 @@ def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
             if a != b:
                 return f"{a!r}, not {b!r}"
             continue
-        have, want = _type(a), _type(b)
-        if have != want and (weak or have.replace("*", "") != want.replace("*", "")):
-            return f"{have}, not {want}"
+        actual_type, expected_type = _type(a), _type(b)
+        if actual_type != expected_type and (
+            weak or actual_type.replace("*", "") != expected_type.replace("*", "")
+        ):
+            return f"{actual_type}, not {expected_type}"
         if isinstance(b, jax.ShapeDtypeStruct):
             continue
         x, y = np.asarray(a), np.asarray(b)
-        rtol = max(one.rtol, _LOW_PRECISION.get(str(y.dtype), 0))
-        atol = max(one.atol, rtol if rtol > 1e-3 else 0)
+        rtol = max(entry.rtol, _LOW_PRECISION.get(str(y.dtype), 0))
+        atol = max(entry.atol, rtol if rtol > 1e-3 else 0)
         if y.dtype.kind not in "biu":
             wide = np.complex128 if y.dtype.kind == "c" else np.float64
             x, y = x.astype(wide), y.astype(wide)
@@ -106,27 +108,27 @@ def _difference(one: Row, ours: Any, theirs: Any, weak: bool) -> str | None:
 
 def _compare(rows: Sequence[Row], ours: Runner, theirs: Runner, weak: bool) -> None:
     results = zip(rows, _evaluate(ox, rows, ours), _evaluate(jax, rows, theirs), strict=True)
-    differences = [(one, _difference(one, a, b, weak)) for one, a, b in results]
-    found = [f"{one.id}: {text}" for one, text in differences if text is not None]
-    assert not found, "\n".join(found)
+    differences = [(entry, _difference(entry, a, b, weak)) for entry, a, b in results]
+    messages = [f"{entry.id}: {text}" for entry, text in differences if text is not None]
+    assert not messages, "\n".join(messages)
 
 
 def disagreements(rows: Sequence[Row], *, values: bool = True) -> list[tuple[Row, str]]:
-    """The rows where the sides differ: in type, value, or in that one of them raises an error."""
+    """Return the rows whose results differ in type or value, or of which only one raises."""
     if values:
         ours = _evaluate(ox, rows, lambda f, args: ox.jit(f)(args))
         theirs = _evaluate(jax, rows, lambda f, args: jax.jit(f)(args))
     else:
         ours, theirs = _evaluate(ox, rows, ox.eval_shape), _evaluate(jax, rows, jax.eval_shape)
-    found = []
-    for one, a, b in zip(rows, ours, theirs, strict=True):
-        both = isinstance(a, Exception), isinstance(b, Exception)
-        text = None if all(both) else _difference(one, a, b, weak=True)
-        if both == (False, True):
+    differences = []
+    for entry, a, b in zip(rows, ours, theirs, strict=True):
+        raised = isinstance(a, Exception), isinstance(b, Exception)
+        text = None if all(raised) else _difference(entry, a, b, weak=True)
+        if raised == (False, True):
             text = f"gave {_types(a)}, and the oracle raised {b!r:.200}"
         if text is not None:
-            found.append((one, text))
-    return found
+            differences.append((entry, text))
+    return differences
 
 
 def _types(x: Any) -> str:
@@ -150,11 +152,11 @@ def check_derivatives(f: Callable[[Any, Any], Any], x: Any) -> None:
     """Compare gradient and hessian of the scalar function `f` of a namespace like numpy's and x."""
 
     def derivatives(package: Any) -> Any:
-        def one(x: Any) -> Any:
+        def entry(x: Any) -> Any:
             return f(package.numpy, x)
 
-        return package.jit(lambda x: (package.grad(one)(x), package.hessian(one)(x)))(x)
+        return package.jit(lambda x: (package.grad(entry)(x), package.hessian(entry)(x)))(x)
 
-    for got, want in zip(derivatives(ox), derivatives(jax), strict=True):
-        scale = np.abs(np.asarray(want)).max()
-        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9 * scale)
+    for result, expected in zip(derivatives(ox), derivatives(jax), strict=True):
+        scale = np.abs(np.asarray(expected)).max()
+        np.testing.assert_allclose(result, expected, rtol=1e-7, atol=1e-9 * scale)

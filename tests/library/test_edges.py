@@ -77,7 +77,7 @@ def test_grids_of_nothing() -> None:
         lambda n: n.mgrid[0:3:4j, 0:2], lambda n: n.mgrid[0:3:0.5], lambda n: n.mgrid[0:0],
         id="grid",
     ))  # fmt: skip
-    assert type(xp.ogrid[0:3, 0:2]) is tuple  # as meshgrid gives, and NumPy's ogrid
+    assert type(xp.ogrid[0:3, 0:2]) is tuple  # as meshgrid and NumPy's ogrid return
 
 
 def test_diff_at_its_edges() -> None:
@@ -160,7 +160,7 @@ POWERS = [*range(9), 31, 33, 62, 63, 64, 65, 100, 127, 128, 200, 255, 256, 1000,
 
 
 def _exact_power(base: int, power: int, dtype: np.dtype[Any]) -> int:
-    """base ** power modulo two to the width; of a negative power, the part that is an integer."""
+    """Return base ** power modulo two to the width; a negative power is rounded towards zero."""
     if power < 0:
         return base ** (power & 1) if base in (1, -1) else 0
     modulus = 1 << (8 * dtype.itemsize)
@@ -179,12 +179,12 @@ def test_integer_powers_are_exact_modulo_the_width(of_base: str, of_power: str) 
     powers = [*POWERS, limits.max, limits.max - 1, limits.min, limits.min + 1]
     powers = [e for e in powers if limits.min <= e <= limits.max]
     pairs = list(itertools.product(bases, powers))
-    want = np.array([_exact_power(b, e, dtype) for b, e in pairs], dtype)
+    expected = np.array([_exact_power(b, e, dtype) for b, e in pairs], dtype)
     with ox.enable_x64():
         x, y = np.array([b for b, _ in pairs], dtype), np.array([e for _, e in pairs], of_power)
-        got = np.asarray((xp.power if of_base == of_power else ox.lax.pow)(x, y))
-        assert got.dtype == dtype
-        np.testing.assert_array_equal(got, want)
+        result = np.asarray((xp.power if of_base == of_power else ox.lax.pow)(x, y))
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_integer_powers_to_python_numbers() -> None:
@@ -192,13 +192,13 @@ def test_integer_powers_to_python_numbers() -> None:
     for dtype in map(np.dtype, ("int8", "uint8", "int32", "uint32")):
         x = np.array(bases, dtype)
         results = ox.jit(lambda x: [x**power for power in powers])(xp.asarray(x))
-        for got, power in zip(results, powers, strict=True):
+        for result, power in zip(results, powers, strict=True):
             exact = [_exact_power(b, power, dtype) for b in bases]
-            np.testing.assert_array_equal(got, np.array(exact, dtype))
+            np.testing.assert_array_equal(result, np.array(exact, dtype))
         assert int(xp.power(x[:1], xp.asarray(x[-1:]))[0]) == _exact_power(3, 127, dtype)
 
 
-def made_by_lax_of_scalars() -> list[tuple[ox.Array, Any]]:
+def arrays_of_scalars() -> list[tuple[ox.Array, Any]]:
     to = ox.lax.convert_element_type
     return [
         (to(1, "float32"), F32(1)),
@@ -213,17 +213,17 @@ def made_by_lax_of_scalars() -> list[tuple[ox.Array, Any]]:
 
 def test_functions_of_lax_make_arrays_of_scalars() -> None:
     def make() -> list[ox.Array]:
-        made = made_by_lax_of_scalars()
-        for found, want in made:
-            assert isinstance(found, ox.Array)
-            assert found.weak_type == (type(want) in (int, float))
-        return [found for found, _ in made]
+        arrays = arrays_of_scalars()
+        for array, scalar in arrays:
+            assert isinstance(array, ox.Array)
+            assert array.weak_type == (type(scalar) in (int, float))
+        return [array for array, _ in arrays]
 
     program = ox.make_olympuspr(make)()
     assert [str(eqn.primitive) for eqn in program.eqns] == ["integer_pow"]
     for results in (make(), ox.jit(make)()):
-        for found, (_, want) in zip(results, made_by_lax_of_scalars(), strict=True):
-            np.testing.assert_array_equal(found, want)
+        for array, (_, scalar) in zip(results, arrays_of_scalars(), strict=True):
+            np.testing.assert_array_equal(array, scalar)
 
 
 def test_collectives_make_arrays_of_scalars() -> None:
@@ -250,7 +250,7 @@ def test_loops_that_python_runs_make_arrays_of_scalars(function: Any) -> None:
     assert float(end) == 1.5
 
 
-def test_copies_of_traced_arrays() -> None:
+def test_traced_arrays_can_be_copied() -> None:
     for function in (copy.copy, copy.deepcopy, xp.copy, lambda x: xp.array(x, copy=True)):
         np.testing.assert_array_equal(
             ox.jit(lambda x, f=function: f(2 * x) + x)(np.ones(3, F32)), 3
@@ -262,8 +262,8 @@ def test_copies_of_traced_arrays() -> None:
     assert float(nested) == 2
 
 
-class Stands:
-    """An object that stands for an array."""
+class ArrayLike:
+    """An object that converts itself to an array."""
 
     def __init__(self, x: Any) -> None:
         self.x = x
@@ -273,29 +273,29 @@ class Stands:
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, ox.jit])
-def test_objects_that_stand_for_arrays(transform: Any) -> None:
+def test_objects_that_convert_themselves_are_arguments(transform: Any) -> None:
     def f(x: Any) -> list[Any]:
-        s = Stands(x)
+        s = ArrayLike(x)
         return [
             xp.sin(s), xp.add(s, 1), xp.ones(3) + s, s.x + xp.ones(3), xp.asarray(s), xp.sum(s),
             xp.concatenate([s, xp.ones(2)]), xp.stack([s]), xp.where(s, 1, 2), xp.zeros_like(s),
-            xp.full(3, Stands(x[0])), xp.arange(3)[Stands(xp.array([1, 2]))], xp.dot(s, s),
-            xp.array([Stands(x[0]), 2.0]), xp.reshape(s, (1, 3)), xp.clip(s, 0, s),
-            xp.ones(3).at[Stands(xp.array(1))].set(Stands(x[0])), xp.einsum("i->", s),
+            xp.full(3, ArrayLike(x[0])), xp.arange(3)[ArrayLike(xp.array([1, 2]))], xp.dot(s, s),
+            xp.array([ArrayLike(x[0]), 2.0]), xp.reshape(s, (1, 3)), xp.clip(s, 0, s),
+            xp.ones(3).at[ArrayLike(xp.array(1))].set(ArrayLike(x[0])), xp.einsum("i->", s),
         ]  # fmt: skip
 
     x = xp.asarray([1.0, 2.0, 3.0])
-    want = [
+    expected_results = [
         np.sin([1, 2, 3]), [2, 3, 4], [2, 3, 4], [2, 3, 4], [1, 2, 3], 6,
         [1, 2, 3, 1, 1], [[1, 2, 3]], [1, 1, 1], [0, 0, 0],
         [1, 1, 1], [1, 2], 14,
         [1, 2], [[1, 2, 3]], [1, 2, 3],
         [1, 1, 1], 6,
     ]  # fmt: skip
-    for got, expected in zip(transform(f)(x), want, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-6)
-    assert xp.shape(Stands(x)) == (3,)
-    assert xp.ndim(Stands(x)) == 1
+    for result, expected in zip(transform(f)(x), expected_results, strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+    assert xp.shape(ArrayLike(x)) == (3,)
+    assert xp.ndim(ArrayLike(x)) == 1
 
 
 def test_masked_arrays_are_refused() -> None:
@@ -315,19 +315,19 @@ def test_an_empty_vector_picks_nothing_out() -> None:
 
 
 def test_positions_of_complex_extremes() -> None:
-    """Complex values are in lexicographic order; of nan, the first."""
+    """Complex values are in lexicographic order, and the first nan is the extreme."""
     z = np.array([[1 + 2j, 1 + 3j, 0], [-1 - 1j, -1 - 2j, -1 - 2j]], np.complex64)
     nan = np.array([1, complex(0, np.nan), np.nan, 9], np.complex64)
     names = ("argmax", "argmin", "nanargmax", "nanargmin")
     for name in names:
         for x, axis in [*itertools.product([z], (None, 0, -1)), (nan, None)]:
-            got = np.asarray(getattr(xp, name)(x, axis=axis))
-            np.testing.assert_array_equal(got, getattr(np, name)(x, axis=axis))
+            positions = np.asarray(getattr(xp, name)(x, axis=axis))
+            np.testing.assert_array_equal(positions, getattr(np, name)(x, axis=axis))
             traced = ox.jit(lambda x, name=name, axis=axis: getattr(xp, name)(x, axis=axis))(x)
-            np.testing.assert_array_equal(traced, got)
+            np.testing.assert_array_equal(traced, positions)
 
 
-# The walk: a case is a function, dtypes, shapes and an axis, all made from a seed.
+# The walk: a case is a function, dtypes, shapes and an axis, all drawn from a seed.
 
 DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32", "complex64"]
 SHAPES: list[tuple[int, ...]] = [(6,), (2, 3), (0,), (2, 0), ()]
@@ -354,7 +354,7 @@ SPECIAL = {
 
 
 def _on(*dtypes: str) -> Callable[[str, str], bool]:
-    """Holds where an operand is of one of the dtypes."""
+    """Return a predicate that is True if an operand has one of the dtypes."""
     return lambda label, text: any(f" {d}[" in label for d in dtypes)
 
 
@@ -366,7 +366,7 @@ _BOOLS_COUNT = [(_on("bool"), "bools become numbers here; the peer has an error"
 _SCALARS_ARE_VECTORS = [(_scalar_with_axis, "NumPy takes a scalar for a vector of one element")]
 _FLOATS_FIRST = "integers become floats before they are subtracted; the peer's wrap around"
 _SOFTMAX = [*_BOOLS_COUNT, (_on("int8", "uint8", "int32", "uint32"), _FLOATS_FIRST)]
-#: what differs on purpose, and why
+#: The deliberate differences, and the reason for each.
 DELIBERATE: dict[str, list[tuple[Callable[[str, str], bool], str]]] = {
     "gcd": _BOOLS_COUNT,
     "lcm": _BOOLS_COUNT,
@@ -395,7 +395,7 @@ for _name in C99.split():
 
 
 def values(dtype: str, shape: tuple[int, ...], pick: random.Random) -> np.ndarray[Any, Any]:
-    """Extremes, duplicates, signed zeros and nan, as far as the dtype has them."""
+    """Return extremes, duplicates, signed zeros and nan, if the dtype has them."""
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     if kind == np.bool_:
         pool: list[Any] = [True, False]
@@ -426,8 +426,8 @@ def case(seed: int) -> Row:
 
     label = f"seed {seed}: {name} {dtype}{list(shape)}"
     if family == "binary":
-        other = pick.choice([dtype, dtype, pick.choice(DTYPES)])
-        y = values(other, pick.choice([shape, shape, ()]), pick)
+        second_dtype = pick.choice([dtype, dtype, pick.choice(DTYPES)])
+        y = values(second_dtype, pick.choice([shape, shape, ()]), pick)
         return row(f"{label} {y.dtype}{list(y.shape)}", lambda n, x, y: function(n)(x, y), x, y)
     if family == "along" or name in ("softmax", "log_softmax", "logsumexp", "standardize"):
         axis = pick.choice(AXES)
@@ -478,7 +478,7 @@ def lax_case(seed: int) -> Row:
     return row(label, lambda n, *operands: getattr(lax[n], name)(*operands), *operands)
 
 
-#: distributions by how many parameters come before the shape
+#: The distributions by the number of parameters before the shape.
 DISTRIBUTIONS = {
     "cauchy exponential gumbel laplace logistic normal uniform rademacher maxwell": 0,
     "gamma loggamma chisquare pareto t rayleigh wald geometric poisson": 1,
@@ -488,7 +488,7 @@ PARAMETERS = [0.0, 0.3, 1.0, 2.0, -1.0, 1e-20, 1e30, np.inf, np.nan]
 
 
 def random_case(seed: int) -> Row:
-    """A distribution with parameters up to the extremes; the bits must be the same."""
+    """Return a draw of a distribution with parameters up to the extremes."""
     pick = random.Random(seed)
     count, names = pick.choice([(n, names) for names, n in DISTRIBUTIONS.items()])
     name, parameters = pick.choice(names.split()), pick.choices(PARAMETERS, k=count)
@@ -504,11 +504,13 @@ def random_case(seed: int) -> Row:
     return row(label, draw, rtol=1e-4, atol=1e-5)
 
 
-def _found(rows: list[Row], *, of_values: bool) -> list[str]:
+def _unexpected_differences(rows: list[Row], *, of_values: bool) -> list[str]:
     return [
-        f"{one.id}: {text}"
-        for one, text in disagreements(rows, values=of_values)
-        if not any(hold(one.id, text) for hold, _ in DELIBERATE.get(one.id.split()[2], ()))
+        f"{entry.id}: {text}"
+        for entry, text in disagreements(rows, values=of_values)
+        if not any(
+            applies(entry.id, text) for applies, _ in DELIBERATE.get(entry.id.split()[2], ())
+        )
     ]
 
 
@@ -516,20 +518,20 @@ def test_walk_of_types() -> None:
     rows = [case(seed) for seed in range(600)]
     rows += [lax_case(seed) for seed in range(20_000, 20_500)]
     rows += [random_case(seed) for seed in range(30_000, 30_200)]
-    found = _found(rows, of_values=False)
-    assert not found, "\n".join(found)
+    differences = _unexpected_differences(rows, of_values=False)
+    assert not differences, "\n".join(differences)
 
 
 def test_walk_of_values() -> None:
     rows = [case(seed) for seed in range(10_000, 10_200)]
     rows += [lax_case(seed) for seed in range(40_000, 40_150)]
     rows += [random_case(seed) for seed in range(50_000, 50_006)]
-    found = _found(rows, of_values=True)
-    assert not found, "\n".join(found)
+    differences = _unexpected_differences(rows, of_values=True)
+    assert not differences, "\n".join(differences)
 
 
 def test_edges_of_linear_algebra_and_of_special_functions() -> None:
-    """Parameters by SciPy's names, large terms that cancel, and nothing to decompose."""
+    """Parameters with SciPy's names, large terms that cancel, and empty matrices."""
     large = np.array([255, 9, 1, 0.5, 40], F32), np.array([2.0**31, 1e4, 4e9, 20, 40], F32)
     sp = {xp: ox.scipy.special, jax.numpy: jax.scipy.special}
     norm = {xp: ox.scipy.stats.norm, jax.numpy: jax.scipy.stats.norm}

@@ -1,4 +1,4 @@
-"""ravel_pytree against the oracle's: vectors, dtypes, and the way back."""
+"""ravel_pytree against JAX: vectors, dtypes, and the restored tree."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ TREES = {
 
 
 @pytest.mark.parametrize("value", TREES.values(), ids=TREES)
-def test_there_and_back_as_the_oracle(value):
+def test_a_tree_is_raveled_and_restored_as_by_jax(value):
     vector, unravel = olympus.flatten_util.ravel_pytree(value)
     expected, back = jax.flatten_util.ravel_pytree(value)
     assert (vector.dtype, vector.weak_type) == (expected.dtype, expected.weak_type)
     np.testing.assert_array_equal(vector, expected)
-    found, wanted = unravel(vector), back(expected)
-    assert str(olympus.tree.structure(found)) == str(jax.tree.structure(wanted))
-    for x, y in zip(olympus.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+    restored, expected_tree = unravel(vector), back(expected)
+    assert str(olympus.tree.structure(restored)) == str(jax.tree.structure(expected_tree))
+    for x, y in zip(olympus.tree.leaves(restored), jax.tree.leaves(expected_tree), strict=True):
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
         np.testing.assert_array_equal(x, y)
 
 
 @BOTH
-def test_what_does_not_fit(ox):
+def test_a_vector_that_does_not_fit_is_refused(ox):
     _, unravel = ox.flatten_util.ravel_pytree({"a": 1, "b": 2.0})
     with pytest.raises(ValueError, match="9"):
         unravel(ox.numpy.zeros(9))
@@ -47,7 +47,7 @@ def test_what_does_not_fit(ox):
 
 
 @BOTH
-def test_a_function_of_a_tree_as_one_of_a_vector(ox):
+def test_a_function_of_a_tree_is_differentiated_by_its_vector(ox):
     params = {"w": np.full((2, 3), 0.5, np.float32), "b": np.zeros(3, np.float32)}
 
     def loss(p):

@@ -56,9 +56,9 @@ def test_associative_scan_takes_a_logarithmic_number_of_steps() -> None:
 
 def test_optimization_barrier() -> None:
     tree = {"a": X, "b": (np.float32(2), np.arange(3))}
-    got = ox.lax.optimization_barrier(tree)
-    assert ox.tree.structure(got) == ox.tree.structure(tree)
-    for a, b in zip(ox.tree.leaves(got), ox.tree.leaves(tree), strict=True):
+    barriers = ox.lax.optimization_barrier(tree)
+    assert ox.tree.structure(barriers) == ox.tree.structure(tree)
+    for a, b in zip(ox.tree.leaves(barriers), ox.tree.leaves(tree), strict=True):
         np.testing.assert_array_equal(a, b)
     text = ox.jit(lambda x: ox.lax.optimization_barrier((x, x + 1))).lower(X).as_text()
     assert text.count("stablehlo.optimization_barrier") == 1
@@ -75,11 +75,11 @@ def test_platform_dependent_runs_and_lowers_the_function_of_the_target() -> None
     np.testing.assert_array_equal(double_or_negate(X), 2 * X)
     np.testing.assert_array_equal(ox.jit(double_or_negate)(X), 2 * X)
     traced = ox.jit(ox.grad(lambda x: ox.numpy.sum(double_or_negate(x)))).trace(X)
-    here, there = traced.lower().as_text(), traced.lower(H200).as_text()
-    assert "2.0" in here
-    assert "negate" not in here
-    assert "negate" in there
-    assert "case" not in here + there
+    for_cpu, for_gpu = traced.lower().as_text(), traced.lower(H200).as_text()
+    assert "2.0" in for_cpu
+    assert "negate" not in for_cpu
+    assert "negate" in for_gpu
+    assert "case" not in for_cpu + for_gpu
 
 
 def test_platform_dependent_lowers_no_other_function() -> None:

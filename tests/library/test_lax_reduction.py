@@ -28,8 +28,8 @@ def _gradient(package: Any, name: str, x: list[float], reverse: bool) -> Any:
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
 @pytest.mark.parametrize("x", [[1, 3, 2, 5, 4], [1, NAN, 2, 5, 3], [1, 5, NAN, NAN, 6]])
 def test_outputs_that_are_nan_give_no_cotangent(name: str, x: list[float], reverse: bool) -> None:
-    found, peers = (_gradient(p, name, x, reverse) for p in (ox, jax))
-    np.testing.assert_array_equal(found, peers)
+    gradient, expected = (_gradient(p, name, x, reverse) for p in (ox, jax))
+    np.testing.assert_array_equal(gradient, expected)
 
 
 def test_the_latest_of_equal_extremes_has_the_derivative() -> None:
@@ -59,13 +59,13 @@ def test_each_axis_has_the_gradient_of_the_peer(name: str, axis: int, reverse: b
 def test_infinite_elements_have_the_derivative_of_an_infinite_log_sum() -> None:
     x = [1.0, 0.0, INF, 2.0, -INF]
     share = np.exp(1) / (np.exp(1) + 1)
-    wanted = [1 + 2 * share, 2 - 2 * share, 4 + 8 + 16, 0, 0]
-    np.testing.assert_allclose(_gradient(ox, "cumlogsumexp", x, False), wanted, rtol=1e-5)
+    expected = [1 + 2 * share, 2 - 2 * share, 4 + 8 + 16, 0, 0]
+    np.testing.assert_allclose(_gradient(ox, "cumlogsumexp", x, False), expected, rtol=1e-5)
     assert np.isnan(_gradient(ox, "cumlogsumexp", [1, NAN, 2, 5, 3], False)).all()
-    found = _gradient(ox, "cumlogsumexp", [-INF, -INF, 0.0, 0.0, INF], True)
-    np.testing.assert_allclose(found, [0, 0, 0, 0, 31])
+    gradient = _gradient(ox, "cumlogsumexp", [-INF, -INF, 0.0, 0.0, INF], True)
+    np.testing.assert_allclose(gradient, [0, 0, 0, 0, 31])
 
 
-def test_no_product_with_an_infinity_comes_from_beyond_the_array() -> None:
+def test_the_tangent_of_cumprod_has_no_nan_beside_an_infinity() -> None:
     _, tangent = ox.jvp(lambda x: ox.lax.cumprod(x), (np.array([INF, 2.0, 3.0]),), (np.ones(3),))
     np.testing.assert_array_equal(tangent, [1, INF, INF])

@@ -19,7 +19,7 @@ Call = Callable[[Any, Any], Any]
 LENGTH = 4
 X = np.array([5, 6, 7, 8], np.float32)
 
-#: dtype of the indices: their values, and whether 64-bit dtypes are kept
+#: The dtypes of indices, with their values and True if 64-bit dtypes are on.
 INDICES: dict[str, tuple[list[int], bool]] = {
     "int8": ([0, 3, 4, 127, -1, -4, -5, -128], False),
     "uint8": ([0, 3, 4, 128, 255], False),
@@ -42,7 +42,7 @@ def _one_row(x: Any, *starts: Any) -> Any:
     return lax.dynamic_slice(x[None], starts, (1, 1))[0]
 
 
-#: what is read at an index array [1]; an index out of bounds is moved to the nearest element
+#: Reads at an index array [1]; an index out of bounds is moved to the nearest element.
 CLIPPED: dict[str, Call] = {
     "getitem": lambda x, i: x[i],
     "getitem of a scalar": lambda x, i: x[i[0]][None],
@@ -50,13 +50,13 @@ CLIPPED: dict[str, Call] = {
     "dynamic_slice with int32": lambda x, i: _one_row(x, jnp.int32(0), i[0]),
     "dynamic_slice with uint8": lambda x, i: _one_row(x, jnp.uint8(0), i[0]),
 }
-#: what is read at an index; it is 0 out of bounds
+#: Reads at an index, which return 0 out of bounds.
 FILLED: dict[str, Call] = {
     "get": _filled,
     "take": lambda x, i: jnp.take(x, i, fill_value=0),
     "take_along_axis": lambda x, i: jnp.take_along_axis(x, i, 0, fill_value=0),
 }
-#: 1 is written, or added, at an index in zeros; nothing is out of bounds
+#: Writes or additions of 1 at an index into zeros, which do nothing out of bounds.
 WRITTEN: dict[str, Call] = {
     "set": lambda x, i: (x * 0).at[i].set(1),
     "add": lambda x, i: x.at[i].add(1) - x,
@@ -67,7 +67,7 @@ WRITTEN: dict[str, Call] = {
     "the gradient of get": _slope(_filled),
     "the gradient of take": _slope(FILLED["take"]),
 }
-#: as WRITTEN, and negative indices are out of bounds
+#: Like WRITTEN, but negative indices are out of bounds.
 COUNTED: dict[str, Call] = {
     "segment_sum": lambda x, i: ops.segment_sum(jnp.ones(1), i, LENGTH),
     "one_hot": lambda x, i: nn.one_hot(i, LENGTH)[0],
@@ -96,9 +96,9 @@ def test_bounds_are_checked_before_indices_are_narrowed(dtype: str) -> None:
                 every = run(lambda x, i, calls=calls: {n: f(x, i) for n, f in calls.items()})
                 for value in values:
                     index = jnp.asarray(np.array([value], dtype))
-                    wanted = next(w for c, w in _expected(value) if c is calls)
-                    for name, found in every(jnp.asarray(X), index).items():
-                        np.testing.assert_array_equal(found, wanted, f"{name} at {value}")
+                    expected = next(w for c, w in _expected(value) if c is calls)
+                    for name, result in every(jnp.asarray(X), index).items():
+                        np.testing.assert_array_equal(result, expected, f"{name} at {value}")
 
 
 @pytest.mark.parametrize("dtype", INDICES)
@@ -110,10 +110,10 @@ def test_a_batch_of_indices_has_the_same_bounds(dtype: str) -> None:
             every = ox.vmap(
                 lambda x, i, calls=calls: {n: f(x, i) for n, f in calls.items()}, (None, 0)
             )
-            for name, found in ox.jit(every)(jnp.asarray(X), indices).items():
-                for value, one in zip(values, found, strict=True):
-                    wanted = next(w for c, w in _expected(value) if c is calls)
-                    np.testing.assert_array_equal(one, wanted, f"{name} at {value}")
+            for name, results in ox.jit(every)(jnp.asarray(X), indices).items():
+                for value, result in zip(values, results, strict=True):
+                    expected = next(w for c, w in _expected(value) if c is calls)
+                    np.testing.assert_array_equal(result, expected, f"{name} at {value}")
 
 
 @pytest.mark.parametrize("dtype", INDICES)
@@ -125,26 +125,26 @@ def test_numbers_of_segments_and_classes_are_not_narrowed(dtype: str) -> None:
             hot = np.arange(LENGTH) == value
             clipped = np.arange(1, LENGTH + 1) == min(max(value, 0), LENGTH + 1)
             for name, call in COUNTED.items():
-                wanted = clipped if name == "ravel_multi_index" else hot
-                np.testing.assert_array_equal(call(X, index), wanted, f"{name} at {value}")
+                expected = clipped if name == "ravel_multi_index" else hot
+                np.testing.assert_array_equal(call(X, index), expected, f"{name} at {value}")
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_arrays_of_numpy_are_checked_before_they_become_32_bit(dtype: str) -> None:
     for value in INDICES[dtype][0]:
         index = np.array([value], dtype)
-        for calls, wanted in _expected(value):
+        for calls, expected in _expected(value):
             for name in calls.keys() & {"getitem", "get", "take", "take_along_axis", "set", "add"}:
-                found = calls[name](jnp.asarray(X), index)
-                np.testing.assert_array_equal(found, wanted, f"{name} at {value}")
+                result = calls[name](jnp.asarray(X), index)
+                np.testing.assert_array_equal(result, expected, f"{name} at {value}")
         hot = np.arange(LENGTH) == value
         np.testing.assert_array_equal(nn.one_hot(index, LENGTH)[0], hot)
         np.testing.assert_array_equal(ops.segment_sum(jnp.ones(1), index, LENGTH), hot)
 
 
 def test_one_hot_has_more_classes_than_the_dtype_has_numbers() -> None:
-    found = nn.one_hot(jnp.asarray(np.array([0, 44, 127, -1], np.int8)), 300)
-    np.testing.assert_array_equal(found, np.arange(300) == np.array([[0], [44], [127], [-1]]))
+    encoded = nn.one_hot(jnp.asarray(np.array([0, 44, 127, -1], np.int8)), 300)
+    np.testing.assert_array_equal(encoded, np.arange(300) == np.array([[0], [44], [127], [-1]]))
 
 
 def test_int32_indices_cost_no_check() -> None:

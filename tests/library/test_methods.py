@@ -39,7 +39,7 @@ BITS = ["and_", "or_", "xor", "lshift", "rshift"]
 
 
 def operators() -> dict[str, Call]:
-    """Each operator between arrays, with scalars on either side, and with NumPy's arrays."""
+    """Return rows of each operator between arrays, with scalars on either side and NumPy arrays."""
     table: dict[str, Call] = {}
     for name in NAMES:
         f = getattr(operator, name)
@@ -89,7 +89,7 @@ METHODS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("table", [operators(), METHODS], ids=["operators", "methods"])
-def test_against_the_oracle(table: dict[str, Call]) -> None:
+def test_operators_and_methods_agree_with_jax(table: dict[str, Call]) -> None:
     rows = [
         row(name, lambda np, x, n, z, call=call: call(x, n, z), X, N, Z, rtol=1e-5)
         for name, call in table.items()
@@ -97,7 +97,7 @@ def test_against_the_oracle(table: dict[str, Call]) -> None:
     check(rows)
 
 
-def test_eager() -> None:
+def test_eager_operators_and_methods_agree_with_jax() -> None:
     calls: dict[str, Call] = {
         name: METHODS[name] for name in ("unary", "round", "at", "reshape", "transposes", "view")
     }
@@ -115,7 +115,7 @@ def test_eager() -> None:
 
 
 class Reflects:
-    """A class that knows what to do with an array on its left."""
+    """A class with reflected operators for an array on its left."""
 
     def __radd__(self, other: Any) -> str:
         return "radd"
@@ -129,7 +129,7 @@ class Reflects:
     __hash__ = object.__hash__
 
 
-def test_other_classes_have_their_say() -> None:
+def test_operands_of_other_classes_may_define_the_operator() -> None:
     x = jnp.ones(2)
     assert x + Reflects() == "radd"
     assert x @ Reflects() == "rmatmul"
@@ -152,7 +152,7 @@ def test_arrays_cannot_be_written_to() -> None:
     np.testing.assert_array_equal(before, [1, 1])
 
 
-def test_views_of_the_wrong_size() -> None:
+def test_views_of_the_wrong_size_are_refused() -> None:
     with pytest.raises(ValueError, match="last axis does not fit"):
         jnp.ones(3, "int8").view("int16")
     with pytest.raises(ValueError, match="same width"):

@@ -1,4 +1,4 @@
-"""Public names: each is the peer's or one of ours, and the values of those that stand alone."""
+"""Public names: each is a name of JAX or listed here, and functions without their own tests."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ NAMESPACES = [
     ".tree_util",
 ]
 OURS = {
-    ".lax": {"pvary"},  # of the peer until 0.10
+    ".lax": {"pvary"},  # a name of JAX until 0.10
     "": {
         *("BackendStatus", "Target", "artifact", "backends", "known_devices", "target"),
         *("ad_checkpoint", "files", "make_olympuspr", "xla_computation"),
-        "include_full_tracebacks_in_locations",  # an option of the peer without a context
+        "include_full_tracebacks_in_locations",  # in JAX an option without a context
         *("DeviceModel", "Topology", "analysis", "device_models", "verification"),
     },
     ".extend": {"mark_caller"},
@@ -51,7 +51,7 @@ OURS = {
         *("shipped_devices", "this_cpu"),
     },
 }
-IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # which `import jax` leaves out
+IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # `import jax` does not import these
 PACKAGE = {ox.numpy: ox, jax.numpy: jax}
 KEY = np.asarray([3, 4], np.uint32)
 MATRIX = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -59,7 +59,7 @@ INTS = np.asarray([5, 3, 5, 1, 3], np.int32)
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_every_name_is_the_peers_or_one_of_ours(namespace: str) -> None:
+def test_every_name_is_a_name_of_jax_or_listed(namespace: str) -> None:
     mine = importlib.import_module(f"olympus{namespace}")
     theirs = importlib.import_module(f"jax{namespace}")
     for module in IMPORTED if not namespace else ():
@@ -68,21 +68,21 @@ def test_every_name_is_the_peers_or_one_of_ours(namespace: str) -> None:
     assert not {name for name in names if not hasattr(theirs, name)}
 
 
-def test_other_names_of_the_same_thing() -> None:
+def test_aliases_are_the_same_objects() -> None:
     assert ox.jacobian is ox.jacrev
     assert ox.remat is ox.checkpoint
     assert ox.default_backend() == "cpu"
     assert ox.device_count() == ox.local_device_count() == len(ox.local_devices())
     assert isinstance(ox.devices()[0], ox.Device)
     for name in ("cdouble", "complex_", "csingle", "float_", "int_"):
-        made, want = getattr(ox.numpy, name), getattr(jax.numpy, name)
-        assert ox.numpy.dtype(made) == jax.numpy.dtype(want)
+        dtype, expected = getattr(ox.numpy, name), getattr(jax.numpy, name)
+        assert ox.numpy.dtype(dtype) == jax.numpy.dtype(expected)
     for name in ("complexfloating", "signedinteger", "unsignedinteger"):
         assert getattr(ox.numpy, name) is getattr(jax.numpy, name)
 
 
-def of(path: str, *args: Any, **options: Any) -> Any:
-    """A row that calls the function at `path` in either package."""
+def call_row(path: str, *args: Any, **options: Any) -> Any:
+    """Return a row that calls the function at `path` in either package."""
 
     def call(jnp: Any, *operands: Any) -> Any:
         function: Any = PACKAGE[jnp]
@@ -93,15 +93,15 @@ def of(path: str, *args: Any, **options: Any) -> Any:
     return row(f"{path}{options}", call, *args)
 
 
-def test_functions_of_numpy() -> None:
+def test_functions_of_numpy_agree_with_jax() -> None:
     check([
-        of("numpy.bitwise_invert", INTS),
-        of("numpy.bitwise_left_shift", INTS, INTS),
-        of("numpy.bitwise_right_shift", INTS, INTS),
-        of("numpy.true_divide", INTS, INTS),
+        call_row("numpy.bitwise_invert", INTS),
+        call_row("numpy.bitwise_left_shift", INTS, INTS),
+        call_row("numpy.bitwise_right_shift", INTS, INTS),
+        call_row("numpy.true_divide", INTS, INTS),
     ])  # fmt: skip
     check([
-        of(f"numpy.unique_{name}", INTS) for name in ("counts", "inverse", "values")
+        call_row(f"numpy.unique_{name}", INTS) for name in ("counts", "inverse", "values")
     ], jit=False)  # fmt: skip
     assert ox.numpy.broadcast_shapes((2, 1), (3,)) == (2, 3)
     empty = ox.numpy.empty_like(MATRIX, dtype="int32")
@@ -119,7 +119,7 @@ def test_functions_of_lax() -> None:
             lambda jnp, x, k: PACKAGE[jnp].lax.conv_with_general_padding(
                 x, k, (1,), [(1, 0)], (1,), (2,)),
             image, kernel),
-        of("lax.linalg.symmetric_product", MATRIX, np.eye(3, dtype=np.float32), alpha=2.0),
+        call_row("lax.linalg.symmetric_product", MATRIX, np.eye(3, dtype=np.float32), alpha=2.0),
     ])  # fmt: skip
     assert ox.lax.broadcast_shapes((2, 1), (1, 3)) == (2, 3)
     spec, shapes = ("NWC", "WIO", "NWC"), (image.shape, kernel.shape, (1,), "VALID")

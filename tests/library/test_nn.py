@@ -169,12 +169,12 @@ def test_softmax(name: str) -> None:
 
 
 def test_softmax_of_integers_is_that_of_floats() -> None:
-    whole = np.arange(6).reshape(2, 3)
+    integers = np.arange(6).reshape(2, 3)
     for f in (ox.nn.softmax, ox.nn.log_softmax):
-        np.testing.assert_array_equal(f(whole), f(whole.astype(np.float32)))
+        np.testing.assert_array_equal(f(integers), f(integers.astype(np.float32)))
 
 
-def test_softmax_says_which_axis_is_not_there() -> None:
+def test_softmax_refuses_an_axis_that_does_not_exist() -> None:
     with pytest.raises(ox.errors.ShapeError, match="3 dimensions"):
         ox.nn.softmax(X, axis=3)
 
@@ -241,8 +241,8 @@ def _attention(*operands: Any, label: str = "", **options: Any) -> Row:
     arrays = {k: v for k, v in options.items() if isinstance(v, np.ndarray)}
 
     def call(jnp: Any, *given: Any) -> Any:
-        rest = dict(zip(arrays, given[3:], strict=True))
-        return PACKAGE[jnp].nn.dot_product_attention(*given[:3], **rest, **static)
+        keywords = dict(zip(arrays, given[3:], strict=True))
+        return PACKAGE[jnp].nn.dot_product_attention(*given[:3], **keywords, **static)
 
     return row(f"attention {sorted(options)}{label}", call, *operands, *arrays.values())
 
@@ -264,11 +264,11 @@ def test_attention(dtype: str) -> None:
         _attention(q, k, v, query_seq_lengths=lengths[0], key_value_seq_lengths=lengths[1]),
         _attention(q, k, v, bias=bias, mask=mask),
     ]
-    check(rows, jit=dtype != "float16")  # which the oracle's compiled attention does not take
+    check(rows, jit=dtype != "float16")  # the compiled attention of JAX does not take float16
     check(rows[:1], jit=False)
 
 
-def test_attention_says_what_does_not_fit() -> None:
+def test_attention_refuses_operands_that_do_not_fit() -> None:
     q, k, v = _operands(np.float32)
     attend = ox.nn.dot_product_attention
     with pytest.raises(ox.errors.ShapeError, match="one shape"):
@@ -294,9 +294,9 @@ def _init(name: str, *options: Any, shape: Any = (4, 6), dtype: Any = None) -> R
 
 
 NAMED = [
-    f"{who}_{how}"
-    for who in ("glorot", "xavier", "lecun", "he", "kaiming")
-    for how in ("normal", "uniform")
+    f"{family}_{distribution}"
+    for family in ("glorot", "xavier", "lecun", "he", "kaiming")
+    for distribution in ("normal", "uniform")
 ]
 
 
@@ -313,11 +313,11 @@ def test_initializers() -> None:
         _init("variance_scaling", 1.0, modes[0], "uniform", dtype="complex64"),
         _init("variance_scaling", 1.0, modes[2], "normal", (0, 1), 2, 3, shape=(2, 3, 4, 5)),
     ]
-    check(rows, jit=False)  # the draws are of few shapes, and so compiled only once
+    check(rows, jit=False)  # the draws have few shapes, so each is compiled once
     check([_init("glorot_uniform"), _init("truncated_normal", 2.0, "float32", -1.0, 3.0)])
 
 
-def test_initializers_say_what_they_have() -> None:
+def test_initializers_refuse_unknown_options_with_the_valid_ones() -> None:
     make = ox.nn.initializers.variance_scaling
     with pytest.raises(ValueError, match="fan_avg"):
         make(1.0, "fan", "normal")
@@ -336,8 +336,8 @@ def test_hot_functions_are_few_equations() -> None:
 
 def test_weak_types_bools_and_lists_of_axes() -> None:
     flags = np.array([True, False])
-    of_bools = ("relu", "standardize", "softplus", "mish", "soft_sign", "squareplus")
-    rows = [nn(name, flags) for name in of_bools]
+    functions = ("relu", "standardize", "softplus", "mish", "soft_sign", "squareplus")
+    rows = [nn(name, flags) for name in functions]
     rows += [nn("logmeanexp", (X + 1j * X).astype(np.complex64), axis=1)]
     for name in ("softmax", "log_softmax"):
         rows.append(

@@ -16,7 +16,7 @@ from olympus import errors
 
 xp = ox.numpy
 
-#: signature: functions.  `_` is a positional argument, `*` any number of them; after the bar are
+#: Functions by signature.  `_` is a positional argument, `*` any number of them; after the bar are
 #: the keywords.  From https://data-apis.org/array-api/2025.12/API_specification
 FUNCTIONS = {
     "": "__array_namespace_info__",
@@ -80,10 +80,10 @@ NAMES = [(name, row) for row, names in FUNCTIONS.items() for name in names.split
 
 
 def named(path: str) -> Any:
-    found: Any = xp
+    value: Any = xp
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def test_every_function_has_its_signature() -> None:
@@ -152,7 +152,7 @@ def test_inspection() -> None:
             info.dtypes(**wrong)
 
 
-def _made(device: Any) -> list[Any]:
+def _arrays_on(device: Any) -> list[Any]:
     x = xp.ones((2, 2))
     return [
         xp.arange(3, device=device),
@@ -180,7 +180,7 @@ def _made(device: Any) -> list[Any]:
 
 def test_the_keyword_device() -> None:
     device = ox.devices()[0]
-    for with_device, without in zip(_made(device), _made(None), strict=True):
+    for with_device, without in zip(_arrays_on(device), _arrays_on(None), strict=True):
         assert with_device.device == device
         np.testing.assert_array_equal(with_device, without)
     for call in (xp.zeros, xp.arange, xp.eye, xp.asarray, xp.zeros_like, ox.device_put):
@@ -206,9 +206,9 @@ def test_the_keyword_copy() -> None:
         assert function(x) is function(x, copy=False) is x
         copied = function(x, copy=True)
         assert copied is not x
-        x_again = xp.ones(3)
-        function(x_again, copy=True)
-        x_again.delete()
+        x_copy = xp.ones(3)
+        function(x_copy, copy=True)
+        x_copy.delete()
         np.testing.assert_array_equal(copied, np.ones(3))
     assert xp.asarray(x, dtype="float32", copy=False) is x
     assert xp.astype(x, "float32", copy=False) is x
@@ -252,14 +252,18 @@ def test_results_that_are_tuples() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn"])
 def test_limits_are_python_numbers(dtype: str) -> None:
-    made, want = xp.finfo(dtype), jax.numpy.finfo(dtype)
+    limits, expected = xp.finfo(dtype), jax.numpy.finfo(dtype)
     for name in ("eps", "max", "min", "smallest_normal", "tiny", "epsneg", "smallest_subnormal"):
-        assert type(getattr(made, name)) is float
-        assert getattr(made, name) == float(getattr(want, name))
-    assert type(made.bits) is int
-    assert (made.bits, made.nmant, made.dtype) == (want.bits, want.nmant, want.dtype)
-    assert str(made) == str(want)
-    assert repr(made) == repr(want)
+        assert type(getattr(limits, name)) is float
+        assert getattr(limits, name) == float(getattr(expected, name))
+    assert type(limits.bits) is int
+    assert (limits.bits, limits.nmant, limits.dtype) == (
+        expected.bits,
+        expected.nmant,
+        expected.dtype,
+    )
+    assert str(limits) == str(expected)
+    assert repr(limits) == repr(expected)
 
 
 def test_limits_of_arrays_and_complex_dtypes() -> None:
@@ -274,17 +278,17 @@ def test_limits_of_arrays_and_complex_dtypes() -> None:
 
 
 def test_dlpack_of_read_only_arrays() -> None:
-    kept = np.arange(6, dtype=np.int16).reshape(2, 3)
-    kept.flags.writeable = False
-    np.testing.assert_array_equal(xp.from_dlpack(kept), kept)
+    read_only = np.arange(6, dtype=np.int16).reshape(2, 3)
+    read_only.flags.writeable = False
+    np.testing.assert_array_equal(xp.from_dlpack(read_only), read_only)
     own = np.arange(4.0, dtype=np.float32)
-    taken = xp.from_dlpack(own)
-    own[:] = 7  # the array taken does not change with it
-    np.testing.assert_array_equal(taken, np.arange(4))
+    imported = xp.from_dlpack(own)
+    own[:] = 7  # the imported array does not change with it
+    np.testing.assert_array_equal(imported, np.arange(4))
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float16", "float32", "complex64"])
-def test_dlpack_there_and_back(dtype: str) -> None:
+def test_dlpack_exports_and_imports_arrays(dtype: str) -> None:
     x = xp.asarray(np.array([[0, 1], [2, 3]]).astype(dtype))
     out = np.from_dlpack(x)
     np.testing.assert_array_equal(out, np.asarray(x))
@@ -320,7 +324,7 @@ def test_dlpack_keywords() -> None:
 
 
 PARTS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, np.inf, -np.inf, np.nan]
-#: the functions whose sign is left open by C99 where this part of the argument is not finite
+#: The functions whose sign C99 does not specify if this part of the argument is not finite.
 SIGN_OPEN = {
     **dict.fromkeys(("exp", "exp2", "expm1", "cosh", "sinh", "tanh"), "imag"),
     **dict.fromkeys(("cos", "sin", "tan", "atan"), "real"),
@@ -329,12 +333,12 @@ CLOSED = ("log", "log1p", "log2", "log10", "sqrt", "acos", "acosh", "asin", "asi
 
 
 def _expected(name: str, z: Any) -> Any:
-    """NumPy's values, which are C99's; the standard has (inf, 0) and (nan, 0) of expm1 as exp's."""
+    """Return NumPy's values, which are those of C99, except for expm1 of (inf, 0) and (nan, 0)."""
     with np.errstate(all="ignore"):
-        want = getattr(np, name)(z)
+        expected = getattr(np, name)(z)
         if name == "expm1":
-            want.imag = np.where(z.imag == 0, z.imag, want.imag)
-    return want
+            expected.imag = np.where(z.imag == 0, z.imag, expected.imag)
+    return expected
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
@@ -343,27 +347,28 @@ def test_special_values_of_complex_functions(name: str, dtype: str) -> None:
     pairs = list(itertools.product(PARTS, PARTS))
     z = np.empty(len(pairs), np.complex128)
     z.real, z.imag = np.transpose(pairs)
-    want = _expected(name, z)
+    expected = _expected(name, z)
     tolerance = 2e-6 if dtype == "complex64" else 1e-13
     with ox.enable_x64(dtype == "complex128"):
         x = z.astype(dtype)
         results = [getattr(xp, name)(x), ox.jit(getattr(xp, name))(x)]
-    for got in map(np.asarray, results):
-        assert got.dtype == np.dtype(dtype)
-        for a, b in ((got.real, want.real), (got.imag, want.imag)):
+    for result in map(np.asarray, results):
+        assert result.dtype == np.dtype(dtype)
+        for a, b in ((result.real, expected.real), (result.imag, expected.imag)):
             np.testing.assert_allclose(np.abs(a), np.abs(b), rtol=tolerance, atol=tolerance)
-            signed = ~np.isnan(b) & ((np.abs(b) > 1e-9) | (b == 0))  # not what rounding makes 0
+            # the sign of a rounded 0 is not compared
+            signed = ~np.isnan(b) & ((np.abs(b) > 1e-9) | (b == 0))
             if name in SIGN_OPEN:
                 signed &= np.isfinite(getattr(z, SIGN_OPEN[name]))
             if name == "expm1":
                 signed &= b != 0
             wrong = signed & (np.signbit(a) != np.signbit(b))
-            assert not wrong.any(), [(z[i], got[i], want[i]) for i in np.flatnonzero(wrong)]
+            assert not wrong.any(), [(z[i], result[i], expected[i]) for i in np.flatnonzero(wrong)]
 
 
 def test_magnitude_beside_nan() -> None:
     z = np.array([complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1), 3 + 4j])
-    want = [np.inf, np.inf, np.nan, 5]
+    expected = [np.inf, np.inf, np.nan, 5]
     x = z.astype(np.complex64)
-    for got in (xp.abs(x), ox.jit(xp.abs)(x)):
-        np.testing.assert_array_equal(np.asarray(got), want)
+    for result in (xp.abs(x), ox.jit(xp.abs)(x)):
+        np.testing.assert_array_equal(np.asarray(result), expected)

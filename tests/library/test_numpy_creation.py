@@ -139,14 +139,14 @@ MATRICES: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("table", [VALUES, RANGES, MATRICES], ids=["values", "ranges", "matrices"])
-def test_against_the_oracle(table: dict[str, Call]) -> None:
+def test_creation_functions_agree_with_jax(table: dict[str, Call]) -> None:
     check([row(name, call, rtol=1e-5, atol=1e-6) for name, call in table.items()])
 
 
 EAGER = ["int", "float", "bool", "list", "list of array and scalar", "zeros", "full", "full array"]
 
 
-def test_eager() -> None:
+def test_eager_creation_agrees_with_jax() -> None:
     check([row(name, VALUES[name]) for name in EAGER], jit=False)
     names = ["arange", "linspace", "logspace", "mgrid", "r_ slices"]
     check([row(name, RANGES[name], rtol=1e-5) for name in names], jit=False)
@@ -167,19 +167,19 @@ def test_traced_values_in_lists() -> None:
     )
 
 
-def test_arrays_of_other_kinds() -> None:
+def test_arrays_of_other_libraries_are_converted() -> None:
     host = np.arange(6, dtype=">i4").reshape(2, 3)
     np.testing.assert_array_equal(jnp.asarray(host), host)
     assert jnp.asarray(np.float64(2)).dtype == np.float32
     assert jnp.asarray(memoryview(b"ab")).dtype == np.uint8
     np.testing.assert_array_equal(jnp.from_dlpack(np.arange(3)), np.arange(3))
     mutable = np.zeros(3, np.float32)
-    made = jnp.asarray(mutable)
+    array = jnp.asarray(mutable)
     mutable[0] = 1
-    np.testing.assert_array_equal(made, np.zeros(3))
+    np.testing.assert_array_equal(array, np.zeros(3))
 
 
-def test_a_copy_is_another_array() -> None:
+def test_a_copy_is_a_new_array() -> None:
     x = jnp.arange(3)
     assert jnp.asarray(x) is x
     assert jnp.array(x) is not x
@@ -198,13 +198,13 @@ def test_a_copy_is_another_array() -> None:
         lambda: jnp.ones(2).astype("float64"),
     ],
 )
-def test_asking_for_64_bits_warns(call: Call) -> None:
+def test_a_64_bit_dtype_is_a_warning(call: Call) -> None:
     with pytest.warns(UserWarning, match="64-bit dtypes are off") as caught:
         assert call().dtype.itemsize in (4, 8)
     assert caught[0].filename == __file__
 
 
-def test_python_types_ask_for_the_default() -> None:
+def test_python_types_mean_the_default_dtypes() -> None:
     assert jnp.zeros(2, float).dtype == np.float32
     assert jnp.zeros(2, int).dtype == np.int32
     with ox.enable_x64():
@@ -296,7 +296,7 @@ def test_buffers_and_iterables() -> None:
         row("bytes", lambda n: n.frombuffer(b"abcd", dtype="uint8", count=2, offset=1)),
         row("bytearray", lambda n: n.frombuffer(bytearray(8), dtype="int16")),
     ], jit=False)  # fmt: skip
-    # the oracle refuses it
+    # JAX refuses it
     np.testing.assert_array_equal(jnp.fromiter(iter(range(4)), "float32", count=3), [0, 1, 2])
 
 

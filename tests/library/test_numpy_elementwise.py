@@ -21,7 +21,7 @@ SCALARS: list[Any] = [True, 2, 2.5, 1 + 2j]
 
 
 def values(dtype: str, seed: int = 0) -> np.ndarray[Any, Any]:
-    """Six elements of a dtype; those of seed 1 are exponents and divisors too."""
+    """Return six elements of a dtype; with seed 1 they are also valid exponents and divisors."""
     base = np.array([1, 2, 2, 1, 3, 2]) if seed else np.array([0, 1, 2, 3, 5, 7])
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     if kind == np.bool_:
@@ -35,7 +35,7 @@ def values(dtype: str, seed: int = 0) -> np.ndarray[Any, Any]:
 
 
 def named(name: str, *args: Any, id: str = "", **tolerance: float) -> Row:
-    """A row that calls the function of a name."""
+    """Return a row that calls the function of a name."""
     label = id or " ".join(str(getattr(a, "dtype", a)) for a in args)
     scalars = {i: a for i, a in enumerate(args) if not isinstance(a, np.ndarray)}
     arrays = [a for a in args if isinstance(a, np.ndarray)]
@@ -49,7 +49,7 @@ def named(name: str, *args: Any, id: str = "", **tolerance: float) -> Row:
 
 
 def pairs(name: str, dtypes: list[str], scalars: list[Any]) -> list[Row]:
-    """Every pair of dtypes, every dtype with every scalar on both sides, and pairs of scalars."""
+    """Return rows of all pairs of dtypes, of dtypes with scalars on both sides, and of scalars."""
     rows = [named(name, values(a), values(b, 1)) for a, b in itertools.product(dtypes, repeat=2)]
     for d, s in itertools.product(dtypes, scalars):
         rows += [named(name, values(d), s), named(name, s, values(d, 1))]
@@ -57,7 +57,7 @@ def pairs(name: str, dtypes: list[str], scalars: list[Any]) -> list[Row]:
 
 
 def check_pairs(name: str, dtypes: list[str], scalars: list[Any]) -> None:
-    """The types of all pairs, and the values of pairs of one dtype, or a dtype and a scalar."""
+    """Check the types of all pairs, and the values of pairs of one dtype or with a scalar."""
     check_types(pairs(name, dtypes, scalars))
     rows = [named(name, values(d), values(d, 1), rtol=1e-5, atol=1e-5) for d in dtypes]
     check(rows + [named(name, values(d), scalars[i % len(scalars)]) for i, d in enumerate(dtypes)])
@@ -140,9 +140,9 @@ def test_divisors_of_the_least_integer_are_numpys(name: str, dtype: str) -> None
     x, y = np.meshgrid(np.array(some, dtype), np.array(some, dtype))
     with ox.enable_x64(dtype == "int64"):
         for run in (getattr(ox.numpy, name), ox.jit(getattr(ox.numpy, name))):
-            found = run(ox.numpy.asarray(x), ox.numpy.asarray(y))
-            assert found.dtype == dtype
-            np.testing.assert_array_equal(found, getattr(np, name)(x, y))
+            result = run(ox.numpy.asarray(x), ox.numpy.asarray(y))
+            assert result.dtype == dtype
+            np.testing.assert_array_equal(result, getattr(np, name)(x, y))
     assert ox.numpy.gcd(np.int8(-128), np.int8(6)) == 2
 
 
@@ -216,7 +216,7 @@ def test_special_values() -> None:
 
 
 def test_frexp_of_special_values() -> None:
-    """But for the subnormal number, which XLA takes for 0 or not, by its flags."""
+    """The subnormal number is excluded: by its flags, XLA may flush it to 0."""
     check([named("frexp", np.array([x for x in SPECIAL if x != SPECIAL[7]]), id="special")])
 
 
@@ -226,14 +226,14 @@ def test_division_of_integers_by_zero() -> None:
 
 
 def test_modf_of_infinities_is_numpys() -> None:
-    values = SPECIAL[:7]  # the CPU takes subnormal numbers for 0
-    fraction, whole = ox.numpy.modf(values)
+    values = SPECIAL[:7]  # the CPU flushes subnormal numbers to 0
+    fraction, integral = ox.numpy.modf(values)
     expected = np.modf(values)
     np.testing.assert_array_equal(fraction, expected[0])
-    np.testing.assert_array_equal(whole, expected[1])
+    np.testing.assert_array_equal(integral, expected[1])
 
 
-def test_calls_with_more_than_operands() -> None:
+def test_calls_with_options_agree_with_jax() -> None:
     x = np.array([[-1.5, 0.25], [2.75, 3.0]], "float32")
     n = np.array([1, -2, 127], "int8")
     check(
@@ -300,7 +300,7 @@ PACKAGE = {ox.numpy: ox, jax.numpy: jax}
 
 
 def slopes(name: str, *args: Any, argnum: int = 0, order: int = 1) -> Row:
-    """A row of derivatives, elementwise, of the first result of the function of a name."""
+    """Return a row of elementwise derivatives of the first result of the function of a name."""
 
     def call(np_like: Any, *given: Any) -> Any:
         package = PACKAGE[np_like]
@@ -360,7 +360,7 @@ COMPLEX = np.array([0, 1, 1j, 1 + 2j, -3j, 2, -1], "complex64")
 @pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin", "arctan2"])
 def test_complex_pairs(name: str) -> None:
     x, y = (a.ravel() for a in np.meshgrid(COMPLEX, COMPLEX))
-    if name == "arctan2":  # 0 and infinities aside, where the branches are XLA's
+    if name == "arctan2":  # without 0 and infinities, where XLA chooses the branches
         return check([named(name, values("complex64"), values("complex64", 1))])
     check([named(name, x, y)])
 
@@ -434,7 +434,7 @@ def test_a_python_int_fits_the_default_int(dtype: str) -> None:
             x + 2**70
 
 
-def test_a_dtype_that_is_asked_for_holds_the_int_that_is_given() -> None:
+def test_an_int_that_does_not_fit_the_explicit_dtype_is_refused() -> None:
     for call in (
         lambda: ox.numpy.array(-1, "uint8"),
         lambda: ox.numpy.uint8(300),
@@ -446,7 +446,7 @@ def test_a_dtype_that_is_asked_for_holds_the_int_that_is_given() -> None:
 
 
 def test_a_call_converts_and_computes_in_one_program() -> None:
-    """A bool times an infinity is a choice there, as it is under jit: 0 where the bool is False."""
+    """A bool times an infinity is 0 for False there, as under jit."""
     mask, inf = np.array([1, 0], np.int32), float("inf")
     rows = [
         lambda np_like, m: (m == 0) * -inf,
@@ -487,7 +487,7 @@ _INF = float("inf")
     ],
 )
 @pytest.mark.parametrize("dtype", ["int32", "float32", "bool"])
-def test_a_bool_times_an_infinity_is_a_choice_under_eager_transformations(
+def test_a_bool_times_an_infinity_is_a_selection_under_eager_transformations(
     call: Callable[..., Any], dtype: str
 ) -> None:
     def results(package: Any) -> list[Any]:
@@ -543,9 +543,9 @@ def test_operands_of_one_dtype_are_broadcast_without_promotion_while_traced() ->
     assert not called & {"promote_dtypes", "check_arrays", "get_aval"}
 
 
-def test_a_leaked_array_is_told_with_the_function_that_got_it() -> None:
-    kept: list[Any] = []
-    ox.jit(lambda x: kept.append(x) or x)(1.0)
-    for add in (lambda: kept[0] + 1, lambda: kept[0] + np.ones(3, np.float32)):
+def test_the_error_for_a_leaked_array_names_the_function() -> None:
+    leaked: list[Any] = []
+    ox.jit(lambda x: leaked.append(x) or x)(1.0)
+    for add in (lambda: leaked[0] + 1, lambda: leaked[0] + np.ones(3, np.float32)):
         with pytest.raises(ox.errors.LeakedTracerError, match=r"^'add' got a traced array"):
             add()

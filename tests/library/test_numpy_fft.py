@@ -129,8 +129,10 @@ def test_batches() -> None:
 
 def _smooth(name: str, **options: Any) -> Callable[[Any, Any], Any]:
     def total(np: Any, x: Any) -> Any:
-        found = getattr(np.fft, name)(x, **options)
-        return np.sum(np.sin(np.real(found)) + np.cos(np.imag(found)) * np.real(found) ** 2)
+        spectrum = getattr(np.fft, name)(x, **options)
+        return np.sum(
+            np.sin(np.real(spectrum)) + np.cos(np.imag(spectrum)) * np.real(spectrum) ** 2
+        )
 
     return total
 

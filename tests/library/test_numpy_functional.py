@@ -50,17 +50,17 @@ def test_vectorize_is_differentiated() -> None:
         check_derivatives(total, 1 + np.arange(6.0).reshape(2, 3))
 
 
-def test_the_name_of_a_vectorized_function() -> None:
+def test_a_vectorized_function_has_the_name_and_docstring() -> None:
     def named(x: Any) -> Any:
         """Its own."""
         return x
 
-    made = jnp.vectorize(named)
-    assert (made.__name__, made.__doc__) == ("named", "Its own.")
+    vectorized_function = jnp.vectorize(named)
+    assert (vectorized_function.__name__, vectorized_function.__doc__) == ("named", "Its own.")
 
 
 @pytest.mark.parametrize("jit", [True, False])
-def test_functions_of_functions(jit: bool) -> None:
+def test_functions_of_functions_agree_with_jax(jit: bool) -> None:
     check(
         [
             *[row(f"along {i}", lambda n, x, i=i: n.apply_along_axis(n.cumsum, i, x), X)
@@ -75,9 +75,9 @@ def test_functions_of_functions(jit: bool) -> None:
     )  # fmt: skip
 
 
-def test_fromfunction_passes_keywords_as_they_are() -> None:
-    made = jnp.fromfunction(lambda i, f: f(i), (3,), f=jnp.square)
-    np.testing.assert_array_equal(made, [0, 1, 4])
+def test_fromfunction_passes_keywords_unchanged() -> None:
+    values = jnp.fromfunction(lambda i, f: f(i), (3,), f=jnp.square)
+    np.testing.assert_array_equal(values, [0, 1, 4])
 
 
 WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [

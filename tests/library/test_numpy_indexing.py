@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 def filled(shape: tuple[int, ...]) -> Array:
-    """An array whose elements all differ."""
+    """Return an array of distinct elements."""
     return np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
 
 
@@ -58,7 +58,7 @@ def advanced(draw: st.DrawFn) -> tuple[Array, tuple[Any, ...]]:
 
 
 def reference(x: Array, index: Any) -> Array | None:
-    """`x[index]`, or None where NumPy refuses it (arrays that do not broadcast together)."""
+    """Return `x[index]`, or None if NumPy refuses it because index arrays do not broadcast."""
     try:
         return np.asarray(x[index])
     except IndexError:
@@ -66,18 +66,18 @@ def reference(x: Array, index: Any) -> Array | None:
 
 
 def both(fun: Callable[..., Any], x: Array) -> list[Array]:
-    """The results of a function of one array: eager, and compiled."""
+    """Return the eager and the compiled result of a function of one array."""
     return [np.asarray(fun(ox.device_put(x))), np.asarray(ox.jit(fun)(x))]
 
 
 def assert_reads(x: Array, index: Any) -> None:
-    want = reference(x, index)
-    if want is None:
+    expected = reference(x, index)
+    if expected is None:
         with pytest.raises((IndexingError, ShapeError)):
             ox.device_put(x)[index]
         return
-    for got in both(lambda a: a[index], x):
-        np.testing.assert_array_equal(got, want, strict=True)
+    for result in both(lambda a: a[index], x):
+        np.testing.assert_array_equal(result, expected, strict=True)
 
 
 @drawn
@@ -103,17 +103,17 @@ UPDATES: dict[str, Callable[[Array, Any, Array], None]] = {
 
 
 def assert_updates(x: Array, index: Any, name: str, whole: bool) -> None:
-    """Update with one value, or (not to set, whose order is open) with one for each element."""
+    """Check an update with one value and, except for set, with a value for each element."""
     part = reference(x, index)
     if part is None:
         return
     values = np.float32(2.5)
     if whole and name != "set":
         values = np.linspace(0.5, 2.0, part.size, dtype=np.float32).reshape(part.shape)
-    want = x.copy()
-    UPDATES[name](want, index, values)
-    for got in both(lambda a: getattr(a.at[index], name)(values), x):
-        np.testing.assert_allclose(got, want, rtol=1e-6, strict=True)
+    expected = x.copy()
+    UPDATES[name](expected, index, values)
+    for result in both(lambda a: getattr(a.at[index], name)(values), x):
+        np.testing.assert_allclose(result, expected, rtol=1e-6, strict=True)
 
 
 @drawn
@@ -163,7 +163,7 @@ MODES: list[dict[str, Any]] = [
 
 
 def at_rows(name: str, *values: Any) -> list[Row]:
-    """A method of `.at` with every index and mode, in and out of bounds."""
+    """Return rows of a method of `.at` with every index and mode, in and out of bounds."""
     return [
         row(
             f"{label} {number} {options}",
@@ -184,9 +184,9 @@ def test_reads_out_of_bounds(jit: bool) -> None:
     check(rows if jit else rows[::7], jit=jit)
 
 
-@pytest.mark.parametrize(("x_axis", "kept"), [(None, False), (0, True)])
-def test_a_batch_keeps_a_promise_about_indices_only_where_it_holds(
-    x_axis: int | None, kept: bool
+@pytest.mark.parametrize(("x_axis", "preserved"), [(None, False), (0, True)])
+def test_a_batch_preserves_a_promise_about_indices_only_if_it_is_true(
+    x_axis: int | None, preserved: bool
 ) -> None:
     def read(x: Any, i: Any) -> Any:
         return x.at[i].get(indices_are_sorted=True, unique_indices=True)
@@ -194,7 +194,7 @@ def test_a_batch_keeps_a_promise_about_indices_only_where_it_holds(
     x, i = np.zeros((4, 4), np.float32), np.zeros((4, 2), int)
     program = ox.make_olympuspr(ox.vmap(read, in_axes=(x_axis, 0)))(x, i)
     (gather,) = (e for e in program.eqns if e.primitive.name == "gather")
-    assert gather.params["indices_are_sorted"] is gather.params["unique_indices"] is kept
+    assert gather.params["indices_are_sorted"] is gather.params["unique_indices"] is preserved
 
 
 @pytest.mark.parametrize(("name", "step"), [("set", 1), ("add", 1), ("multiply", 4), ("max", 4)])
@@ -303,7 +303,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("index", "error", "message"), REFUSED)
-def test_what_is_not_an_index_is_refused(index: Any, error: type[Exception], message: str) -> None:
+def test_an_invalid_index_is_refused(index: Any, error: type[Exception], message: str) -> None:
     x = ox.device_put(X)
     with pytest.raises(error, match=message):
         x[index]
@@ -431,7 +431,7 @@ def test_functions_refuse_what_they_do_not_take() -> None:
 
 
 ONE_ROW = ((1,), (0,), (0,))
-#: What gather, scatter and updates refuse, by a call on either package.
+#: Calls of gather, scatter and updates that both packages refuse.
 REFUSED_BY_BOTH: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
     "float indices": (
         ValueError,
@@ -471,9 +471,11 @@ REFUSED_BY_BOTH: dict[str, tuple[type[Exception], Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Casting complex values")  # JAX's, before it raises
+@pytest.mark.filterwarnings("ignore:Casting complex values")  # a warning of JAX before it raises
 @pytest.mark.parametrize(("error", "call"), REFUSED_BY_BOTH.values(), ids=REFUSED_BY_BOTH)
-def test_what_gather_and_scatter_refuse(error: type[Exception], call: Callable[[Any], Any]) -> None:
+def test_gather_and_scatter_refuse_wrong_arguments_as_jax_does(
+    error: type[Exception], call: Callable[[Any], Any]
+) -> None:
     with pytest.raises(error):
         call(jax)
     with pytest.raises(error) as raised:
@@ -481,6 +483,6 @@ def test_what_gather_and_scatter_refuse(error: type[Exception], call: Callable[[
     assert isinstance(raised.value, ox.errors.TraceError)
 
 
-def test_a_start_beyond_the_index_dtype_is_refused_in_words() -> None:
+def test_a_start_beyond_the_index_dtype_is_refused() -> None:
     with pytest.raises(OverflowError, match="index -1099511627776 is out of bounds for int32"):
         ox.lax.dynamic_slice(X, (0, -(2**40), 0), (1, 1, 1))

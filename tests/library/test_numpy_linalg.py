@@ -42,9 +42,9 @@ def x64():
 
 def linalg(name: str, *args: Any, label: str = "", **options: Any) -> Row:
     shapes = [getattr(x, "shape", x) for x in args]
-    name_of_row = f"{name} {shapes} {options} {label}"
+    row_name = f"{name} {shapes} {options} {label}"
     return row(
-        name_of_row,
+        row_name,
         lambda np_like, *given: getattr(np_like.linalg, name)(*given, **options),
         *args,
         rtol=1e-8,
@@ -188,9 +188,9 @@ def test_reverse_of_reverse_is_the_hessian() -> None:
 @pytest.mark.usefixtures("x64")
 def test_complex_logarithm_of_the_determinant_has_a_derivative() -> None:
     direction = matrix(4, 4, dtype="complex128")
-    got = ox.jvp(ox.numpy.linalg.slogdet, (C,), (direction,))[1]
-    want = jax.jvp(jax.numpy.linalg.slogdet, (C,), (direction,))[1]
-    for a, b in zip(got, want, strict=True):
+    tangents = ox.jvp(ox.numpy.linalg.slogdet, (C,), (direction,))[1]
+    expected = jax.jvp(jax.numpy.linalg.slogdet, (C,), (direction,))[1]
+    for a, b in zip(tangents, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
@@ -220,15 +220,15 @@ def test_hessian_of_a_gaussian_process() -> None:
         return negative
 
     theta = np.array([-1.0, 0.5, -2.0])
-    got = ox.jit(ox.hessian(likelihood(ox)))(theta)
-    np.testing.assert_allclose(got, jax.hessian(likelihood(jax))(theta), rtol=1e-9)
-    np.testing.assert_allclose(got, np.asarray(got).T, rtol=1e-9)
+    hessian = ox.jit(ox.hessian(likelihood(ox)))(theta)
+    np.testing.assert_allclose(hessian, jax.hessian(likelihood(jax))(theta), rtol=1e-9)
+    np.testing.assert_allclose(hessian, np.asarray(hessian).T, rtol=1e-9)
 
 
 def test_one_matrix_for_many_right_hand_sides_is_decomposed_once() -> None:
     spec = ox.ShapeDtypeStruct
-    each = ox.vmap(ox.numpy.linalg.solve, in_axes=(None, 0))
-    text = str(ox.jit(each).trace(spec((4, 4), "float32"), spec((7, 4), "float32")).olympuspr)
+    solve_each = ox.vmap(ox.numpy.linalg.solve, in_axes=(None, 0))
+    text = str(ox.jit(solve_each).trace(spec((4, 4), "float32"), spec((7, 4), "float32")).olympuspr)
     assert "f32[4,7] = factored_solve" in text and "f32[7,4,4]" not in text
     text = ox.jit(ox.grad(lambda a, b: ox.numpy.linalg.solve(a, b).sum())).trace(
         spec((4, 4), "float32"), spec((4,), "float32")
@@ -236,7 +236,7 @@ def test_one_matrix_for_many_right_hand_sides_is_decomposed_once() -> None:
     assert text.lower().as_text().count("getrf") == 1
 
 
-def test_lower_triangle_alone_is_read() -> None:
+def test_only_the_lower_triangle_is_read() -> None:
     lower = np.tril(POSITIVE["real"]).astype("float32")
 
     def factor(x: Any) -> Any:
@@ -309,7 +309,7 @@ print("solved")
 """
 
 
-def test_a_saved_solution_finds_lapack_in_another_process(tmp_path: Path) -> None:
+def test_a_saved_solve_calls_lapack_in_another_process(tmp_path: Path) -> None:
     spec = ox.ShapeDtypeStruct
     args = spec((2, 2), "float32"), spec((2,), "float32")
     traced = ox.jit(ox.numpy.linalg.solve).trace(*args)

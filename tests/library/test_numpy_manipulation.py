@@ -15,8 +15,8 @@ from tests.library.oracle import check, row
 jnp = ox.numpy
 Call = Callable[..., Any]
 
-A = np.arange(24, dtype="float32").reshape(2, 3, 4)  # every table's x
-M = np.array([[3, 0, 1], [0, 5, 0]], "int32")  # and m
+A = np.arange(24, dtype="float32").reshape(2, 3, 4)  # x in all tables
+M = np.array([[3, 0, 1], [0, 5, 0]], "int32")  # m in all tables
 
 ARRANGED: dict[str, Call] = {
     "reshape": lambda np, x, m: np.reshape(x, (4, -1)),
@@ -138,7 +138,7 @@ CHOSEN: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("table", [ARRANGED, PADDED, CHOSEN], ids=["arranged", "padded", "chosen"])
-def test_against_the_oracle(table: dict[str, Call]) -> None:
+def test_functions_of_manipulation_agree_with_jax(table: dict[str, Call]) -> None:
     check([row(name, call, A, M) for name, call in table.items()])
 
 
@@ -161,7 +161,7 @@ def test_shapes_that_follow_from_values() -> None:
     check([row(name, call, M) for name, call in calls.items()], jit=False)
 
 
-def test_more_than_the_oracle_does() -> None:
+def test_calls_that_jax_refuses() -> None:
     x = np.arange(6).reshape(2, 3)
     calls: list[Call] = [
         lambda np: np.repeat(x, [1, 0, 2], axis=1),
@@ -174,7 +174,7 @@ def test_more_than_the_oracle_does() -> None:
         np.testing.assert_array_equal(call(jnp), call(np))
 
 
-def test_nothing_to_do_gives_the_array_itself() -> None:
+def test_a_call_without_effect_returns_the_array_itself() -> None:
     x = jnp.ones((2, 3))
     calls: list[Call] = [
         lambda: jnp.reshape(x, (2, 3)), lambda: jnp.transpose(x, (0, 1)), lambda: jnp.roll(x, 0, 0),
@@ -225,7 +225,7 @@ ERRORS: list[tuple[Call, type[Exception], str]] = [
 ]  # fmt: skip
 
 
-def test_results_of_nothing_and_of_scalars() -> None:
+def test_empty_arrays_and_scalars_are_arguments() -> None:
     e = np.zeros(0, "float32")
     check(
         [

@@ -50,8 +50,8 @@ def test_polyfit_is_exact_and_differentiated() -> None:
 
 def test_roots() -> None:
     def sorted_roots(n: Any, p: Any, **options: Any) -> Any:
-        found = n.roots(p, **options)
-        return found[np.lexsort((np.asarray(found.imag), np.asarray(found.real)))]
+        roots = n.roots(p, **options)
+        return roots[np.lexsort((np.asarray(roots.imag), np.asarray(roots.real)))]
 
     check([
         *[row(f"{p}", lambda n, p: sorted_roots(n, p), p, rtol=1e-4, atol=1e-5)
@@ -59,8 +59,8 @@ def test_roots() -> None:
         row("ints", lambda n, p: sorted_roots(n, p), np.array([1, 0, -4]), rtol=1e-4, atol=1e-5),
     ], jit=False)  # fmt: skip
     p = np.array([1.0, -6, 11, -6], "float32")
-    found = ox.jit(lambda p: jnp.roots(p, strip_zeros=False))(p)
-    np.testing.assert_allclose(np.sort(np.asarray(found).real), [1, 2, 3], rtol=1e-4)
+    roots = ox.jit(lambda p: jnp.roots(p, strip_zeros=False))(p)
+    np.testing.assert_allclose(np.sort(np.asarray(roots).real), [1, 2, 3], rtol=1e-4)
     with pytest.raises(ConcretizationError, match="strip zeros while tracing") as caught:
         ox.jit(jnp.roots)(p)
     assert caught.value.hint == "pass strip_zeros=False"

@@ -1,4 +1,4 @@
-"""How arrays are printed."""
+"""The text of arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from olympus.errors import ConcretizationError
 jnp = ox.numpy
 
 
-def test_printing() -> None:
+def test_arrays_are_printed_with_the_options_of_numpy() -> None:
     x = np.array([1.0, 1e-9, 12345.678], "float32")
     assert jnp.array_repr(jnp.asarray(x)) == repr(jnp.asarray(x))
     assert jnp.array_repr(jnp.zeros((0, 3))) == "Array([], shape=(0, 3), dtype=float32)"

@@ -22,7 +22,7 @@ jnp, lax = ox.numpy, ox.lax
 
 
 def values(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
-    """Small numbers of a dtype, exact in products."""
+    """Return small numbers of a dtype whose products are exact."""
     rng = np.random.default_rng(seed + sum(shape))
     x = rng.integers(-3, 4, shape) / 2
     if dtype == "complex64":
@@ -181,8 +181,8 @@ def test_einsum_of_lists_of_axes() -> None:
 @pytest.mark.parametrize("optimize", [True, False, "greedy", "optimal", [(1, 2), (0, 1)]])
 def test_einsum_paths_give_one_result(optimize: Any) -> None:
     operands = [values(2, 3), values(3, 4), values(4, 2)]
-    got = jnp.einsum("ij,jk,ki->k", *operands, optimize=optimize)
-    np.testing.assert_allclose(np.asarray(got), np.einsum("ij,jk,ki->k", *operands), rtol=1e-5)
+    result = jnp.einsum("ij,jk,ki->k", *operands, optimize=optimize)
+    np.testing.assert_allclose(np.asarray(result), np.einsum("ij,jk,ki->k", *operands), rtol=1e-5)
 
 
 def test_einsum_path_contracts_the_small_first() -> None:
@@ -204,13 +204,13 @@ def _einsum_case(draw: st.DrawFn) -> tuple[str, list[tuple[int, ...]]]:
 
 @hypothesis.given(_einsum_case())
 @examples(30)
-def test_any_einsum_as_numpy_has_it(case: tuple[str, list[tuple[int, ...]]]) -> None:
+def test_a_drawn_einsum_agrees_with_numpy(case: tuple[str, list[tuple[int, ...]]]) -> None:
     subscripts, shapes = case
     operands = [values(*s, seed=i) for i, s in enumerate(shapes)]
-    want = np.einsum(subscripts, *operands)
-    got = ox.jit(lambda *xs: jnp.einsum(subscripts, *xs))(*operands)
-    assert got.shape == want.shape
-    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4, atol=1e-4)
+    expected = np.einsum(subscripts, *operands)
+    result = ox.jit(lambda *xs: jnp.einsum(subscripts, *xs))(*operands)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_matmul_is_one_equation() -> None:
@@ -218,7 +218,7 @@ def test_a_matmul_is_one_equation() -> None:
     assert [e.primitive.name for e in program.eqns] == ["dot_general"]
 
 
-def test_precision_is_what_the_context_says() -> None:
+def test_the_context_gives_the_precision() -> None:
     def precision(**options: Any) -> Any:
         program = ox.make_olympuspr(lambda x: jnp.matmul(x, x, **options))(values(2, 2))
         return program.eqns[0].params["precision"]
@@ -236,8 +236,8 @@ def test_precision_is_what_the_context_says() -> None:
 
 def test_algorithms_are_lowered() -> None:
     algorithm = lax.DotAlgorithm(np.float32, np.float32, np.float32)
-    for given in (algorithm, "BF16_BF16_F32_X3", lax.DotAlgorithmPreset.TF32_TF32_F32):
-        lowered = ox.jit(lambda x, p=given: jnp.matmul(x, x, precision=p)).lower(values(2, 2))
+    for precision in (algorithm, "BF16_BF16_F32_X3", lax.DotAlgorithmPreset.TF32_TF32_F32):
+        lowered = ox.jit(lambda x, p=precision: jnp.matmul(x, x, precision=p)).lower(values(2, 2))
         assert "algorithm = <lhs_precision_type" in lowered.as_text()
     with pytest.raises(DTypeError, match="takes float8 operands"):
         ox.jit(lambda x: jnp.matmul(x, x, precision="ANY_F8_ANY_F8_F32")).lower(values(2, 2))
@@ -265,6 +265,6 @@ def test_shapes_of_convolutions(padding: str, stride: int) -> None:
 def test_transposed_convolutions(padding: Any, consistent: bool) -> None:
     x, kernel = values(2, 4, 5, 3), values(3, 2, 3, 2)
     options = {"rhs_dilation": (1, 2), "use_consistent_padding": consistent}
-    want = jax.lax.conv_transpose(x, kernel, (2, 3), padding, **options)
-    got = lax.conv_transpose(x, kernel, (2, 3), padding, **options)
-    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
+    expected = jax.lax.conv_transpose(x, kernel, (2, 3), padding, **options)
+    result = lax.conv_transpose(x, kernel, (2, 3), padding, **options)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5, atol=1e-5)

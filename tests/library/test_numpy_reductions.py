@@ -40,7 +40,7 @@ AXES: list[dict[str, Any]] = [
 
 
 def values(dtype: str = "float32", shape: tuple[int, ...] = (2, 3, 4), seed: int = 0) -> Any:
-    """Elements of a dtype, a few of them equal."""
+    """Return elements of a dtype, a few of them equal."""
     rng = np.random.default_rng(seed)
     base = rng.integers(-4, 5, shape) / 2
     if dtype == "complex64":
@@ -50,7 +50,7 @@ def values(dtype: str = "float32", shape: tuple[int, ...] = (2, 3, 4), seed: int
 
 
 def with_nans(shape: tuple[int, ...] = (3, 4), seed: int = 1) -> Any:
-    """Floats of which a third is NaN, and one row is nothing else."""
+    """Return floats of which a third, and one whole row, is NaN."""
     x = values(shape=shape, seed=seed)
     x[np.random.default_rng(seed).random(shape) < 0.3] = np.nan
     x[0] = np.nan
@@ -93,12 +93,12 @@ def test_cumulative(dtype: str) -> None:
     check(rows)
 
 
-def test_nans_are_left_out() -> None:
+def test_nan_reductions_ignore_nans() -> None:
     names = NANS + PLACES[2:] + ["nanmedian", "nancumsum", "nancumprod"]
     check([named(n, with_nans(), axis=a) for n in names for a in (None, 0, 1)])
 
 
-def test_nans_are_kept() -> None:
+def test_reductions_propagate_nans() -> None:
     names = ["sum", "mean", "max", "min", "argmax", "argmin", "median", "var", "cumsum"]
     check([named(n, with_nans(), axis=a) for n in names for a in (None, 0, 1)])
 
@@ -188,34 +188,34 @@ def test_weighted_quantiles() -> None:
     data=st.data(),
 )
 @examples(20)
-def test_axes_as_numpy_has_them(
+def test_axes_have_the_meaning_of_numpy(
     shape: list[int], name: str, keepdims: bool, data: st.DataObject
 ) -> None:
     rank = len(shape)
     axes = data.draw(st.lists(st.integers(0, rank - 1), unique=True))
     axis = tuple(a - rank if data.draw(st.booleans()) else a for a in axes)
     x = values(shape=tuple(shape))
-    want = getattr(np, name)(x, axis=axis, keepdims=keepdims)
-    got = getattr(jnp, name)(x, axis=axis, keepdims=keepdims)
-    assert got.shape == want.shape
-    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
+    expected = getattr(np, name)(x, axis=axis, keepdims=keepdims)
+    result = getattr(jnp, name)(x, axis=axis, keepdims=keepdims)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", [*NANS, *SORTED, *QUANTILES])
 def test_axes_may_be_a_list(name: str) -> None:
     function, fraction = getattr(jnp, name), (0.5,) if name in QUANTILES else ()
-    want = function(values(), *fraction, (0, 1))
-    assert np.array_equal(function(values(), *fraction, [0, 1]), want)
-    assert np.array_equal(function(values(), *fraction, axis=[0, 1]), want)
+    expected = function(values(), *fraction, (0, 1))
+    assert np.array_equal(function(values(), *fraction, [0, 1]), expected)
+    assert np.array_equal(function(values(), *fraction, axis=[0, 1]), expected)
 
 
 def test_sixty_four_bits() -> None:
     names = ["sum", "mean", "argmax", "cumsum", "any", "var", "count_nonzero", "argsort"]
     with ox.enable_x64(), jax.enable_x64(True):
         for name, x in itertools.product(names, (values("int64"), values("float64"))):
-            want = getattr(jax.numpy, name)(x)
-            got = getattr(jnp, name)(x)
-            assert (got.dtype, got.weak_type) == (want.dtype, want.weak_type), name
+            expected = getattr(jax.numpy, name)(x)
+            result = getattr(jnp, name)(x)
+            assert (result.dtype, result.weak_type) == (expected.dtype, expected.weak_type), name
 
 
 def test_a_mean_is_two_equations() -> None:

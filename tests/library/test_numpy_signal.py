@@ -117,11 +117,11 @@ NORMS: dict[str, Call] = {
 
 
 @pytest.mark.parametrize("table", [CALLS, NORMS], ids=["calls", "norms"])
-def test_against_the_oracle(table: dict[str, Call]) -> None:
+def test_functions_of_signals_agree_with_jax(table: dict[str, Call]) -> None:
     check([row(name, call, X, Y, N, rtol=1e-5, atol=2e-6) for name, call in table.items()])
 
 
-def test_outside_of_a_trace() -> None:
+def test_functions_of_signals_run_eagerly() -> None:
     calls: dict[str, Call] = {
         "bincount": lambda np: np.bincount(np.array(N)),
         "polymul trim": lambda np: np.polymul(

@@ -23,7 +23,7 @@ EVERYTHING = {"return_index": True, "return_inverse": True, "return_counts": Tru
 
 
 def values(dtype: str = "float32", shape: tuple[int, ...] = (3, 7), seed: int = 0) -> Any:
-    """Elements of a dtype, many of them equal."""
+    """Return elements of a dtype, many of them equal."""
     rng = np.random.default_rng(seed)
     base = rng.integers(0, 5, shape)
     if dtype == "complex64":
@@ -50,8 +50,9 @@ def test_the_order_is_total() -> None:
         named("lexsort", np.stack([SPECIAL, SPECIAL])),
     ]
     check(rows)
-    got = np.asarray(jnp.sort(SPECIAL))
-    assert np.array_equal(np.signbit(got[[1, 2, 3]]), [True, False, True])  # 0 and -0 keep order
+    result = np.asarray(jnp.sort(SPECIAL))
+    # 0 and -0 are in this order
+    assert np.array_equal(np.signbit(result[[1, 2, 3]]), [True, False, True])
 
 
 def test_lexsort_has_the_last_key_first() -> None:
@@ -79,11 +80,13 @@ def test_partitions(name: str, axis: int) -> None:
 @pytest.mark.parametrize("method", ["scan", "scan_unrolled", "compare_all", "sort"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted(method: str, side: str) -> None:
-    wanted = np.array([[0, 1, 2], [5, -1, np.nan]], np.float32)
+    values_to_find = np.array([[0, 1, 2], [5, -1, np.nan]], np.float32)
     vectors = [np.sort(SPECIAL), np.sort(values(shape=(16,))), np.ones(1, np.float32)]
-    rows = [named("searchsorted", v, wanted, side=side, method=method) for v in vectors]
+    rows = [named("searchsorted", v, values_to_find, side=side, method=method) for v in vectors]
     rows.append(named("searchsorted", np.arange(5), np.float32(2.5), side=side, method=method))
-    rows.append(named("searchsorted", np.zeros(0, np.float32), wanted, side=side, method=method))
+    rows.append(
+        named("searchsorted", np.zeros(0, np.float32), values_to_find, side=side, method=method)
+    )
     check(rows)
 
 
@@ -98,9 +101,9 @@ def test_searchsorted_of_an_unsorted_vector() -> None:
     st.sampled_from(["left", "right"]),
 )
 @examples(12)
-def test_searchsorted_as_numpy_has_it(x: Any, v: Any, side: str) -> None:
-    got = jnp.searchsorted(np.sort(x), v, side=side)
-    assert np.array_equal(np.asarray(got), np.searchsorted(np.sort(x), v, side=side))
+def test_a_drawn_searchsorted_agrees_with_numpy(x: Any, v: Any, side: str) -> None:
+    positions = jnp.searchsorted(np.sort(x), v, side=side)
+    assert np.array_equal(np.asarray(positions), np.searchsorted(np.sort(x), v, side=side))
 
 
 UNIQUE = [
@@ -139,6 +142,6 @@ def test_unique_by_parts(kind: str) -> None:
 
 
 def test_unique_all_has_names() -> None:
-    found = jnp.unique_all(UNIQUE[0])
-    assert found._fields == ("values", "indices", "inverse_indices", "counts")
-    assert found.counts.tolist() == [2, 1, 2]
+    result = jnp.unique_all(UNIQUE[0])
+    assert result._fields == ("values", "indices", "inverse_indices", "counts")
+    assert result.counts.tolist() == [2, 1, 2]

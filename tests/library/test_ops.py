@@ -1,4 +1,4 @@
-"""olympus.ops: the reductions of segments are the oracle's, with their derivatives."""
+"""The reductions of segments in olympus.ops and their derivatives agree with JAX."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def called(name: str, **options: Any) -> Any:
 def gradient(name: str, **options: Any) -> Any:
     call = called(name, **options)
 
-    def found(m: Any, data: Any, ids: Any) -> Any:
+    def gradient_of_loss(m: Any, data: Any, ids: Any) -> Any:
         def loss(x: Any) -> Any:
             out = call(m, x, ids)
             return m.sum(m.where(m.isfinite(out), out, 0) ** 2)
 
         return PACKAGE[m].grad(loss)(data)
 
-    return found
+    return gradient_of_loss
 
 
 def batched(name: str, axes: tuple[int | None, int | None]) -> Any:
@@ -60,36 +60,36 @@ def batched(name: str, axes: tuple[int | None, int | None]) -> Any:
 
 
 def rows() -> list[Any]:
-    made = []
+    table = []
     for name in NAMES:
-        for said, options in OPTIONS.items():
-            made.append(row(f"{name} {said}", called(name, **options), DATA, IDS))
+        for label, options in OPTIONS.items():
+            table.append(row(f"{name} {label}", called(name, **options), DATA, IDS))
         for dtype in DTYPES:
             if dtype != "bool" or name not in WITHOUT_BOOL:
                 data = np.asarray(jnp.asarray(DATA[:, 0]).astype(dtype))
-                made.append(row(f"{name} {dtype}", called(name), data, IDS))
+                table.append(row(f"{name} {dtype}", called(name), data, IDS))
         sorted_ids = np.asarray([0, 1, 3, 4, 7, 8, 9], np.uint8)
         promised = called(name, indices_are_sorted=True, unique_indices=True)
-        made.append(row(f"{name} promised", promised, DATA, sorted_ids))
-        if name != "segment_prod":  # the oracle has no derivative where rows share a segment
-            made.append(row(f"{name} grad", gradient(name), DATA, IDS, rtol=1e-5))
-            made.append(row(f"{name} grad of ties", gradient(name), np.ones_like(DATA), IDS))
+        table.append(row(f"{name} promised", promised, DATA, sorted_ids))
+        if name != "segment_prod":  # JAX has no derivative if rows share a segment
+            table.append(row(f"{name} grad", gradient(name), DATA, IDS, rtol=1e-5))
+            table.append(row(f"{name} grad of ties", gradient(name), np.ones_like(DATA), IDS))
         alone = gradient(name, unique_indices=True)
-        made.append(row(f"{name} grad of rows alone", alone, DATA, sorted_ids, rtol=1e-5))
-        both = (np.stack([DATA, -DATA]), np.stack([IDS, IDS[::-1]]))
-        made.append(row(f"{name} vmap", batched(name, (0, 0)), *both))
-        made.append(row(f"{name} vmap of data", batched(name, (0, None)), both[0], IDS))
-        made.append(row(f"{name} vmap of ids", batched(name, (None, 0)), DATA, both[1]))
+        table.append(row(f"{name} grad of rows alone", alone, DATA, sorted_ids, rtol=1e-5))
+        batches = (np.stack([DATA, -DATA]), np.stack([IDS, IDS[::-1]]))
+        table.append(row(f"{name} vmap", batched(name, (0, 0)), *batches))
+        table.append(row(f"{name} vmap of data", batched(name, (0, None)), batches[0], IDS))
+        table.append(row(f"{name} vmap of ids", batched(name, (None, 0)), DATA, batches[1]))
     in_buckets = gradient("segment_sum", bucket_size=2)
-    return [*made, row("segment_sum grad of buckets", in_buckets, DATA, IDS, rtol=1e-5)]
+    return [*table, row("segment_sum grad of buckets", in_buckets, DATA, IDS, rtol=1e-5)]
 
 
-def test_segments_are_the_oracles() -> None:
+def test_reductions_of_segments_agree_with_jax() -> None:
     check(rows())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_as_many_segments_as_the_ids_ask_for(name: str) -> None:
+def test_the_default_number_of_segments_is_that_of_the_ids(name: str) -> None:
     mine, theirs = (getattr(m.ops, name)(DATA, IDS) for m in (olympus, jax))
     assert mine.shape == (10, 2)
     np.testing.assert_array_equal(mine, theirs)
@@ -97,7 +97,7 @@ def test_as_many_segments_as_the_ids_ask_for(name: str) -> None:
     np.testing.assert_array_equal(staged, mine)
 
 
-def test_what_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
     total: Any = ops.segment_sum
     with pytest.raises(ConcretizationError, match="cannot know the shape") as error:
         olympus.jit(total)(DATA, IDS)

@@ -1,4 +1,4 @@
-"""olympus.random against jax.random: the same bits for the same key, and what follows of them."""
+"""olympus.random against jax.random: the same key gives the same bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOGITS = np.log(np.asarray([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]], np.floa
 
 
 def draw(name: str, *args: Any, rtol: float = 0, label: str = "", **options: Any) -> Row:
-    """A row that calls a function of `random`; without tolerance unless one is given."""
+    """Return a row that calls a function of `random`, by default without tolerance."""
 
     def call(jnp: Any, key: Any) -> Any:
         return getattr(PACKAGE[jnp].random, name)(key, *args, **options)
@@ -140,9 +140,9 @@ def test_samples_agree_with_the_oracle(group: list[Row]) -> None:
 def test_compiled_samples_agree_with_eager_ones() -> None:
     rows = [r for group in GROUPS.values() for r in group[::4]]
     together = ox.jit(lambda key: [r.call(ox.numpy, key) for r in rows])(WORDS)
-    for r, got in zip(rows, together, strict=True):
-        ours, want = (np.asarray(x).astype(float) for x in (got, r.call(ox.numpy, WORDS)))
-        np.testing.assert_allclose(ours, want, rtol=1e-5, err_msg=r.id)
+    for r, result in zip(rows, together, strict=True):
+        ours, expected = (np.asarray(x).astype(float) for x in (result, r.call(ox.numpy, WORDS)))
+        np.testing.assert_allclose(ours, expected, rtol=1e-5, err_msg=r.id)
 
 
 SEEDS = [0, 1, -1, 2**31, 2**32 + 5, 2**40 + 3, -(2**40), 2**63 - 1, True]
@@ -159,9 +159,9 @@ def test_the_shape_of_multinomial_is_without_the_outcomes() -> None:
 def test_seeds_agree_with_the_oracle(x64: bool) -> None:
     with ox.enable_x64(x64), jax.enable_x64(x64):
         for seed in SEEDS:
-            want = np.asarray(jax.random.PRNGKey(seed))
-            np.testing.assert_array_equal(ox.random.PRNGKey(seed), want)
-            np.testing.assert_array_equal(ox.random.key_data(ox.random.key(seed)), want)
+            expected = np.asarray(jax.random.PRNGKey(seed))
+            np.testing.assert_array_equal(ox.random.PRNGKey(seed), expected)
+            np.testing.assert_array_equal(ox.random.key_data(ox.random.key(seed)), expected)
 
 
 def test_wide_samples_agree_with_the_oracle() -> None:
@@ -187,7 +187,7 @@ def test_counters_of_more_than_32_bits() -> None:
     assert "ui64" not in ox.jit(lambda key: ox.random.bits(key, (8,))).lower(WORDS).as_text()
 
 
-def test_typed_keys_draw_what_raw_keys_draw() -> None:
+def test_typed_keys_and_raw_keys_give_the_same_draws() -> None:
     typed, raw = ox.random.key(3), ox.random.PRNGKey(3)
     np.testing.assert_array_equal(ox.random.normal(typed, (4,)), ox.random.normal(raw, (4,)))
     keys = ox.random.split(typed, (2, 3))
@@ -238,11 +238,11 @@ def test_loops_carry_keys() -> None:
         return key, ox.random.uniform(sub)
 
     _, drawn = ox.lax.scan(step, ox.random.key(0), None, length=3)
-    key, want = jax.random.PRNGKey(0), []
+    key, expected = jax.random.PRNGKey(0), []
     for _ in range(3):
         key, sub = jax.random.split(key)
-        want.append(np.asarray(jax.random.uniform(sub)))
-    np.testing.assert_array_equal(drawn, want)
+        expected.append(np.asarray(jax.random.uniform(sub)))
+    np.testing.assert_array_equal(drawn, expected)
 
 
 def test_functions_of_keys() -> None:
@@ -255,7 +255,7 @@ def test_functions_of_keys() -> None:
     assert repr(key) == repr(jax.random.key(0))
 
 
-def test_what_is_no_key_is_refused() -> None:
+def test_an_invalid_key_is_refused() -> None:
     normal = ox.random.normal
     for bad in (3.0, np.arange(2), np.zeros(3, np.uint32), "key"):
         with pytest.raises(TypeError, match="key"):
@@ -268,7 +268,7 @@ def test_what_is_no_key_is_refused() -> None:
         ox.numpy.add(ox.random.key(0), 1)
 
 
-def test_what_is_no_seed_is_refused() -> None:
+def test_an_invalid_seed_is_refused() -> None:
     for bad in (1.5, np.arange(2), ox.random.key(0), "seed"):
         with pytest.raises(TypeError):
             ox.random.key(bad)

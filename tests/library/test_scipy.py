@@ -33,18 +33,18 @@ SCIPY = {ox.numpy: olympus.scipy, jax.numpy: jax.scipy}
 
 @pytest.fixture(autouse=True)
 def x64():
-    """Doubles, so that the comparison is sharp."""
+    """Use float64, for a precise comparison."""
     with ox.enable_x64(True), jax.enable_x64(True):
         yield
 
 
 def of(part: str, name: str, *args: Any, **options: Any) -> Row:
-    """A row of a function of olympus.scipy.<part> and its like in jax.scipy."""
+    """Return a row of a function of olympus.scipy.<part> and of jax.scipy.<part>."""
     label = f"{name} {[getattr(x, 'shape', x) for x in args]} {options}"
 
     def call(np_like: Any, *given: Any) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # the oracle's, of batches of vectors
+            warnings.simplefilter("ignore", FutureWarning)  # JAX, for batches of vectors
             return getattr(getattr(SCIPY[np_like], part), name)(*given, **options)
 
     return row(label, call, *args, rtol=1e-8, atol=1e-8)
@@ -59,7 +59,7 @@ def special(name: str, *args: Any, **options: Any) -> Row:
 
 
 def then(name: str, solve: Callable[[Any, Any], Any], *args: Any) -> Row:
-    """A row of two functions of olympus.scipy.linalg, one after the other."""
+    """Return a row of two functions of olympus.scipy.linalg, one after the other."""
     label = f"{name} {[x.shape for x in args]}"
     return row(label, lambda n, *given: solve(SCIPY[n].linalg, *given), *args, rtol=1e-8, atol=1e-8)
 
@@ -192,8 +192,8 @@ def test_matrices_of_a_structure() -> None:
 
 @pytest.mark.parametrize("kind", ["symmetric", "lower", "upper"])
 def test_binomial_coefficients_are_exact(kind: str) -> None:
-    got = olympus.scipy.linalg.pascal(12, kind)
-    np.testing.assert_array_equal(got, scipy.linalg.pascal(12, kind))
+    result = olympus.scipy.linalg.pascal(12, kind)
+    np.testing.assert_array_equal(result, scipy.linalg.pascal(12, kind))
 
 
 def test_matrix_exponentials() -> None:
@@ -208,12 +208,12 @@ def test_special_functions_in_single_precision() -> None:
     for name, x in OF_ONE.items():
         if name in ("gammasgn", "i0", "logsumexp", "softmax", "log_softmax"):
             continue
-        got = np.asarray(getattr(olympus.scipy.special, name)(x.astype("float32")))
-        assert got.dtype == np.float32
-        want = getattr(scipy.special, name)(x.astype("float32").astype("float64"))
+        result = np.asarray(getattr(olympus.scipy.special, name)(x.astype("float32")))
+        assert result.dtype == np.float32
+        expected = getattr(scipy.special, name)(x.astype("float32").astype("float64"))
         if name == "loggamma":
-            want = np.where(x > 0, want, np.nan)
-        np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
+            expected = np.where(x > 0, expected, np.nan)
+        np.testing.assert_allclose(result, expected, rtol=2e-4, atol=2e-5)
 
 
 def _total(part: str, name: str, *rest: Any) -> Callable[[Any, Any], Any]:
@@ -299,7 +299,7 @@ def test_slopes_of_entropies_of_zero() -> None:
     check([row("entropies", slopes, [0.0, 0.5, -1.0])])
 
 
-def test_normal_distribution_of_scalars_is_of_no_weak_type() -> None:
+def test_the_normal_distribution_of_scalars_is_not_weak() -> None:
     check(
         [
             row("ndtr", lambda n: SCIPY[n].special.ndtr(2.0)),

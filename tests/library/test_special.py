@@ -38,39 +38,39 @@ def x64():
 def test_incomplete_gamma_functions_are_exact(x64: None, x: Any) -> None:
     for ours, theirs in ((ox.lax.igamma, scipy.special.gammainc),
                          (ox.lax.igammac, scipy.special.gammaincc)):  # fmt: skip
-        want = theirs(A, x)
-        shown = want > 1e-250
-        np.testing.assert_allclose(np.asarray(ours(A, x))[shown], want[shown], rtol=1e-10)
+        expected = theirs(A, x)
+        shown = expected > 1e-250
+        np.testing.assert_allclose(np.asarray(ours(A, x))[shown], expected[shown], rtol=1e-10)
 
 
 def test_incomplete_beta_function_is_exact(x64: None) -> None:
-    want = scipy.special.betainc(A, B, UNIT)
-    shown = want > 1e-250
+    expected = scipy.special.betainc(A, B, UNIT)
+    shown = expected > 1e-250
     np.testing.assert_allclose(
-        np.asarray(ox.lax.betainc(A, B, UNIT))[shown], want[shown], rtol=1e-9
+        np.asarray(ox.lax.betainc(A, B, UNIT))[shown], expected[shown], rtol=1e-9
     )
 
 
 def test_single_precision() -> None:
     a, b, x, u = (v.astype("float32") for v in (A, B, NEAR, UNIT))
-    for got, want in (
+    for result, expected in (
         (ox.lax.igamma(a, x), scipy.special.gammainc(a.astype(float), x.astype(float))),
         (ox.lax.igammac(a, x), scipy.special.gammaincc(a.astype(float), x.astype(float))),
         (ox.lax.betainc(a, b, u), scipy.special.betainc(*(v.astype(float) for v in (a, b, u)))),
     ):
-        assert got.dtype == np.float32
-        np.testing.assert_allclose(got, want, rtol=1e-3, atol=3e-6)
+        assert result.dtype == np.float32
+        np.testing.assert_allclose(result, expected, rtol=1e-3, atol=3e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_upper_gamma_function_where_a_is_small(x64: None, dtype: str) -> None:
-    """Q is about a E1(x) there, far below the rounding of 1 - P; (a, x) with a <= 1/4, x <= 1."""
+    """For a <= 1/4 and x <= 1, Q is about a E1(x), far below the rounding of 1 - P."""
     a = np.array([0.0, 1e-30, 1e-12, 1e-6, 1e-3, 0.02, 0.1, 0.25, 0.26], dtype)[:, None]
     x = np.array([1e-30, 1e-3, 0.1, 0.5, 0.9, 1.0, 1.0001, 3], dtype)
-    want = scipy.special.gammaincc(a.astype(float), x.astype(float))
-    got = np.asarray(ox.lax.igammac(a, x))
-    assert got.dtype == dtype
-    np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == "float64" else 8e-6)
+    expected = scipy.special.gammaincc(a.astype(float), x.astype(float))
+    result = np.asarray(ox.lax.igammac(a, x))
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, expected, rtol=1e-12 if dtype == "float64" else 8e-6)
 
 
 def test_edges(x64: None) -> None:
@@ -79,13 +79,13 @@ def test_edges(x64: None) -> None:
     np.testing.assert_allclose(ox.lax.igammac(a, x), scipy.special.gammaincc(a, x))
     ends = [-0.5, 0.0, 0.3, 1.0, 1.5, np.nan]
     a, b, x = map(np.array, zip(*itertools.product(EDGES, EDGES, ends), strict=True))
-    undefined = (a == b) & np.isin(a, [0, np.inf])  # SciPy has a limit there, JAX none
-    want = np.where(undefined, np.nan, scipy.special.betainc(a, b, x))
-    np.testing.assert_allclose(ox.lax.betainc(a, b, x), want)
+    undefined = (a == b) & np.isin(a, [0, np.inf])  # SciPy returns a limit there, and JAX nan
+    expected = np.where(undefined, np.nan, scipy.special.betainc(a, b, x))
+    np.testing.assert_allclose(ox.lax.betainc(a, b, x), expected)
 
 
 def slope(f: Callable[..., Any], args: list[Any], i: int) -> Any:
-    """The derivative of f in argument i, by differences of the fourth order."""
+    """Return the derivative of f in argument i by differences of the fourth order."""
     h = 1e-3 * args[i]
 
     def at(k: int) -> Any:
@@ -127,8 +127,8 @@ def test_every_first_and_second_derivative(x64: None, name: str) -> None:
     compiled = ox.jit(lambda i, *xs: gradients(*xs), static_argnums=0)
     hessians = ox.jit(ox.vmap(ox.hessian(ours, argnums=tuple(places))))(*args)
     for i, j in itertools.product(places, places):
-        want = slope(lambda *xs, i=i: compiled(i, *xs)[i], list(args), j)
-        np.testing.assert_allclose(hessians[i][j], want, rtol=1e-6, atol=1e-7)
+        expected = slope(lambda *xs, i=i: compiled(i, *xs)[i], list(args), j)
+        np.testing.assert_allclose(hessians[i][j], expected, rtol=1e-6, atol=1e-7)
 
 
 def test_derivatives_in_a_of_other_names(x64: None) -> None:
@@ -172,7 +172,7 @@ NORMAL = ("cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf")
 
 @pytest.mark.parametrize("jit", [True, False])
 def test_normal_distribution(jit: bool) -> None:
-    # the upper tail of isf is exact, where the oracle subtracts from 1
+    # the upper tail of isf is exact; JAX subtracts from 1
     p = np.array([0, 1e-3, 0.1, 0.5, 0.99, 1, 2, np.nan], "float32")
     rows = [
         row(
@@ -190,7 +190,7 @@ def test_normal_distribution(jit: bool) -> None:
     check(rows if jit else rows[::5], jit=jit)
 
 
-def test_the_upper_quantile_is_exact_where_it_is_far() -> None:
+def test_far_upper_quantiles_are_exact() -> None:
     far = np.float32(1e-30)
     np.testing.assert_allclose(olympus.scipy.stats.norm.isf(far), 11.464025, rtol=1e-6)
 
@@ -199,8 +199,8 @@ def test_quantiles_in_the_tails(x64: None) -> None:
     p = np.concatenate([10.0 ** -np.arange(1, 300, 7), 1 - 10.0 ** -np.arange(1, 15)])
     np.testing.assert_allclose(olympus.scipy.special.ndtri(p), scipy.special.ndtri(p), rtol=1e-13)
     x = scipy.special.ndtri(p)
-    got = ox.vmap(ox.grad(olympus.scipy.special.ndtri))(p)
-    np.testing.assert_allclose(got, np.sqrt(2 * np.pi) * np.exp(x**2 / 2), rtol=1e-9)
+    slopes = ox.vmap(ox.grad(olympus.scipy.special.ndtri))(p)
+    np.testing.assert_allclose(slopes, np.sqrt(2 * np.pi) * np.exp(x**2 / 2), rtol=1e-9)
 
 
 def test_errors() -> None:

@@ -1,4 +1,4 @@
-"""check_grads: right derivatives pass, wrong ones of each kind do not."""
+"""check_grads accepts correct derivatives and refuses each kind of wrong ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RIGHT = {
 @BOTH
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(("make", "args"), RIGHT.values(), ids=RIGHT)
-def test_right_derivatives_pass(ox, make, args, order):
+def test_correct_derivatives_pass(ox, make, args, order):
     ox.test_util.check_grads(make(ox), args, order, atol=2e-2, rtol=2e-2, eps=1e-2)
 
 
@@ -52,7 +52,7 @@ def wrong_vjp(ox, factor):
 
 
 @BOTH
-def test_wrong_derivatives_do_not(ox):
+def test_wrong_derivatives_fail(ox):
     x = (np.float32(1.5),)
     for f, modes in ((wrong_jvp, ("fwd",)), (wrong_jvp, ("rev",)), (wrong_vjp, ("rev",))):
         ox.test_util.check_grads(f(ox, 2.0), x, 1, modes, eps=1e-2, atol=1e-2, rtol=1e-2)
@@ -60,7 +60,7 @@ def test_wrong_derivatives_do_not(ox):
             ox.test_util.check_grads(f(ox, 2.2), x, 1, modes, eps=1e-2, atol=1e-2, rtol=1e-2)
 
 
-def test_a_wrong_second_derivative_is_found_by_order_two():
+def test_order_two_finds_a_wrong_second_derivative():
     @olympus.custom_jvp
     def f(x):
         return x**3
@@ -76,7 +76,7 @@ def test_a_wrong_second_derivative_is_found_by_order_two():
             olympus.test_util.check_grads(f, (1.5,), 2, modes)
 
 
-def test_integers_stay_as_they_are():
+def test_integers_are_not_perturbed():
     olympus.test_util.check_grads(
         lambda x, i: (x[i] ** 2, i), (np.ones(3, np.float32), 1), 1, eps=1e-2, atol=1e-2, rtol=1e-2
     )

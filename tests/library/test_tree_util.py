@@ -90,7 +90,7 @@ def test_a_reduction_of_nothing_needs_a_start(name: str) -> None:
 
 
 @BOTH
-def test_map_takes_trees_of_which_the_first_is_a_prefix(util: Any) -> None:
+def test_the_first_tree_of_a_map_may_be_a_prefix(util: Any) -> None:
     assert util.tree_map(lambda x, y: (x, y), {"a": 1, "b": 2}, {"a": [3], "b": None}) == {
         "a": (1, [3]),
         "b": (2, None),
@@ -117,7 +117,7 @@ def test_transpose_swaps_outer_and_inner(util: Any) -> None:
         util.tree_transpose(outer, None, [(1, 2), (3,)])
 
 
-def test_transpose_of_an_empty_outer_tree_says_what_it_needs() -> None:
+def test_transpose_of_an_empty_outer_tree_needs_the_inner_treedef() -> None:
     empty = ours.tree_structure([])
     with pytest.raises(SignatureError, match="inner_treedef"):
         ours.tree_transpose(empty, None, [])
@@ -153,8 +153,8 @@ def test_treedefs_are_pickled(util: Any) -> None:
 
 @BOTH
 def test_treedefs_compose(util: Any) -> None:
-    one, two = util.tree_structure(1), util.tree_structure([1, 2])
-    assert util.treedef_tuple([one, two]) == util.tree_structure((1, [1, 2]))
+    leaf, pair = util.tree_structure(1), util.tree_structure([1, 2])
+    assert util.treedef_tuple([leaf, pair]) == util.tree_structure((1, [1, 2]))
 
 
 @BOTH
@@ -260,10 +260,10 @@ BUILT_IN = {
 
 @BOTH
 @pytest.mark.parametrize(("base", "content"), BUILT_IN.values(), ids=BUILT_IN)
-def test_a_class_made_of_a_built_in_container_may_be_registered(
+def test_a_subclass_of_a_built_in_container_may_be_registered(
     util: Any, base: Any, content: Any
 ) -> None:
-    cls = type("Own", (base,), {})  # each library registers a class of its own
+    cls = type("Own", (base,), {})  # each package registers its own class
     if issubclass(base, tuple) and hasattr(base, "_fields"):
         value = cls(1, 2)
     else:
@@ -359,7 +359,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("call", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_an_error_of_ours_and_of_the_oracles_class(call: Any, message: str) -> None:
+def test_a_mistake_is_an_error_of_olympus_and_of_the_class_of_jax(call: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError)) as theirs_raised:
         call(theirs)
     with pytest.raises(TreeError) as caught:
@@ -368,7 +368,7 @@ def test_a_mistake_is_an_error_of_ours_and_of_the_oracles_class(call: Any, messa
     assert isinstance(caught.value, theirs_raised.type)
 
 
-def test_what_a_class_of_the_user_raises_passes() -> None:
+def test_exceptions_of_a_class_of_the_user_are_raised() -> None:
     class Broken:
         pass
 
@@ -388,8 +388,8 @@ def test_ordered_and_default_dicts_pass_through_transformations(tree: Any) -> No
         lambda package: package.grad(lambda t: sum(package.tree.leaves(t)))(arrays),
         lambda package: package.lax.scan(lambda c, _: (c, c), arrays, None, length=2)[1],
     ):
-        mine, want = call(olympus), call(jax)
-        assert type(mine) is type(want) is type(tree)
-        assert str(olympus.tree.structure(mine)) == str(jax.tree.structure(want))
-        for x, y in zip(olympus.tree.leaves(mine), jax.tree.leaves(want), strict=True):
+        mine, expected = call(olympus), call(jax)
+        assert type(mine) is type(expected) is type(tree)
+        assert str(olympus.tree.structure(mine)) == str(jax.tree.structure(expected))
+        for x, y in zip(olympus.tree.leaves(mine), jax.tree.leaves(expected), strict=True):
             assert x.tolist() == y.tolist()

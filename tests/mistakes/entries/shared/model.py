@@ -65,7 +65,7 @@ def repeated(x, n):
     return x * n
 
 
-def made(n=2, m=3, /):
+def zeros(n=2, m=3, /):
     return np.zeros((n, m))
 
 

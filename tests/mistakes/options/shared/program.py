@@ -3,7 +3,7 @@ import types
 
 import olympus.numpy as np
 
-# a stand-in for JAX, whose functions refuse arrays of others in these words
+# a substitute for JAX, whose functions refuse arrays of other packages with this message
 jax = types.ModuleType("jax")
 exec(
     "def sin(x): raise TypeError(f'Argument {x!r} of type {type(x)} is not a valid JAX type.')",

@@ -6,7 +6,7 @@ def f(x, weight, scale=1.0):
     return {"y": x * weight * scale}
 
 
-def made(n):
+def zeros(n):
     return np.zeros(n)
 
 
