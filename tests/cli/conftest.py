@@ -116,20 +116,20 @@ Invoke = Callable[..., Result]
 
 @pytest.fixture(scope="session")
 def forked() -> Iterator[Spawn]:
-    """What starts processes that have all imported."""
+    """A function that starts workers with all imports done."""
     with forking(call._spawn) as start:
         yield start
 
 
 @pytest.fixture(autouse=True)
 def start(forked: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start processes so; a module about their start has a fixture of this name that does not."""
+    """Start workers by `forked`; a module that tests the start overrides this fixture."""
     monkeypatch.setattr(call, "_spawn", forked)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty working directory; modules imported from it are forgotten afterwards."""
+    """An empty working directory; modules imported from it are removed afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)

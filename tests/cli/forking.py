@@ -1,8 +1,8 @@
-"""A process that has imported the command line, and forks itself where a test would start one.
+"""A process that has imported the command line, and forks itself to start a worker of a test.
 
-A command runs a program in a process of its own, which it forks from itself.  A test runner has
-threads, so there a fresh interpreter is started instead, and most of its time goes into imports.
-Tests that are not about that start have their processes forked from one that the session has.
+A command runs a program in a worker, which it forks from itself. A test runner has
+threads, so it starts a fresh interpreter instead, which spends most of its time on imports.
+Tests of other subjects fork their workers from one process of the session.
 """
 
 from __future__ import annotations
@@ -35,30 +35,34 @@ _BOOT = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # the session ends it
     "sys.path[:] = {path!r}; from tests.cli.forking import serve; serve({door})"
 )
-#: What is read as modules are imported: with other values, a process must import them itself.
+#: Read as modules are imported: with other values, a process must import them itself.
 _READ_ONCE = ("JAX_", "LD_", "MALLOC_", "OLYMPUS_", "OMP_", "PYTHON", "TF_", "XLA_")
 
 
 @contextlib.contextmanager
 def forking(spawn: Spawn) -> Iterator[Spawn]:
-    """What takes the place of `spawn`, and calls it where the environment is not the server's."""
-    if not _tells_of_ends():
+    """A replacement for `spawn`, which it calls if the environment differs from the server's."""
+    if not _can_wait_for_any_process():
         yield spawn
         return
     with contextlib.ExitStack() as stack:
         servers: list[_Server] = []
 
-        def start(*asked: Any) -> Any:
+        def start(*arguments: Any) -> Any:
             if not servers:
                 servers.append(stack.enter_context(_started()))
             (server,) = servers
-            return server.start(*asked) if server.environment == _read_once() else spawn(*asked)
+            return (
+                server.start(*arguments)
+                if server.environment == _read_once()
+                else spawn(*arguments)
+            )
 
         yield start
 
 
-def _tells_of_ends() -> bool:
-    """Whether the system tells of the end of a process that is no child: Linux does since 5.3."""
+def _can_wait_for_any_process() -> bool:
+    """Return True if a process can wait for one that is no child, as on Linux since 5.3."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
@@ -73,7 +77,7 @@ def _started() -> Iterator[_Server]:
         code = _BOOT.format(path=own_process.safe_path(sys.path), door=theirs.fileno())
         command = [sys.executable, "-P", "-c", code]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
-    with process, ours:  # it ends when the door is closed
+    with process, ours:  # it ends when the socket is closed
         yield _Server(ours, _read_once())
 
 
@@ -89,15 +93,15 @@ class _Server:
     def start(
         self, leash: socket.socket, results: socket.socket, job: Job, ours: socket.socket
     ) -> _Child:
-        """Have a process forked that has this one's streams, directory, paths and environment."""
+        """Fork a process with the streams, directory, paths and environment of this one."""
         content = pickle.dumps((dict(os.environ), own_process.safe_path(sys.path)))
-        here = os.open(".", os.O_RDONLY)
+        directory = os.open(".", os.O_RDONLY)
         answer, theirs = socket.socketpair()
         with answer:
-            given = [0, 1, 2, here, leash.fileno(), results.fileno(), theirs.fileno()]
+            descriptors = [0, 1, 2, directory, leash.fileno(), results.fileno(), theirs.fileno()]
             with theirs:
-                socket.send_fds(self.door, [content], given)
-            os.close(here)
+                socket.send_fds(self.door, [content], descriptors)
+            os.close(directory)
             _, (child,), _, _ = socket.recv_fds(answer, 1, 1)
         ours.setblocking(True)
         ours.sendall(pickle.dumps(job))
@@ -107,7 +111,7 @@ class _Server:
 
 @dataclass(frozen=True)
 class _Child:
-    """A process of the server's, with what `subprocess.Popen` has of one."""
+    """A process of the server, with the methods of `subprocess.Popen` that callers use."""
 
     descriptor: int
 
@@ -122,7 +126,7 @@ class _Child:
 
 
 def serve(door: int) -> None:
-    """Fork a supervisor for each message that comes through the door, until it is closed."""
+    """Fork a supervisor for each message from the socket, until it is closed."""
     for module in pkgutil.iter_modules(olympus_cli.commands.__path__, "olympus_cli.commands."):
         importlib.import_module(module.name)
     gc.freeze()
@@ -135,15 +139,15 @@ def serve(door: int) -> None:
             _answer(descriptors[-1], child)
             for descriptor in descriptors:
                 os.close(descriptor)
-            children = [each for each in children if os.waitpid(each, os.WNOHANG) == (0, 0)]
+            children = [pid for pid in children if os.waitpid(pid, os.WNOHANG) == (0, 0)]
             children.append(child)
 
 
 def _answer(to: int, child: int) -> None:
-    """Send a descriptor that can be read when the child has ended, unless nobody waits for it."""
+    """Send a descriptor that becomes readable when the child ends, unless the caller has ended."""
     ends = os.pidfd_open(child)
-    with socket.socket(fileno=os.dup(to)) as asker, suppress(OSError):
-        socket.send_fds(asker, [b"."], [ends])
+    with socket.socket(fileno=os.dup(to)) as caller, suppress(OSError):
+        socket.send_fds(caller, [b"."], [ends])
     os.close(ends)
 
 
@@ -152,8 +156,8 @@ def _supervise(content: bytes, descriptors: list[int]) -> NoReturn:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for stream in (0, 1, 2):
             os.dup2(descriptors[stream], stream)
-        here, leash, results, _asker = descriptors[3:]
-        os.fchdir(here)
+        directory, leash, results, _caller = descriptors[3:]
+        os.fchdir(directory)
         environment, path = pickle.loads(content)
         os.environ.clear()
         os.environ.update(environment)

@@ -1,4 +1,4 @@
-"""A page to test: a small program with a loop and a gradient, and figures made up around it."""
+"""A page to test: a small program with a loop and a gradient, and fixed figures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ROOT = Path("/project")
 
 @functools.cache
 def stages() -> tuple[Any, Any]:
-    """The program as lowered and as compiled, from a file that is not there."""
+    """The program, lowered and compiled, from a file that does not exist."""
     code = compile(MODEL, str(ROOT / "model.py"), "exec")
     names: dict[str, Any] = {"__name__": "model"}
     exec(code, names)
@@ -139,13 +139,13 @@ def page(backends: int = 1) -> Page:
         report=report,
         backends=tuple(
             BackendPage(
-                each,
+                report,
                 compiled.memory().timeline(),
-                Roof("h200", 4.8e12, peaks, 141 * 10**9) if each.device else None,
+                Roof("h200", 4.8e12, peaks, 141 * 10**9) if report.device else None,
                 stablehlo,
-                hlo_listing(compiled.as_text(), f"{each.label}/optimized.hlo.txt"),
+                hlo_listing(compiled.as_text(), f"{report.label}/optimized.hlo.txt"),
             )
-            for each in reports
+            for report in reports
         ),
         olympuspr=olympuspr_listing(text, "program.olympuspr"),
         sources={"model.py": MODEL},
@@ -159,16 +159,16 @@ def page_with(**changes: Any) -> Page:
 
 
 def meshed(axis: str = "model", kind: str = "all-reduce") -> Page:
-    """The page of a program of 8 devices, with collectives of that kind along that axis."""
-    found = [
+    """The page of a program of 8 devices, with collectives of `kind` along `axis`."""
+    collectives = [
         Collective(kind, (axis,), 4, 2**20 - i, 3 * 2**19, 12, "model.py:16", "psum", 4e-6)
         for i in range(20)
     ]
-    found.append(Collective("all-gather", None, 2, 4096, 2048, 1, None, "", 1e-6))
+    collectives.append(Collective("all-gather", None, 2, 4096, 2048, 1, None, "", 1e-6))
     backend = replace(
         page().report.backends[0],
         devices=8,
-        collectives=tuple(found),
+        collectives=tuple(collectives),
         axes=(AxisTraffic((axis, "data"), 240, 20 * 2**20, 30 * 2**20, 8e-5),
               AxisTraffic(None, 1, 4096, 2048, 1e-6)),
         each_device=DeviceCostReport(
@@ -178,5 +178,5 @@ def meshed(axis: str = "model", kind: str = "all-reduce") -> Page:
             8 * 10**9, 512, 2**25, 2**24, 2**23, 2**20, 2**21, None, 0, 2**22, 2**23
         ),
     )  # fmt: skip
-    made = page_with(backends=(backend,))
-    return replace(made, backends=(replace(made.backends[0], report=backend),))
+    html = page_with(backends=(backend,))
+    return replace(html, backends=(replace(html.backends[0], report=backend),))

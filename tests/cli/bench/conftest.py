@@ -1,4 +1,4 @@
-"""A project to measure, and a measuring that is made up."""
+"""A project to measure, and a measurement without running a program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from olympus_cli.bench.compare.attempts import Attempt
 from olympus_cli.bench.measure.work import SamplerWork
 from olympus_cli.commands import bench
-from tests.cli.bench.made import PROGRAM, World, against, measured, target
+from tests.cli.bench.measurements import PROGRAM, World, against, measured, target
 
 
 @pytest.fixture
@@ -21,14 +21,14 @@ def work(folder: Path) -> Path:
 
 @pytest.fixture
 def no_measuring(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What would be measured; `f` is worse than its other side, and other targets are not."""
-    asked: list[str] = []
+    """The targets that `olympus bench` measures, of which only `f` is worse than its other side."""
+    measured_targets: list[str] = []
 
     def attempted(work: SamplerWork, *_: object) -> Attempt:
-        asked.append(work.name)
+        measured_targets.append(work.name)
         ours = tuple(measured(work.name) for _ in range(5))
         world = World([1.5 if work.name == "f" else 1.0])
         return Attempt(work.name, measured(work.name), rounds=ours, compared=against(world))
 
     monkeypatch.setattr(bench, "attempted", attempted)
-    return asked
+    return measured_targets

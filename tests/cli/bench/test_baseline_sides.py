@@ -22,13 +22,18 @@ from olympus_cli.bench.measure.work import Prepared, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.commands import bench
 from olympus_cli.spec.resolve import Request
-from tests.cli.bench.made import PROGRAM, QUICK, measured, olympus, target
+from tests.cli.bench.measurements import PROGRAM, QUICK, measured, olympus, target
 from tests.cli.conftest import Invoke
 
 
 @pytest.mark.night
-def test_a_stored_baseline_catches_what_takes_forty_times_as_long(work: Path) -> None:
-    several = ("--time-limit", "0.1", "--rounds", "5")  # of 3, an interval may span a factor of 40
+def test_a_program_forty_times_as_slow_as_its_stored_baseline_fails(work: Path) -> None:
+    several = (
+        "--time-limit",
+        "0.1",
+        "--rounds",
+        "5",
+    )  # an interval of 3 processes may span a factor of 40
     saved = olympus(work, "bench", "--save-baseline", "main", *several)
     assert saved.returncode == 0, saved.stderr
     assert "wrote baselines/main.json" in saved.stderr
@@ -40,36 +45,36 @@ def test_a_stored_baseline_catches_what_takes_forty_times_as_long(work: Path) ->
     assert "is worse than baselines/main.json" in result.stderr or "than main" in result.stderr
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert (comparison["target"], comparison["interleaved"]) == ("f", False)
-    assert any(each["fails"] for each in comparison["metrics"].values())
+    assert any(metric["fails"] for metric in comparison["metrics"].values())
     assert any("olympus diff" in note for note in comparison["notes"])
     assert comparison["metrics"]["steady-call"]["verdict"]["threshold"] == 0.4
 
 
-def test_what_is_worse_does_not_become_the_baseline(
+def test_a_worse_target_is_not_saved_in_the_baseline(
     work: Path, invoke: Invoke, no_measuring: list[str]
 ) -> None:
     path = baseline_path(work, "main")
-    before = [measured(factor=0.5), measured(factor=0.5)]
-    write_baseline(path, {"f": before, "g": [measured("g", factor=0.5)]})
+    stored = [measured(factor=0.5), measured(factor=0.5)]
+    write_baseline(path, {"f": stored, "g": [measured("g", factor=0.5)]})
     (work / "olympus.toml").write_text(target("f", "forward") + target("g", "forward"))
     result = invoke("bench", "--baseline", "main", "--save-baseline", "main")
     assert (result.exit_code, no_measuring) == (1, ["f", "g"])
-    kept = read_baseline(path)
-    assert kept.of("f") == tuple(before)
-    assert kept.of("g") == (measured("g"),) * 5
-    told = "warning: f is worse than main and is not saved in baselines/main.json\n"
-    assert told in result.stderr
+    targets = read_baseline(path)
+    assert targets.of("f") == tuple(stored)
+    assert targets.of("g") == (measured("g"),) * 5
+    warning = "warning: f is worse than main and is not saved in baselines/main.json\n"
+    assert warning in result.stderr
 
 
-def test_the_exit_code_is_that_of_a_failure_beside_what_is_worse(
+def test_a_failure_and_a_worse_target_exit_with_the_code_of_the_failure(
     work: Path, invoke: Invoke, no_measuring: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measuring = bench.attempted
 
-    def fails(work: SamplerWork, *rest: object) -> Attempt:
+    def fails(work: SamplerWork, *_arguments: object) -> Attempt:
         if work.name == "g":
             raise CompileError("it is too large")
-        return measuring(work, *rest)  # type: ignore[arg-type]
+        return measuring(work, *_arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(bench, "attempted", fails)
     targets = "".join(target(name, "forward") for name in "fgh")
@@ -85,7 +90,7 @@ def test_the_exit_code_is_that_of_a_failure_beside_what_is_worse(
 
 
 class Cut:
-    """Samplers of rounds, of which the third has its samples cut short by Ctrl-C."""
+    """Samplers of rounds; Ctrl-C interrupts the samples of the third round."""
 
     def __init__(self) -> None:
         self.started = self.samples = 0
@@ -112,37 +117,37 @@ class Cut:
 
 
 @pytest.mark.parametrize("other", [("--rounds", "5"), ("--baseline", "main"), ("--baseline", "x")])
-def test_an_interruption_keeps_the_rounds_before_it(
+def test_an_interruption_keeps_the_complete_rounds(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, other: tuple[str, str]
 ) -> None:
-    left = [measured(), measured(factor=3.0)]
+    remaining = [measured(), measured(factor=3.0)]
 
     def measure(*_: object, **__: object) -> Measured:
-        if left:
-            return left.pop(0)
+        if remaining:
+            return remaining.pop(0)
         raise Interrupted(measured(factor=2.0)) from KeyboardInterrupt()
 
     monkeypatch.setattr(rounds, "measure_target", measure)
     monkeypatch.setattr(rounds, "Sampler", Cut())
     recorded: list[object] = []
-    monkeypatch.setattr(bench, "record_bench", lambda _project, found: recorded.extend(found))
+    monkeypatch.setattr(bench, "record_bench", lambda _project, document: recorded.extend(document))
     write_baseline(baseline_path(work, "main"), {"f": [measured()] * 3})
-    if other[1] == "x":  # a side that runs in turns
+    if other[1] == "x":  # the other side is measured in turns
         side = contextlib.nullcontext([rounds.Side(SamplerWork.of_target(Request("f").spec()))])
         monkeypatch.setattr(bench, "other_sides", lambda *_: side)
     result = invoke("bench", "f", "--json", "--save-baseline", "kept", *other)
     assert result.exit_code == 130, result.output
-    (found,) = json.loads(result.stdout)["targets"]
-    samples = found["metrics"]["steady-call"]["samples"]
+    (document,) = json.loads(result.stdout)["targets"]
+    samples = document["metrics"]["steady-call"]["samples"]
     assert len(samples) == 12, "two whole rounds and a part"
     assert samples[-1] == 2e-3
-    assert found["facts"]["stopped_by"] == "interrupted"
+    assert document["facts"]["stopped_by"] == "interrupted"
     assert "the measuring was interrupted (whole rounds: 2)" in result.stderr
     comparisons = json.loads(result.stdout)["comparisons"]
     assert len(comparisons) == (other[0] == "--baseline")
-    for each in comparisons:
-        assert each["rounds"] == [2, 3 if other[1] == "main" else 2]
-        metric = each["metrics"]["steady-call"]
+    for comparison in comparisons:
+        assert comparison["rounds"] == [2, 3 if other[1] == "main" else 2]
+        metric = comparison["metrics"]["steady-call"]
         assert (metric["verdict"]["word"], metric["fails"]) == ("inconclusive", False)
         assert metric["now"] > 0 and metric["before"] > 0
         assert "steady-call is inconclusive: interrupted after 2 rounds" in result.stderr
@@ -150,7 +155,7 @@ def test_an_interruption_keeps_the_rounds_before_it(
     assert not baseline_path(work, "kept").exists()
 
 
-def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:
+def test_a_bundle_is_measured_in_turns_with_the_program(work: Path) -> None:
     assert olympus(work, "build").returncode == 0
     bundle = "build/f/f.olympus"
     result = olympus(work, "bench", "--baseline", bundle, *QUICK, "--threshold", "900%")
@@ -167,7 +172,7 @@ def test_a_bundle_runs_in_turns_with_the_program(work: Path) -> None:
     assert "bundle gone.olympus does not exist" in result.stderr
 
 
-def test_metrics_that_a_bundle_does_not_have_are_refused_before_anything_is_measured(
+def test_metrics_that_a_bundle_lacks_are_an_error_before_measuring(
     work: Path,
 ) -> None:
     assert olympus(work, "build").returncode == 0
@@ -182,7 +187,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def test_a_revision_runs_in_turns_with_the_program(work: Path) -> None:
+def test_a_revision_is_measured_in_turns_with_the_program(work: Path) -> None:
     git(work, "init", "-q")
     git(work, "add", "-A")
     git(work, "commit", "-qm", "light")
@@ -197,14 +202,14 @@ def test_a_revision_runs_in_turns_with_the_program(work: Path) -> None:
     (comparison,) = json.loads(result.stdout)["comparisons"]
     assert (comparison["baseline"], comparison["interleaved"]) == ("git:HEAD", True)
     assert comparison["sessions"] is None
-    (found,) = json.loads(result.stdout)["targets"]
-    assert found["conditions"]["others"] is None, "the other side is not another program"
+    (document,) = json.loads(result.stdout)["targets"]
+    assert document["conditions"]["others"] is None, "the other side is not another program"
     assert not list(work.glob("**/*.lock"))
-    told = olympus(work, "bench", "--baseline", "git:nowhere", *QUICK)
-    assert (told.returncode, "has no revision 'nowhere'" in told.stderr) == (2, True)
+    unknown = olympus(work, "bench", "--baseline", "git:nowhere", *QUICK)
+    assert (unknown.returncode, "has no revision 'nowhere'" in unknown.stderr) == (2, True)
 
 
-def test_a_revision_that_does_not_trace_is_told(work: Path) -> None:
+def test_a_revision_that_does_not_trace_is_an_error(work: Path) -> None:
     (work / "program.py").write_text("def forward(x):\n    raise ValueError('an odd width')\n")
     git(work, "init", "-q")
     git(work, "add", "-A")

@@ -1,4 +1,4 @@
-"""Baselines that are kept: as they were written, with names of files, and what is refused."""
+"""Stored baselines: files, their names, and baselines that are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from olympus_cli.bench.baselines import (
 from olympus_cli.bench.compare.comparing import compare
 from olympus_cli.bench.show import compared_notes
 from olympus_cli.spec.bench import BenchSpec
-from tests.cli.bench.made import MACHINE, measured, target
+from tests.cli.bench.measurements import MACHINE, measured, target
 from tests.cli.conftest import Invoke
 
 
@@ -35,15 +35,15 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_baseline(path, {"f": rounds})
     assert read_baseline(path).of("f") == tuple(rounds)
     write_baseline(path, {"g": [measured("g")]})
-    kept = read_baseline(path)
-    assert kept.of("f") == tuple(rounds), "other targets stay"
-    assert kept.of("g") == (measured("g"),)
+    read = read_baseline(path)
+    assert read.of("f") == tuple(rounds), "other targets stay"
+    assert read.of("g") == (measured("g"),)
     with pytest.raises(UsageError, match="does not have target 'h'") as caught:
-        kept.of("h")
+        read.of("h")
     assert caught.value.hint == "it has f, g"
 
 
-def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_baseline_is_an_error(tmp_path: Path) -> None:
     write_baseline(baseline_path(tmp_path, "main"), {"f": [measured()]})
     with pytest.raises(UsageError, match="does not exist") as caught:
         read_baseline(baseline_path(tmp_path, "mian"))
@@ -53,10 +53,10 @@ def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:
     assert caught.value.hint == "olympus bench --save-baseline NAME saves one"
 
 
-def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None:
-    kept = baseline_path(tmp_path, "main")
-    write_baseline(kept, {"f": [measured()]})
-    assert stored_path(tmp_path, "main") == stored_path(tmp_path, str(kept)) == kept
+def test_a_missing_file_with_the_name_of_a_baseline_has_a_hint(tmp_path: Path) -> None:
+    saved = baseline_path(tmp_path, "main")
+    write_baseline(saved, {"f": [measured()]})
+    assert stored_path(tmp_path, "main") == stored_path(tmp_path, str(saved)) == saved
     for text, hint in (("main.json", "--baseline main is "), ("mian.json", "did you mean main?")):
         with pytest.raises(UsageError, match="does not exist") as caught:
             stored_path(tmp_path, text)
@@ -67,7 +67,7 @@ def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--threshold", "10%"], "--threshold needs --baseline"),
         (["--threshold", "5", "--baseline", "main"], "must be a percentage above 0"),
@@ -84,22 +84,22 @@ def test_a_file_that_is_not_there_may_be_meant_as_a_name(tmp_path: Path) -> None
         (["--baseline", "main.json", "--precision", "5%"], "baseline main.json does not exist"),
     ],
 )
-def test_a_wrong_option_is_told_before_anything_is_measured(
-    work: Path, invoke: Invoke, options: list[str], told: str
+def test_a_wrong_option_is_an_error_before_measuring(
+    work: Path, invoke: Invoke, options: list[str], message: str
 ) -> None:
     result = invoke("bench", *options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", ".hidden", "a\nb", "x" * 101, "ä"])
-def test_the_name_of_a_baseline_is_that_of_a_file(tmp_path: Path, name: str) -> None:
+def test_the_name_of_a_baseline_must_be_a_file_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of a baseline"):
         baseline_path(tmp_path, name)
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda d: d.update(schema_version=3), "of a newer olympus"),
         (lambda d: d.pop("schema_version"), "has no schema version"),
@@ -116,35 +116,35 @@ def test_the_name_of_a_baseline_is_that_of_a_file(tmp_path: Path, name: str) -> 
     ],
 )
 def test_a_damaged_baseline_is_refused(
-    tmp_path: Path, change: Callable[[dict], object], told: str
+    tmp_path: Path, change: Callable[[dict], object], message: str
 ) -> None:
     path = baseline_path(tmp_path, "main")
     write_baseline(path, {"f": [measured()]})
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
-    with pytest.raises(ArtifactError, match=told):
+    with pytest.raises(ArtifactError, match=message):
         read_baseline(path)
     content = path.read_text()
     with pytest.raises(ArtifactError):
         write_baseline(path, {"h": [measured("h")]})
-    assert path.read_text() == content, "what cannot be read is not lost"
+    assert path.read_text() == content, "an unreadable file is not overwritten"
 
 
-def test_writers_side_by_side_lose_no_target(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_no_target(tmp_path: Path) -> None:
     path = baseline_path(tmp_path, "main")
     names = [f"f{number}" for number in range(24)]
-    with ThreadPoolExecutor(8) as pool:  # each opens the folder anew, as a process does
+    with ThreadPoolExecutor(8) as pool:  # opens the folder again, as another process does
         list(pool.map(lambda name: write_baseline(path, {name: [measured(name)]}), names))
     assert sorted(read_baseline(path).targets) == sorted(names)
-    assert [each.name for each in path.parent.iterdir()] == ["main.json"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["main.json"]
 
 
 def metric(data: dict) -> dict:
     return data["targets"]["f"][0]["metrics"]["steady-call"]
 
 
-def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "link.json").symlink_to("/dev/zero")
@@ -153,7 +153,7 @@ def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path) -> None:
             read_baseline(tmp_path / f"{name}.json")
 
 
-def test_figures_of_another_machine_or_backend_are_refused() -> None:
+def test_figures_of_another_machine_or_backend_are_an_error() -> None:
     ours, theirs = measured(), replace(measured(), machine={**MACHINE, "cpu": "another"})
     words = f"cpu was another and is {re.escape(MACHINE['cpu'])}"
     with pytest.raises(UsageError, match=words) as caught:
@@ -164,11 +164,13 @@ def test_figures_of_another_machine_or_backend_are_refused() -> None:
     theirs = replace(measured(), machine={**MACHINE, "device": "another"})
     with pytest.raises(UsageError, match="device was another and is cpu"):
         check_comparable(ours, [theirs], "main")
-    check_host("f", [measured(), theirs], "main", {"cpu"})  # a device is not known before
+    check_host(
+        "f", [measured(), theirs], "main", {"cpu"}
+    )  # the device is unknown before a measurement
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (
             {"machine": {**MACHINE, "threads": "999"}},
@@ -178,38 +180,36 @@ def test_figures_of_another_machine_or_backend_are_refused() -> None:
         ({"backend": "gpu:h200"}, "has target 'f' on gpu:h200, and it is measured on cpu"),
     ],
 )
-def test_figures_that_cannot_be_compared_are_refused_before_anything_is_measured(
+def test_figures_that_cannot_be_compared_are_an_error_before_measuring(
     work: Path,
     invoke: Invoke,
     no_measuring: list[str],
     change: dict[str, object],
-    told: str,
+    message: str,
 ) -> None:
     (work / "olympus.toml").write_text(target("g", "forward") + target("f", "forward"))
     theirs = replace(measured(), **change)  # type: ignore[arg-type]
     write_baseline(baseline_path(work, "main"), {"f": [theirs], "g": [measured("g")]})
     result = invoke("bench", "--baseline", "main")
     assert (result.exit_code, result.stdout, no_measuring) == (2, "", [])
-    assert told in result.stderr
+    assert message in result.stderr
 
 
-def test_what_differs_beside_is_told() -> None:
-    other = replace(measured(), versions={"olympus": "0"}, fingerprint="def")
-    versions, program = differences(measured(), other)
+def test_different_versions_and_programs_are_notes() -> None:
+    theirs = replace(measured(), versions={"olympus": "0"}, fingerprint="def")
+    versions, program = differences(measured(), theirs)
     assert versions == "the two sides have different versions: olympus was 0 and is 1"
     assert "olympus diff" in program
     assert differences(measured(), measured()) == []
 
 
 @pytest.mark.parametrize("fingerprint", [None, ""])
-def test_a_side_without_a_fingerprint_may_be_another_program(fingerprint: str | None) -> None:
+def test_a_side_without_a_fingerprint_has_a_note(fingerprint: str | None) -> None:
     (note,) = differences(measured(), replace(measured(), fingerprint=fingerprint))
     assert "the other side has no fingerprint" in note
 
 
-def test_a_baseline_without_any_gate_is_refused_before_the_measuring(
-    work: Path, invoke: Invoke
-) -> None:
+def test_a_baseline_without_gates_is_an_error_before_measuring(work: Path, invoke: Invoke) -> None:
     metrics = {"compile": measured(compile=0.1).metrics["compile"]}
     write_baseline(baseline_path(work, "main"), {"f": [replace(measured(), metrics=metrics)] * 3})
     result = invoke("bench", "f", "--baseline", "main")
@@ -222,8 +222,8 @@ def test_a_baseline_without_any_gate_is_refused_before_the_measuring(
 
 def test_a_gate_that_a_baseline_lacks_is_inconclusive() -> None:
     cpu = {"steady-cpu": measured().metrics["steady-call"]}
-    ours = [replace(each, metrics={**each.metrics, **cpu}) for each in (measured(),) * 3]
-    found = compare(
+    ours = [replace(round_, metrics={**round_.metrics, **cpu}) for round_ in (measured(),) * 3]
+    comparison = compare(
         "main",
         lambda rounds: (ours[:rounds], [measured()] * rounds),
         paired=False,
@@ -231,13 +231,13 @@ def test_a_gate_that_a_baseline_lacks_is_inconclusive() -> None:
         gates=2,
         rounds=3,
     )
-    (lacking,) = (each for each in found.judged if each.metric == "steady-cpu")
+    (lacking,) = (judged for judged in comparison.judged if judged.metric == "steady-cpu")
     assert (lacking.verdict.word, lacking.gate) == ("inconclusive", True)
     assert lacking.verdict.reason == "not measured on main"
-    assert "steady-cpu is inconclusive: not measured on main" in [*compared_notes(found)]
+    assert "steady-cpu is inconclusive: not measured on main" in [*compared_notes(comparison)]
 
 
-def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
+def test_a_baseline_that_cannot_be_saved_is_an_error_before_measuring(
     work: Path, invoke: Invoke, no_measuring: list[str]
 ) -> None:
     (work / "baselines").write_text("")
@@ -252,7 +252,7 @@ def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("main", "baseline baselines/main.json does not exist"),
         ("x.json", "baseline x.json does not exist"),
@@ -260,17 +260,17 @@ def test_a_file_that_cannot_be_saved_is_refused_before_the_measuring(
         ("git:", "names no revision"),
     ],
 )
-def test_a_wrong_baseline_is_told_before_anything_is_measured(
-    work: Path, invoke: Invoke, text: str, told: str
+def test_a_wrong_baseline_is_an_error_before_measuring(
+    work: Path, invoke: Invoke, text: str, message: str
 ) -> None:
     result = invoke("bench", "--baseline", text)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
     assert result.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ('threshold = "5"', "must be a percentage above 0, or a number between 0 and 1"),
         ("threshold = 5", "must be a percentage above 0"),
@@ -283,17 +283,17 @@ def test_a_wrong_baseline_is_told_before_anything_is_measured(
     ],
 )
 @pytest.mark.parametrize("table", ["bench", "target.f.bench"])
-def test_a_wrong_table_is_refused(
-    work: Path, invoke: Invoke, lines: str, told: str, table: str
+def test_a_wrong_table_is_an_error(
+    work: Path, invoke: Invoke, lines: str, message: str, table: str
 ) -> None:
     (work / "olympus.toml").write_text(f"{target('f', 'forward')}[{table}]\n{lines}\n")
     result = invoke("bench")
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
     assert f"olympus.toml:{5}" in result.stderr
 
 
-def test_a_wrong_threshold_of_the_option_is_refused(work: Path, invoke: Invoke) -> None:
+def test_a_wrong_threshold_option_is_an_error(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "--threshold", "5", "--baseline", "main")
     assert result.exit_code == 2
     assert "must be a percentage above 0" in result.stderr

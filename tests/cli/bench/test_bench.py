@@ -1,4 +1,4 @@
-"""Statistics to the letter, and what the command prints of targets, bundles and failures."""
+"""Statistics by hand, and the output of the command for targets, bundles and failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tail(count: int, rank: int) -> Fraction:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 6, 7, 10, 33, 100, 1001])
-def test_the_ranks_are_the_tightest_that_keep_the_confidence(count: int) -> None:
+def test_the_ranks_are_the_narrowest_with_the_confidence(count: int) -> None:
     limit = Fraction(25, 1000)
     ranks = median_ranks(count)
     if ranks is None:
@@ -52,26 +52,32 @@ def test_known_ranks() -> None:
 
 
 def test_a_summary_by_hand() -> None:
-    found = summarize([5, 1, 9, 3, 7, 2, 8, 4, 6, 10])
-    assert (found.count, found.minimum, found.median) == (10, 1, 5.5)
-    assert (found.q1, found.q3) == (3.25, 7.75)
-    assert (found.low, found.high) == (2, 9)
-    assert found.precision == pytest.approx(3.5 / 5.5)
+    summary = summarize([5, 1, 9, 3, 7, 2, 8, 4, 6, 10])
+    assert (summary.count, summary.minimum, summary.median) == (10, 1, 5.5)
+    assert (summary.q1, summary.q3) == (3.25, 7.75)
+    assert (summary.low, summary.high) == (2, 9)
+    assert summary.precision == pytest.approx(3.5 / 5.5)
 
 
 def test_few_samples_have_no_interval() -> None:
-    one = summarize([3.0])
-    assert (one.median, one.q1, one.q3, one.low, one.precision) == (3.0, 3.0, 3.0, None, None)
+    summary = summarize([3.0])
+    assert (summary.median, summary.q1, summary.q3, summary.low, summary.precision) == (
+        3.0,
+        3.0,
+        3.0,
+        None,
+        None,
+    )
     assert summarize([1.0, 2.0, 3.0, 4.0, 5.0]).low is None
 
 
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=60))
-def test_a_summary_is_in_order_whatever_the_samples(samples: list[float]) -> None:
-    found = summarize(samples)
-    assert found.minimum <= found.q1 <= found.median <= found.q3 <= max(samples)
-    if found.low is not None and found.high is not None:
-        assert found.low <= found.median <= found.high
-        assert {found.low, found.high} <= set(samples)
+def test_a_summary_is_ordered_for_any_samples(samples: list[float]) -> None:
+    summary = summarize(samples)
+    assert summary.minimum <= summary.q1 <= summary.median <= summary.q3 <= max(samples)
+    if summary.low is not None and summary.high is not None:
+        assert summary.low <= summary.median <= summary.high
+        assert {summary.low, summary.high} <= set(samples)
 
 
 PROGRAM = """\
@@ -130,7 +136,7 @@ matrix = { k = [4, 8, 16] }
 
 
 def measured_here(work: SamplerWork, on_stage: OnStage) -> Measured:
-    """A measurement in this process, which has imported everything."""
+    """Measure in this process, which has imported everything."""
     effort = replace(work.effort, imports=False)
     measuring = Measuring(replace(work, effort=effort), on_stage)
     measuring.prepare()
@@ -153,7 +159,7 @@ def test_a_matrix_is_a_sweep_with_a_plot(
     assert "wrote times.svg" in result.stderr
 
 
-def test_a_plot_of_sizes_that_failed_is_told(
+def test_a_plot_of_failed_sizes_is_a_warning(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(work: SamplerWork, on_stage: OnStage) -> Measured:
@@ -164,8 +170,8 @@ def test_a_plot_of_sizes_that_failed_is_told(
         file.write(SIZES)
     result = invoke("bench", "sizes", "--plot", "times.svg")
     assert result.exit_code == 4
-    told = "warning: times.svg is not written: no target was measured in at least two sizes\n"
-    assert told in result.stderr
+    warning = "warning: times.svg is not written: no target was measured in at least two sizes\n"
+    assert warning in result.stderr
     assert not (work / "times.svg").exists()
 
 
@@ -178,7 +184,7 @@ def test_a_plot_needs_two_sizes(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_times_are_kept_when_a_later_target_fails(
+def test_times_are_reported_if_a_later_target_fails(
     work: Path, invoke: Invoke, options: tuple[str, ...]
 ) -> None:
     with (work / "olympus.toml").open("a") as file:
@@ -188,7 +194,7 @@ def test_times_are_kept_when_a_later_target_fails(
     assert "scale needs argument 'n'" in result.stderr
     assert "program:scale" in result.stdout
     if options:
-        assert [each["target"] for each in json.loads(result.stdout)["targets"]] == ["scale"]
+        assert [target["target"] for target in json.loads(result.stdout)["targets"]] == ["scale"]
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0"])
@@ -237,9 +243,11 @@ def test_a_bundle_is_measured_without_its_source(work: Path, invoke: Invoke) -> 
     assert target["facts"]["flops"] == 8
 
 
-def test_a_damaged_bundle_is_told_and_the_others_measured(work: Path, invoke: Invoke) -> None:
+def test_a_damaged_bundle_is_an_error_and_other_bundles_are_measured(
+    work: Path, invoke: Invoke
+) -> None:
     (work / "damaged.olympus").write_bytes(b"PK")
     result = invoke("bench", "damaged.olympus", "scale", "--json", "--time-limit", "0.1")
     assert result.exit_code == 5, result.output
     assert "target 'damaged.olympus': damaged.olympus is not an .olympus bundle" in result.stderr
-    assert [each["target"] for each in json.loads(result.stdout)["targets"]] == ["scale"]
+    assert [target["target"] for target in json.loads(result.stdout)["targets"]] == ["scale"]

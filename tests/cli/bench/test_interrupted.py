@@ -1,4 +1,4 @@
-"""Ctrl-C, as a terminal sends it to all of a command's processes, while two sides take turns."""
+"""Ctrl-C, which a terminal sends to all processes of a command, during a comparison in turns."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ LONG = ("--rounds", "90", "--time-limit", "9")
 
 
 def with_mark(mark: str) -> list[str]:
-    """The command lines of the processes that began with the mark in their environment."""
-    found = []
+    """The command lines of the processes with `mark` in their first environment."""
+    lines = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark.encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_text())
-        except OSError:  # it has ended, or is not ours to read
+                lines.append((process / "cmdline").read_text())
+        except OSError:  # it has ended, or belongs to another user
             continue
-    return found
+    return lines
 
 
 def test_an_interrupted_comparison_shows_its_rounds_and_leaves_no_process(
@@ -66,7 +66,9 @@ def test_an_interrupted_comparison_shows_its_rounds_and_leaves_no_process(
     assert with_mark(mark) == []
     (comparison,) = json.loads(data)["comparisons"]
     ours, theirs = comparison["rounds"]
-    assert ours == theirs >= 1  # the third begins when the second, or with turns the first, is over
+    assert (
+        ours == theirs >= 1
+    )  # the third round starts after the second, or, in turns, after the first
     metric = comparison["metrics"]["steady-call"]
     assert (metric["verdict"]["word"], metric["fails"]) == ("inconclusive", False)
     assert metric["before"] > 0 and metric["now"] > 0

@@ -1,4 +1,4 @@
-"""What the tables of `olympus bench` say, from measurements made up."""
+"""The tables of `olympus bench`, for fixed measurements."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def rows(**facts: object) -> dict[str, str]:
     return dict(fact_rows(replace(MEASURED, facts=changed)))  # type: ignore[arg-type]
 
 
-def test_the_metrics_are_told_in_their_units() -> None:
-    (title, columns, found), _ = measured_tables(MEASURED)
+def test_metrics_are_shown_in_their_units() -> None:
+    (title, columns, rows), _ = measured_tables(MEASURED)
     assert (title, columns[0], columns[2]) == ("f  (m:f, cpu)", "metric", "95% interval")
-    assert found == (
+    assert rows == (
         ("import-program", "250 ms", "-", "-", "1"),
         ("steady-call", "2.00 ms", "2.00 ms .. 2.00 ms", "2.00 ms .. 2.00 ms", "8 x 16"),
         ("throughput", "495 calls/s", "-", "493 calls/s .. 498 calls/s", "2"),
@@ -76,7 +76,7 @@ def test_the_metrics_are_told_in_their_units() -> None:
     )
 
 
-def test_how_it_was_measured_is_told() -> None:
+def test_the_conditions_of_a_measurement_are_shown() -> None:
     assert rows() == {
         "cost": "2.00 M flops, 2.00 KiB of arguments, results and constants",
         "roofline": "1.00 ms by the memory, and the call reaches 50% of it "
@@ -115,13 +115,13 @@ def test_how_it_was_measured_is_told() -> None:
         ({"donated": "copied"}, "inputs", "donated arguments are copied before each call"),
     ],
 )
-def test_what_is_not_usual_is_told(facts: dict[str, object], row: str, words: str) -> None:
+def test_unusual_conditions_are_shown(facts: dict[str, object], row: str, words: str) -> None:
     assert words in rows(**facts)[row]
 
 
-def test_what_is_not_known_is_left_out() -> None:
-    found = rows(roofline_seconds=None, estimate_seconds=None, peaks_assumption="The peaks.")
-    assert not {"roofline", "estimate", "peaks"} & set(found)
+def test_unknown_figures_are_left_out() -> None:
+    shown = rows(roofline_seconds=None, estimate_seconds=None, peaks_assumption="The peaks.")
+    assert not {"roofline", "estimate", "peaks"} & set(shown)
     assert "peaks" not in rows(peaks="h200", peaks_assumption=None)
 
 
@@ -146,11 +146,11 @@ def test_the_calibration_is_shown_as_in_other_estimates(
     )
 
 
-def test_each_target_has_its_line() -> None:
+def test_each_target_has_a_row() -> None:
     failed = Attempt("g", failure=Failure("CompileError", "it died\nof something"))
-    title, columns, found = overview_table([Attempt("f", MEASURED), failed])
+    title, columns, rows = overview_table([Attempt("f", MEASURED), failed])
     assert (title, columns) == (
         "all targets",
         ("target", "steady-call", "process-memory", "outcome"),
     )
-    assert found == (("f", "2.00 ms", "1.00 GiB", "measured"), ("g", "-", "-", "failed: it died"))
+    assert rows == (("f", "2.00 ms", "1.00 GiB", "measured"), ("g", "-", "-", "failed: it died"))

@@ -29,7 +29,7 @@ def measured(name: str, seconds: float, flops: float | None = None, **matrix: ob
     )
 
 
-def test_a_sweep_has_a_line_for_each_other_value() -> None:
+def test_a_sweep_has_a_line_for_each_value_of_the_other_keys() -> None:
     sizes = (8, 4, 16)
     members = [measured("f", n**2 * 1e-6, n**3, n=n, mode=mode) for mode in "ab" for n in sizes]
     members += [measured("g", 1.0), measured("h", 1.0, n=3), measured("k", 1.0, on="a", n=5)]
@@ -42,23 +42,23 @@ def test_a_sweep_has_a_line_for_each_other_value() -> None:
     assert max(map(len, lines)) <= 60
 
 
-def test_the_picture_of_several_sweeps_is_one() -> None:
+def test_several_sweeps_share_one_picture() -> None:
     members = [measured("f", n * m * 1e-6, n, n=n, m=m) for n in (1, 2) for m in (3, 0)]
-    pictures = sweeps_of([each for each in members if each.matrix["m"]]), sweeps_of(members)
+    pictures = sweeps_of([member for member in members if member.matrix["m"]]), sweeps_of(members)
     for sweeps, count in zip(pictures, (1, 2), strict=True):
         root = ElementTree.fromstring(sweep_page(sweeps))
-        titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
-        wanted = ["f: steady-call against n", "f: steady-call against m"][:count]
-        assert [title for title in titles if title in wanted] == wanted
+        titles = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
+        expected = ["f: steady-call against n", "f: steady-call against m"][:count]
+        assert [title for title in titles if title in expected] == expected
     assert not pictures[1][1].is_logarithmic
 
 
-def test_the_document_has_all_that_tables_are_made_of() -> None:
+def test_the_document_has_all_figures_of_the_tables() -> None:
     members = [measured("f", n * 1e-6, n, n=n) for n in (1, 2, 4)]
-    report = bench_report([Attempt(each.target, each) for each in members])
-    read = [Measured.of_document(each) for each in report.document["targets"]]
+    report = bench_report([Attempt(member.target, member) for member in members])
+    read = [Measured.of_document(target) for target in report.document["targets"]]
     assert read == members
-    tables = [table for each in read for table in measured_tables(each)]
+    tables = [table for target in read for table in measured_tables(target)]
     assert list(report.tables[: len(tables)]) == tables
     (sweep,) = report.document["sweeps"]
     assert [point["x"] for point in sweep["lines"][0]["points"]] == [1, 2, 4]
@@ -82,7 +82,9 @@ def test_the_document_has_all_that_tables_are_made_of() -> None:
         ({"machine": {"cpu": 1}}, "machine.cpu"),
     ],
 )
-def test_a_damaged_document_is_told_with_its_place(change: dict[str, object], place: str) -> None:
+def test_a_damaged_document_is_an_error_with_the_place(
+    change: dict[str, object], place: str
+) -> None:
     document = {**measured("f", 1.0).document(), **change}
     with pytest.raises(ValueError, match=place):
         Measured.of_document(document)
@@ -90,10 +92,10 @@ def test_a_damaged_document_is_told_with_its_place(change: dict[str, object], pl
         Measured.of_document([document])
 
 
-def test_rates_are_counts_by_seconds() -> None:
-    found = rate_metrics(Metric("s", "lower", (0.5, 0.25), 3), {"flops": 10, "io_bytes": None})
-    assert {name: each.samples for name, each in found.items()} == {
+def test_rates_are_counts_per_second() -> None:
+    rates = rate_metrics(Metric("s", "lower", (0.5, 0.25), 3), {"flops": 10, "io_bytes": None})
+    assert {name: rate.samples for name, rate in rates.items()} == {
         "throughput": (2.0, 4.0),
         "flop-rate": (20.0, 40.0),
     }
-    assert {each.better for each in found.values()} == {"neither"}
+    assert {rate.better for rate in rates.values()} == {"neither"}

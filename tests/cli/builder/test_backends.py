@@ -1,4 +1,4 @@
-"""A target for several backends: what can be built is built, and the rest is told and completed."""
+"""A target for several backends: builds with a compiler, and later builds of the other backends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ args = ["f32[4]"]
 
 @pytest.fixture
 def work(folder: Path) -> Path:
-    """A project with a target for the CPU and for what no compiler is here for."""
+    """A project with targets for the CPU and for backends without a compiler."""
     (folder / "m.py").write_text(PROGRAM)
     (folder / "olympus.toml").write_text(TOML)
     return folder
@@ -44,7 +44,7 @@ def work(folder: Path) -> Path:
 
 def targets(result: Result, exit_code: int) -> dict[str, Any]:
     assert result.exit_code == exit_code, result.output
-    return {each["target"]: each for each in json.loads(result.stdout)["targets"]}
+    return {target["target"]: target for target in json.loads(result.stdout)["targets"]}
 
 
 def labels(folder: Path) -> list[str]:
@@ -52,46 +52,46 @@ def labels(folder: Path) -> list[str]:
     return [backend["label"] for backend in report["backends"]]
 
 
-def test_the_part_that_has_a_compiler_is_built(work: Path, invoke: Invoke) -> None:
-    found = targets(result := invoke("build", "--json"), 6)
-    assert {name: each["status"] for name, each in found.items()} == {
+def test_backends_with_a_compiler_are_built(work: Path, invoke: Invoke) -> None:
+    built = targets(result := invoke("build", "--json"), 6)
+    assert {name: target["status"] for name, target in built.items()} == {
         "both": "built",
         "host": "built",
     }
-    assert found["both"]["error"]["exit_code"] == 6
-    assert found["host"]["error"] is None
+    assert built["both"]["error"]["exit_code"] == 6
+    assert built["host"]["error"] is None
     assert result.stderr == (
         "error: target 'both': not built for tpu: "
         "this version of OLYMPUS compiles for cpu and gpu\n"
     )
     assert labels(work / "build/both") == ["cpu"]
-    before = (work / "build/both/report.json").stat().st_mtime_ns
+    time = (work / "build/both/report.json").stat().st_mtime_ns
     assert targets(invoke("build", "--json"), 6)["both"]["status"] == "fresh"
-    assert (work / "build/both/report.json").stat().st_mtime_ns == before
+    assert (work / "build/both/report.json").stat().st_mtime_ns == time
     stale = targets(invoke("build", "--json", "--frozen"), 7)["both"]
     assert (stale["status"], stale["reason"]) == ("stale", "it has not been built for tpu before")
     run = invoke("run", "build/both/both.olympus")
     assert run.exit_code == 0, run.output
 
 
-def test_without_any_compiler_nothing_is_built(work: Path, invoke: Invoke) -> None:
+def test_a_target_without_any_compiler_is_not_built(work: Path, invoke: Invoke) -> None:
     invoke("build", "--backend", "cpu")
     result = invoke("build", "both", "--backend", "tpu", "--json")
     assert targets(result, 6)["both"]["status"] == "failed"
     assert labels(work / "build/both") == ["cpu"]
 
 
-def test_a_backend_may_be_chosen(work: Path, invoke: Invoke) -> None:
+def test_a_backend_is_chosen_by_option(work: Path, invoke: Invoke) -> None:
     assert set(targets(invoke("build", "--json", "--backend", "cpu"), 0)) == {"both", "host"}
     assert labels(work / "build/both") == ["cpu"]
     (only,) = targets(invoke("build", "--json", "--backend", "tpu"), 6)
-    assert only == "both"  # the other is not built for it
+    assert only == "both"  # the other backend is not built
     result = invoke("build", "host", "--backend", "gpu")
     assert result.exit_code == 2
     assert "none of the targets is built for the backend 'gpu'" in result.stderr
 
 
-def test_a_backend_without_a_device_stands_for_all_of_them(work: Path) -> None:
+def test_a_backend_without_a_device_selects_all_its_devices(work: Path) -> None:
     names = '["cpu", "gpu:h200", "gpu:a100-80"]'
     (work / "olympus.toml").write_text(TOML.replace('["cpu", "tpu"]', names))
     spec = load_project(work).targets["both"]
@@ -125,7 +125,7 @@ importlib.metadata.version = version
 
 
 def build(work: Path, *paths: Path) -> tuple[int, dict[str, Any], str]:
-    """A build whose processes find the modules of `paths` first: code, the target and stderr."""
+    """Build with `paths` as the first of `sys.path`; return the exit code, target and stderr."""
     places = os.pathsep.join([*map(str, paths), *sys.path])
     command = [sys.executable, "-m", "olympus_cli", "build", "both", "--json"]
     done = subprocess.run(
@@ -140,14 +140,14 @@ def build(work: Path, *paths: Path) -> tuple[int, dict[str, Any], str]:
     return done.returncode, target, done.stderr
 
 
-def test_the_next_build_with_the_compiler_completes_it(work: Path) -> None:
+def test_the_next_build_with_the_compiler_adds_the_backend(work: Path) -> None:
     (work / "olympus.toml").write_text(TOML.replace('"tpu"', '"gpu:h200"'))
     (work / "without").mkdir()
     (work / "without" / "sitecustomize.py").write_text(WITHOUT)
     for status in ("built", "fresh"):
-        code, target, said = build(work, work / "without")
+        code, target, stderr = build(work, work / "without")
         assert (code, target["status"]) == (6, status)
-        assert 'pip install "jax-cuda13-pjrt==' in said
+        assert 'pip install "jax-cuda13-pjrt==' in stderr
         assert labels(work / "build/both") == ["cpu"]
     if not has_gpu_compiler():
         assert build(work)[0] == 6
@@ -157,7 +157,7 @@ def test_the_next_build_with_the_compiler_completes_it(work: Path) -> None:
     assert target["reason"] == "it has not been built for gpu before"
     assert labels(work / "build/both") == ["cpu", "gpu"]
     assert build(work)[1]["status"] == "fresh"
-    # without the compiler, what it made before stays as long as the rest is up to date
+    # without the compiler, its earlier outputs remain while the others are up to date
     code, target, _ = build(work, work / "without")
     assert (code, target["status"]) == (6, "fresh")
     assert labels(work / "build/both") == ["cpu", "gpu"]
@@ -168,7 +168,7 @@ def test_the_next_build_with_the_compiler_completes_it(work: Path) -> None:
     assert labels(work / "build/both") == ["cpu"]
 
 
-def test_a_program_that_does_not_fit_its_device_is_a_warning(folder: Path, invoke: Invoke) -> None:
+def test_a_program_larger_than_its_device_is_a_warning(folder: Path, invoke: Invoke) -> None:
     (folder / "big.py").write_text("def f(x, y):\n    return (x @ y) * 2\n")
     (folder / "olympus.toml").write_text(
         '[device.small]\nlike = "t4"\nmemory = 16777216\n'
@@ -184,7 +184,7 @@ def test_a_program_that_does_not_fit_its_device_is_a_warning(folder: Path, invok
     assert "the program does not fit small: it needs " in warning
     assert "64.0 MiB float32[4096,4096]" in warning
     assert "big.py:2" in warning
-    told = warning.partition("'big': ")[2]
+    text = warning.partition("'big': ")[2]
     shown = invoke("compile", "big").stdout
     assert "fits            small: no" in shown
-    assert f"warning: {told}" in shown
+    assert f"warning: {text}" in shown

@@ -1,4 +1,4 @@
-"""`olympus build` and `olympus compile` on small projects: what is written, and when."""
+"""`olympus build` and `olympus compile` on small projects: the files that they write, and when."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def written(directory: Path) -> set[str]:
 
 def statuses(result: Result, *exit_codes: int) -> dict[str, str]:
     assert result.exit_code in (exit_codes or (0, 3, 4)), result.output
-    return {each["target"]: each["status"] for each in json.loads(result.stdout)["targets"]}
+    return {target["target"]: target["status"] for target in json.loads(result.stdout)["targets"]}
 
 
-def test_a_build_writes_every_file_and_nothing_else(work: Path, invoke: Invoke) -> None:
+def test_a_build_writes_every_file_and_no_other(work: Path, invoke: Invoke) -> None:
     result = invoke("build")
     assert result.exit_code == 0, result.output
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
@@ -116,19 +116,19 @@ def test_a_build_writes_every_file_and_nothing_else(work: Path, invoke: Invoke) 
     assert (work / "build/scale/cpu/executable.bin").stat().st_size > 0
 
 
-def test_only_what_changed_is_built_again(work: Path, invoke: Invoke) -> None:
+def test_only_changed_targets_are_rebuilt(work: Path, invoke: Invoke) -> None:
     assert statuses(invoke("build", "--json")) == {"scale": "built", "loop": "built"}
-    before = (work / "build/scale/report.json").stat().st_mtime_ns
+    time = (work / "build/scale/report.json").stat().st_mtime_ns
     assert statuses(invoke("build", "--json")) == {"scale": "fresh", "loop": "fresh"}
-    assert (work / "build/scale/report.json").stat().st_mtime_ns == before
+    assert (work / "build/scale/report.json").stat().st_mtime_ns == time
     (work / "program.py").write_text("# a comment changes no program\n" + PROGRAM)
     assert statuses(invoke("build", "--json")) == {"scale": "fresh", "loop": "fresh"}
-    (work / "helper.py").write_text("def factor():\n    return 4.5\n")  # in another module
+    (work / "helper.py").write_text("def factor():\n    return 4.5\n")  # in an imported module
     assert statuses(invoke("build", "--json")) == {"scale": "built", "loop": "fresh"}
     assert statuses(invoke("build", "--json", "--force", "loop")) == {"loop": "built"}
 
 
-def test_a_damaged_output_is_built_again(work: Path, invoke: Invoke) -> None:
+def test_a_damaged_output_is_rebuilt(work: Path, invoke: Invoke) -> None:
     invoke("build", "loop")
     (work / "build/loop/cpu/executable.bin").unlink()
     result = invoke("build", "--json", "loop")
@@ -144,19 +144,19 @@ def test_a_damaged_output_is_built_again(work: Path, invoke: Invoke) -> None:
     assert statuses(invoke("build", "--json", "loop")) == {"loop": "fresh"}
 
 
-def test_frozen_builds_nothing_and_says_what_it_would(work: Path, invoke: Invoke) -> None:
+def test_frozen_builds_nothing_and_lists_the_stale_targets(work: Path, invoke: Invoke) -> None:
     result = invoke("build", "--frozen", "loop")
     assert result.exit_code == 7
     assert "loop: it has not been built before" in result.stderr
     assert not (work / "build").exists()
     invoke("build", "loop")
-    before = (work / "build").stat().st_mtime_ns
+    time = (work / "build").stat().st_mtime_ns
     assert invoke("build", "loop").exit_code == 0
     assert invoke("build", "--frozen", "loop").exit_code == 0
-    assert (work / "build").stat().st_mtime_ns == before  # nothing was made in it, if only to go
+    assert (work / "build").stat().st_mtime_ns == time  # no file was created in it and removed
 
 
-def test_a_place_that_is_taken_fails_its_own_target_only(work: Path, invoke: Invoke) -> None:
+def test_a_folder_of_the_user_fails_its_own_target_only(work: Path, invoke: Invoke) -> None:
     (work / "build/scale").mkdir(parents=True)
     (work / "build/scale/thesis.txt").write_text("years")
     assert statuses(result := invoke("build", "--json"), 2) == {"scale": "failed", "loop": "built"}
@@ -182,7 +182,7 @@ def test_a_failing_target_keeps_its_last_outputs(work: Path, invoke: Invoke) -> 
     assert failed["location"].endswith("program.py:6")
 
 
-def test_several_failures_are_each_told_of(work: Path, invoke: Invoke) -> None:
+def test_each_of_several_failures_is_reported(work: Path, invoke: Invoke) -> None:
     bad = '[target.{0}]\nentry = "program:breaks"\nargs = ["f32[2]"]\n'
     (work / "olympus.toml").write_text(bad.format("one") + bad.format("two"))
     result = invoke("build")
@@ -194,14 +194,16 @@ def test_several_failures_are_each_told_of(work: Path, invoke: Invoke) -> None:
     assert list((work / "build").iterdir()) == []
 
 
-def test_what_a_program_prints_does_not_reach_stdout(work: Path, invoke: Invoke) -> None:
+def test_output_of_a_program_does_not_reach_stdout(work: Path, invoke: Invoke) -> None:
     (work / "helper.py").write_text("print('hello')\ndef factor():\n    return 1.0\n")
     result = invoke("build", "--json", "scale")
     assert statuses(result) == {"scale": "built"}
     assert "hello" in result.stderr
 
 
-def test_compile_prints_a_summary_and_writes_where_it_is_told(work: Path, invoke: Invoke) -> None:
+def test_compile_prints_a_summary_and_writes_to_the_output_folder(
+    work: Path, invoke: Invoke
+) -> None:
     result = invoke("compile", "program:loop", "--shapes", "f32[4]", "-o", "there")
     assert result.exit_code == 0, result.output
     assert "  flops           12\n" in result.stdout
@@ -232,17 +234,17 @@ def test_compile_writes_to_the_projects_build_folder(work: Path, invoke: Invoke)
     assert json.loads(invoke(*args).stdout)["directory"] == str(work / "build" / "factor")
 
 
-def test_an_entry_does_not_replace_the_outputs_of_a_target_or_of_another(
+def test_an_entry_does_not_replace_outputs_of_a_target_or_another_entry(
     work: Path, invoke: Invoke
 ) -> None:
     assert invoke("build", "loop").exit_code == 0
-    before = (work / "build" / "loop" / "report.json").read_bytes()
+    report = (work / "build" / "loop" / "report.json").read_bytes()
     args = ("compile", "program:loop", "--shapes", "f32[9]")
     refused = invoke(*args)
     assert refused.exit_code == 2
     assert "build/loop is for the outputs of target 'loop'" in refused.stderr
     assert "hint: 'loop' without a file is the target; -o FOLDER gives" in refused.stderr
-    assert (work / "build" / "loop" / "report.json").read_bytes() == before
+    assert (work / "build" / "loop" / "report.json").read_bytes() == report
     assert invoke(*args, "-o", "apart").exit_code == 0
     assert invoke("compile", "helper:factor").exit_code == 0
     (work / "other.py").write_text("from helper import factor\n")
@@ -256,12 +258,12 @@ def test_outputs_for_another_device_do_not_replace_a_build(
     work: Path, invoke: Invoke, command: str
 ) -> None:
     assert invoke("build", "loop").exit_code == 0
-    before = (work / "build" / "loop" / "report.json").read_bytes()
+    report = (work / "build" / "loop" / "report.json").read_bytes()
     refused = invoke(command, "loop", "--device", "h200")
     assert refused.exit_code == 2
     message = "build/loop has the build of target 'loop' for cpu, which outputs for gpu:h200 would"
     assert f"error: {message} replace\nhint: -o F" in refused.stderr
-    assert (work / "build" / "loop" / "report.json").read_bytes() == before
+    assert (work / "build" / "loop" / "report.json").read_bytes() == report
     assert invoke("build", "loop", "--frozen").exit_code == 0
     assert invoke(command, "loop").exit_code == 0
 
@@ -273,13 +275,13 @@ def test_compile_replaces_outputs_for_a_backend_that_the_target_has_lost(
     build = json.loads((work / "build" / "loop" / "report.json").read_text())
     toml = (work / "olympus.toml").read_text()
     table = "[target.loop]\n"
-    assert table in toml and [each["label"] for each in build["backends"]] == ["cpu"]
+    assert table in toml and [backend["label"] for backend in build["backends"]] == ["cpu"]
     (work / "olympus.toml").write_text(toml.replace(table, f'{table}backends = ["gpu:h200"]\n'))
     result = invoke("compile", "loop")
     assert result.exit_code == (0 if has_gpu_compiler() else 6), result.stderr
 
 
-def test_compile_follows_a_link_and_spares_the_working_directory(
+def test_compile_follows_a_link_and_does_not_replace_the_working_directory(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (work / "link").symlink_to("real")
@@ -299,7 +301,7 @@ def test_compile_follows_a_link_and_spares_the_working_directory(
         assert f"{'n' * length} cannot be used: File name too long" in result.stderr
 
 
-def test_a_defect_among_several_failures_is_told_as_one(
+def test_a_defect_among_several_failures_has_its_exit_code(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = [
@@ -319,7 +321,7 @@ def test_a_defect_among_several_failures_is_told_as_one(
     ("number", "end"),
     [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
 )
-def test_an_interrupted_build_leaves_nothing_half_written(
+def test_an_interrupted_build_leaves_no_partial_outputs(
     work: Path,
     delay: float,
     number: int,
@@ -346,20 +348,20 @@ def test_an_interrupted_build_leaves_nothing_half_written(
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(delay)
-    os.killpg(process.pid, number)  # as a terminal does: to all of its processes
+    os.killpg(process.pid, number)  # to all its processes, as a terminal does
     _, talk = process.communicate(timeout=120)
     assert (process.returncode, talk) == end
     assert list((work / "build").iterdir()) == []
     assert list((work / "tmp").iterdir()) == []
 
 
-def test_jobs_are_as_many_as_the_processors_that_may_be_used(
+def test_the_number_of_jobs_is_that_of_available_processors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    requested_jobs: list[int] = []
 
-    def run_tasks(tasks: object, jobs: int, *rest: object) -> Iterator[Outcome]:
-        asked.append(jobs)
+    def run_tasks(tasks: object, jobs: int, *_arguments: object) -> Iterator[Outcome]:
+        requested_jobs.append(jobs)
         yield from ()
 
     monkeypatch.setattr(driver, "run_tasks", run_tasks)
@@ -368,16 +370,16 @@ def test_jobs_are_as_many_as_the_processors_that_may_be_used(
     driver.build({}, folder)
     monkeypatch.delattr(os, "sched_getaffinity")
     driver.build({}, folder)
-    assert asked == [2, 64]
+    assert requested_jobs == [2, 64]
 
 
-def test_labels_tell_devices_of_one_backend_apart() -> None:
+def test_labels_distinguish_devices_of_one_backend() -> None:
     cpu, h200, a100 = Target("cpu"), Target("gpu", "h200"), Target("gpu", "a100-80")
     assert list(backend_labels([cpu, h200])) == ["cpu", "gpu"]
     assert list(backend_labels([cpu, h200, a100])) == ["cpu", "gpu-h200", "gpu-a100-80"]
 
 
-def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_changes_with_each_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = Target("cpu")
     base = content_key("module {}", ["x"], cpu)
     assert content_key("module {}", ["x"], cpu) == base
@@ -388,7 +390,7 @@ def test_the_key_changes_with_all_that_matters(monkeypatch: pytest.MonkeyPatch) 
     assert content_key("module {}", ["x"], cpu) != base
 
 
-def test_compiler_options_are_used_stored_and_part_of_the_key(work: Path, invoke: Invoke) -> None:
+def test_compiler_options_are_used_saved_and_part_of_the_key(work: Path, invoke: Invoke) -> None:
     assert invoke("build", "scale").exit_code == 0
     toml = (work / "olympus.toml").read_text()
     option = "compiler-options = { xla_backend_optimization_level = 0 }\n"
@@ -399,24 +401,24 @@ def test_compiler_options_are_used_stored_and_part_of_the_key(work: Path, invoke
     assert stored == {"xla_backend_optimization_level": 0}
 
 
-def test_the_compiler_is_asked_once_for_each_output(
+def test_each_output_is_requested_from_the_compiler_once(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = Program.of(Request("scale").spec(), until="lower")
-    asked: list[str] = []
+    calls: list[str] = []
     for name in ("as_text", "serialize", "cost_analysis", "memory_analysis"):
         usual = getattr(Compiled, name)
 
-        def told(self: Compiled, name: str = name, usual: Callable[..., Any] = usual) -> Any:
-            asked.append(name)
+        def recorded(self: Compiled, name: str = name, usual: Callable[..., Any] = usual) -> Any:
+            calls.append(name)
             return usual(self)
 
-        monkeypatch.setattr(Compiled, name, told)
+        monkeypatch.setattr(Compiled, name, recorded)
     (work / "out").mkdir()
     with program.clock.part("compare"):
         keys = content_keys(program)
-    compile_and_write(program, keys, work / "out", "..", asked.append)
-    assert asked == ["write", "serialize", "as_text", "cost_analysis", "memory_analysis"]
+    compile_and_write(program, keys, work / "out", "..", calls.append)
+    assert calls == ["write", "serialize", "as_text", "cost_analysis", "memory_analysis"]
     bundle = artifact.load(work / "out" / "scale.olympus")
     executable = (work / "out" / "cpu" / "executable.bin").read_bytes()
     assert bundle.members["executables/cpu.bin"] == executable
@@ -440,12 +442,12 @@ strong = lambda x: np.float32(2.0)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("as_list", "as_tuple"), ("as_p", "as_q"), ("weak", "strong")]
+    ("first", "second"), [("as_list", "as_tuple"), ("as_p", "as_q"), ("weak", "strong")]
 )
-def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: str) -> None:
+def test_the_key_changes_with_the_types_of_results(folder: Path, first: str, second: str) -> None:
     (folder / "results.py").write_text(RESULTS)
     programs, keys = [], []
-    for name in (one, other):
+    for name in (first, second):
         program = Program.of(Request(f"results:{name}", "f32[2]").spec(), until="lower")
         program.spec = dataclasses.replace(program.spec, entry="results:f")
         programs.append(program.units[0].stablehlo)
@@ -455,10 +457,10 @@ def test_the_key_changes_with_what_a_caller_gets(folder: Path, one: str, other: 
 
 
 def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = Host.here()
+    this_host = Host.here()
     base = content_key("module {}", [], Target("cpu"))
-    for other in ((), None):
-        host = dataclasses.replace(here, cpu_features=other)
+    for features in ((), None):
+        host = dataclasses.replace(this_host, cpu_features=features)
         monkeypatch.setattr(Host, "here", lambda host=host: host)
         assert content_key("module {}", [], Target("cpu")) != base
 
@@ -466,15 +468,15 @@ def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu, gpu = Target("cpu"), Target("gpu", "h200")
     keys = set()
-    for found in ("1.0", "1.1", None):
-        packages = {"jaxlib": "1.0", "jax-cuda13-pjrt": found}
+    for version in ("1.0", "1.1", None):
+        packages = {"jaxlib": "1.0", "jax-cuda13-pjrt": version}
         monkeypatch.setattr(key, "installed_version", packages.__getitem__)
         keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
     assert len(keys) == 4
 
 
 def reported(**keys: str) -> Report:
-    """The report of a build that had these keys for its backends."""
+    """The report of a build that had `keys` for its backends."""
     counts = dict.fromkeys(CostFigures.__dataclass_fields__)
     cost = CostReport(**counts, at_least=CostFigures(**counts), unknown=(), lines=())
     memory = MemoryReport(*8 * [None], largest=())
@@ -503,14 +505,14 @@ def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
     assert reason_to_build(record, {"cpu": "a"}) == reason
 
 
-def test_what_is_not_built_for_now_is_no_reason_to_build() -> None:
+def test_a_backend_without_a_compiler_is_no_reason_to_build() -> None:
     record = Record(reported(cpu="a", gpu="c"))
     assert reason_to_build(record, {"cpu": "a"}, {"gpu"}) is None
     assert reason_to_build(record, {"cpu": "b"}, {"gpu"}) is not None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])
-def test_a_report_that_cannot_be_read_is_a_reason_to_build(text: str, tmp_path: Path) -> None:
+def test_an_unreadable_report_is_a_reason_to_build(text: str, tmp_path: Path) -> None:
     assert read_record(tmp_path) is None
     (tmp_path / "report.json").write_text(text)
     record = read_record(tmp_path)
@@ -530,7 +532,7 @@ def warns(x):
 """
 
 
-def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) -> None:
+def test_a_build_shows_warnings_and_its_reason(work: Path, invoke: Invoke) -> None:
     (work / "warns.py").write_text(WARNS)
     table = '[target.warns]\nentry = "warns:warns"\nargs = ["f32[4]"]\n'
     (work / "olympus.toml").write_text(TOML + table)
@@ -543,18 +545,19 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
     donated = (
         "Some donated buffers were not usable: float32[3] (y): no result has this shape and dtype"
     )
-    said = (
+    stderr = (
         f"warning: target 'scale': {donated}\nwarning: target 'warns': {moon}\n"
         f"warning: target 'warns': {loop}\n"
     )
-    for reason in ("it has not been built before", None):  # what is fresh has its warnings too
+    for reason in ("it has not been built before", None):  # fresh targets repeat their warnings
         result = invoke("build")
-        assert (result.exit_code, result.stderr) == (0, said)
+        assert (result.exit_code, result.stderr) == (0, stderr)
         for line in result.stdout.splitlines():
             assert line.endswith(f"  ({reason})" if reason else line.split()[-1])
             assert line.startswith("built" if reason else "fresh")
     data = {
-        each["target"]: each for each in json.loads(invoke("build", "--json").stdout)["targets"]
+        target["target"]: target
+        for target in json.loads(invoke("build", "--json").stdout)["targets"]
     }
     assert data["warns"]["warnings"] == [moon, loop]
     assert data["scale"]["warnings"] == [donated]
@@ -564,7 +567,7 @@ def test_a_build_tells_warnings_and_why_it_builds(work: Path, invoke: Invoke) ->
     assert "  (requested by --force)\n" in invoke("build", "loop", "--force").stdout
 
 
-def test_a_build_that_waits_says_so_and_honours_the_limit(work: Path, invoke: Invoke) -> None:
+def test_a_build_that_waits_shows_it_and_ends_at_the_limit(work: Path, invoke: Invoke) -> None:
     with locked(work / "build"):
         result = invoke("build", "--time-limit", "0.1")
     folder = work / "build"
@@ -592,16 +595,16 @@ def test_lines_of_a_build_have_the_width_of_the_terminal(width: int) -> None:
     outcomes = [Outcome(name, "built", reason="never built", seconds=1.5) for name in names]
     report = build_report(outcomes, Path("/home/me/build"), Path())
     assert report.text_in is not None
-    found = report.text_in(width).splitlines()
-    assert max(map(len, found)) <= width
-    heads = [line.split() for line in found if line.startswith("built")]
+    lines = report.text_in(width).splitlines()
+    assert max(map(len, lines)) <= width
+    heads = [line.split() for line in lines if line.startswith("built")]
     assert len(heads) == 2 and all(head[2:4] == ["1.50", "s"] for head in heads)
     assert heads[0][1].endswith("_first") and heads[1][1].endswith("_second")
-    assert "\n".join(found).count("(never built)") == 2
+    assert "\n".join(lines).count("(never built)") == 2
     assert report.text_in(300) == report.text
 
 
-def test_a_pipe_gets_whole_lines_of_a_build(
+def test_lines_of_a_build_in_a_pipe_are_not_shortened(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "a" * 60
@@ -611,7 +614,7 @@ def test_a_pipe_gets_whole_lines_of_a_build(
     monkeypatch.delenv("COLUMNS", raising=False)
     assert f"  {work / 'build' / name}  (" in invoke("build").stdout
     monkeypatch.setenv("COLUMNS", "60")
-    whole = work / "build.txt"
+    folder = work / "build.txt"
     assert max(map(len, invoke("build", "--force").stdout.splitlines())) <= 60
-    invoke("build", "--output", f"text={whole}")
-    assert f"  {work / 'build' / name}\n" in whole.read_text()
+    invoke("build", "--output", f"text={folder}")
+    assert f"  {work / 'build' / name}\n" in folder.read_text()

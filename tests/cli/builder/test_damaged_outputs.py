@@ -1,4 +1,4 @@
-"""A target's folder may be damaged or crafted: a build goes on, and opens nothing outside it."""
+"""The folder of a target is damaged or crafted: a build continues and opens no file outside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Invoke = Callable[..., Result]
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """A folder with a report, a list and one output, all in order."""
+    """A folder with a report, a list of files and one output, all valid."""
     (tmp_path / "a").write_text("a")
     (tmp_path / "report.json").write_text(render_json(REPORT))
     files = (output_file(tmp_path, tmp_path / name) for name in ("a", "report.json"))
@@ -45,7 +45,7 @@ def changed(path: Path, *keys: str | int, to: object) -> None:
     path.write_text(json.dumps(data))
 
 
-def test_what_is_in_order_is_read(target: Path) -> None:
+def test_valid_outputs_are_read(target: Path) -> None:
     record = read_record(target)
     assert record is not None
     assert (record.damaged, record.trouble) == ((), None)
@@ -94,7 +94,7 @@ def test_what_is_in_order_is_read(target: Path) -> None:
         (("more",), 1),
     ],
 )
-def test_a_report_of_other_types_or_paths_is_refused(
+def test_a_report_with_other_types_or_paths_is_an_error(
     target: Path, keys: tuple[str, ...], value: object
 ) -> None:
     changed(target / "report.json", *keys, to=value)
@@ -122,7 +122,9 @@ def test_a_report_of_other_types_or_paths_is_refused(
         ('{"schema_version": 3}', "has schema 3, of a newer olympus; this one reads 2"),
     ],
 )
-def test_a_text_that_is_no_document_is_refused(target: Path, text: str, reason: str) -> None:
+def test_a_report_that_is_no_json_document_is_an_error(
+    target: Path, text: str, reason: str
+) -> None:
     for name in ("report.json", MANIFEST):
         (target / name).write_bytes(text.encode(errors="surrogateescape"))
         with pytest.raises(ArtifactError, match=reason):
@@ -132,7 +134,7 @@ def test_a_text_that_is_no_document_is_refused(target: Path, text: str, reason: 
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "link", "folder", "large"])
-def test_what_is_no_ordinary_file_is_not_read(target: Path, kind: str) -> None:
+def test_only_regular_files_are_read(target: Path, kind: str) -> None:
     for name in ("report.json", MANIFEST, "a"):
         path = target / name
         content = path.read_bytes()
@@ -160,7 +162,7 @@ def test_what_is_no_ordinary_file_is_not_read(target: Path, kind: str) -> None:
     assert read_record(target) == read_record(target)
 
 
-def test_an_output_is_not_followed_out_of_its_folder(target: Path) -> None:
+def test_a_link_out_of_the_folder_is_not_followed(target: Path) -> None:
     listed = output_file(target, target / "a")
     assert intact(target, listed)
     (target / "cpu").symlink_to(target)
@@ -169,7 +171,7 @@ def test_an_output_is_not_followed_out_of_its_folder(target: Path) -> None:
     assert not intact(target, OutputFile("a", 1, "0" * 64))
 
 
-def test_a_newer_schema_is_told_apart(target: Path) -> None:
+def test_a_newer_schema_is_its_own_error(target: Path) -> None:
     changed(target / "report.json", "schema_version", to=SCHEMA_VERSION + 1)
     with pytest.raises(NewerSchema):
         read_report(target)
@@ -194,17 +196,17 @@ def reason(result: Result) -> str:
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
-def test_a_lost_report_or_list_is_built_again(
+def test_a_target_without_its_report_or_list_is_rebuilt(
     built: Path, invoke: Invoke, force: tuple[str, ...]
 ) -> None:
     target = built / "build" / "f"
-    whole = {path.name for path in target.iterdir()}
+    names = {path.name for path in target.iterdir()}
     for lost in (("report.json",), (MANIFEST,), ("report.json", MANIFEST)):
         for name in lost:
             (target / name).write_bytes((target / name).read_bytes()[:40] * (len(lost) == 1))
-        told = reason(invoke("build", "--json", *force))
-        assert force or lost[0] in told
-        assert {path.name for path in target.iterdir()} == whole
+        text = reason(invoke("build", "--json", *force))
+        assert force or lost[0] in text
+        assert {path.name for path in target.iterdir()} == names
     for name in ("report.json", MANIFEST):
         (target / name).unlink()
         assert force or f"{name} is missing" in reason(invoke("build", "--json"))
@@ -214,17 +216,17 @@ def test_a_lost_report_or_list_is_built_again(
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
-def test_a_newer_report_is_replaced_for_a_reason_that_is_told(
+def test_a_newer_report_is_replaced_with_the_reason(
     built: Path, invoke: Invoke, force: tuple[str, ...]
 ) -> None:
     changed(built / "build/f/report.json", "schema_version", to=SCHEMA_VERSION + 1)
-    told = reason(invoke("build", "--json", *force))
+    text = reason(invoke("build", "--json", *force))
     newer = f"schema {SCHEMA_VERSION + 1}, of a newer olympus; this one reads {SCHEMA_VERSION}"
-    assert force or newer in told
+    assert force or newer in text
 
 
 @pytest.mark.parametrize("files", [[], [{"path": "\ud800", "bytes": 1, "sha256": "0" * 64}]])
-def test_a_list_that_leaves_out_what_a_build_wrote(
+def test_a_list_without_files_of_the_build(
     built: Path, invoke: Invoke, files: list[object]
 ) -> None:
     changed(built / "build/f" / MANIFEST, "files", to=files)
@@ -238,7 +240,10 @@ def test_a_list_that_leaves_out_what_a_build_wrote(
 
 
 def test_the_crafted_path_of_a_device_or_a_pipe_does_not_hang(built: Path, invoke: Invoke) -> None:
-    for path, exit_code in (("/dev/zero", 2), ("pipe", 0)):  # 2: no list has the pipe
+    for path, exit_code in (
+        ("/dev/zero", 2),
+        ("pipe", 0),
+    ):  # with 2, the list does not contain the pipe
         os.mkfifo(built / "build/f/pipe")
         changed(built / "build/f/report.json", "outputs", 0, "path", to=path)
         changed(built / f"build/f/{MANIFEST}", "files", 0, "path", to=path)
@@ -249,7 +254,7 @@ def test_the_crafted_path_of_a_device_or_a_pipe_does_not_hang(built: Path, invok
         assert result.exit_code == 0, result.output
 
 
-def test_two_projects_with_one_build_folder_are_told_so(folder: Path, invoke: Invoke) -> None:
+def test_two_projects_with_one_build_folder_are_an_error(folder: Path, invoke: Invoke) -> None:
     for name in ("one", "two"):
         (folder / name).mkdir()
         (folder / name / "m.py").write_text(PROGRAM)
@@ -264,7 +269,7 @@ def test_two_projects_with_one_build_folder_are_told_so(folder: Path, invoke: In
     assert invoke("build", "--project", "one").exit_code == 2
 
 
-def test_what_killed_builds_leave_is_cleared_by_the_next(built: Path, invoke: Invoke) -> None:
+def test_a_build_removes_the_remains_of_killed_builds(built: Path, invoke: Invoke) -> None:
     temporary = built / "tmp"
     temporary.mkdir()
     (built / "m.py").write_text(

@@ -1,4 +1,4 @@
-"""The files of a build are written beside it, whole and told of in the order of their paths."""
+"""The files of a build are written in the background, and listed by path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_files_are_written_and_listed(tmp_path: Path) -> None:
     assert (tmp_path / "program.hlo.txt").read_bytes() == b"a \\udcff name\r\n"
 
 
-def test_a_long_text_is_written_whole(tmp_path: Path) -> None:
+def test_a_long_text_is_written_completely(tmp_path: Path) -> None:
     text = "\N{GREEK SMALL LETTER ALPHA}\udcff" * (1 << 20)
     with Files(tmp_path) as files:
         files.write("long", text)
@@ -34,14 +34,14 @@ def test_a_long_text_is_written_whole(tmp_path: Path) -> None:
     assert (tmp_path / "long").read_bytes() == text.encode(errors="backslashreplace")
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with Files(tmp_path) as files:
         files.write("absent/program.hlo.txt", "")
         with pytest.raises(FileNotFoundError):
             files.listed()
 
 
-def test_another_failure_comes_first(tmp_path: Path) -> None:
+def test_a_failure_of_the_caller_takes_precedence(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the compiler"), Files(tmp_path) as files:
         files.write("absent/program.hlo.txt", "")
         raise ValueError("the compiler failed")

@@ -1,4 +1,4 @@
-"""The reason of a rebuild names the part that changed; a program that differs on every trace."""
+"""The reason of a rebuild names the changed part; a program that differs by trace has a warning."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def reason(invoke: Invoke, *options: str) -> str:
     return str(document["targets"][0]["reason"])
 
 
-def edit(path: Path, before: str, after: str) -> None:
-    assert before in path.read_text()
-    path.write_text(path.read_text().replace(before, after))
+def edit(path: Path, old: str, new: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
 
 
 @pytest.mark.parametrize(
-    ("file", "before", "after", "expected"),
+    ("file", "old", "new", "expected"),
     [
         ("program.py", "2.0", "3.0", f"program.py:6: multiply: {CONSTANT}"),
         ("program.py", "sin", "cos", "program.py:6: sine -> cosine  (2 times)"),
@@ -96,22 +96,22 @@ def edit(path: Path, before: str, after: str) -> None:
         ),
     ],
 )
-def test_the_reason_names_what_changed(
-    work: Path, invoke: Invoke, file: str, before: str, after: str, expected: str
+def test_the_reason_names_the_changed_part(
+    work: Path, invoke: Invoke, file: str, old: str, new: str, expected: str
 ) -> None:
-    edit(work / file, before, after)
+    edit(work / file, old, new)
     assert reason(invoke, "--frozen") == expected
     assert reason(invoke) == expected
     assert reason(invoke) == "None"
 
 
-def test_the_reason_names_a_variable_of_the_environment(
+def test_the_reason_names_an_environment_variable(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = os.environ.get("XLA_FLAGS")
-    flags = f"{before or ''} --xla_cpu_enable_fast_math=true".strip()
+    previous = os.environ.get("XLA_FLAGS")
+    flags = f"{previous or ''} --xla_cpu_enable_fast_math=true".strip()
     monkeypatch.setenv("XLA_FLAGS", flags)
-    assert reason(invoke, "--frozen") == f"XLA_FLAGS: {before or 'none'} -> {flags}"
+    assert reason(invoke, "--frozen") == f"XLA_FLAGS: {previous or 'none'} -> {flags}"
 
 
 def test_the_reason_names_a_version_and_the_processor(work: Path, invoke: Invoke) -> None:
@@ -129,7 +129,7 @@ def test_the_reason_names_a_version_and_the_processor(work: Path, invoke: Invoke
     first = features.partition(" ")[0]
     expected = [f"jaxlib 0.1 -> {jaxlib}", f"processor features: zz1 zz2 -> {first}"]
     assert sorted(reason(invoke, "--frozen").split("; ")) == expected
-    data["parts"] = {}  # as an earlier version of OLYMPUS wrote it
+    data["parts"] = {}  # as in a report of an earlier version of OLYMPUS
     path.write_text(json.dumps(data))
     assert reason(invoke, "--frozen") == "the program, or what compiles it, has changed"
     del data["parts"]
@@ -137,19 +137,19 @@ def test_the_reason_names_a_version_and_the_processor(work: Path, invoke: Invoke
     assert reason(invoke, "--frozen") == "the program, or what compiles it, has changed"
 
 
-def test_a_text_names_three_reasons() -> None:
-    many = [PartChanged("a", "1", None), *(VersionChanged("b", None, str(i)) for i in range(4))]
-    assert reasons_text(many) == "a: 1 -> none; b none -> 0; b none -> 1; and 2 more"
+def test_a_text_has_at_most_three_reasons() -> None:
+    reasons = [PartChanged("a", "1", None), *(VersionChanged("b", None, str(i)) for i in range(4))]
+    assert reasons_text(reasons) == "a: 1 -> none; b none -> 0; b none -> 1; and 2 more"
 
 
-def test_a_program_that_differs_on_every_trace_is_warned_of(work: Path, invoke: Invoke) -> None:
+def test_a_program_that_differs_on_every_trace_has_a_warning(work: Path, invoke: Invoke) -> None:
     (work / "program.py").write_text(RANDOM)
     result = invoke("build")
     warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
     (warning,) = warnings
     assert "program.py:8: the program differs on every trace" in warning
     assert "multiply: operand 1: constant" in warning
-    assert result.stderr.count("tracing") == 1  # the second trace is silent
+    assert result.stderr.count("tracing") == 1  # the second trace has no output
     (work / "program.py").write_text(PROGRAM)
     assert "differs on every trace" not in invoke("build").stderr
 
@@ -184,7 +184,7 @@ def warnings_of(result: Result) -> list[str]:
 
 @pytest.fixture
 def seeded(folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program whose order is that of a set, built with one hash seed; another one is set."""
+    """A program with the order of a set, built with one hash seed; another seed is set now."""
     (folder / "program.py").write_text(SET)
     (folder / "olympus.toml").write_text(PARTS)
     monkeypatch.setenv("PYTHONHASHSEED", "5")
@@ -194,7 +194,9 @@ def seeded(folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Pat
     return folder
 
 
-def test_a_program_of_the_hash_seed_is_warned_of(seeded: Path, invoke: Invoke) -> None:
+def test_a_program_that_depends_on_the_hash_seed_has_a_warning(
+    seeded: Path, invoke: Invoke
+) -> None:
     (warning,) = warnings_of(invoke("build"))
     assert f"program.py:9: {OF_SEED} it is built every time: multiply: operand 1: " in warning
     assert warning.endswith(REMEDY)
@@ -203,7 +205,9 @@ def test_a_program_of_the_hash_seed_is_warned_of(seeded: Path, invoke: Invoke) -
     assert reason(invoke) == "None"
 
 
-def test_another_order_of_independent_operations_is_warned_of(seeded: Path, invoke: Invoke) -> None:
+def test_another_order_of_independent_operations_has_a_warning(
+    seeded: Path, invoke: Invoke
+) -> None:
     edit(seeded / "program.py", "    x = 1.0\n", "    x = {}\n")
     edit(seeded / "program.py", "x = np.tanh(x * p[name])", "x[name] = np.tanh(p[name])")
     assert not warnings_of(invoke("build"))
@@ -211,10 +215,12 @@ def test_another_order_of_independent_operations_is_warned_of(seeded: Path, invo
         patch.setenv("PYTHONHASHSEED", "5")
         (warning,) = warnings_of(invoke("build"))
     assert f"program.py:9: {OF_SEED} it is built every time: the order of its op" in warning
-    assert not warnings_of(invoke("check", "--update"))  # a golden program has no such order
+    assert not warnings_of(
+        invoke("check", "--update")
+    )  # a golden program has no order of independent operations
 
 
-def test_results_in_the_order_of_a_set_are_warned_of(
+def test_results_in_the_order_of_a_set_have_a_warning(
     seeded: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(seeded / "program.py", "    x = 1.0\n", "    x = ()\n")
@@ -227,9 +233,7 @@ def test_results_in_the_order_of_a_set_are_warned_of(
     assert f"{OF_SEED} it is built every time" in warning
 
 
-def test_a_value_drawn_while_a_module_is_imported_is_warned_of(
-    seeded: Path, invoke: Invoke
-) -> None:
+def test_a_value_drawn_during_import_has_a_warning(seeded: Path, invoke: Invoke) -> None:
     text = SET.replace("PARTS = ", "import random\nDRAWN = random.random()\nPARTS = ")
     (seeded / "program.py").write_text(
         text.replace("in PARTS", "in ['up']").replace("1.0", "DRAWN")
@@ -247,7 +251,7 @@ def test_a_changed_source_is_not_traced_in_other_processes(seeded: Path, invoke:
     assert log.read_text() == "once "
 
 
-def test_a_golden_program_of_the_hash_seed(
+def test_a_golden_program_that_depends_on_the_hash_seed_fails(
     seeded: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (warning,) = warnings_of(invoke("check", "--update"))

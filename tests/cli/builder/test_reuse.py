@@ -22,7 +22,7 @@ from tests.marks import needs_gpu_compiler
 
 Invoke = Callable[..., Result]
 
-#: A program that fails to compile while there is a file `no-compiler` beside it.
+#: A program that fails to compile if a file `no-compiler` is beside it.
 PROGRAM = """\
 import pathlib
 import olympus
@@ -70,7 +70,7 @@ args = [{ from = "program:keyed" }]
 
 @pytest.fixture
 def invoke(invoke: Invoke) -> Invoke:
-    """Run `olympus`, which must end with `code`."""
+    """Run `olympus` and check its exit code, which is `code`."""
 
     def run(*words: str, code: int = 0) -> Result:
         result = invoke(*words)
@@ -89,7 +89,7 @@ def work(folder: Path) -> Path:
 
 @pytest.fixture
 def built(work: Path, invoke: Invoke) -> Path:
-    """The folder with `dense` built, in which nothing can be compiled any more."""
+    """The folder with `dense` built, in which later compilations fail."""
     invoke("build", "dense")
     (work / "no-compiler").touch()
     return work
@@ -114,7 +114,7 @@ def test_a_fresh_build_is_used(words: tuple[str, ...], built: Path, invoke: Invo
 
 
 @pytest.mark.parametrize("words", USES[:7], ids=" ".join)
-def test_a_stale_build_is_compiled_once_and_kept(
+def test_a_stale_build_is_compiled_once_and_saved(
     words: tuple[str, ...], work: Path, invoke: Invoke
 ) -> None:
     invoke(*words)
@@ -122,7 +122,7 @@ def test_a_stale_build_is_compiled_once_and_kept(
     assert invoke("build", "dense").stdout.startswith("fresh")
 
 
-def test_the_figures_are_those_of_a_compilation(work: Path, invoke: Invoke) -> None:
+def test_figures_of_a_build_equal_those_of_a_compilation(work: Path, invoke: Invoke) -> None:
     compiled = json.loads(
         invoke(
             "cost", "program:dense", "--shapes", "f32[8,16], f32[16,32]", "--compile", "--json"
@@ -137,23 +137,23 @@ def test_the_figures_are_those_of_a_compilation(work: Path, invoke: Invoke) -> N
     assert names == [kernel["name"] for kernel in compiled["compiled"]["estimate"]["kernels"]]
 
 
-def test_an_entry_and_a_changed_target_leave_the_build_alone(built: Path, invoke: Invoke) -> None:
-    before = (built / "build/dense/report.json").read_bytes()
+def test_an_entry_and_a_changed_target_do_not_change_the_build(built: Path, invoke: Invoke) -> None:
+    report = (built / "build/dense/report.json").read_bytes()
     for words in (
         ("program:dense", "--shapes", "f32[8,16], f32[16,32]"),
         ("dense", "--shapes", "f32[4,16], f32[16,32]"),
         ("dense", "--optimize", "fast-build"),
     ):
         assert "it was compiled" in invoke("run", *words, code=3).stderr
-    assert (built / "build/dense/report.json").read_bytes() == before
+    assert (built / "build/dense/report.json").read_bytes() == report
 
 
-def test_what_no_bundle_can_store_is_run(work: Path, invoke: Invoke) -> None:
+def test_a_program_that_no_bundle_can_store_runs(work: Path, invoke: Invoke) -> None:
     assert "[3]" in invoke("run", "keyed").stdout
     assert not (work / "build/keyed").exists()
 
 
-def test_a_build_that_cannot_be_written_is_run_all_the_same(work: Path, invoke: Invoke) -> None:
+def test_a_program_runs_if_its_build_cannot_be_written(work: Path, invoke: Invoke) -> None:
     (work / "build").mkdir()
     (work / "build/dense").write_text("mine")
     invoke("run", "dense")
@@ -161,7 +161,7 @@ def test_a_build_that_cannot_be_written_is_run_all_the_same(work: Path, invoke: 
     assert (work / "build/dense").read_text() == "mine"
 
 
-def test_an_executable_that_was_changed_is_not_loaded(built: Path, invoke: Invoke) -> None:
+def test_a_changed_executable_is_not_loaded(built: Path, invoke: Invoke) -> None:
     (built / "no-compiler").unlink()
     (built / "build/dense/cpu/executable.bin").write_bytes(b"something else")
     invoke("run", "dense")
@@ -186,27 +186,29 @@ TWO = 'backends = ["cpu", "gpu:h200"]\n[target.dense.budget]'
 OLD, NEW = {"program.py:17", "program.py:18"}, {"program.py:19", "program.py:20"}
 
 
-def test_the_lines_of_the_test_program() -> None:
-    where = [
+def test_the_source_lines_of_the_program() -> None:
+    lines = [
         i for i, line in enumerate(PROGRAM.splitlines(), 1) if "x @ w" in line or "* 2" in line
     ]
-    assert {f"program.py:{i}" for i in where} == OLD
+    assert {f"program.py:{i}" for i in lines} == OLD
 
 
-def test_source_lines_that_moved_are_renewed(moved: Path, invoke: Invoke) -> None:
+def test_moved_source_lines_are_renewed(moved: Path, invoke: Invoke) -> None:
     outputs = moved / "build/dense"
     assert lines_in((outputs / "report.json").read_text()) == OLD
-    told = invoke("build", "dense").stdout
-    assert re.search(r"^fresh +dense .*its source lines were renewed", told, re.M)
+    output = invoke("build", "dense").stdout
+    assert re.search(r"^fresh +dense .*its source lines were renewed", output, re.M)
     assert lines_in((outputs / "report.json").read_text()) == NEW
     assert lines_in((outputs / "summary.txt").read_text()) <= NEW
     assert "renewed" not in invoke("build", "dense").stdout
 
 
 @pytest.mark.parametrize("words", USES[:7], ids=" ".join)
-def test_commands_renew_them_too(words: tuple[str, ...], moved: Path, invoke: Invoke) -> None:
-    told = invoke(*words).stdout
-    assert lines_in(told) <= NEW
+def test_commands_renew_moved_source_lines(
+    words: tuple[str, ...], moved: Path, invoke: Invoke
+) -> None:
+    output = invoke(*words).stdout
+    assert lines_in(output) <= NEW
     assert lines_in((moved / "build/dense/report.json").read_text()) == NEW
 
 
@@ -219,7 +221,7 @@ def test_the_page_is_renewed(built: Path, invoke: Invoke) -> None:
     assert lines_in((built / "build/dense/report.html").read_text()) == NEW
 
 
-def test_the_compiler_s_files_are_renewed(moved: Path, invoke: Invoke) -> None:
+def test_the_compilers_files_are_renewed(moved: Path, invoke: Invoke) -> None:
     outputs = moved / "build/dense"
     invoke("build", "dense")
     places = [
@@ -236,12 +238,12 @@ def test_the_compiler_s_files_are_renewed(moved: Path, invoke: Invoke) -> None:
     assert {place.line for place in sources.places} - {0} == {19, 20}
     (executable,) = bundle.executables
     assert bundle.members[executable.member] == (outputs / "cpu/executable.bin").read_bytes()
-    told = invoke("profile", str(outputs / "dense.olympus"), "--runs", "1", "--json").stdout
-    assert lines_in(told) <= NEW
-    assert lines_in(told)
+    document = invoke("profile", str(outputs / "dense.olympus"), "--runs", "1", "--json").stdout
+    assert lines_in(document) <= NEW
+    assert lines_in(document)
 
 
-def test_renewed_outputs_are_those_of_a_build(moved: Path, invoke: Invoke) -> None:
+def test_renewed_outputs_equal_those_of_a_build(moved: Path, invoke: Invoke) -> None:
     outputs = moved / "build/dense"
     invoke("build", "dense")
     renewed = {name: (outputs / name).read_text() for name in TEXTS}
@@ -263,19 +265,19 @@ def test_frozen_writes_nothing(moved: Path, invoke: Invoke) -> None:
     assert lines_in((moved / "build/dense/report.json").read_text()) == OLD
 
 
-def test_the_same_outputs_in_another_folder(
+def test_outputs_in_another_folder_are_equal(
     built: Path, invoke: Invoke, tmp_path_factory: Any
 ) -> None:
-    other = tmp_path_factory.mktemp("other") / "project"
-    os.rename(built, other)
+    copy = tmp_path_factory.mktemp("other") / "project"
+    os.rename(built, copy)
     os.mkdir(built)  # the working directory of the test
-    invoke("build", "dense", "--project", str(other))
-    found = SourceMap.parse((other / "build/dense/program.sources.json").read_bytes())
-    assert {place.file for place in found.places} == {"", "program.py"}
+    invoke("build", "dense", "--project", str(copy))
+    sources = SourceMap.parse((copy / "build/dense/program.sources.json").read_bytes())
+    assert {place.file for place in sources.places} == {"", "program.py"}
 
 
 @needs_gpu_compiler
-def test_a_build_for_several_backends_is_renewed_whole(work: Path, invoke: Invoke) -> None:
+def test_a_build_for_several_backends_is_renewed_for_each(work: Path, invoke: Invoke) -> None:
     toml = TOML.replace(
         "[target.dense.budget]", 'backends = ["cpu", "gpu:h200"]\n[target.dense.budget]'
     )
@@ -284,9 +286,9 @@ def test_a_build_for_several_backends_is_renewed_whole(work: Path, invoke: Invok
     (work / "no-compiler").touch()
     text = (work / "program.py").read_text()
     (work / "program.py").write_text("# a comment\n# and another\n" + text)
-    invoke("run", "dense")  # for the CPU alone
+    invoke("run", "dense")  # for the CPU only
     report = json.loads((work / "build/dense/report.json").read_text())
-    assert [each["label"] for each in report["backends"]] == ["cpu", "gpu"]
+    assert [backend["label"] for backend in report["backends"]] == ["cpu", "gpu"]
     assert lines_in(json.dumps(report)) == NEW
     invoke("check", "dense")
     invoke("report", "dense")
@@ -294,18 +296,18 @@ def test_a_build_for_several_backends_is_renewed_whole(work: Path, invoke: Invok
 
 
 @needs_gpu_compiler
-def test_a_stale_backend_does_not_take_the_place_of_a_fresh_one(work: Path, invoke: Invoke) -> None:
+def test_a_stale_backend_does_not_replace_a_fresh_one(work: Path, invoke: Invoke) -> None:
     two = TOML.replace(
         "[target.dense.budget]", 'backends = ["cpu", "gpu:h200"]\n[target.dense.budget]'
     )
     (work / "olympus.toml").write_text(two)
     invoke("build", "dense", "--backend", "gpu")
-    before = (work / "build/dense/report.json").read_bytes()
+    report = (work / "build/dense/report.json").read_bytes()
     invoke("run", "dense")
-    assert (work / "build/dense/report.json").read_bytes() == before
+    assert (work / "build/dense/report.json").read_bytes() == report
 
 
-def test_a_device_that_is_not_here_is_told_before_the_work(work: Path, invoke: Invoke) -> None:
+def test_a_missing_device_is_an_error_before_tracing(work: Path, invoke: Invoke) -> None:
     (work / "program.py").write_text("raise RuntimeError('it was imported')\n")
     for words in (
         ("run", "--backend", "gpu"),
@@ -318,7 +320,7 @@ def test_a_device_that_is_not_here_is_told_before_the_work(work: Path, invoke: I
 
 
 def test_the_history_has_the_renewed_lines(moved: Path, invoke: Invoke) -> None:
-    before = json.loads(invoke("history", "--json").stdout)
+    runs = json.loads(invoke("history", "--json").stdout)
     invoke("build", "dense")
     history = moved / "build/history.sqlite"
     program = (moved / "build/dense/program.stablehlo.mlir").read_bytes()
@@ -326,7 +328,7 @@ def test_the_history_has_the_renewed_lines(moved: Path, invoke: Invoke) -> None:
     sources = read_programs(history, [digest])[digest].sources
     assert sources is not None
     assert {place.line for place in SourceMap.parse(sources).places} - {0} == {19, 20}
-    assert json.loads(invoke("history", "--json").stdout) == before  # no run was added
+    assert json.loads(invoke("history", "--json").stdout) == runs  # no run was added
 
 
 def test_estimates_are_renewed_after_a_calibration(
@@ -344,33 +346,33 @@ def test_estimates_are_renewed_after_a_calibration(
     assert "changed" not in invoke("build", "dense").stdout
 
 
-def test_a_page_that_is_renewed_keeps_its_stacks(built: Path, invoke: Invoke) -> None:
+def test_a_renewed_page_has_the_same_stacks(built: Path, invoke: Invoke) -> None:
     invoke("build", "dense", "--html")
-    before = (built / "build/dense/report.html").read_text()
+    page = (built / "build/dense/report.html").read_text()
     text = (built / "program.py").read_text()
     (built / "program.py").write_text("# a comment\n# and another\n" + text)
     invoke("run", "dense")
-    after = (built / "build/dense/report.html").read_text()
-    assert after.count("dense program.py:20") == before.count("dense program.py:18") > 0
+    renewed = (built / "build/dense/report.html").read_text()
+    assert renewed.count("dense program.py:20") == page.count("dense program.py:18") > 0
 
 
-def test_an_estimate_follows_the_figures_of_a_device(work: Path, invoke: Invoke) -> None:
+def test_an_estimate_uses_the_current_figures_of_a_device(work: Path, invoke: Invoke) -> None:
     device = '[device.mine]\nlike = "h200"\ntflops = {{ float32 = {} }}\n'
     toml = TOML.replace("[target.dense.budget]", TWO).replace('"cpu", "gpu:h200"', '"gpu:mine"')
 
     def seconds() -> float:
-        told = json.loads(invoke("cost", "dense", "--compile", "--json").stdout)
-        found: float = told["compiled"]["estimate"]["seconds"]
-        return found
+        document = json.loads(invoke("cost", "dense", "--compile", "--json").stdout)
+        estimate: float = document["compiled"]["estimate"]["seconds"]
+        return estimate
 
     (work / "olympus.toml").write_text(toml + device.format(60.0))
-    before = seconds()
+    first = seconds()
     (work / "no-compiler").touch()
     (work / "olympus.toml").write_text(toml + device.format(0.00006))
-    assert seconds() > 2 * before
+    assert seconds() > 2 * first
 
 
-def test_lines_that_are_split_are_compiled_again(built: Path, invoke: Invoke) -> None:
+def test_split_source_lines_are_compiled_again(built: Path, invoke: Invoke) -> None:
     (built / "no-compiler").unlink()
     text = (built / "program.py").read_text()
     split = text.replace("y = np.tanh(x @ w)", "y = np.tanh(\n            x @ w\n        )")
@@ -380,7 +382,7 @@ def test_lines_that_are_split_are_compiled_again(built: Path, invoke: Invoke) ->
     assert {*re.findall(r"file_name_id=\d+ .* line=(\d+)", hlo)} == {"17", "18", "20"}
 
 
-def test_a_scope_with_another_name_is_compiled_again(built: Path, invoke: Invoke) -> None:
+def test_a_renamed_scope_is_compiled_again(built: Path, invoke: Invoke) -> None:
     (built / "no-compiler").unlink()
     text = (built / "program.py").read_text()
     (built / "program.py").write_text(text.replace('named_scope("layer")', 'named_scope("other")'))
@@ -389,8 +391,8 @@ def test_a_scope_with_another_name_is_compiled_again(built: Path, invoke: Invoke
     assert "/other/" in hlo and "/layer/" not in hlo
 
 
-def test_a_changed_file_that_is_not_needed_stays(built: Path, invoke: Invoke) -> None:
-    """Such as a bundle that was signed in place."""
+def test_a_changed_file_that_is_not_needed_is_not_replaced(built: Path, invoke: Invoke) -> None:
+    """For example, a bundle that was signed in place."""
     bundle = built / "build/dense/dense.olympus"
     bundle.write_bytes(b"signed")
     for words in USES[:6]:
@@ -399,31 +401,31 @@ def test_a_changed_file_that_is_not_needed_stays(built: Path, invoke: Invoke) ->
 
 
 @needs_gpu_compiler
-def test_a_damaged_file_does_not_cost_another_backend(work: Path, invoke: Invoke) -> None:
+def test_a_damaged_file_does_not_rebuild_another_backend(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(TOML.replace("[target.dense.budget]", TWO))
     invoke("build", "dense")
-    before = (work / "build/dense/gpu/executable.bin").read_bytes()
+    executable = (work / "build/dense/gpu/executable.bin").read_bytes()
     for name in ("summary.txt", "cpu/executable.bin"):
         (work / "build/dense" / name).write_bytes(b"damaged")
         invoke("run", "dense")
-        assert (work / "build/dense/gpu/executable.bin").read_bytes() == before
+        assert (work / "build/dense/gpu/executable.bin").read_bytes() == executable
 
 
 def test_a_lock_does_not_delay_a_fresh_program(moved: Path, invoke: Invoke) -> None:
     with locked(moved / "build"):
         for words in (("run", "dense"), ("profile", "dense", "--runs", "1")):
-            told = invoke(*words).stdout
-            assert lines_in(told) <= NEW
+            output = invoke(*words).stdout
+            assert lines_in(output) <= NEW
     assert lines_in((moved / "build/dense/report.json").read_text()) == OLD
 
 
-def test_a_copy_of_a_project_has_its_own_lines(
+def test_a_copy_of_a_project_has_its_own_source_lines(
     built: Path, invoke: Invoke, tmp_path_factory: Any
 ) -> None:
-    other = tmp_path_factory.mktemp("other") / "project"
-    shutil.copytree(built, other)
-    told = invoke("profile", "dense", "--project", str(other), "--runs", "1").stdout
-    assert lines_in(told) and str(built) not in told
+    copy = tmp_path_factory.mktemp("other") / "project"
+    shutil.copytree(built, copy)
+    output = invoke("profile", "dense", "--project", str(copy), "--runs", "1").stdout
+    assert lines_in(output) and str(built) not in output
 
 
 def test_a_file_with_flags_is_part_of_the_key(
@@ -439,7 +441,7 @@ def test_a_file_with_flags_is_part_of_the_key(
     assert invoke("build", "dense").stdout.startswith("fresh")
 
 
-def test_an_interrupted_command_leaves_nothing_partial(work: Path, invoke: Invoke) -> None:
+def test_an_interrupted_command_leaves_no_partial_outputs(work: Path, invoke: Invoke) -> None:
     invoke("build", "dense")
     partial = work / "build/.olympus-new-dense"
     (work / "program.py").write_text(

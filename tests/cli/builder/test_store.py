@@ -1,4 +1,4 @@
-"""The build directory: whole outputs or none, one build at a time, and recovery from crashes."""
+"""The build directory: complete outputs or none, one build at a time, and recovery from crashes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ CAN_EXCHANGE = durable._renameat2() is not None
 PR, MLIR = "program.olympuspr", "program.stablehlo.mlir"
 
 
-def put(root: Path, name: str, *outputs: str, project: str = "..") -> None:
-    """Stage a folder with these files, and the list of them."""
+def stage(root: Path, name: str, *outputs: str, project: str = "..") -> None:
+    """Stage a folder with `outputs`, and the list of them."""
     directory = locate(root, name).stage()
     for path in outputs:
         (directory / path).parent.mkdir(exist_ok=True)
@@ -36,37 +36,37 @@ def put(root: Path, name: str, *outputs: str, project: str = "..") -> None:
 
 
 def listed(*outputs: str, version: int = 1) -> str:
-    """The text of a list of files."""
+    """The text of a list of files of a version."""
     files = [{"path": path, "bytes": 0, "sha256": ""} for path in outputs]
     data = {"schema_version": version, "project": "..", "target": "t", "files": files}
     return json.dumps(data)
 
 
-def test_outputs_appear_with_the_commit_and_replace_the_old_ones(tmp_path: Path) -> None:
+def test_a_commit_replaces_the_outputs(tmp_path: Path) -> None:
     root = tmp_path / "build"
     with locked(root):
-        put(root, "t", "old", "cpu/old")
+        stage(root, "t", "old", "cpu/old")
         assert not (root / "t").exists()
         locate(root, "t").commit()
-        put(root, "t", "new")
+        stage(root, "t", "new")
         assert (root / "t" / "cpu" / "old").exists()
         locate(root, "t").commit()
     assert sorted(path.name for path in (root / "t").iterdir()) == ["new", "olympus-build.json"]
     assert [path.name for path in root.iterdir()] == ["t"]
 
 
-def test_what_is_staged_and_not_committed_is_gone_at_the_end(tmp_path: Path) -> None:
+def test_staged_outputs_without_a_commit_are_removed_at_the_end(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), locked(tmp_path):
-        put(tmp_path, "t")
+        stage(tmp_path, "t")
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_next_build_clears_up_after_a_crash(tmp_path: Path) -> None:
-    """A crash while writing leaves a new directory; one between the renames an old one."""
+def test_the_next_build_removes_the_remains_of_a_crash(tmp_path: Path) -> None:
+    """A crash during writing leaves a new directory, and a crash between the renames an old one."""
     for name in ("whole", "moved", "once-a-link"):
         with locked(tmp_path):
-            put(tmp_path, name, name)
+            stage(tmp_path, name, name)
             locate(tmp_path, name).commit()
     (tmp_path / ".olympus-new-half").mkdir()
     (tmp_path / ".olympus-old-whole").mkdir()
@@ -97,7 +97,7 @@ def test_the_next_build_clears_up_after_a_crash(tmp_path: Path) -> None:
         ({PR: "", MLIR: "", "thesis.txt": ""}, "holds 'thesis.txt', which no"),
     ],
 )
-def test_what_no_build_wrote_is_left_alone(
+def test_a_folder_that_no_build_wrote_is_not_replaced(
     tmp_path: Path, files: dict[str, str], message: str
 ) -> None:
     for name, text in files.items():
@@ -120,12 +120,12 @@ def test_what_no_build_wrote_is_left_alone(
         {PR: "", MLIR: ""},
     ],
 )
-def test_what_carries_a_sign_of_a_build_is_replaced(tmp_path: Path, files: dict[str, str]) -> None:
+def test_a_folder_with_a_file_of_a_build_is_replaced(tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / "t" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "t" / name).write_text(text)
     if "a" in files and "report.json" in files and "99" not in files["report.json"]:
-        (tmp_path / "t" / "report.json").unlink()  # it may be missing too
+        (tmp_path / "t" / "report.json").unlink()  # the list may also be missing
     with locked(tmp_path):
         place = locate(tmp_path, "t", "t.olympus")
         place.stage()
@@ -135,11 +135,11 @@ def test_what_carries_a_sign_of_a_build_is_replaced(tmp_path: Path, files: dict[
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
-def test_a_file_that_comes_while_a_target_is_built_is_not_lost(tmp_path: Path) -> None:
+def test_a_file_that_is_added_during_a_build_is_not_lost(tmp_path: Path) -> None:
     with locked(tmp_path):
-        put(tmp_path, "t", "a")
+        stage(tmp_path, "t", "a")
         locate(tmp_path, "t").commit()
-        put(tmp_path, "t", "b")
+        stage(tmp_path, "t", "b")
         (tmp_path / "t" / "thesis.txt").touch()
         with pytest.raises(UsageError, match=r"holds 'thesis\.txt', which no build put there"):
             locate(tmp_path, "t").commit()
@@ -148,10 +148,10 @@ def test_a_file_that_comes_while_a_target_is_built_is_not_lost(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("step", [True, False])
-def test_old_and_new_change_places_in_one_step_where_the_system_can(
+def test_old_and_new_folders_are_exchanged_in_one_step_if_possible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: bool
 ) -> None:
-    """Without the system's step the old folder is moved aside: that is a rename more."""
+    """Without an atomic exchange, one more rename moves the old folder aside."""
     renames: list[Path] = []
     rename = Path.rename
 
@@ -163,7 +163,7 @@ def test_old_and_new_change_places_in_one_step_where_the_system_can(
         monkeypatch.setattr("olympus_cli.builder.durable._renameat2", lambda: None)
     with locked(tmp_path):
         for name in ("old", "new"):
-            put(tmp_path, "t", name)
+            stage(tmp_path, "t", name)
             if name == "new":
                 monkeypatch.setattr(Path, "rename", counted)
             locate(tmp_path, "t").commit()
@@ -173,7 +173,7 @@ def test_old_and_new_change_places_in_one_step_where_the_system_can(
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
-def test_an_exchange_that_the_system_refuses_is_told(tmp_path: Path) -> None:
+def test_a_failed_exchange_is_an_error(tmp_path: Path) -> None:
     if CAN_EXCHANGE:
         with pytest.raises(FileNotFoundError):
             exchanged(tmp_path / "a", tmp_path / "b")
@@ -181,7 +181,7 @@ def test_an_exchange_that_the_system_refuses_is_told(tmp_path: Path) -> None:
         assert not exchanged(tmp_path / "a", tmp_path / "b")
 
 
-def test_files_are_on_the_disk_before_they_take_their_place(
+def test_files_are_synced_before_the_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "new" / "cpu").mkdir(parents=True)
@@ -199,7 +199,7 @@ def test_files_are_on_the_disk_before_they_take_their_place(
     expected = ["new/a", "new", "new/cpu/b", "new/cpu"]
     assert synced == [str(tmp_path.resolve() / name) for name in expected]
     with locked(tmp_path):
-        put(tmp_path, "t", "x")
+        stage(tmp_path, "t", "x")
         synced.clear()
         locate(tmp_path, "t").commit()
     assert synced == [str(tmp_path.resolve())]
@@ -212,43 +212,45 @@ def test_a_target_of_another_project_is_not_replaced(tmp_path: Path) -> None:
     build = tmp_path / "build"
     place = locate(build, "t")
     with locked(build):
-        put(build, "t", "a", project=place.path_to(tmp_path / "one"))
+        stage(build, "t", "a", project=place.path_to(tmp_path / "one"))
         place.commit()
         place.check_owner(tmp_path / "one")
         with pytest.raises(UsageError, match=f"'t' of another project, {tmp_path / 'one'}: they"):
             place.check_owner(tmp_path / "two")
-    (tmp_path / "one").rename(tmp_path / "three")  # it has moved: nobody else's outputs any more
+    (tmp_path / "one").rename(
+        tmp_path / "three"
+    )  # the other project has moved, so the outputs belong to none
     place.check_owner(tmp_path / "three")
     place.check_owner(tmp_path / "two")
 
 
-def test_an_empty_folder_may_be_replaced_and_a_file_not(tmp_path: Path) -> None:
+def test_an_empty_folder_is_replaced_and_a_file_is_not(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "file").touch()
     with locked(tmp_path):
-        put(tmp_path, "t")
+        stage(tmp_path, "t")
         locate(tmp_path, "t").commit()
         with pytest.raises(UsageError, match="is not a folder: it will not be replaced"):
             locate(tmp_path, "file").stage()
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_link_is_followed_and_stays(tmp_path: Path, there: bool) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_is_followed_and_not_replaced(tmp_path: Path, exists: bool) -> None:
     real = tmp_path / "elsewhere" / "real"
-    if there:
+    if exists:
         real.mkdir(parents=True)
     (tmp_path / "link").symlink_to(real)
     for _ in range(2):
         place = locate(tmp_path, "link")
         with locked(place.final.parent):
-            put(tmp_path, "link")
+            stage(tmp_path, "link")
             place.commit()
     assert (tmp_path / "link").readlink() == real
     assert [path.name for path in real.iterdir()] == [LIST]
     assert [path.name for path in real.parent.iterdir()] == ["real"]
 
 
-def test_links_in_a_circle_are_a_users_mistake(tmp_path: Path) -> None:
+def test_a_cycle_of_links_is_a_users_mistake(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(UsageError, match="cannot be used"):
@@ -265,19 +267,19 @@ def test_the_working_directory_is_not_replaced(
 
 
 @pytest.mark.parametrize("length", [250, 300])
-def test_a_name_that_is_too_long_is_told_as_it_is(tmp_path: Path, length: int) -> None:
+def test_the_message_has_a_name_that_is_too_long(tmp_path: Path, length: int) -> None:
     name = "n" * length
     with locked(tmp_path), pytest.raises(UsageError, match=f"/{name} cannot be used: File name"):
         locate(tmp_path, name).stage()
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "/etc"])
-def test_a_name_cannot_lead_out_of_the_directory(tmp_path: Path, name: str) -> None:
+def test_a_name_cannot_be_a_path_out_of_the_directory(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name"):
         locate(tmp_path, name)
 
 
-def test_a_place_that_cannot_be_a_directory_is_a_users_mistake(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_a_directory_is_a_users_mistake(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be used: File exists"), locked(tmp_path / "file"):
         pass
@@ -288,24 +290,24 @@ def refuse(*_: object) -> NoReturn:
 
 
 @pytest.mark.parametrize("place", ["os.open", "fcntl.flock", "pathlib.Path.rename"])
-def test_what_the_system_refuses_is_told_of_the_folder(
+def test_a_system_error_names_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     message = f"the build folder {re.escape(str(tmp_path))}(/t)? cannot be used: No locks available"
     with monkeypatch.context() as patch, pytest.raises(UsageError, match=message):
         patch.setattr(place, refuse)
         with locked(tmp_path):
-            put(tmp_path, "t")
+            stage(tmp_path, "t")
             locate(tmp_path, "t").commit()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_goes_wrong_inside_is_not_the_folders(tmp_path: Path) -> None:
+def test_an_error_of_the_caller_does_not_name_the_folder(tmp_path: Path) -> None:
     with pytest.raises(BrokenPipeError), locked(tmp_path):
         raise BrokenPipeError
 
 
-def test_what_is_only_looked_at_is_not_made(tmp_path: Path) -> None:
+def test_reading_does_not_create_a_folder(tmp_path: Path) -> None:
     with locked(tmp_path / "build", make=False):
         assert os.listdir(tmp_path) == []
 

@@ -1,4 +1,4 @@
-"""What happens to a process that compiles happens to one target, and to nothing else."""
+"""The death of a worker affects one target only."""
 
 from __future__ import annotations
 
@@ -84,21 +84,21 @@ def failure(outcome: Outcome) -> Failure:
     return outcome.failure
 
 
-def test_deaths_fail_their_own_target_only(work: Path) -> None:
-    found = run(work, "aborts", "killed", "leaves", "good")
-    assert found["good"].status == "built"
+def test_the_death_of_a_worker_fails_its_own_target_only(work: Path) -> None:
+    outcomes = run(work, "aborts", "killed", "leaves", "good")
+    assert outcomes["good"].status == "built"
     assert [path.name for path in (work / "build").iterdir()] == ["good"]
-    aborted = failure(found["aborts"])
+    aborted = failure(outcomes["aborts"])
     assert aborted.message == "the process that compiles was ended by SIGABRT (stage: trace)"
     assert aborted.hint == "it printed: F0102 Check failed: the moon is full"
     assert "ended by SIGKILL, most likely because the machine ran out of memory" in (
-        failure(found["killed"]).message
+        failure(outcomes["killed"]).message
     )
-    assert "ended with exit code 3" in failure(found["leaves"]).message
-    assert {failure(found[n]).kind for n in ("aborts", "killed", "leaves")} == {"CompileError"}
+    assert "ended with exit code 3" in failure(outcomes["leaves"]).message
+    assert {failure(outcomes[n]).kind for n in ("aborts", "killed", "leaves")} == {"CompileError"}
 
 
-def test_a_delay_beyond_the_limit_fails_its_target(work: Path) -> None:
+def test_a_target_that_exceeds_the_time_limit_fails(work: Path) -> None:
     failed = failure(run(work, "sleeps", time_limit=0.5)["sleeps"])
     # a slow machine may spend the time before the program sleeps
     assert re.fullmatch(r"the time limit of 0\.5 s has passed \(stage: \w+\)", failed.message)
@@ -106,7 +106,7 @@ def test_a_delay_beyond_the_limit_fails_its_target(work: Path) -> None:
     assert list((work / "build").iterdir()) == []
 
 
-def test_the_command_says_so_in_a_line_and_exits_with_4(work: Path, invoke: Invoke) -> None:
+def test_the_death_of_a_worker_is_an_error_with_exit_code_4(work: Path, invoke: Invoke) -> None:
     result = invoke("build", "aborts", "--json")
     assert result.exit_code == 4
     assert result.stderr.splitlines() == [
@@ -117,7 +117,7 @@ def test_the_command_says_so_in_a_line_and_exits_with_4(work: Path, invoke: Invo
     assert target["error"]["exit_code"] == 4
 
 
-def test_a_program_that_leaves_python_fails_and_the_process_goes_on(work: Path) -> None:
+def test_a_program_that_calls_exit_fails_and_its_worker_continues(work: Path) -> None:
     project = load_project(work)
     specs = {name: project.targets[name] for name in ("exits", "good")}
     exits, good = build(specs, project.build_dir, Options(jobs=1))
@@ -127,7 +127,7 @@ def test_a_program_that_leaves_python_fails_and_the_process_goes_on(work: Path) 
     assert (failure(exits).location or "").endswith("program.py:25")
 
 
-def test_a_program_does_not_depend_on_those_built_before_it(work: Path) -> None:
+def test_a_program_does_not_depend_on_programs_built_before(work: Path) -> None:
     for name in ("a", "b"):
         (work / name).mkdir()
         (work / name / "model.py").write_text("from helper import K\ndef f(x): return x * K\n")
@@ -142,34 +142,37 @@ def test_a_program_does_not_depend_on_those_built_before_it(work: Path) -> None:
     )
     project = load_project(work)
     build(dict(project.targets), project.build_dir, Options(jobs=1))
-    found = {name: program_of(work / "build" / name) for name in project.targets}
-    assert "dense<2.0" in found["a"]
-    assert "dense<3.0" in found["b"]
-    assert "dense<1.0" in found["c@k=1"]
-    assert found["c@k=2"] == found["c@k=1"]
+    programs = {name: program_of(work / "build" / name) for name in project.targets}
+    assert "dense<2.0" in programs["a"]
+    assert "dense<3.0" in programs["b"]
+    assert "dense<1.0" in programs["c@k=1"]
+    assert programs["c@k=2"] == programs["c@k=1"]
 
 
 def program_of(directory: Path) -> str:
     return (directory / "program.stablehlo.mlir").read_text()
 
 
-def test_a_process_that_leaves_as_if_all_were_well_has_failed(work: Path) -> None:
+def test_a_worker_that_exits_with_code_0_has_failed(work: Path) -> None:
     (work / "program.py").write_text(PROGRAM.replace("os._exit(3)", "os._exit(0)"))
-    found = run(work, "leaves", "good")
-    assert "ended with exit code 0 (stage: trace)" in failure(found["leaves"]).message
-    assert found["good"].status == "built"
+    outcomes = run(work, "leaves", "good")
+    assert "ended with exit code 0 (stage: trace)" in failure(outcomes["leaves"]).message
+    assert outcomes["good"].status == "built"
 
 
 def runs(pid: str) -> bool:
-    """Whether a process is there, and more than an entry for its parent to read."""
+    """Return True if process `pid` runs, and is no zombie."""
     try:
         return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # it may go before the file is opened, or read
+    except (
+        FileNotFoundError,
+        ProcessLookupError,
+    ):  # the process may end before the file is opened or read
         return False
 
 
 def sleeping(work: Path, started: Started) -> subprocess.Popen[bytes]:
-    """A build whose program has begun to sleep; its process is in the file `pid`."""
+    """A build whose program sleeps already; its process id is in the file `pid`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = started([sys.executable, "-m", "olympus_cli", "build", "sleeps"], env=environment)
     while not (work / "pid").exists():
@@ -178,20 +181,22 @@ def sleeping(work: Path, started: Started) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_build_that_is_asked_to_end_leaves_no_process(work: Path, started: Started) -> None:
+def test_an_interrupted_build_leaves_no_process(work: Path, started: Started) -> None:
     process = sleeping(work, started)
-    process.send_signal(signal.SIGINT)  # not to the process that traces, as from a terminal
+    process.send_signal(
+        signal.SIGINT
+    )  # to this process only, not to the worker as a terminal would
     assert process.wait() == 130
     assert not runs((work / "pid").read_text())
 
 
-def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(
+def test_a_killed_build_ends_its_workers_and_the_next_removes_its_remains(
     work: Path, started: Started
 ) -> None:
     build_process = sleeping(work, started)
     build_process.kill()
     build_process.wait()
-    (work / "build" / ".olympus-new-sleeps").mkdir()  # as if it had begun to write
+    (work / "build" / ".olympus-new-sleeps").mkdir()  # as a build that has started to write
     deadline = time.monotonic() + 120
     while runs((work / "pid").read_text()):
         assert time.monotonic() < deadline
@@ -200,7 +205,7 @@ def test_a_killed_build_takes_its_processes_along_and_the_next_clears_up(
     assert [path.name for path in (work / "build").iterdir()] == ["good"]
 
 
-def test_a_failure_becomes_an_error_of_its_class_again() -> None:
+def test_a_failure_is_converted_to_an_error_of_its_class() -> None:
     from olympus import errors
 
     original = errors.TraceError("no", hint="try", location="m.py:3")

@@ -58,7 +58,7 @@ def cost(invoke: Invoke, *words: str) -> dict:
     return json.loads(result.stdout)
 
 
-def test_a_person_reads_figures_and_a_table_with_bars(work: Path, invoke: Invoke) -> None:
+def test_the_text_has_figures_and_a_table_with_bars(work: Path, invoke: Invoke) -> None:
     result = invoke("cost", *DENSE)
     assert (result.exit_code, result.stderr) == (0, "")
     figures, table = result.stdout.split("\n\n")
@@ -75,20 +75,20 @@ def test_a_person_reads_figures_and_a_table_with_bars(work: Path, invoke: Invoke
 
 
 def test_json_has_the_figures_and_the_rows(work: Path, invoke: Invoke) -> None:
-    told = cost(invoke, *DENSE)
-    assert told["backend"] == "cpu"
-    assert told["cost"]["flops"] == 2 * 8 * 16 * 32
-    assert told["cost"]["matmul_flops"] == {"float32": 2 * 8 * 16 * 32}
-    assert told["cost"]["transcendentals"] == 8 * 32
-    assert told["cost"]["io_bytes"] == 4 * (8 * 16 + 16 * 32 + 8 * 32)
-    assert told["cost"]["unknown"] == []
-    assert [row["key"] for row in told["rows"]] == ["program.py:6", "program.py:7"]
-    assert told["compiled"] is None
+    document = cost(invoke, *DENSE)
+    assert document["backend"] == "cpu"
+    assert document["cost"]["flops"] == 2 * 8 * 16 * 32
+    assert document["cost"]["matmul_flops"] == {"float32": 2 * 8 * 16 * 32}
+    assert document["cost"]["transcendentals"] == 8 * 32
+    assert document["cost"]["io_bytes"] == 4 * (8 * 16 + 16 * 32 + 8 * 32)
+    assert document["cost"]["unknown"] == []
+    assert [row["key"] for row in document["rows"]] == ["program.py:6", "program.py:7"]
+    assert document["compiled"] is None
 
 
-def test_a_loop_counts_as_often_as_it_runs(work: Path, invoke: Invoke) -> None:
-    told = cost(invoke, "program:scanned", "--shapes", "f32[64,64]")
-    assert told["cost"]["flops"] == 100 * 2 * 64**3
+def test_a_loop_counts_once_per_trip(work: Path, invoke: Invoke) -> None:
+    document = cost(invoke, "program:scanned", "--shapes", "f32[64,64]")
+    assert document["cost"]["flops"] == 100 * 2 * 64**3
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_a_loop_counts_as_often_as_it_runs(work: Path, invoke: Invoke) -> None:
     ],
 )
 def test_rows_of_every_kind_add_up(work: Path, invoke: Invoke, by: str, key: str) -> None:
-    told = cost(invoke, "program:step", "--shapes", "f32[16,32], f32[8,16]", "--by", by)
-    rows = told["rows"]
+    document = cost(invoke, "program:step", "--shapes", "f32[16,32], f32[8,16]", "--by", by)
+    rows = document["rows"]
     assert any(row["key"].endswith(key) for row in rows)
     for figure in ("flops", "bytes", "operations", "transcendentals"):
-        assert sum(row[figure] for row in rows) == told["cost"][figure]
+        assert sum(row[figure] for row in rows) == document["cost"][figure]
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
     assert sum(row["backward_flops"] for row in rows) >= 2 * 8 * 16 * 32
 
@@ -123,7 +123,7 @@ def step(w, x):
 """
 
 
-def test_stacks_tell_the_calls_of_a_helper_apart(work: Path, invoke: Invoke) -> None:
+def test_stacks_distinguish_the_calls_of_a_helper(work: Path, invoke: Invoke) -> None:
     (work / "helper.py").write_text(HELPER)
     words = ("helper:step", "--shapes", "f32[16,16], f32[8,16]", "--by", "stack")
     document = cost(invoke, *words)
@@ -159,24 +159,24 @@ def test_scopes(work: Path, invoke: Invoke) -> None:
     (work / "scoped.py").write_text(
         "import olympus\ndef f(x):\n    with olympus.named_scope('outer'):\n        return x @ x\n"
     )
-    told = cost(invoke, "scoped:f", "--shapes", "f32[8,8]", "--by", "scope")
-    assert [row["key"] for row in told["rows"]] == ["outer"]
+    document = cost(invoke, "scoped:f", "--shapes", "f32[8,8]", "--by", "scope")
+    assert [row["key"] for row in document["rows"]] == ["outer"]
 
 
-def test_a_loop_that_data_ends_is_told_and_can_be_said(work: Path, invoke: Invoke) -> None:
+def test_a_loop_with_unknown_trips_is_a_warning_and_takes_trips(work: Path, invoke: Invoke) -> None:
     words = ("program:search", "--shapes", "f32[8]")
     result = invoke("cost", *words)
     assert result.exit_code == 0, result.output
     assert "flops           at least " in result.stdout
     assert "warning: " in result.stderr
     assert "program.py:23" in result.stderr
-    told = cost(invoke, *words)
-    assert told["cost"]["flops"] is None
-    assert told["cost"]["unknown"][0]["line"] == "program.py:23"
-    once = told["cost"]["at_least"]["flops"]
-    said = cost(invoke, *words, "--trips", "program.py:23=10")
-    assert said["cost"]["flops"] > 5 * once
-    assert said["cost"]["unknown"] == said["warnings"] == []
+    document = cost(invoke, *words)
+    assert document["cost"]["flops"] is None
+    assert document["cost"]["unknown"][0]["line"] == "program.py:23"
+    once = document["cost"]["at_least"]["flops"]
+    with_trips = cost(invoke, *words, "--trips", "program.py:23=10")
+    assert with_trips["cost"]["flops"] > 5 * once
+    assert with_trips["cost"]["unknown"] == with_trips["warnings"] == []
 
 
 def test_trips_of_a_target(work: Path, invoke: Invoke) -> None:
@@ -194,7 +194,7 @@ def test_trips_of_a_target(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trips", "told"),
+    ("trips", "message"),
     [
         ("program.py:23", "must be FILE:LINE=N"),
         ("23=4", "must be FILE:LINE=N"),
@@ -203,13 +203,13 @@ def test_trips_of_a_target(work: Path, invoke: Invoke) -> None:
         ("program.py:99=4", "program.py:99"),
     ],
 )
-def test_wrong_trips_are_refused(work: Path, invoke: Invoke, trips: str, told: str) -> None:
+def test_wrong_trips_are_an_error(work: Path, invoke: Invoke, trips: str, message: str) -> None:
     result = invoke("cost", "program:search", "--shapes", "f32[8]", "--trips", trips)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
 
 
-def test_trips_of_a_line_are_said_once(work: Path, invoke: Invoke) -> None:
+def test_a_line_has_trips_once(work: Path, invoke: Invoke) -> None:
     twice = ("--trips", "program.py:23=4", "--trips", "program.py:23=8")
     result = invoke("cost", "program:search", "--shapes", "f32[8]", *twice)
     assert result.exit_code == 2
@@ -217,7 +217,7 @@ def test_trips_of_a_line_are_said_once(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("trips", ['{ "program.py" = 4 }', '{ "program.py:23" = -4 }', "3"])
-def test_wrong_trips_of_a_target_are_refused(work: Path, invoke: Invoke, trips: str) -> None:
+def test_wrong_trips_of_a_target_are_an_error(work: Path, invoke: Invoke, trips: str) -> None:
     (work / "olympus.toml").write_text(
         f'[target.s]\nentry = "program:search"\nargs = ["f32[8]"]\ntrips = {trips}\n'
     )
@@ -227,13 +227,13 @@ def test_wrong_trips_of_a_target_are_refused(work: Path, invoke: Invoke, trips: 
     assert "trips" in result.stderr
 
 
-def test_what_was_compiled_has_memory_and_an_estimate(work: Path, invoke: Invoke) -> None:
-    told = cost(invoke, *DENSE, "--compile")
-    memory = told["compiled"]["memory"]
+def test_a_compiled_program_has_memory_and_an_estimate(work: Path, invoke: Invoke) -> None:
+    document = cost(invoke, *DENSE, "--compile")
+    memory = document["compiled"]["memory"]
     assert memory["arguments"] == 4 * (8 * 16 + 16 * 32)
     assert memory["results"] == 4 * 8 * 32
     assert memory["peak"] >= memory["arguments"] + memory["results"]
-    assert told["compiled"]["estimate"]["seconds"] > 0
+    assert document["compiled"]["estimate"]["seconds"] > 0
     result = invoke("cost", *DENSE, "--compile")
     assert "peak memory" in result.stdout
     assert "estimated time" in result.stdout
@@ -242,9 +242,9 @@ def test_what_was_compiled_has_memory_and_an_estimate(work: Path, invoke: Invoke
 
 def test_the_roofline_of_a_device(work: Path, invoke: Invoke) -> None:
     words = ("program:dense", "--shapes", "f32[1024,1024], f32[1024,1024]", "--device", "t4")
-    told = cost(invoke, *words)
+    document = cost(invoke, *words)
     seconds = 3 * 4 * 1024**2 / 320e9
-    assert told["roofline"] == {
+    assert document["roofline"] == {
         "device": "t4",
         "seconds": pytest.approx(max(seconds, 2 * 1024**3 / 8.1e12)),
         "bound": "compute",
@@ -256,47 +256,47 @@ def test_the_roofline_of_a_device(work: Path, invoke: Invoke) -> None:
     assert "fits            no: 16.0 GiB of arguments" in invoke("cost", *huge).stdout
 
 
-def test_integer_products_take_no_time_of_floats(work: Path, invoke: Invoke) -> None:
+def test_integer_products_use_no_time_of_floats(work: Path, invoke: Invoke) -> None:
     (work / "ints.py").write_text("def f(x, y):\n    return x @ x, y + y\n")
     words = ("ints:f", "--shapes", "i8[512,512], f32[4096,4096]", "--device", "t4")
-    told = cost(invoke, *words)
-    assert told["cost"]["flops"] == 4096**2
-    assert told["roofline"]["seconds"] >= 4096**2 / 8.1e12
+    document = cost(invoke, *words)
+    assert document["cost"]["flops"] == 4096**2
+    assert document["roofline"]["seconds"] >= 4096**2 / 8.1e12
 
 
-def test_an_estimate_says_what_it_assumes_and_what_is_not_in_it(work: Path, invoke: Invoke) -> None:
+def test_an_estimate_has_its_assumptions_and_its_omissions(work: Path, invoke: Invoke) -> None:
     result = invoke("cost", "program:search", "--shapes", "f32[8]", "--compile")
     assert "estimated time  at least " in result.stdout
     assert " on cpu, an estimate" in result.stdout
     notes = result.stdout.partition("the estimate of the time\n")[2]
     assert "program.py:23" in notes
     assert "usual ones are taken" in notes
-    said = invoke(
+    with_trips = invoke(
         *("cost", "program:search", "--shapes", "f32[8]", "--compile"),
         *("--trips", "program.py:23=1000"),
     )
-    assert "at least" not in said.stdout
+    assert "at least" not in with_trips.stdout
 
 
 def test_a_warning_of_the_program_has_its_line(work: Path, invoke: Invoke) -> None:
     (work / "wide.py").write_text("def f(x):\n    return x.astype('float64')\n")
-    told = "astype got dtype float64, and returns float32: 64-bit dtypes are off"
+    text = "astype got dtype float64, and returns float32: 64-bit dtypes are off"
     result = invoke("cost", "wide:f", "--shapes", "f32[3]")
-    assert f"warning: {told}" in result.stderr
+    assert f"warning: {text}" in result.stderr
     assert "wide.py:2" in result.stderr
     (work / "olympus.toml").write_text('[target.f]\nentry = "wide:f"\nargs = ["f32[3]"]\n')
     result = invoke("build")
-    assert f"warning: target 'f': {told}" in result.stderr
+    assert f"warning: target 'f': {text}" in result.stderr
     assert "wide.py:2" in result.stderr
     assert "wide.py:2" in invoke("compile", "f").stdout
 
 
-def test_what_is_outside_of_scopes_says_none(work: Path, invoke: Invoke) -> None:
+def test_operations_outside_of_scopes_have_the_key_none(work: Path, invoke: Invoke) -> None:
     table = invoke("cost", *DENSE, "--by", "scope").stdout.split("\n\n")[1]
     assert table.splitlines()[1].startswith("(none)")
 
 
-def test_few_rows_say_how_many_are_left(work: Path, invoke: Invoke) -> None:
+def test_a_short_table_has_the_number_of_omitted_rows(work: Path, invoke: Invoke) -> None:
     result = invoke("cost", *DENSE, "--rows", "1")
     assert "program.py:7" not in result.stdout
     assert "... and 1 more, 0.0% of all (--rows 2)" in result.stdout

@@ -45,15 +45,15 @@ def data(result: Result) -> Any:
 
 
 @pytest.fixture
-def own(project: Path) -> Path:
-    """A file with a device, in the working directory."""
+def device_project(project: Path) -> Path:
+    """The working directory, with a file that describes a device."""
     (project / "own.toml").write_text(OWN)
     return project
 
 
 @pytest.fixture
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's cache directory, and a calibration that takes no time."""
+    """The user's cache directory, and a calibration that finishes immediately."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     for name, value in {"_SECONDS": 0, "_PRODUCT": 64, "_MIDDLE": 2**12, "_LARGE": 2**16}.items():
@@ -71,14 +71,14 @@ def test_the_list(folder: Path, invoke: Invoke) -> None:
     names = [line.split()[0] for line in lines[1:]]
     assert names == list(olympus.known_devices("gpu"))
     document = data(invoke("devices", "--json"))
-    assert [each["name"] for each in document["devices"]] == names
+    assert [device["name"] for device in document["devices"]] == names
     assert document["cpu"]["peaks"] is None
-    t4 = next(each for each in document["devices"] if each["name"] == "t4")
+    t4 = next(device for device in document["devices"] if device["name"] == "t4")
     assert (t4["capability"], t4["cores"], t4["is_own"]) == ("7.5", 40, False)
     assert t4["tensor_tflops"]["bfloat16"] is None
 
 
-def test_one_with_its_sources(folder: Path, invoke: Invoke) -> None:
+def test_a_device_has_the_sources_of_its_figures(folder: Path, invoke: Invoke) -> None:
     text = invoke("devices", "h100-sxm").stdout
     assert "NVIDIA H100 80GB HBM3" in text and "989.4 TFLOP/s" in text
     assert "NVIDIA, H100 Tensor Core GPU Architecture" in text
@@ -92,31 +92,31 @@ def test_one_with_its_sources(folder: Path, invoke: Invoke) -> None:
     )
 
 
-def test_ones_own_are_listed(own: Path, invoke: Invoke) -> None:
+def test_the_users_devices_are_listed(device_project: Path, invoke: Invoke) -> None:
     assert invoke("devices", "--device-config", "own.toml").stdout.splitlines()[1][:4] == "mine"
-    found = data(invoke("devices", "mine", "--device-config", "own.toml", "--json"))
-    assert (found["memory"], found["is_own"]) == (75161927680, True)
-    assert found["sources"]["memory"] == ["our own slice"]
+    document = data(invoke("devices", "mine", "--device-config", "own.toml", "--json"))
+    assert (document["memory"], document["is_own"]) == (75161927680, True)
+    assert document["sources"]["memory"] == ["our own slice"]
     assert invoke("devices", "mine").exit_code == 2
-    (own / "olympus.toml").write_text(OWN)
+    (device_project / "olympus.toml").write_text(OWN)
     assert data(invoke("devices", "mine", "--json"))["cores"] == 132
-    (own / "elsewhere").mkdir()
-    (own / "elsewhere" / "olympus.toml").write_text(OWN.replace("mine", "other"))
+    (device_project / "elsewhere").mkdir()
+    (device_project / "elsewhere" / "olympus.toml").write_text(OWN.replace("mine", "other"))
     assert data(invoke("devices", "other", "--project", "elsewhere", "--json"))["cores"] == 132
 
 
 def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
-    before = invoke("devices", "cpu")
-    assert "this CPU is not measured: olympus devices --calibrate" in before.stderr
+    uncalibrated = invoke("devices", "cpu")
+    assert "this CPU is not measured: olympus devices --calibrate" in uncalibrated.stderr
     done = invoke("devices", "--calibrate")
     assert done.exit_code == 0, done.stderr
     assert "products in float32" in done.stdout and str(cache) in done.stdout
-    kept = data(invoke("devices", "cpu", "--json"))
-    assert kept["peaks"] == data(invoke("devices", "--json"))["cpu"]["peaks"]
-    assert kept["peaks"]["product_float32"] == kept_peaks().peaks.product_float32
+    saved = data(invoke("devices", "cpu", "--json"))
+    assert saved["peaks"] == data(invoke("devices", "--json"))["cpu"]["peaks"]
+    assert saved["peaks"]["product_float32"] == kept_peaks().peaks.product_float32
     assert invoke("devices", "cpu").stderr == ""
     again = data(invoke("devices", "--calibrate", "--json"))
-    assert again["peaks"].keys() == kept["peaks"].keys() and again["trouble"] is None
+    assert again["peaks"].keys() == saved["peaks"].keys() and again["trouble"] is None
     assert Path(again["file"]).is_file()
     wrong = invoke("devices", "h200", "--calibrate")
     assert (
@@ -125,29 +125,29 @@ def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
     )
 
 
-def test_a_better_calibration_is_kept_where_the_machine_is_busy(
+def test_a_better_calibration_remains_if_the_machine_is_busy(
     folder: Path, cache: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, quiet = GENERIC, {"load": 0.0, "threads": 2.0}
     worse = replace(good, read=good.read / 3, product_float32=good.product_float32 / 3)
     busy, measured = {**quiet, "load": 9.0}, [good]
-    monkeypatch.setattr(analysis, "calibrate", lambda _say: measured[-1])
+    monkeypatch.setattr(analysis, "calibrate", lambda _report: measured[-1])
     monkeypatch.setattr(conditions, "conditions", lambda: quiet)
     assert invoke("devices", "--calibrate").exit_code == 0
     origin = kept_peaks().origin
     measured.append(worse)
     monkeypatch.setattr(conditions, "conditions", lambda: busy)
-    told = invoke("devices", "--calibrate")
-    assert told.exit_code == 0
-    assert "the machine is busy: a load of 9 with 2 processors" in told.stderr
-    assert f"the saved calibration is better and is not replaced: {origin}" in told.stderr
+    result = invoke("devices", "--calibrate")
+    assert result.exit_code == 0
+    assert "the machine is busy: a load of 9 with 2 processors" in result.stderr
+    assert f"the saved calibration is better and is not replaced: {origin}" in result.stderr
     assert kept_peaks().peaks == good
-    assert f"calibrated                    {origin}" in told.stdout
+    assert f"calibrated                    {origin}" in result.stdout
     assert data(invoke("devices", "--calibrate", "--json"))["is_replaced"] is False
     forced = data(invoke("devices", "--calibrate", "--force", "--json"))
     assert forced["is_replaced"] and kept_peaks().peaks == worse
     assert forced["calibrated"].keys() == {"time", "load"}
-    measured.append(good)  # as good as it gets on a busy machine
+    measured.append(good)  # the best possible on a busy machine
     assert data(invoke("devices", "--calibrate", "--json"))["is_replaced"] is True
     alone = invoke("devices", "--force")
     assert alone.exit_code == 2 and "--force needs --calibrate" in alone.stderr
@@ -156,8 +156,8 @@ def test_a_better_calibration_is_kept_where_the_machine_is_busy(
 def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
     file = Path(data(invoke("devices", "--calibrate", "--json"))["file"])
     file.write_bytes(b"\0")
-    told = invoke("devices", "cpu")
-    assert told.exit_code == 0 and "is damaged" in told.stderr
+    result = invoke("devices", "cpu")
+    assert result.exit_code == 0 and "is damaged" in result.stderr
     assert data(invoke("devices", "cpu", "--json"))["peaks"] is None
     again = invoke("devices", "--calibrate")
     assert again.exit_code == 0 and "is damaged" in again.stderr and "replaced" in again.stderr
@@ -168,44 +168,46 @@ def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> Non
     assert refused.exit_code == 2 and "cannot be written" in refused.stderr
 
 
-def test_specs_have_the_figures(own: Path) -> None:
-    file = own / "own.toml"
+def test_specs_have_the_figures(device_project: Path) -> None:
+    file = device_project / "own.toml"
     spec = Request("model:add", shapes="f32[2], f32[2]", device="mine", device_config=file).spec()
     (backend,) = spec.backends
     assert (backend.backend, backend.device) == ("gpu", "mine")
     assert backend.model is not None and backend.model.memory == 75161927680
-    (own / "olympus.toml").write_text(OWN + TARGET)
-    (target,) = load_project(own).targets.values()
+    (device_project / "olympus.toml").write_text(OWN + TARGET)
+    (target,) = load_project(device_project).targets.values()
     assert target.backends == spec.backends
     assert Request("model:add", shapes="f32[2], f32[2]", device="mine").spec().backends == (
         target.backends
     )
-    # the file goes before the project
+    # the option has precedence over the project
     file.write_text(OWN.replace("75161927680", "17179869184"))
     (over,) = Request("add", device_config=file).spec().backends
     assert over.model is not None and over.model.memory == 17179869184
 
 
-def test_the_key_has_the_figures_that_the_compiler_takes() -> None:
+def test_the_key_has_the_figures_that_the_compiler_uses() -> None:
     def key(**figures: Any) -> str:
-        own = olympus.device_models({"mine": {"like": "h200", **figures}})
-        return content_key("module {}", [], parse_backend("gpu:mine", own=own))
+        models = olympus.device_models({"mine": {"like": "h200", **figures}})
+        return content_key("module {}", [], parse_backend("gpu:mine", own=models))
 
     assert key() == key(product="mine", watts=1.0, tflops={"float32": 1.0})
     changes = [
         {"memory": 2**36}, {"cores": 66}, {"clock_ghz": 1.0}, {"bandwidth": 1e12},
         {"l2_cache": 2**20}, {"capability": "9.0"}, {"capability": "8.0"},
     ]  # fmt: skip
-    keys = [key(**each) for each in changes]
+    keys = [key(**change) for change in changes]
     assert keys[5] == key()
     assert len({*keys}) == len(keys)
 
 
-def test_lowering_for_ones_own(own: Path, invoke: Invoke) -> None:
+def test_lowering_for_a_device_of_the_user(device_project: Path, invoke: Invoke) -> None:
     shapes = ("--shapes", "f32[2], f32[2]")
-    found = invoke("lower", "model:add", *shapes, "--device", "mine", "--device-config", "own.toml")
-    assert found.exit_code == 0, found.stderr
-    assert "stablehlo.add" in found.stdout
+    result = invoke(
+        "lower", "model:add", *shapes, "--device", "mine", "--device-config", "own.toml"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "stablehlo.add" in result.stdout
     unknown = invoke("lower", "model:add", *shapes, "--device", "mine")
     assert (
         unknown.exit_code == 2
@@ -214,8 +216,8 @@ def test_lowering_for_ones_own(own: Path, invoke: Invoke) -> None:
 
 
 @needs_gpu_compiler
-def test_a_build_for_ones_own(own: Path, invoke: Invoke) -> None:
-    (own / "olympus.toml").write_text(TARGET)
+def test_a_build_for_a_device_of_the_user(device_project: Path, invoke: Invoke) -> None:
+    (device_project / "olympus.toml").write_text(TARGET)
     refused = invoke("build")
     assert refused.exit_code == 2
     assert (
@@ -228,24 +230,26 @@ def test_a_build_for_ones_own(own: Path, invoke: Invoke) -> None:
     assert data(invoke("build", *option, "--backend", "gpu:mine", "--json"))["targets"][0][
         "status"
     ] == "fresh"  # fmt: skip
-    (own / "own.toml").write_text(OWN.replace("75161927680", "17179869184"))
+    (device_project / "own.toml").write_text(OWN.replace("75161927680", "17179869184"))
     assert data(invoke("build", *option, "--json"))["targets"][0]["status"] == "built"
-    report = json.loads((own / "build/add/report.json").read_text())
+    report = json.loads((device_project / "build/add/report.json").read_text())
     assert report["backends"][0]["device"] == "mine"
 
 
 @needs_gpu_compiler
-def test_a_bundle_for_ones_own(own: Path, invoke: Invoke) -> None:
-    (own / "olympus.toml").write_text(OWN + TARGET.replace("gpu:mine", 'cpu", "gpu:mine'))
+def test_a_bundle_for_a_device_of_the_user(device_project: Path, invoke: Invoke) -> None:
+    (device_project / "olympus.toml").write_text(
+        OWN + TARGET.replace("gpu:mine", 'cpu", "gpu:mine')
+    )
     compiled = invoke("compile", "add", "--output", "out")
     assert compiled.exit_code == 0, compiled.stderr
     assert "gpu (mine)" in compiled.stdout
-    bundle = artifact.load(own / "out" / "add.olympus")
-    assert [each.device for each in bundle.executables] == [None, "mine"]
+    bundle = artifact.load(device_project / "out" / "add.olympus")
+    assert [executable.device for executable in bundle.executables] == [None, "mine"]
     assert invoke("run", "out/add.olympus").exit_code == 0
-    devices = load_project(own).devices
+    devices = load_project(device_project).devices
     target = olympus.target("gpu", "mine", devices)
-    for known in (target, olympus.Target("gpu", "mine")):  # the bundle has its executable
+    for known in (target, olympus.Target("gpu", "mine")):  # the bundle contains its executable
         with pytest.raises(olympus.errors.BackendError, match="this machine has no GPU to run on"):
             bundle.compiled(known)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Bad input: one clear message on stderr, the documented exit code, a traceback only with -v."""
+"""Bad input: one clear message on stderr, the documented exit code, and a traceback only with -v."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_methods_of_objects_are_entries(project: Path, invoke: Invoke, name: str
 
 
 @pytest.mark.parametrize("args", [["trace", "m:f"], ["build"], ["doctor"], ["init"]])
-def test_a_working_directory_that_is_gone(
+def test_a_removed_working_directory_is_an_error(
     folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
     (folder / "gone").mkdir()
@@ -151,7 +151,7 @@ def test_exit_codes(
     assert "Traceback" not in result.stderr
 
 
-def test_an_exception_of_our_own_code_is_a_defect(
+def test_an_exception_in_olympus_is_a_defect(
     folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(init, "TEMPLATES", None)
@@ -168,7 +168,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 def test_a_closed_pipe_is_quiet(project: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    made = subprocess.run(
+    result = subprocess.run(
         [*COMMAND, "trace", "add"],
         env=ENVIRONMENT,
         stdout=write,
@@ -177,20 +177,20 @@ def test_a_closed_pipe_is_quiet(project: Path) -> None:
         check=False,
     )
     os.close(write)
-    assert (made.returncode, made.stderr) == (141, "")
+    assert (result.returncode, result.stderr) == (141, "")
 
 
 def test_names_that_stdout_cannot_write_are_escaped(project: Path) -> None:
     (project / "naïve.py").write_text("def größe(x):\n    return {'é': x}\n", encoding="utf-8")
-    made = {}
+    outputs = {}
     for more in ((), ("--json",)):
         command = [*COMMAND, "run", "naïve:größe", "--shapes", "f32[2]", *more]
         environment = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
-        made[more] = done.stdout
-    assert "result['\\xe9']" in made[()]
-    (output,) = json.loads(made["--json",])["outputs"]
+        outputs[more] = done.stdout
+    assert "result['\\xe9']" in outputs[()]
+    (output,) = json.loads(outputs["--json",])["outputs"]
     assert output["name"] == "result['é']"
 
 

@@ -1,4 +1,4 @@
-"""Help costs nothing but click, tells the truth, and what is shown fits where it is shown."""
+"""Help imports only click and matches the commands; tables and progress fit their stream."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_help_lists_every_command(invoke: Invoke) -> None:
         assert text in result.stdout
 
 
-def test_help_imports_click_and_no_more() -> None:
+def test_help_imports_only_click() -> None:
     code = (
         "import sys\nfrom olympus_cli.main import main\n"
         "try: main()\nexcept SystemExit as leave: assert leave.code == 0\n"
@@ -36,7 +36,7 @@ def test_help_imports_click_and_no_more() -> None:
     subprocess.run([sys.executable, "-c", code, "--help"], check=True, stdout=subprocess.DEVNULL)
 
 
-def test_the_list_has_every_command_that_there_is() -> None:
+def test_the_list_has_every_command() -> None:
     assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == {*COMMANDS}
 
 
@@ -62,7 +62,7 @@ def test_every_command_has_help_and_the_common_options(name: str, invoke: Invoke
         (("run", "m:f", "--seed", "1.5"), "must be a whole number; got '1.5'"),
     ],
 )
-def test_an_option_says_which_numbers_it_takes(
+def test_the_help_of_an_option_has_its_range(
     invoke: Invoke, arguments: tuple[str, ...], words: str
 ) -> None:
     result = invoke(*arguments)
@@ -86,7 +86,7 @@ def test_a_table_in_a_pipe_is_never_folded(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("columns", [1, 50, 500])
-def test_a_table_folds_to_a_terminal(
+def test_a_table_folds_to_the_width_of_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -98,7 +98,7 @@ def test_a_table_folds_to_a_terminal(
     assert " ".join(lines).count("xyz") == 30
 
 
-def test_an_error_is_red_on_a_terminal_that_wants_it(
+def test_an_error_is_red_on_a_terminal_with_colours(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from olympus.errors import UsageError
@@ -113,7 +113,7 @@ def test_an_error_is_red_on_a_terminal_that_wants_it(
     assert capsys.readouterr().err == "error: wrong\n"
 
 
-def test_progress_shows_on_a_terminal_only(
+def test_progress_is_shown_only_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with console.progress("work", 2) as bar:

@@ -1,4 +1,4 @@
-"""Numbers, names and files that no command can use are a user's mistake, refused at once."""
+"""Numbers, names and files that no command can use are a user's mistake, reported immediately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Invoke = Callable[..., Result]
 
 LONG = "n" * 300
 DIGITS = "9" * 400
-_SECONDS = 240  # a command that waits for a pipe, or reads a device without end, is ended then
+_SECONDS = 240  # the alarm ends a command that waits for a pipe or reads a device without end
 
 
 def _end(_number: int, _frame: FrameType | None) -> NoReturn:
@@ -29,16 +29,16 @@ def _end(_number: int, _frame: FrameType | None) -> NoReturn:
 
 @pytest.fixture(autouse=True)
 def _ends() -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, _end)
+    previous = signal.signal(signal.SIGALRM, _end)
     signal.alarm(_SECONDS)
     yield
     signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    signal.signal(signal.SIGALRM, previous)
 
 
 @pytest.fixture
 def work(project: Path) -> Path:
-    """The project with paths that are no regular files."""
+    """The project, with paths that are no regular files."""
     os.mkfifo("pipe")
     for suffix in ("json", "olympus", "mlir", "npy", "safetensors"):
         Path(f"pipe.{suffix}").symlink_to("pipe")
@@ -61,7 +61,7 @@ def numeric_options() -> Iterator[tuple[str, str]]:
 NUMERIC = tuple(numeric_options())
 
 
-def test_the_numeric_options_are_found() -> None:
+def test_the_list_of_numeric_options_is_not_empty() -> None:
     assert {("bench", "--rounds"), ("build", "--jobs"), ("run", "--seed")} <= set(NUMERIC)
     assert {("bench", "--precision"), ("bench", "--threshold"), ("bench", "--give-up")} <= {
         *NUMERIC
@@ -69,7 +69,7 @@ def test_the_numeric_options_are_found() -> None:
 
 
 @pytest.mark.parametrize(("command", "option"), NUMERIC)
-def test_a_number_that_no_option_takes(
+def test_a_number_out_of_range_of_an_option(
     project: Path, invoke: Invoke, command: str, option: str
 ) -> None:
     values = ("nan", "inf", "-inf", "-1", "1e400", "", "\uff11", "5\uff11", DIGITS, "9" * 5000)
@@ -82,7 +82,7 @@ def test_a_number_that_no_option_takes(
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         ("run", "add", "--int-range", f"0:{DIGITS}"),
         ("run", "add", "--int-range", "0:" + "9" * 5000),
@@ -102,8 +102,10 @@ def test_a_number_that_no_option_takes(
         ("history", "--since", LONG),
     ],
 )
-def test_other_texts_with_numbers(project: Path, invoke: Invoke, given: tuple[str, ...]) -> None:
-    result = invoke(*given)
+def test_other_texts_with_numbers(
+    project: Path, invoke: Invoke, arguments: tuple[str, ...]
+) -> None:
+    result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert "error: " in result.stderr
 
@@ -159,9 +161,9 @@ BUDGETS = ("flops", "bytes", "operations", "peak-memory", "estimated-time")
 def test_a_key_of_a_target_that_is_out_of_bounds(
     project: Path, invoke: Invoke, key: str, value: str
 ) -> None:
-    kept = [line for line in TARGET.splitlines() if not line.startswith(key)]
-    kept.insert(1, f"{key} = {value}")
-    (project / "olympus.toml").write_text("\n".join(kept) + "\n")
+    lines = [line for line in TARGET.splitlines() if not line.startswith(key)]
+    lines.insert(1, f"{key} = {value}")
+    (project / "olympus.toml").write_text("\n".join(lines) + "\n")
     result = invoke("lower", "add")
     assert result.exit_code == 2, result.output
     assert "olympus.toml:2: " in result.stderr or key == "entry"
@@ -178,7 +180,7 @@ def test_a_key_of_a_target_that_is_out_of_bounds(
         ("python-path", f'["{LONG}"]'),
     ],
 )
-def test_a_path_of_the_project_that_no_file_can_have(
+def test_an_impossible_path_of_the_project(
     work: Path, invoke: Invoke, key: str, value: str
 ) -> None:
     (work / "olympus.toml").write_text(f"[project]\n{key} = {value}\n{TARGET}")
@@ -188,7 +190,7 @@ def test_a_path_of_the_project_that_no_file_can_have(
 
 
 @pytest.mark.parametrize("value", [LONG, "pipe", "loop", "text/x", "/dev/null"])
-def test_a_build_folder_that_cannot_be_used(work: Path, invoke: Invoke, value: str) -> None:
+def test_an_unusable_build_folder(work: Path, invoke: Invoke, value: str) -> None:
     (work / "olympus.toml").write_text(f'[project]\nbuild-dir = "{value}"\n{TARGET}')
     result = invoke("build", "add")
     assert result.exit_code == 2, result.output
@@ -212,7 +214,7 @@ NOT_FILES = ("pipe", "/dev/zero", "folder", "loop", LONG, "none")
 
 @pytest.mark.parametrize("path", NOT_FILES)
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         ("cost", "add", "--device-config"),
         ("run", "add", "--inputs"),
@@ -225,15 +227,15 @@ NOT_FILES = ("pipe", "/dev/zero", "folder", "loop", LONG, "none")
     ],
 )
 def test_an_input_that_is_not_a_file(
-    work: Path, invoke: Invoke, given: tuple[str, ...], path: str
+    work: Path, invoke: Invoke, arguments: tuple[str, ...], path: str
 ) -> None:
-    result = invoke(*given, path)
+    result = invoke(*arguments, path)
     assert result.exit_code == 2, result.output
     assert "error: " in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("given", "exit_code"),
+    ("arguments", "exit_code"),
     [
         (("run", "pipe.olympus"), 2),
         (("inspect", "pipe.olympus"), 2),
@@ -253,17 +255,17 @@ def test_an_input_that_is_not_a_file(
         (("run", "add", "--inputs", "pipe.safetensors"), 2),
     ],
 )
-def test_a_named_file_that_is_not_one(
-    work: Path, invoke: Invoke, given: tuple[str, ...], exit_code: int
+def test_an_argument_that_names_no_regular_file(
+    work: Path, invoke: Invoke, arguments: tuple[str, ...], exit_code: int
 ) -> None:
-    result = invoke(*given)
+    result = invoke(*arguments)
     assert result.exit_code == exit_code, result.output
 
 
 def test_arguments_that_are_not_utf_8(work: Path, invoke: Invoke) -> None:
     assert invoke("build", "add").exit_code == 0
     name = "none\udcff"
-    for given in (
+    for arguments in (
         ("history", "--metric", name),
         ("history", name),
         ("history", "--since", name),
@@ -278,8 +280,8 @@ def test_arguments_that_are_not_utf_8(work: Path, invoke: Invoke) -> None:
         ("bench", "add", "--baseline", name),
         ("run", "add", "--inputs", name),
     ):
-        result = invoke(*given)
-        assert result.exit_code == 2, (given, result.output)
+        result = invoke(*arguments)
+        assert result.exit_code == 2, (arguments, result.output)
     assert invoke("lower", "add", "-o", name).exit_code == 0
     assert os.path.exists(os.fsencode(name))
 
@@ -316,9 +318,9 @@ def test_programs_and_projects_that_are_pipes(
     os.mkfifo("olympus.toml")
     for path in (".", "inner"):
         monkeypatch.chdir(folder / path)
-        for given in (("check",), ("history",), ("lower", "add"), ("lower", "math:sin")):
+        for arguments in (("check",), ("history",), ("lower", "add"), ("lower", "math:sin")):
             for option in ((), ("--project", folder / "olympus.toml"), ("--project", folder)):
-                result = invoke(*given, *map(str, option))
+                result = invoke(*arguments, *map(str, option))
                 assert result.exit_code == 2
                 assert "olympus.toml cannot be read: it is not a regular file" in result.stderr
 
@@ -329,8 +331,8 @@ def test_the_users_own_files_that_are_pipes(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(work / "config"))
     assert invoke("build", "add").exit_code == 0
     bundle = "build/add/add.olympus"
-    for given in (("sign", bundle, "--key"), ("run", bundle, "--trust")):
-        result = invoke(*given, "pipe")
+    for arguments in (("sign", bundle, "--key"), ("run", bundle, "--trust")):
+        result = invoke(*arguments, "pipe")
         assert result.exit_code == 2
     (work / "config/olympus").mkdir(parents=True)
     os.mkfifo(work / "config/olympus/config.toml")
@@ -341,16 +343,16 @@ def test_the_users_own_files_that_are_pipes(
 
 def test_a_file_that_is_too_large_is_not_read(project: Path, invoke: Invoke) -> None:
     with Path("large.toml").open("wb") as file:
-        file.truncate(2**40)  # a file with a hole: no disk is used
-    for given in (("devices", "--device-config"), ("check", "--project")):
-        result = invoke(*given, "large.toml")
+        file.truncate(2**40)  # a sparse file, which uses no disk
+    for arguments in (("devices", "--device-config"), ("check", "--project")):
+        result = invoke(*arguments, "large.toml")
         assert result.exit_code == 2
         assert "large.toml cannot be read: it is larger than 16777216 bytes" in result.stderr
 
 
 @pytest.mark.parametrize("path", ["pipe", "folder", "loop", "none/x", "text/x", LONG])
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         *(("trace", "model:fails", "-o"), ("lower", "model:fails", "-o")),
         *(("run", "model:fails", "-o"), ("report", "model:fails", "-o")),
@@ -361,17 +363,17 @@ def test_a_file_that_is_too_large_is_not_read(project: Path, invoke: Invoke) -> 
         ("sign", "text", "--key", "text", "-o"),
     ],
 )
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(
-    work: Path, invoke: Invoke, given: tuple[str, ...], path: str
+def test_an_output_that_cannot_be_written_is_an_error_before_the_work(
+    work: Path, invoke: Invoke, arguments: tuple[str, ...], path: str
 ) -> None:
-    *before, option = given
+    *leading, option = arguments
     joined = (f"{option}{path}",) if option.endswith("=") else (option, path)
-    result = invoke(*before, *joined)
+    result = invoke(*leading, *joined)
     assert result.exit_code == 2, result.output
     assert "cannot be written: " in result.stderr
 
 
-def test_a_pipe_is_not_written_over(work: Path, invoke: Invoke) -> None:
+def test_a_pipe_is_not_overwritten(work: Path, invoke: Invoke) -> None:
     (work / "new").mkdir()
     os.mkfifo(work / "new/olympus.toml")
     result = invoke("init", "new", "--force")

@@ -1,4 +1,4 @@
-"""The templates of `olympus init`: everything that they write works at once."""
+"""The templates of `olympus init`: the project that they write works without changes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ RUNS = {
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_template_works_at_once(template: str, folder: Path, invoke: Invoke) -> None:
-    made = invoke("init", "--template", template)
-    assert made.exit_code == 0, made.stderr
+def test_a_template_works_without_changes(template: str, folder: Path, invoke: Invoke) -> None:
+    result = invoke("init", "--template", template)
+    assert result.exit_code == 0, result.stderr
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert written == {*TEMPLATES[template]} >= {"model.py", "olympus.toml", ".gitignore"}
     for arguments in (["build"], ["check"], ["run", RUNS[template]]):
@@ -54,11 +54,11 @@ def test_the_workflow_runs_the_gates(folder: Path, invoke: Invoke) -> None:
         command.make_context(name, arguments)
 
 
-def test_files_that_exist_are_kept(folder: Path, invoke: Invoke) -> None:
+def test_existing_files_are_not_overwritten(folder: Path, invoke: Invoke) -> None:
     for name in (".gitignore", "requirements.txt"):
         (folder / name).write_text("mine\n")
-    made = invoke("init", "--template", "ci", "--json")
-    assert json.loads(made.stdout)["kept"] == [".gitignore", "requirements.txt"]
+    result = invoke("init", "--template", "ci", "--json")
+    assert json.loads(result.stdout)["kept"] == [".gitignore", "requirements.txt"]
     assert invoke("init", "--template", "ci", "--force").exit_code == 0
     assert (folder / ".gitignore").read_text() == "mine\n"
     assert (folder / "requirements.txt").read_text() == "mine\n"
@@ -68,7 +68,7 @@ def test_files_that_exist_are_kept(folder: Path, invoke: Invoke) -> None:
     assert not (folder / "model.py").exists(), "all or nothing"
 
 
-def test_an_unknown_template_is_refused_with_the_list(folder: Path, invoke: Invoke) -> None:
+def test_an_unknown_template_is_an_error_with_the_list(folder: Path, invoke: Invoke) -> None:
     result = invoke("init", "--template", "lists")
     assert result.exit_code == 2
     assert all(name in result.stderr for name in TEMPLATES)

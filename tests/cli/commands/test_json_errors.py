@@ -1,4 +1,4 @@
-"""With --json, stdout has one JSON document, also where a command fails or is ended."""
+"""With --json, stdout has one JSON document, also if a command fails or is interrupted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PROJECT = {
     **dict.fromkeys((*ENTRY_COMMANDS, "build", "check", "diff", "profile"), ("nosuch",)),
     "history": (),
 }
-#: Arguments with which each command reads a file that is missing.
+#: Arguments with which each command reads a missing file.
 MISSING = {
     **dict.fromkeys((*STAGES, "profile"), ("nosuch.py:f", "--shapes", "f32[2]")),
     "run": ("nosuch.olympus",),
@@ -44,7 +44,7 @@ MISSING = {
 
 
 def error_of(result: Result) -> dict[str, Any]:
-    """The error in the only document on stdout, which agrees with the exit code and stderr."""
+    """The error in the only document on stdout, which matches the exit code and stderr."""
     document = json.loads(result.stdout)
     VALID.validate(document)
     error = document["error"]
@@ -102,12 +102,12 @@ def test_a_trace_error(work: Path, invoke: Invoke, command: str) -> None:
 
 
 @pytest.mark.parametrize("form", [("--output", "json"), ("--output=json",)])
-def test_another_word_for_json(work: Path, invoke: Invoke, form: tuple[str, ...]) -> None:
+def test_another_form_of_the_json_option(work: Path, invoke: Invoke, form: tuple[str, ...]) -> None:
     assert error_of(invoke("build", *form))["kind"] == "SpecError"
     assert error_of(invoke("build", *form, "--nosuch"))["kind"] == "UsageError"
 
 
-def test_words_after_a_double_dash_are_no_options(work: Path, invoke: Invoke) -> None:
+def test_arguments_after_a_double_dash_are_no_options(work: Path, invoke: Invoke) -> None:
     result = invoke("trace", "--", "--json")
     assert (result.exit_code, result.stdout) == (2, "")
 
@@ -122,7 +122,7 @@ def test_words_after_a_double_dash_are_no_options(work: Path, invoke: Invoke) ->
     ],
     ids=["Ctrl-C", "SIGTERM", "no memory", "a defect"],
 )
-def test_an_end_of_another_kind(
+def test_other_exceptions_have_a_kind_and_an_exit_code(
     work: Path,
     invoke: Invoke,
     monkeypatch: pytest.MonkeyPatch,
@@ -147,7 +147,10 @@ def test_the_schema_has_the_classes_and_the_exit_codes_of_errors() -> None:
         if isinstance(kind, type) and issubclass(kind, errors.OlympusError)
     }
     assert set(properties["kind"]["enum"]) == {*classes, "Interrupted", "Terminated"}
-    codes = {each.exit_code for each in classes.values()} | {interrupts.EXIT_CODE, 143}
+    codes = {error_class.exit_code for error_class in classes.values()} | {
+        interrupts.EXIT_CODE,
+        143,
+    }
     assert set(properties["exit_code"]["enum"]) == codes
 
 
@@ -161,22 +164,22 @@ def test_the_schema_has_the_classes_and_the_exit_codes_of_errors() -> None:
         lambda error: error.update(trace=""),
     ],
 )
-def test_the_schema_refuses_what_no_error_has(
+def test_the_schema_rejects_an_invalid_error(
     work: Path, invoke: Invoke, change: Callable[[dict[str, Any]], object]
 ) -> None:
     error_of(invoke("build", "--json"))
     document = json.loads(invoke("build", "--json").stdout)
     assert document["failed"] == [{"target": None, "error": document["error"]}]
     for error in (document["error"], document["failed"][0]["error"]):
-        before = dict(error)
+        original = dict(error)
         change(error)
         assert not VALID.is_valid(document)
         error.clear()
-        error.update(before)
+        error.update(original)
     VALID.validate(document)
 
 
-def test_an_error_of_a_class_of_the_command_line_has_the_kind_it_is_based_on(
+def test_an_error_class_of_the_command_line_has_the_kind_of_its_base(
     work: Path, invoke: Invoke
 ) -> None:
     entry = 'entry = "program.py:fails"\nargs = ["f32[]"]'
@@ -187,10 +190,10 @@ def test_an_error_of_a_class_of_the_command_line_has_the_kind_it_is_based_on(
     assert (error["kind"], error["exit_code"]) == ("ArtifactError", 5)
 
 
-def test_a_document_that_was_written_stays_the_only_one(work: Path, invoke: Invoke) -> None:
+def test_no_second_document_follows_a_written_one(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text('[target.f]\nentry = "program.py:fails"\nargs = ["f32[]"]\n')
     document = json.loads(invoke("build", "--json").stdout)
-    (failed,) = (each["error"] for each in document["targets"])
+    (failed,) = (target["error"] for target in document["targets"])
     assert failed["exit_code"] == 3
     VALID.validate({"error": failed})
     assert "error" not in document

@@ -1,4 +1,4 @@
-"""`olympus run`: programs, bundles and files of inputs in, summaries and saved outputs out."""
+"""`olympus run`: programs, bundles and files of inputs; summaries and saved outputs."""
 
 from __future__ import annotations
 
@@ -108,14 +108,16 @@ def test_a_npy_file_is_the_only_argument(work: Path, invoke: Invoke) -> None:
     assert json.loads(invoke(*command).stdout)["outputs"][0]["mean"] == 3.0
 
 
-def test_the_seed_decides_the_inputs(work: Path, invoke: Invoke) -> None:
+def test_the_seed_determines_the_inputs(work: Path, invoke: Invoke) -> None:
     command = ("run", "program:double", "--shapes", "x=f32[64]", "--json")
-    first, again, other = (invoke(*command, *more).stdout for more in ((), (), ("--seed", "1")))
+    first, again, other_seed = (
+        invoke(*command, *more).stdout for more in ((), (), ("--seed", "1"))
+    )
     assert first == again
-    assert first != other
+    assert first != other_seed
 
 
-def test_a_bundle_runs_as_its_program_does(work: Path, invoke: Invoke) -> None:
+def test_a_bundle_gives_the_results_of_its_program(work: Path, invoke: Invoke) -> None:
     shapes = ("--shapes", "params={w=f32[3],b=f32[]}, tokens=i32[2]")
     built = invoke("compile", "program:mix", *shapes)
     assert built.exit_code == 0, built.output
@@ -135,7 +137,7 @@ def test_random_keys_are_arrays_of_words(work: Path, invoke: Invoke) -> None:
     ran = invoke("run", *command, "--json")
     assert ran.exit_code == 0, ran.output
     outputs = json.loads(ran.stdout)["outputs"]
-    assert [(each["name"], each["dtype"], each["shape"]) for each in outputs] == [
+    assert [(output["name"], output["dtype"], output["shape"]) for output in outputs] == [
         ("result[0].data", "uint32", [2]),
         ("result[1]", "float32", [3]),
     ]
@@ -146,7 +148,7 @@ def test_random_keys_are_arrays_of_words(work: Path, invoke: Invoke) -> None:
     assert invoke("run", "build/draw/draw.olympus", "--json").stdout == ran.stdout
 
 
-def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
+def test_arrays_larger_than_any_memory(work: Path, invoke: Invoke) -> None:
     too_large = invoke("run", "program:double", "--shapes", "f32[1000000000000]")
     assert too_large.exit_code == 4
     assert "this machine's memory is too small" in too_large.stderr
@@ -160,7 +162,7 @@ def test_arrays_that_no_machine_holds(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("name", ["trace", "lower", "cost", "compile", "build", "run", "check"])
-def test_a_function_without_return_is_warned_of(work: Path, invoke: Invoke, name: str) -> None:
+def test_a_function_without_return_has_a_warning(work: Path, invoke: Invoke, name: str) -> None:
     (work / "none.py").write_text(
         "\n\ndef forgot(x):\n    x + 1\n\n\ndef empty(x):\n    return ()\n"
     )
@@ -176,11 +178,14 @@ def test_a_function_without_return_is_warned_of(work: Path, invoke: Invoke, name
     assert "returns None" not in invoke(name, "empty").output
 
 
-def test_results_of_a_bundle_keep_their_names(work: Path, invoke: Invoke) -> None:
+def test_results_of_a_bundle_have_their_names(work: Path, invoke: Invoke) -> None:
     shapes = ("program:point", "--shapes", "x=f32[3]")
     assert invoke("compile", *shapes).exit_code == 0
     from_source = invoke("run", *shapes, "--json").stdout
-    assert [each["name"] for each in json.loads(from_source)["outputs"]] == ["result.a", "result.b"]
+    assert [output["name"] for output in json.loads(from_source)["outputs"]] == [
+        "result.a",
+        "result.b",
+    ]
     from_file = (sys.executable, "-m", "olympus_cli", "run", "build/point/point.olympus", "--json")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     ran = subprocess.run(from_file, env=environment, capture_output=True, text=True, check=True)
@@ -203,7 +208,7 @@ def test_the_first_backend_with_a_device_runs(
     assert result.exit_code == 0, result.output
 
 
-def test_a_result_of_nan_alone_has_a_note(work: Path, invoke: Invoke) -> None:
+def test_a_result_with_only_nan_has_a_note(work: Path, invoke: Invoke) -> None:
     Path("roots.py").write_text(
         "import olympus.numpy as jnp\ndef f(x, n):\n    return jnp.sqrt(x - 9), x.sum() * n\n"
     )
@@ -242,7 +247,7 @@ def test_an_absent_device_has_a_hint(
 
 
 @pytest.mark.parametrize("options", [("--device", "a100-80"), ("--backend", "gpu:a100-80")])
-def test_a_bundle_takes_devices_as_entries_do(
+def test_a_bundle_accepts_the_device_options_of_entries(
     work: Path, invoke: Invoke, options: tuple[str, ...]
 ) -> None:
     assert invoke("compile", "program:double", "--shapes", "x=f32[3]").exit_code == 0
@@ -252,7 +257,7 @@ def test_a_bundle_takes_devices_as_entries_do(
         assert "has no program for gpu, only for cpu (executables: cpu)" in refused.stderr
 
 
-def test_run_says_what_is_wrong_with_a_file(work: Path, invoke: Invoke) -> None:
+def test_a_wrong_file_of_inputs_is_an_error(work: Path, invoke: Invoke) -> None:
     np.save("x.npy", np.int64([1, 2]))
     command = ("run", "program:double", "--shapes", "x=f32[2]", "--inputs")
     result = invoke(*command, "x.npy")
@@ -278,12 +283,12 @@ def f(x):
 """
 
 
-def test_results_of_one_name_are_all_told_and_none_is_lost(folder: Path, invoke: Invoke) -> None:
+def test_all_results_with_one_name_are_reported_and_saved(folder: Path, invoke: Invoke) -> None:
     (folder / "twice.py").write_text(TWICE)
     run = ("run", "twice.py:f", "--shapes", "x=f32[2]")
-    told = json.loads(invoke(*run, "--json").stdout)["outputs"]
-    assert [each["name"] for each in told] == ["result.part", "result.part"]
-    assert told[0]["mean"] != told[1]["mean"]
+    outputs = json.loads(invoke(*run, "--json").stdout)["outputs"]
+    assert [output["name"] for output in outputs] == ["result.part", "result.part"]
+    assert outputs[0]["mean"] != outputs[1]["mean"]
     done = invoke(*run, "-o", "r.npz")
     assert done.exit_code == 2
     assert "cannot hold two arrays of the name 'result.part'" in done.stderr
@@ -297,14 +302,19 @@ def test_a_name_that_is_too_long_for_a_zip_file() -> None:
         npz_bytes([(longest + "a", np.zeros(1))])
 
 
-def test_summaries_are_of_the_finite_elements() -> None:
-    found = summarize_array("x", np.array([1, np.inf, 4, np.nan], ml_dtypes.bfloat16))
-    assert (found.mean, found.minimum, found.maximum, found.non_finite) == (2.5, 1.0, 4.0, 2)
+def test_summaries_use_only_finite_elements() -> None:
+    summary = summarize_array("x", np.array([1, np.inf, 4, np.nan], ml_dtypes.bfloat16))
+    assert (summary.mean, summary.minimum, summary.maximum, summary.non_finite) == (
+        2.5,
+        1.0,
+        4.0,
+        2,
+    )
     assert summarize_array("b", np.array([True, False])).mean == 0.5
     assert summarize_array("none", np.zeros((0, 3))).mean is None
     for largest in ([1.7e308] * 3, [1.7e308, -1.7e308], [np.finfo(float).max] * 7):
-        found = summarize_array("x", np.array(largest))
-        assert found.mean == pytest.approx(sum(x / len(largest) for x in largest))
+        summary = summarize_array("x", np.array(largest))
+        assert summary.mean == pytest.approx(sum(x / len(largest) for x in largest))
     complex_one = summarize_array("z", np.array([1j, np.nan]))
     assert (complex_one.mean, complex_one.non_finite) == (None, 1)
     assert complex_one.row() == ("z", "[2]", "complex128", "-", "-", "-", "1")
@@ -340,23 +350,23 @@ def whole(x):
         ("whole", "whole", ("--shapes", "x=i32[3]")),
     ],
 )
-def test_outputs_are_inputs_again(
+def test_outputs_of_a_run_are_inputs_of_the_next(
     work: Path, invoke: Invoke, first: str, second: str, shapes: tuple[str, ...]
 ) -> None:
     (work / "train.py").write_text(TRAIN)
-    given = () if first == "init" else shapes
-    assert invoke("run", f"train:{first}", *given, "-o", "out.npz").exit_code == 0
+    options = () if first == "init" else shapes
+    assert invoke("run", f"train:{first}", *options, "-o", "out.npz").exit_code == 0
     result = invoke("run", f"train:{second}", *shapes, "--inputs", "out.npz", "-o", "next.npz")
     assert result.exit_code == 0, result.stderr
-    with np.load("out.npz") as before, np.load("next.npz") as after:
+    with np.load("out.npz") as outputs, np.load("next.npz") as next_outputs:
         if first == "init":
-            assert after["result['w']"].tolist() == [[2, 2], [2, 2]]
-            assert after["result['b'][1]"].tolist() == [1, 1]
+            assert next_outputs["result['w']"].tolist() == [[2, 2], [2, 2]]
+            assert next_outputs["result['b'][1]"].tolist() == [1, 1]
         else:
-            assert before.files == after.files
+            assert outputs.files == next_outputs.files
 
 
-def test_outputs_that_are_not_the_inputs_are_told(work: Path, invoke: Invoke) -> None:
+def test_outputs_that_do_not_match_the_inputs_are_an_error(work: Path, invoke: Invoke) -> None:
     (work / "train.py").write_text(TRAIN)
     assert invoke("run", "train:init", "-o", "out.npz").exit_code == 0
     shapes = ("--shapes", "params={from=train:init}, x=f32[2]")
@@ -367,23 +377,23 @@ def test_outputs_that_are_not_the_inputs_are_told(work: Path, invoke: Invoke) ->
 
 
 @pytest.mark.parametrize(
-    ("stored", "wanted"),
+    ("stored", "expected"),
     [("float64", "f32"), ("float64", "bf16"), ("int64", "i8"), ("complex128", "c64")],
 )
 def test_wider_inputs_are_cast_with_a_note(
-    work: Path, invoke: Invoke, stored: str, wanted: str
+    work: Path, invoke: Invoke, stored: str, expected: str
 ) -> None:
     np.savez("in.npz", x=np.array([1, 2], stored))
-    shapes = ("--shapes", f"x={wanted}[2]")
+    shapes = ("--shapes", f"x={expected}[2]")
     result = invoke("run", "program:double", *shapes, "--inputs", "in.npz", "--json")
     assert result.exit_code == 0, result.stderr
     assert f"note: x of in.npz is {stored}, and is cast to " in result.stderr
-    if wanted != "c64":
+    if expected != "c64":
         assert json.loads(result.stdout)["outputs"][0]["mean"] == 3.0
 
 
 @pytest.mark.parametrize(
-    ("stored", "values", "wanted"),
+    ("stored", "values", "expected"),
     [
         ("int64", [1, 300], "i8"),
         ("float64", [1, 1e300], "f32"),
@@ -393,15 +403,15 @@ def test_wider_inputs_are_cast_with_a_note(
     ],
 )
 def test_inputs_that_do_not_fit_are_not_cast(
-    work: Path, invoke: Invoke, stored: str, values: list[float], wanted: str
+    work: Path, invoke: Invoke, stored: str, values: list[float], expected: str
 ) -> None:
     np.savez("in.npz", x=np.array(values, stored))
-    shapes = ("--shapes", f"x={wanted}[2]")
+    shapes = ("--shapes", f"x={expected}[2]")
     result = invoke("run", "program:double", *shapes, "--inputs", "in.npz")
     assert result.exit_code == 2
     assert f"but in.npz has {stored}[2] for it" in result.stderr
-    if values[1] > 2:  # a cast is refused for this value alone
-        assert f", and {values[1]} does not fit {wanted.replace('f', 'float')}" in (
+    if values[1] > 2:  # only this value prevents the cast
+        assert f", and {values[1]} does not fit {expected.replace('f', 'float')}" in (
             result.stderr.replace("int8", "i8")
         )
 
@@ -413,22 +423,22 @@ NARROW = [
 
 
 @pytest.mark.parametrize(("narrow", "wide"), NARROW)
-def test_dtypes_that_files_do_not_have_are_widened(
+def test_dtypes_without_a_file_format_are_widened(
     work: Path, invoke: Invoke, narrow: str, wide: str
 ) -> None:
     (work / "train.py").write_text("def same(x):\n    return x\n")
     shapes = ("train:same", "--shapes", f"x={narrow}[2,3]")
     result = invoke("run", *shapes, "-o", "out.npz")
     assert result.exit_code == 0, result.output
-    with np.load("out.npz") as found:
-        first = found["result"]
+    with np.load("out.npz") as arrays:
+        first = arrays["result"]
     assert (first.dtype, first.shape) == (np.dtype(wide), (2, 3))
     assert (f"and is written as {wide}" in result.stderr) is (narrow != "f16")
     again = invoke("run", *shapes, "--inputs", "out.npz", "-o", "next.npz")
     assert again.exit_code == 0, again.output
     assert "is cast" not in again.stderr
-    with np.load("next.npz") as found:
-        assert found["result"].tobytes() == first.tobytes()
+    with np.load("next.npz") as arrays:
+        assert arrays["result"].tobytes() == first.tobytes()
 
 
 def test_a_float_that_a_narrow_dtype_rounds_is_cast_with_a_note(work: Path, invoke: Invoke) -> None:
@@ -456,11 +466,11 @@ def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:
         assert invoke(*command[:1], *shapes, *command[1:], "-o", "-").stdout_bytes == (
             plain.stdout_bytes
         )
-    both = invoke("trace", *shapes, "-o", "-", "--json")
-    assert "olympuspr" in json.loads(both.stdout)
-    both = invoke("run", *shapes, "-o", "-", "--json")
-    assert both.exit_code == 2
-    assert "`-o -` cannot be combined with --json" in both.stderr
+    result = invoke("trace", *shapes, "-o", "-", "--json")
+    assert "olympuspr" in json.loads(result.stdout)
+    result = invoke("run", *shapes, "-o", "-", "--json")
+    assert result.exit_code == 2
+    assert "`-o -` cannot be combined with --json" in result.stderr
     folder = invoke("compile", *shapes, "-o", "-")
     assert folder.exit_code == 2
     assert "a folder cannot be written to stdout" in folder.stderr
@@ -471,7 +481,7 @@ def test_a_dash_is_stdout(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("name", ["o.safetensors", "o.npy", "o.txt", "o", "two words.NPZ"])
-def test_results_go_to_npz_files_alone(work: Path, invoke: Invoke, name: str) -> None:
+def test_results_are_written_only_to_npz_files(work: Path, invoke: Invoke, name: str) -> None:
     (work / "fails.py").write_text("raise ValueError('this is imported')")
     result = invoke("run", "fails:it", "--output", name)
     assert result.exit_code == 2
@@ -482,6 +492,6 @@ def test_results_go_to_npz_files_alone(work: Path, invoke: Invoke, name: str) ->
     assert not (work / name).exists()
 
 
-def test_results_go_to_a_device(work: Path, invoke: Invoke) -> None:
+def test_results_are_written_to_a_device(work: Path, invoke: Invoke) -> None:
     result = invoke("run", "program:double", "--shapes", "f32[2]", "-o", os.devnull)
     assert result.exit_code == 0, result.stderr

@@ -1,4 +1,4 @@
-"""`olympus trace`, `lower`, `init` and `doctor` when all is well."""
+"""`olympus trace`, `lower`, `init` and `doctor` on valid projects."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ def test_trace_prints_the_olympuspr(project: Path, invoke: Invoke) -> None:
         assert result.stderr == ""
 
 
-def test_a_target_elsewhere(project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_of_a_project_in_another_folder(
+    project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "sub").mkdir()
     monkeypatch.chdir(project / "sub")
-    found = invoke("trace", "add")
+    result = invoke("trace", "add")
     monkeypatch.chdir("/")
     for place in (project, project / "olympus.toml"):
         named = invoke("trace", "add", "--project", str(place))
-        assert (named.exit_code, named.stdout) == (0, found.stdout)
+        assert (named.exit_code, named.stdout) == (0, result.stdout)
         entry = ("model:add", "--shapes", "f32[2], f32[2]")
-        assert invoke("trace", *entry, "--project", str(place)).stdout == found.stdout
+        assert invoke("trace", *entry, "--project", str(place)).stdout == result.stdout
 
 
 def test_trace_json(project: Path, invoke: Invoke) -> None:
@@ -49,7 +51,7 @@ def test_trace_json(project: Path, invoke: Invoke) -> None:
     assert "dot_general" in document["olympuspr"]
 
 
-def test_what_the_program_prints_goes_to_stderr(project: Path, invoke: Invoke) -> None:
+def test_output_of_the_program_goes_to_stderr(project: Path, invoke: Invoke) -> None:
     (project / "loud.py").write_text("print('one')\ndef f(x):\n    print('two')\n    return x\n")
     result = invoke("trace", "loud:f", "--shapes", "f32[]")
     assert result.stderr == "one\ntwo\n"
@@ -89,7 +91,7 @@ def test_bytecode_goes_to_a_pipe_or_a_file(project: Path, invoke: Invoke) -> Non
     assert base64.b64decode(document["base64"]) == piped.stdout_bytes
 
 
-def test_an_output_file_is_replaced_whole(project: Path, invoke: Invoke) -> None:
+def test_an_output_file_is_replaced_atomically(project: Path, invoke: Invoke) -> None:
     Path("out.mlir").write_text("old")
     result = invoke("lower", "add", "-o", "out.mlir", "--json")
     assert json.loads(result.stdout)["output"] == "out.mlir"
@@ -97,7 +99,7 @@ def test_an_output_file_is_replaced_whole(project: Path, invoke: Invoke) -> None
     assert sorted(path.name for path in project.glob(".*")) == []
 
 
-def test_what_an_output_file_is_stays(project: Path, invoke: Invoke) -> None:
+def test_an_output_remains_a_link_or_a_pipe(project: Path, invoke: Invoke) -> None:
     (project / "private.txt").touch(0o600)
     (project / "link.txt").symlink_to("private.txt")
     (project / "new.txt").symlink_to("fresh.txt")
@@ -131,7 +133,7 @@ def test_init_writes_a_project_that_lowers_and_builds(folder: Path, invoke: Invo
     assert (folder / "new/one/build/predict@batch=32/report.json").is_file()
 
 
-def test_init_overwrites_only_by_force(folder: Path, invoke: Invoke) -> None:
+def test_init_overwrites_only_with_force(folder: Path, invoke: Invoke) -> None:
     (folder / "model.py").write_text("mine")
     refused = invoke("init")
     assert refused.exit_code == 2
@@ -159,7 +161,7 @@ def test_doctor(project: Path, invoke: Invoke) -> None:
         assert (backend["install"] or "") in result.stdout
 
 
-def test_doctor_survives_a_wrong_project(folder: Path, invoke: Invoke) -> None:
+def test_doctor_continues_with_a_wrong_project(folder: Path, invoke: Invoke) -> None:
     (folder / "olympus.toml").write_text("a = 1")
     result = invoke("doctor")
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""The target of a mesh with its bundle."""
+"""A target of a mesh, with its bundle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.mesh.project import BUNDLE, written
 
 @pytest.fixture(scope="module")
 def bundle_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """What a build writes for a program of eight devices, of which the user says none."""
+    """The bundle of a program for eight devices; the user sets no number of devices."""
     folder = tmp_path_factory.mktemp("built")
     written(folder)
     with contextlib.chdir(folder):

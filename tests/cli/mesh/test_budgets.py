@@ -1,4 +1,4 @@
-"""Budgets of what the devices of a mesh send."""
+"""Budgets of the data that the devices of a mesh send."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def test_budgets_of_collectives(folder, invoke: Invoke) -> None:
     written(folder, MESH + limits)
     result = invoke("check")
     assert result.exit_code == 1
-    told = [line for line in result.stderr.splitlines() if not line.startswith("  ")]
-    assert [line.partition(" on cpu: ")[2].partition(" is ")[0] for line in told] == [
+    broken = [line for line in result.stderr.splitlines() if not line.startswith("  ")]
+    assert [line.partition(" on cpu: ")[2].partition(" is ")[0] for line in broken] == [
         "collective-bytes",
         "collectives",
     ]
@@ -24,7 +24,7 @@ def test_budgets_of_collectives(folder, invoke: Invoke) -> None:
     result = invoke("check", "--json")
     assert result.exit_code == 0, result.stderr
     verdicts = json.loads(result.stdout)["targets"][0]["verdicts"]
-    assert [each["value"] > 0 for each in verdicts] == [True, True]
+    assert [verdict["value"] > 0 for verdict in verdicts] == [True, True]
 
 
 GRADIENTS = """\
@@ -61,7 +61,7 @@ def test_a_budget_names_the_lines_of_combined_collectives(folder, invoke: Invoke
     result = invoke("check", "--json")
     assert result.exit_code == 1, result.stderr
     (verdict,) = json.loads(result.stdout)["targets"][0]["verdicts"]
-    lines = [(each["place"], each["amount"]) for each in verdict["lines"]]
+    lines = [(line["place"], line["amount"]) for line in verdict["lines"]]
     assert lines == [("steps.py:7", 4 * 64 * 32), ("steps.py:6", 4 * 16 * 64)]
     assert sum(amount for _, amount in lines) == verdict["value"]
     result = invoke("compile", "step", "--html")
@@ -95,15 +95,17 @@ estimated-time = "10 s"
 """
 
 
-def test_a_budget_of_what_a_loop_of_unknown_trips_sends_is_broken(folder, invoke: Invoke) -> None:
+def test_a_budget_of_data_sent_in_a_loop_of_unknown_trips_is_broken(folder, invoke: Invoke) -> None:
     (folder / "searches.py").write_text(SEARCH)
     (folder / "olympus.toml").write_text(SEARCHING)
     result = invoke("check", "--json")
     assert result.exit_code == 1
     verdicts = json.loads(result.stdout)["targets"][0]["verdicts"]
-    assert {each["figure"] for each in verdicts} == {"unknown"}
-    assert all("loop at searches.py:6 runs depends on data" in each["why"] for each in verdicts)
-    assert [each["lines"][0]["place"] for each in verdicts[:2]] == ["searches.py:6"] * 2
+    assert {verdict["figure"] for verdict in verdicts} == {"unknown"}
+    assert all(
+        "loop at searches.py:6 runs depends on data" in verdict["why"] for verdict in verdicts
+    )
+    assert [verdict["lines"][0]["place"] for verdict in verdicts[:2]] == ["searches.py:6"] * 2
     result = invoke("compile", "search", "--json")
     (backend,) = json.loads(result.stdout)["report"]["backends"]
     assert backend["axes"][0]["loops"] == ["searches.py:6"]

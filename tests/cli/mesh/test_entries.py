@@ -1,4 +1,4 @@
-"""Entries that make meshes, say shardings or inspect them by themselves."""
+"""Entries whose code makes meshes, sets shardings or inspects them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FIRST = [
 
 
 @pytest.mark.parametrize("first", FIRST)
-def test_an_entry_has_the_devices_of_the_first_mesh_it_makes(
+def test_an_entry_has_the_devices_of_its_first_mesh(
     folder, invoke: Invoke, monkeypatch, first: str
 ) -> None:
     monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
@@ -82,7 +82,7 @@ def test_an_entry_with_a_mesh_of_its_own_is_compiled_for_gpus(
     assert "gpu (4 h200)" in result.stdout
 
 
-def test_a_number_that_is_said_and_an_array_that_came_first_win(
+def test_a_set_number_of_devices_and_an_earlier_array_have_precedence(
     folder, invoke: Invoke, monkeypatch
 ) -> None:
     run = "run", "makes:total", "--shapes", "x=f32[8]"
@@ -93,14 +93,14 @@ def test_a_number_that_is_said_and_an_array_that_came_first_win(
         (folder / "makes.py").write_text(MAKES.format(first=first))
         result = invoke(*run)
         assert result.exit_code == 3
-        there = "there are 2" if count else "there is 1"
-        said = " ".join(result.stderr.split())
-        assert f"needs 4 devices, and {there}" in said
-        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in said
-        assert ("came before and fixed the CPU to one device" in said) == (count is None)
+        available = "there are 2" if count else "there is 1"
+        stderr = " ".join(result.stderr.split())
+        assert f"needs 4 devices, and {available}" in stderr
+        assert "put OLYMPUS_NUM_CPU_DEVICES=4 before the command" in stderr
+        assert ("came before and fixed the CPU to one device" in stderr) == (count is None)
 
 
-SAYS = """\
+SHOWS = """\
 import os
 import subprocess
 import sys
@@ -111,34 +111,34 @@ NAME = "OLYMPUS_NUM_CPU_DEVICES"
 LOOK = f"import os; print(os.environ.get({NAME!r}))"
 
 
-def says(x):
+def shows(x):
     child = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True)
     print("here", os.environ.get(NAME), "child", child.stdout.strip())
     return x + 1
 """
 
 
-@pytest.mark.parametrize("said", [None, "auto"])
+@pytest.mark.parametrize("devices", [None, "auto"])
 def test_an_entry_and_its_child_have_the_environment_of_the_shell(
-    folder, invoke: Invoke, monkeypatch, said: str | None
+    folder, invoke: Invoke, monkeypatch, devices: str | None
 ) -> None:
     monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)
-    if said is not None:
-        monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", said)
-    (folder / "says.py").write_text(SAYS)
-    given = 'args.x = { shape = "f32[8]", sharding = ["a"] }'
+    if devices is not None:
+        monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", devices)
+    (folder / "shows.py").write_text(SHOWS)
+    argument = 'args.x = { shape = "f32[8]", sharding = ["a"] }'
     (folder / "olympus.toml").write_text(
-        f'[target.one]\nentry = "says:says"\nargs.x = "f32[8]"\n'
-        f'[target.two]\nentry = "says:says"\nmesh = {{ a = 2 }}\n{given}\n'
+        f'[target.one]\nentry = "shows:shows"\nargs.x = "f32[8]"\n'
+        f'[target.two]\nentry = "shows:shows"\nmesh = {{ a = 2 }}\n{argument}\n'
     )
     for target in ("one", "two"):
         result = invoke("run", target, "--json")
         assert result.exit_code == 0, result.stderr
-        assert f"here {said} child {said}\n" in result.stderr
+        assert f"here {devices} child {devices}\n" in result.stderr
 
 
-def test_a_program_that_says_its_own_shardings_is_run_and_measured(folder, invoke: Invoke) -> None:
-    """What is donated is split otherwise than the result, so that it cannot be fed back."""
+def test_a_program_that_sets_its_own_shardings_runs_and_is_measured(folder, invoke: Invoke) -> None:
+    """The donated argument is split differently from the result, so it cannot be fed back."""
     (folder / "own.py").write_text(OWN)
     (folder / "olympus.toml").write_text(OWN_TARGET)
     for command in (
@@ -166,7 +166,7 @@ def refused(x, w):
 """
 
 
-def test_inspections_are_told_where_a_target_is_compiled(folder, invoke: Invoke) -> None:
+def test_inspections_are_shown_when_a_target_is_compiled(folder, invoke: Invoke) -> None:
     second = MESH.replace("target.layer", "target.refused").replace(
         "layers:layer", "layers:refused"
     )
@@ -206,8 +206,8 @@ args.v = { shape = "f32[8,32]", sharding = ["x", "y"] }
 """
 
 
-def test_a_target_is_built_anew_without_its_inspections(folder, invoke: Invoke) -> None:
-    """What is inspected leads the partitioner, though it is not in the StableHLO."""
+def test_a_target_is_rebuilt_without_its_inspections(folder, invoke: Invoke) -> None:
+    """An inspection affects the partitioner, though it is not in the StableHLO."""
 
     def built() -> tuple[str, str, str]:
         result = invoke("build", "--json")

@@ -1,4 +1,4 @@
-"""Shardings of results in `olympus.toml`: by keys, for parts, and left out."""
+"""Shardings of results in `olympus.toml`: by keys, for parts, and unspecified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_results_of_a_dict_have_their_own_shardings(folder, invoke: Invoke) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("sharding", "message"),
     [
         ('["", "data"]', "out-sharding of f has 2 entries, one for each dimension, and "
          "result['a'] (float32[7]) has 1"),
@@ -38,11 +38,11 @@ def test_results_of_a_dict_have_their_own_shardings(folder, invoke: Invoke) -> N
          "dict or position in a tuple, and result['b'] is an array hint: write b = [\"data\"]"),
     ],
 )  # fmt: skip
-def test_out_shardings_that_do_not_fit_are_told_by_their_key(
-    folder, invoke: Invoke, said, message
+def test_out_shardings_that_do_not_match_are_errors_with_their_key(
+    folder, invoke: Invoke, sharding, message
 ) -> None:
-    """In the words of the file: the function has no mistake, and no line of it is told."""
-    written(folder, f'{ARGS}out-sharding = {said}\n[target.f.args]\nx = "f32[7]"\n')
+    """The message names the key of the file, and no line of the function, which is correct."""
+    written(folder, f'{ARGS}out-sharding = {sharding}\n[target.f.args]\nx = "f32[7]"\n')
     result = invoke("lower", "f")
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
@@ -101,7 +101,7 @@ def custom(x):
 @pytest.mark.parametrize(
     ("name", "key"), [("named", 1), ("ordered", "a"), ("numbered", 1), ("custom", "a")]
 )
-def test_parts_of_results_have_shardings_of_their_own(folder, name: str, key: Any) -> None:
+def test_parts_of_results_have_their_own_shardings(folder, name: str, key: Any) -> None:
     traced = traced_with(folder, name, f'{{ {key} = {{ 0 = ["data"] }} }}')
     first, second, third, *_ = olympus.tree.leaves(traced.output_shardings, lambda s: s is None)
     assert (first, second.spec, third) == (None, olympus.P("data"), None)
@@ -111,7 +111,7 @@ ENTRIES = "has 1 entry, one for each dimension, and result"
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "message"),
+    ("name", "sharding", "message"),
     [
         ("pair", "{ 2 = [] }", "has the key '2', which the result does not have"),
         ("pair", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}[1][1]"),
@@ -119,25 +119,23 @@ ENTRIES = "has 1 entry, one for each dimension, and result"
         ("named", "{ 1 = { 1 = ['data'] } }", f"{ENTRIES}.b[1]"),
     ],
 )
-def test_parts_of_results_are_told_as_they_are_reached(
-    folder, name: str, said: str, message: str
+def test_messages_name_parts_of_results_by_their_path(
+    folder, name: str, sharding: str, message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        traced_with(folder, name, said)
+        traced_with(folder, name, sharding)
     assert f"of f {message}" in str(caught.value)
 
 
-def traced_with(folder: Path, name: str, said: str) -> Any:
-    """A function of `several.py`, traced for a target with this `out-sharding`."""
+def traced_with(folder: Path, name: str, sharding: str) -> Any:
+    """A function of `several.py`, traced for a target with `out-sharding` set to `sharding`."""
     (folder / "several.py").write_text(SEVERAL)
     text = f'entry = "several:{name}"\nmesh = {{ data = 2 }}\nargs.x = "f32[8]"\n'
-    (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {said}")
+    (folder / "olympus.toml").write_text(f"[target.f]\n{text}out-sharding = {sharding}")
     return load_target(load_project(folder).targets["f"]).trace()
 
 
-def test_a_table_of_results_that_says_nothing_leaves_them_to_the_program(
-    folder, invoke: Invoke
-) -> None:
+def test_an_empty_table_of_results_has_no_effect(folder, invoke: Invoke) -> None:
     (folder / "own.py").write_text(OWN)
     (folder / "olympus.toml").write_text(f"{OWN_TARGET}out-sharding = {{}}\n")
     result = invoke("lower", "turned")
@@ -145,7 +143,7 @@ def test_a_table_of_results_that_says_nothing_leaves_them_to_the_program(
     assert "sdy.sharding" in result.stdout
 
 
-def test_results_that_are_left_out_are_the_compilers_choice(folder, invoke: Invoke) -> None:
+def test_the_compiler_chooses_the_shardings_of_unspecified_results(folder, invoke: Invoke) -> None:
     text = f'{ARGS}out-sharding = {{ a = ["model"] }}\n[target.f.args]\nx = "f32[8]"\n'
     written(folder, text)
     result = invoke("lower", "f")

@@ -88,7 +88,7 @@ def test_mistakes_in_meshes(folder, text, message) -> None:
         ),
     ],
 )
-def test_what_only_the_program_tells(folder, invoke: Invoke, text, message) -> None:
+def test_mistakes_that_need_the_program(folder, invoke: Invoke, text, message) -> None:
     written(folder, f"{ARGS}[target.f.args]\n{text}\n")
     result = invoke("lower", "f")
     assert result.exit_code == 2
@@ -96,31 +96,31 @@ def test_what_only_the_program_tells(folder, invoke: Invoke, text, message) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "hint"), [("data", 'write sharding = ["data"]'), ("", "write sharding = []")]
+    ("sharding", "hint"), [("data", 'write sharding = ["data"]'), ("", "write sharding = []")]
 )
-def test_forgotten_brackets_are_told(folder, said: str, hint: str) -> None:
-    argument = f'x = {{ shape = "f32[8]", sharding = "{said}" }}'
+def test_a_hint_adds_missing_brackets(folder, sharding: str, hint: str) -> None:
+    argument = f'x = {{ shape = "f32[8]", sharding = "{sharding}" }}'
     (folder / "olympus.toml").write_text(f"{ARGS}[target.f.args]\n{argument}\n")
     with pytest.raises(SpecError) as caught:
         load_project(folder)
-    assert f"got '{said}'" in str(caught.value)
+    assert f"got '{sharding}'" in str(caught.value)
     assert caught.value.hint == hint
 
 
-@pytest.mark.parametrize("other", ['["f32[3]"]', '[["f32[3]"]]', "[]", '[{ a = "f32[]" }]'])
-def test_a_pytree_with_a_shape_in_it_stays_one(folder, other: str) -> None:
-    text = f'[target.f]\nentry = "layers:both"\nargs = [{{ shape = "f32[2]", b = {other} }}]'
+@pytest.mark.parametrize("key", ['["f32[3]"]', '[["f32[3]"]]', "[]", '[{ a = "f32[]" }]'])
+def test_a_dict_with_the_key_shape_is_a_pytree(folder, key: str) -> None:
+    text = f'[target.f]\nentry = "layers:both"\nargs = [{{ shape = "f32[2]", b = {key} }}]'
     (folder / "olympus.toml").write_text(text)
-    (given,) = load_project(folder).targets["f"].args
-    assert isinstance(given, dict)
+    (argument,) = load_project(folder).targets["f"].args
+    assert isinstance(argument, dict)
 
 
-def test_a_pytree_with_such_names_stays_one(folder) -> None:
+def test_a_dict_with_keys_of_a_table_is_a_pytree(folder) -> None:
     text = '[target.f]\nentry = "layers:both"\nargs = [{ shape = "f32[2]", sharding = ["f32[3]"] }]'
     (folder / "olympus.toml").write_text(text)
-    (given,) = load_project(folder).targets["f"].args
-    assert isinstance(given, dict)
-    assert sorted(given) == ["shape", "sharding"]
+    (argument,) = load_project(folder).targets["f"].args
+    assert isinstance(argument, dict)
+    assert sorted(argument) == ["shape", "sharding"]
 
 
 @pytest.mark.parametrize("text", ["cpu", "gpu:h200", "gpu:8xh200", "gpu:2x8xa100-80"])

@@ -1,4 +1,4 @@
-"""Targets of a mesh are run, measured, compared and reported like others."""
+"""Targets of a mesh are run, measured, compared and reported like other targets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from tests.marks import needs_gpu_compiler
 
 def test_a_target_runs_on_the_devices_of_its_mesh(folder, invoke: Invoke, monkeypatch) -> None:
     written(folder)
-    monkeypatch.delenv("OLYMPUS_NUM_CPU_DEVICES", raising=False)  # as many as the mesh asks for
+    monkeypatch.delenv(
+        "OLYMPUS_NUM_CPU_DEVICES", raising=False
+    )  # the number of devices of the mesh
     result = invoke("run", "layer", "--json")
     assert result.exit_code == 0, result.stderr
     (output,) = json.loads(result.stdout)["outputs"]
@@ -44,32 +46,32 @@ def test_the_report_has_devices_and_collectives(folder, invoke: Invoke) -> None:
     (backend,) = report["backends"]
     assert backend["devices"] == 8
     assert backend["memory"]["arguments"] < sum(leaf["bytes"] for leaf in report["arguments"])
-    found = backend["collectives"]
-    assert {"layers.py:5"} == {each["line"] for each in found}
-    assert {axis for each in found for axis in each["axes"]} == {"model"}
+    collectives = backend["collectives"]
+    assert {"layers.py:5"} == {output["line"] for output in collectives}
+    assert {axis for output in collectives for axis in output["axes"]} == {"model"}
     assert report["warnings"] == []
-    assert "layer.olympus" in {each["path"] for each in report["outputs"]}
+    assert "layer.olympus" in {output["path"] for output in report["outputs"]}
     summary = (folder / "build" / "layer" / "summary.txt").read_text()
     assert "cpu (8 devices)" in summary
     assert "collective" in summary
-    assert "built" not in invoke("build").stdout  # what is there is fresh
+    assert "built" not in invoke("build").stdout  # the existing outputs are fresh
 
 
-def test_what_each_device_does_and_all_of_them(folder, invoke: Invoke) -> None:
+def test_the_cost_of_each_device_and_of_all(folder, invoke: Invoke) -> None:
     written(folder)
     result = invoke("compile", "layer", "--json", "--html")
     assert result.exit_code == 0, result.stderr
     (backend,) = json.loads(result.stdout)["report"]["backends"]
-    each, total = backend["each_device"], backend["total"]
+    per_device, total = backend["each_device"], backend["total"]
     for name in ("flops", "bytes", "sent", "collective_bytes"):
-        assert total[name] == 8 * each[name] > 0
+        assert total[name] == 8 * per_device[name] > 0
     assert total["peak"] == 8 * backend["memory"]["peak"] > 0
-    assert each["repeated"] == total["flops"] / backend["cost"]["flops"]
-    assert sum(row["bytes"] for row in backend["axes"]) == each["collective_bytes"]
+    assert per_device["repeated"] == total["flops"] / backend["cost"]["flops"]
+    assert sum(row["bytes"] for row in backend["axes"]) == per_device["collective_bytes"]
     assert {tuple(row["axes"]) for row in backend["axes"]} == {("model",)}
     summary = (folder / "build" / "layer" / "summary.txt").read_text()
-    told, _, rest = summary.partition("\nprogram\n")  # the build's own figures come after it
-    rows = {line[2:17].strip(): line[18:] for line in told.splitlines() if line[:2] == "  "}
+    figures, _, _ = summary.partition("\nprogram\n")  # the figures of the program come after it
+    rows = {line[2:17].strip(): line[18:] for line in figures.splitlines() if line[:2] == "  "}
     assert rows["devices"].startswith("8; the lines above count all")
     assert rows["each does"].startswith("flops ") and "sent" in rows["each does"]
     assert rows["all do"].endswith("times the flops as written")
@@ -77,23 +79,21 @@ def test_what_each_device_does_and_all_of_them(folder, invoke: Invoke) -> None:
     sums, _, parts = rows["allocated"].partition(": ")
     assert "on each device" in sums and sums.endswith("on all")
     assert parts.startswith("arguments") and parts.endswith("on each device")
-    assert ["axes", "calls", "bytes", "sent", "time"] in [
-        line.split() for line in rest.splitlines()
-    ]
+    assert ["axes", "calls", "bytes", "sent", "time"] in [line.split() for line in _.splitlines()]
     page = (folder / "build" / "layer" / "report.html").read_text()
     assert "Collectives by axis" in page
     result = invoke("cost", "layer")
     assert "devices         8; the figures count all, as written" in result.stdout
     result = invoke("cost", "layer", "--compile", "--json")
-    found = json.loads(result.stdout)
-    assert (found["devices"], found["compiled"]["total"]) == (8, total)
+    document = json.loads(result.stdout)
+    assert (document["devices"], document["compiled"]["total"]) == (8, total)
 
 
-def test_two_meshes_are_compared_in_words(folder, invoke: Invoke) -> None:
+def test_two_meshes_are_compared_in_text(folder, invoke: Invoke) -> None:
     written(folder)
     mesh = MESH.replace("{more}", "")
-    other = mesh.replace("target.layer", "target.other").replace('["data"]', '["model"]')
-    text = mesh + other
+    second = mesh.replace("target.layer", "target.other").replace('["data"]', '["model"]')
+    text = mesh + second
     (folder / "olympus.toml").write_text(text)
     assert invoke("build").exit_code == 0
     result = invoke("diff", "build/layer", "build/other")
@@ -102,15 +102,15 @@ def test_two_meshes_are_compared_in_words(folder, invoke: Invoke) -> None:
     figures = result.stdout.partition("\nfigures\n")[2]
     names = {line.split("  ")[1] for line in figures.splitlines() if line.startswith("  ")}
     assert names & {"collectives along data", "collectives along model", "bytes along model"}
-    wider = other.replace("data = 2, model = 4", "data = 4, model = 2")
-    (folder / "olympus.toml").write_text(text.replace(other, wider))
+    wider = second.replace("data = 2, model = 4", "data = 4, model = 2")
+    (folder / "olympus.toml").write_text(text.replace(second, wider))
     result = invoke("diff", "build/other", "other", "--html", "page.html")
     assert "    mesh: data=2, model=4 -> data=4, model=2" in result.stdout
     assert "data=4, model=2" in (folder / "page.html").read_text()
 
 
 @pytest.mark.parametrize(
-    ("what", "text", "spoken"),
+    ("sharding", "text", "spoken"),
     [
         ("sdy.sharding", '#sdy.sharding<@mesh, [{"x", "y"}, {?}, {}]>',
          "dimension 0 along x and y; dimension 1 as the compiler chooses"),
@@ -128,18 +128,20 @@ def test_two_meshes_are_compared_in_words(folder, invoke: Invoke) -> None:
         ("dimensions", "array<i64: 0>", "array<i64: 0>"),
     ],
 )  # fmt: skip
-def test_shardings_in_words(what: str, text: str | None, spoken: str) -> None:
-    assert spoken_value(what, text) == spoken
+def test_shardings_as_text(sharding: str, text: str | None, spoken: str) -> None:
+    assert spoken_value(sharding, text) == spoken
 
 
-def test_names_of_shardings_in_words() -> None:
+def test_names_of_shardings_as_text() -> None:
     names = ["sdy.mesh @mesh", "sdy.mesh @mesh_0", "sdy.mesh @grid", "sdy.sharding", "type"]
     assert [*map(spoken_name, names)] == ["mesh", "mesh 0", "mesh grid", "sharding", "type"]
 
 
-def test_a_bundle_runs_on_as_many_devices_as_it_needs(built, invoke: Invoke, monkeypatch) -> None:
-    outs = [invoke("run", each, "--json") for each in ("layer", BUNDLE)]
-    assert [each.exit_code for each in outs] == [0, 0], outs[1].stderr
+def test_a_bundle_runs_on_the_number_of_devices_that_it_needs(
+    built, invoke: Invoke, monkeypatch
+) -> None:
+    outs = [invoke("run", program, "--json") for program in ("layer", BUNDLE)]
+    assert [program.exit_code for program in outs] == [0, 0], outs[1].stderr
     assert outs[0].stdout == outs[1].stdout
     monkeypatch.setenv("OLYMPUS_NUM_CPU_DEVICES", "2")
     result = invoke("run", BUNDLE)
@@ -148,7 +150,7 @@ def test_a_bundle_runs_on_as_many_devices_as_it_needs(built, invoke: Invoke, mon
     assert "OLYMPUS_NUM_CPU_DEVICES=8" in result.stderr
 
 
-def test_a_target_is_held_against_its_bundle(built, invoke: Invoke) -> None:
+def test_a_target_is_compared_with_its_bundle(built, invoke: Invoke) -> None:
     result = invoke("check")
     assert result.exit_code == 0, result.stderr
     assert "bundle-size" in result.stdout
@@ -182,25 +184,25 @@ x = { shape = "f32[8,8]", sharding = ["", "i"] }
 """
 
 
-def test_bench_puts_inputs_where_they_lie(folder, invoke: Invoke) -> None:
+def test_bench_places_inputs_by_their_shardings(folder, invoke: Invoke) -> None:
     (folder / "layers.py").write_text("def step(state, x):\n    return state + x, x.sum()\n")
     (folder / "olympus.toml").write_text(STEP)
     assert invoke("build").exit_code == 0
     bundle = "build/step/step.olympus"
     options = ("--rounds", "1", "--time-limit", "0.1", "--json")
     result = invoke("bench", "step", "--baseline", bundle, *options)
-    assert result.exit_code in (0, 1), result.stderr  # it is not the times that are tested
+    assert result.exit_code in (0, 1), result.stderr  # the times are not tested
     document = json.loads(result.stdout)
     assert len(document["comparisons"]) == 1
-    (found,) = document["targets"]
-    assert (found["facts"]["donated"], found["facts"]["input_sets"]) == ("fed back", 2)
+    (measurement,) = document["targets"]
+    assert (measurement["facts"]["donated"], measurement["facts"]["input_sets"]) == ("fed back", 2)
     result = invoke("profile", bundle, "--runs", "1", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["kernels"]
 
 
 @needs_gpu_compiler
-def test_for_gpus_that_are_not_there(folder, invoke: Invoke) -> None:
+def test_a_mesh_of_missing_gpus(folder, invoke: Invoke) -> None:
     written(folder, more='backends = ["cpu", "gpu:8xh200"]')
     result = invoke("cost", "layer", "--device", "h200", "--topology", "2x8", "--compile", "--json")
     assert result.exit_code == 0, result.stderr

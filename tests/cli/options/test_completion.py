@@ -1,4 +1,4 @@
-"""Completion in a shell: the script in real bash, and what each shell gets from a fresh process."""
+"""Completion in a shell: the script in bash, and the answers to each shell from a new process."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_bash_completes_commands_and_options() -> None:
 
 
 @pytest.mark.parametrize("option", ["--project {}", "--project={}", "--project {}/olympus.toml"])
-def test_the_project_may_be_elsewhere(
+def test_the_project_may_be_in_another_folder(
     work: Path, option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(work)
@@ -98,13 +98,13 @@ def test_the_project_may_be_elsewhere(
 
 
 @pytest.mark.usefixtures("work")
-def test_zsh_and_fish_get_targets_with_their_entries() -> None:
+def test_zsh_and_fish_show_targets_with_their_entries() -> None:
     assert answered("zsh", "olympus check m", "2") == ["plain", "mlp", "model:predict"]
-    found = answered("fish", "olympus check m", "m")
-    assert "mlp" in "".join(found) and "unet" not in "".join(found)
+    lines = answered("fish", "olympus check m", "m")
+    assert "mlp" in "".join(lines) and "unet" not in "".join(lines)
 
 
-def test_a_file_that_is_wrong_completes_nothing(work: Path) -> None:
+def test_an_invalid_project_completes_nothing(work: Path) -> None:
     for text in (
         "[target",
         "target = 3",
@@ -118,7 +118,7 @@ def test_a_file_that_is_wrong_completes_nothing(work: Path) -> None:
     assert in_bash("olympus build x") == []
 
 
-def test_names_that_are_no_targets_and_more_than_a_screen_are_left_out(work: Path) -> None:
+def test_other_names_and_more_than_a_screen_are_left_out(work: Path) -> None:
     file = work / "project" / "olympus.toml"
     assert [item.value for item in target_items(file, False)] == [
         "mlp",
@@ -146,11 +146,11 @@ def test_targets_are_completed_without_the_compiler(work: Path) -> None:
             text=True,
             check=True,
         )
-        *found, heavy = result.stdout.splitlines()
-        assert heavy == "set()" and found
+        *names, heavy = result.stdout.splitlines()
+        assert heavy == "set()" and names
 
 
-def test_the_commands_and_flags_are_those_of_the_command_line() -> None:
+def test_commands_and_flags_match_the_command_line() -> None:
     flags, valued, targets = set(), set(), set()
     for name in COMMANDS:
         for parameter in importlib.import_module(f"olympus_cli.commands.{name}").command.params:
@@ -164,7 +164,7 @@ def test_the_commands_and_flags_are_those_of_the_command_line() -> None:
 
 
 @pytest.mark.usefixtures("work")
-def test_a_shell_without_completion_is_refused() -> None:
+def test_a_shell_without_completion_is_an_error() -> None:
     environment = {**os.environ, "_OLYMPUS_COMPLETE": "tcsh_source"}
     result = subprocess.run(["olympus"], env=environment, capture_output=True, text=True)
     assert result.returncode == 2 and "bash_source, zsh_source, fish_source" in result.stderr

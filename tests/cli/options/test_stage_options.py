@@ -1,4 +1,4 @@
-"""How a program is lowered and compiled: profiles of the compiler, and repeated blocks."""
+"""Options of lowering and compilation: profiles of the compiler, and repeated blocks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def built(work: Path, name: str) -> Report:
     return read_report(work / "build" / name)
 
 
-def test_the_words_are_those_of_the_compiler() -> None:
+def test_the_profiles_are_those_of_the_compiler() -> None:
     assert get_args(Optimize) == OPTIMIZE
     assert get_args(Repeats) == REPEATS
 
@@ -84,7 +84,7 @@ def test_a_profile_is_part_of_the_key_and_of_the_report(work: Path, invoke: Invo
 
 
 @pytest.mark.parametrize("command", ["compile", "run", "bench"])
-def test_commands_that_compile_take_both_options(work: Path, invoke: Invoke, command: str) -> None:
+def test_commands_that_compile_have_both_options(work: Path, invoke: Invoke, command: str) -> None:
     options = ("--optimize", "fast-build", "--repeats", "off")
     result = invoke(command, "plain", *options, *(["--time-limit", "0.1"] * (command == "bench")))
     assert result.exit_code == 0, result.stderr
@@ -94,7 +94,7 @@ def test_commands_that_compile_take_both_options(work: Path, invoke: Invoke, com
         assert f"'{option}': 'fast' is not one of" in result.stderr
 
 
-def test_repeated_blocks_are_kept_and_told(work: Path, invoke: Invoke) -> None:
+def test_repeated_blocks_are_preserved_and_reported(work: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     assert built(work, "plain").backends[0].blocks == ()
     (block,) = built(work, "deep").backends[0].blocks
@@ -105,8 +105,11 @@ def test_repeated_blocks_are_kept_and_told(work: Path, invoke: Invoke) -> None:
     assert "name=block_1" in (work / "build/deep/program.olympuspr").read_text()
     assert "name=block_1" in artifact.load(work / "build/deep/deep.olympus").olympuspr
     frozen = invoke("build", "--frozen", "--repeats", "off", "--json")
-    status = {each["target"]: each["status"] for each in json.loads(frozen.stdout)["targets"]}
-    assert status == {"deep": "stale", "plain": "fresh"}  # which has no block in either case
+    status = {target["target"]: target["status"] for target in json.loads(frozen.stdout)["targets"]}
+    assert status == {
+        "deep": "stale",
+        "plain": "fresh",
+    }  # it has no repeated block with either option
     (work / "olympus.toml").write_text(
         TOML.replace("[target.plain]", 'repeats = "off"\n[target.plain]')
     )
@@ -122,7 +125,7 @@ def test_a_program_is_printed_with_its_blocks(work: Path, invoke: Invoke) -> Non
         assert word not in invoke("lower", "deep", "--format", form, "--repeats", "off").stdout
 
 
-def test_a_bundle_takes_neither(work: Path, invoke: Invoke) -> None:
+def test_a_bundle_has_neither_option(work: Path, invoke: Invoke) -> None:
     for option, value in (("optimize", "fast-build"), ("repeats", "off")):
         result = invoke("run", "plain.olympus", f"--{option}", value)
         assert result.exit_code == 2

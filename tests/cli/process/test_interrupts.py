@@ -1,4 +1,4 @@
-"""Signals that come where nothing may be raised."""
+"""Signals that arrive while no exception may be raised."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from olympus_cli.process import interrupts
 
 
-def test_what_comes_is_raised_at_the_end_of_the_outermost() -> None:
+def test_a_signal_is_raised_at_the_end_of_the_outermost_block() -> None:
     done: list[str] = []
     with pytest.raises(KeyboardInterrupt), interrupts.deferred() as outer:
         with interrupts.deferred() as inner:
@@ -18,13 +18,13 @@ def test_what_comes_is_raised_at_the_end_of_the_outermost() -> None:
     assert done == ["inner", "outer"]
 
 
-def test_an_error_does_not_lose_what_came() -> None:
+def test_an_error_does_not_discard_a_signal() -> None:
     with pytest.raises(KeyboardInterrupt), interrupts.deferred():
         interrupts.raise_soon(KeyboardInterrupt())
         raise OSError("no process left")
 
 
-def test_nothing_is_raised_where_nothing_came() -> None:
+def test_nothing_is_raised_without_a_signal() -> None:
     with interrupts.deferred() as came:
         pass
     assert came == []

@@ -1,4 +1,4 @@
-"""How much memory a process has needed, also where the system does not tell it in a file."""
+"""The peak memory of a process, also if no file of the system has it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from olympus_cli.process.memory import peak_memory
 MIB = 2**20
 
 
-def test_it_is_the_most_so_far() -> None:
-    before = peak_memory()
-    assert before is not None
-    content = b"x" * before  # that much again, in use
+def test_the_peak_includes_freed_memory() -> None:
+    first = peak_memory()
+    assert first is not None
+    content = b"x" * first  # as much memory again
     del content
-    after = peak_memory()
-    assert after is not None
-    assert after > 1.5 * before
+    second = peak_memory()
+    assert second is not None
+    assert second > 1.5 * first
 
 
 @pytest.mark.parametrize("text", [None, "Name: python\nVmRSS: 7 kB\n"])
-def test_the_system_is_asked_where_there_is_no_line_of_it(
+def test_getrusage_is_used_without_the_line_of_the_peak(
     text: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def opened(_name: str, **_how: Any) -> io.StringIO:
@@ -38,7 +38,7 @@ def test_the_system_is_asked_where_there_is_no_line_of_it(
     assert most > 16 * MIB
 
 
-def test_a_system_that_does_not_tell_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_peak_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
     monkeypatch.setattr(builtins, "open", lambda _name, **_how: io.StringIO(""))

@@ -1,4 +1,4 @@
-"""The command as a process: Ctrl-C wherever it is, and streams, whatever state they are in."""
+"""The command as a process: Ctrl-C at any point, and streams in any state."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def work(folder: Path) -> Path:
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of the shell, in which OLYMPUS stands for the command."""
+    """Run a line of the shell, in which OLYMPUS is replaced by the command."""
     return subprocess.run(
         ["bash", "-c", line.replace("OLYMPUS", " ".join(COMMAND))],
         env=ENVIRONMENT,
@@ -84,7 +84,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_interrupt_of_an_import_is_a_short_line(tmp_path: Path, started: Started) -> None:
-    # the first module that is imported, in the place of those in C that a KeyboardInterrupt breaks
+    # the first imported module, in place of C extensions that a KeyboardInterrupt breaks
     endless = "import sys\nprint('ready', file=sys.stderr, flush=True)\n"
     endless += "while True:\n    try:\n        while True: pass\n    except BaseException: pass\n"
     (tmp_path / "click.py").write_text(endless)
@@ -99,7 +99,7 @@ def test_an_interrupt_of_an_import_is_a_short_line(tmp_path: Path, started: Star
 
 
 @pytest.mark.parametrize("command", ["run", "bench"])
-def test_an_interrupt_ends_a_program_that_runs(work: Path, command: str, started: Started) -> None:
+def test_an_interrupt_ends_a_running_program(work: Path, command: str, started: Started) -> None:
     process = started(
         [*COMMAND, command, "m:forever", "--shapes", "f32[]"],
         env=ENVIRONMENT,
@@ -108,10 +108,10 @@ def test_an_interrupt_ends_a_program_that_runs(work: Path, command: str, started
     )
     time.sleep(6)
     process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)[1].splitlines()
-    notes = [line for line in told if line.startswith("note: the measuring of")]
+    lines = process.communicate(timeout=60)[1].splitlines()
+    notes = [line for line in lines if line.startswith("note: the measuring of")]
     assert len(notes) == (command == "bench")
-    assert ([line for line in told if line not in notes], process.returncode) == (
+    assert ([line for line in lines if line not in notes], process.returncode) == (
         ["interrupted"],
         130,
     )
@@ -141,7 +141,7 @@ def test_streams_that_are_closed_or_full(work: Path, line: str, code: int, words
 
 
 @pytest.mark.parametrize("command", ["trace", "lower", "run"])
-def test_stdout_is_for_data_alone(work: Path, command: str) -> None:
+def test_stdout_has_only_data(work: Path, command: str) -> None:
     done = shell(f"OLYMPUS {command} m:loud --shapes 'f32[2]' --json")
     assert done.returncode == 0, done.stderr
     json.loads(done.stdout)
@@ -156,10 +156,10 @@ def test_a_program_may_leave_the_folder(work: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert {path.name for path in work.iterdir()} >= {"out.npz", "t"}
     again = shell(f"OLYMPUS run m:leaves {shapes} --inputs out.npz")
-    assert again.returncode == 0, again.stderr  # it was found: its array is the result, for x
+    assert again.returncode == 0, again.stderr  # the bundle was read: the result is the value of x
 
 
-def test_names_of_files_that_are_not_text(work: Path) -> None:
+def test_file_names_that_are_no_utf_8(work: Path) -> None:
     done = subprocess.run(
         [*COMMAND, "trace", "m:forever", "--shapes", "f32[]", "--json", "-o", b"out\xe9"],
         env=ENVIRONMENT,
@@ -170,7 +170,7 @@ def test_names_of_files_that_are_not_text(work: Path) -> None:
     assert (work / os.fsdecode(b"out\xe9")).exists()
 
 
-def test_a_program_in_a_file_whose_name_is_not_text(work: Path) -> None:
+def test_a_program_in_a_file_with_a_name_that_is_no_utf_8(work: Path) -> None:
     Path(os.fsdecode(b"caf\xe9.py")).write_text("def f(x): return 2 * x\n")
     done = subprocess.run(
         [*COMMAND, "compile", b"caf\xe9.py:f", "--shapes", "f32[]"],
@@ -183,7 +183,7 @@ def test_a_program_in_a_file_whose_name_is_not_text(work: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "bench"])
-def test_flags_that_the_compiler_does_not_take(work: Path, command: str) -> None:
+def test_flags_that_the_compiler_rejects(work: Path, command: str) -> None:
     done = shell(f"XLA_FLAGS=--nonsense OLYMPUS {command} m:loud --shapes 'f32[2]'")
     assert done.returncode == 4
     assert done.stderr.startswith("error: the compiler does not take the XLA_FLAGS")
@@ -197,7 +197,7 @@ def test_containers_of_results_may_print(work: Path) -> None:
     assert "flattened" in done.stderr
 
 
-HELD = """
+WAITING = """
 import select, signal, threading, time
 from olympus_cli.process import interrupts
 
@@ -215,10 +215,10 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_that_does_not_end_a_wait_by_itself_is_heard() -> None:
-    """As one that comes just before the wait begins, which no test can hit."""
+def test_an_interrupt_before_a_wait_ends_it() -> None:
+    """As one that arrives just before the wait begins, which no test can time."""
     done = subprocess.run(
-        [sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "interrupted\n"
 
@@ -242,10 +242,10 @@ main()
     ("number", "end"),
     [(signal.SIGINT, (130, "interrupted\n")), (signal.SIGTERM, (143, "terminated\n"))],
 )
-def test_a_signal_in_the_middle_of_a_fork_is_heard(
+def test_a_signal_during_a_fork_is_not_lost(
     work: Path, when: str, number: signal.Signals, end: tuple[int, str]
 ) -> None:
-    """Python drops what is raised in the functions that it calls around a fork."""
+    """Python drops exceptions in the functions that it calls around a fork."""
     code = AROUND_A_FORK.format(number=int(number), when=when)
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=work, env=ENVIRONMENT, capture_output=True, text=True

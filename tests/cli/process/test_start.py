@@ -1,4 +1,4 @@
-"""How a command starts and ends: what it imports, and what it leaves to the system."""
+"""The start and end of a command: its imports, and the resources that it leaves to the system."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def done(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_process_ends_without_freeing_what_it_has() -> None:
+def test_the_process_ends_without_freeing_its_objects() -> None:
     result = done(COMMAND + "main()")
     assert (result.returncode, result.stderr) == (0, "registered ")
     assert result.stdout.startswith("Usage: olympus")
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("setup", "stdout"),
     [
         (
             "threading.Thread(target=lambda: (time.sleep(1), os.write(2, b'waited '))).start()",
@@ -51,25 +51,25 @@ def test_the_process_ends_without_freeing_what_it_has() -> None:
         ("import cProfile; profiler = cProfile.Profile(); profiler.enable()", "registered freed "),
     ],
 )
-def test_python_itself_ends_a_process_that_somebody_waits_for(before: str, said: str) -> None:
-    result = done(f"{COMMAND}{before}\nmain()")
-    assert (result.returncode, result.stderr) == (0, said)
+def test_python_ends_a_process_with_a_thread_or_a_profiler(setup: str, stdout: str) -> None:
+    result = done(f"{COMMAND}{setup}\nmain()")
+    assert (result.returncode, result.stderr) == (0, stdout)
 
 
-def test_what_python_does_when_a_stream_cannot_be_flushed_is_done() -> None:
+def test_a_stream_that_cannot_be_flushed_exits_as_in_python() -> None:
     code = "class Full:\n    def write(self, text): pass\n    def flush(self): raise OSError\n"
     result = done(f"{COMMAND}{code}atexit.register(setattr, sys, 'stderr', Full())\nmain()")
     assert (result.returncode, result.stderr) == (120, "registered ")
 
 
-@pytest.mark.parametrize(("code", "left"), [("3", True), ("None", True), ("'no'", False)])
-def test_codes_of_the_end(code: str, left: bool) -> None:
+@pytest.mark.parametrize(("code", "leaves"), [("3", True), ("None", True), ("'no'", False)])
+def test_codes_of_the_end(code: str, leaves: bool) -> None:
     result = done(
         f"from olympus_cli.process.fast_exit import leave; leave({code}); print('stayed')"
     )
     assert (result.returncode, "stayed" in result.stdout) == (
         int(code) if code.isdigit() else 0,
-        not left,
+        not leaves,
     )
 
 
@@ -85,12 +85,12 @@ print(gc.isenabled(), gc.get_freeze_count() > frozen)
 """
 
 
-def test_what_hinders_imports_is_off_meanwhile() -> None:
+def test_the_collector_is_off_during_imports() -> None:
     code = LOADING.format(claim="own_process.claim()")
     assert done(code).stdout == "False\nTrue True\n"
 
 
-def test_a_process_of_somebody_elses_is_left_as_it_is() -> None:
+def test_a_process_of_another_program_is_not_changed() -> None:
     assert done(LOADING.format(claim="")).stdout == "True\nTrue False\n"
 
 
@@ -104,7 +104,9 @@ def test_a_process_of_somebody_elses_is_left_as_it_is() -> None:
         ("trace", "olympus.analysis olympus.artifact olympus_cli.builder xml.etree email"),
     ],
 )
-def test_a_command_imports_what_it_needs_to_begin(command: str, absent: str) -> None:
+def test_a_command_imports_only_the_modules_that_it_needs_to_start(
+    command: str, absent: str
+) -> None:
     never = ["jaxlib.mlir", "jinja2", "rich", "sqlite3", "statistics", "asyncio"]
     code = f"import sys, olympus_cli.commands.{command}; print(*sys.modules)"
     loaded = set(done(code).stdout.split())
@@ -112,7 +114,7 @@ def test_a_command_imports_what_it_needs_to_begin(command: str, absent: str) -> 
     assert loaded & {*absent.split(), *never} == set()
 
 
-def test_the_bindings_of_a_dialect_are_imported_when_it_comes_up() -> None:
+def test_the_bindings_of_a_dialect_are_imported_at_its_first_use() -> None:
     code = (
         "import sys, olympus as ox\n"
         "ox.jit(ox.numpy.sin).trace(ox.ShapeDtypeStruct((2,), 'float32')).lower().as_text()\n"
@@ -124,12 +126,12 @@ def test_the_bindings_of_a_dialect_are_imported_when_it_comes_up() -> None:
 
 def test_a_record_of_the_analysis_is_imported_without_the_analyses() -> None:
     loaded = done("import sys; from olympus.analysis import Estimate; print(*sys.modules)")
-    found = {name for name in loaded.stdout.split() if name.startswith("olympus_core.analysis.")}
+    modules = {name for name in loaded.stdout.split() if name.startswith("olympus_core.analysis.")}
     plain = {"hlo", "hlo.cpu_peaks", "records"}  # `import olympus` needs the second
-    assert found == {f"olympus_core.analysis.{name}" for name in plain}
+    assert modules == {f"olympus_core.analysis.{name}" for name in plain}
 
 
-def test_what_a_build_does_at_its_end_was_imported_while_the_compiler_worked(
+def test_modules_for_the_end_of_a_build_are_imported_during_compilation(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "m.py").write_text("def f(x): return 2 * x\n")

@@ -58,21 +58,24 @@ def work(folder: Path) -> Path:
 def profile(invoke: Invoke, *words: str) -> dict[str, Any]:
     result = invoke("profile", "program:step", "--shapes", SHAPES, "--runs", "2", *words, "--json")
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
 
 
 def test_the_line_of_the_products_has_the_most_time(work: Path, invoke: Invoke) -> None:
-    found = profile(invoke)
-    rows = [row for row in found["rows"] if row["kernels"]]
+    document = profile(invoke)
+    rows = [row for row in document["rows"] if row["kernels"]]
     assert rows[0]["key"] == "program.py:7"
     assert rows[0]["direction"] == "both"
     assert rows[0]["estimated_seconds"] > 0
-    assert found["runs"] == 2
-    assert 0 < found["coverage"] <= 1
-    assert found["kernel_seconds"] <= found["seconds"]
-    assert [kernel["name"] for kernel in found["kernels"][-2:]] == ["(call)", "(between kernels)"]
-    assert {"dense"} <= {kernel["scope"] for kernel in found["kernels"]}
+    assert document["runs"] == 2
+    assert 0 < document["coverage"] <= 1
+    assert document["kernel_seconds"] <= document["seconds"]
+    assert [kernel["name"] for kernel in report["kernels"][-2:]] == [
+        "(call)",
+        "(between kernels)",
+    ]
+    assert {"dense"} <= {kernel["scope"] for kernel in document["kernels"]}
 
 
 def test_the_table_has_bars_and_the_source(work: Path, invoke: Invoke) -> None:
@@ -88,9 +91,9 @@ def test_the_table_has_bars_and_the_source(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
-def test_the_trace_is_what_perfetto_opens(work: Path, invoke: Invoke, name: str) -> None:
-    found = profile(invoke, "--trace", name)
-    assert found["trace"] == name
+def test_the_trace_is_in_the_format_of_perfetto(work: Path, invoke: Invoke, name: str) -> None:
+    report = profile(invoke, "--trace", name)
+    assert report["trace"] == name
     content = Path(name).read_bytes()
     assert content.startswith(b"\x1f\x8b") == name.endswith(".gz")
     document = json.loads(gzip.decompress(content) if name.endswith(".gz") else content)
@@ -113,13 +116,15 @@ def test_the_trace_is_what_perfetto_opens(work: Path, invoke: Invoke, name: str)
     for thread in threads:
         assert are_nested([event for event in spans if event["tid"] == thread])
     kernels = [event for event in spans if event["cat"] == "kernel"]
-    assert {event["name"] for event in kernels} <= {each["name"] for each in found["kernels"]}
+    assert {event["name"] for event in kernels} <= {
+        kernel["name"] for kernel in report["kernels"]
+    }
     assert {"program.py:7"} <= {event["args"]["line"] for event in kernels}
     assert any(event["args"]["pass"] == "backward" for event in kernels)
 
 
 def are_nested(events: list[dict[str, Any]]) -> bool:
-    """Whether each event of a thread is within those that have begun and not ended.
+    """Return True if each event of a thread is within the open events of the thread.
 
     Perfetto drops an event that goes beyond the one that it began in.  Times are nanoseconds here.
     """
@@ -135,7 +140,7 @@ def are_nested(events: list[dict[str, Any]]) -> bool:
     return True
 
 
-def test_rounding_keeps_events_within_each_other() -> None:
+def test_rounded_events_are_nested() -> None:
     """The inner span's start and length are both rounded up, and the outer's length down."""
     spans = (Span(0, "outer", 0.0, 10.4e-9, ""), Span(0, "inner", 0.6e-9, 9.6e-9, ""))
     assert spans[1].start + spans[1].seconds < spans[0].seconds
@@ -146,43 +151,43 @@ def test_rounding_keeps_events_within_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--trace", "t.txt"), "--trace t.txt: the name must end in .json or .json.gz"),
         (("--trace", "t.gz"), "--trace t.gz: the name must end in .json"),
         (("--html", "t.json", "--trace", "./t.json"), "would both be written to t.json"),
     ],
 )
-def test_files_that_cannot_be_written_are_refused_at_once(
-    work: Path, invoke: Invoke, words: tuple[str, ...], told: str
+def test_files_that_cannot_be_written_are_an_error_before_the_run(
+    work: Path, invoke: Invoke, words: tuple[str, ...], message: str
 ) -> None:
     result = invoke("profile", "program:step", "--shapes", SHAPES, *words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert not list(work.glob("t.*"))
 
 
-@pytest.mark.parametrize(("undisturbed", "is_told"), [(0.1, True), (0.6, False), (0.0, False)])
-def test_a_note_says_where_most_of_the_time_is_the_profilers(
-    undisturbed: float, is_told: bool
+@pytest.mark.parametrize(("undisturbed", "has_note"), [(0.1, True), (0.6, False), (0.0, False)])
+def test_a_note_reports_that_the_profiler_takes_most_of_the_time(
+    undisturbed: float, has_note: bool
 ) -> None:
     estimate = Estimate("cpu", 0.1, (), (), ())
     profile = Profile(2, 1.0, undisturbed, 0.1, (), (), estimate, (), ())
-    assert any("is the profiler's own" in note for note in notes(profile)) == is_told
+    assert any("is the profiler's own" in note for note in notes(profile)) == has_note
 
 
 def test_the_page_has_the_graph_and_loads_nothing(work: Path, invoke: Invoke) -> None:
-    found = profile(invoke, "--html", "profile.html")
-    assert found["page"] == "profile.html"
+    document = profile(invoke, "--html", "profile.html")
+    assert document["page"] == "profile.html"
     page = Path("profile.html").read_text(encoding="utf-8")
     assert 'class="frame kernel' in page
     assert "<title>dense, " in page
     assert "return np.tanh(x @ w)" in page
-    assert page.count("<script") == 1  # its own, whose digest the policy has
+    assert page.count("<script") == 1  # its own script, whose digest is in the policy
     assert "http" not in page.replace("http-equiv", "")
 
 
-def test_the_report_has_the_graph_where_it_is_asked_for(work: Path, invoke: Invoke) -> None:
+def test_the_report_has_the_graph_if_requested(work: Path, invoke: Invoke) -> None:
     words = ("report", "program:step", "--shapes", SHAPES, "-o", "report.html")
     assert invoke(*words).exit_code == 0
     assert 'class="frame kernel' not in Path("report.html").read_text(encoding="utf-8")
@@ -205,7 +210,7 @@ def test_a_bundle_is_profiled(work: Path, invoke: Invoke) -> None:
     assert "dot_general" in {row["key"] for row in json.loads(result.stdout)["rows"]}
 
 
-def test_an_argument_may_be_called_runs(work: Path, invoke: Invoke) -> None:
+def test_an_argument_may_have_the_name_runs(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(
         '[target.keyword]\nentry = "program:keyword"\nargs = { runs = "f32[4]" }\n'
     )
@@ -213,7 +218,7 @@ def test_an_argument_may_be_called_runs(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "message"),
     [
         (("program:fails", "--shapes", "f32[2]"), 3, "odd"),
         (
@@ -227,16 +232,16 @@ def test_an_argument_may_be_called_runs(work: Path, invoke: Invoke) -> None:
         (("missing.olympus",), 2, "missing.olympus"),
     ],
 )
-def test_mistakes_are_told(
-    work: Path, invoke: Invoke, words: tuple[str, ...], code: int, says: str
+def test_mistakes_have_a_message(
+    work: Path, invoke: Invoke, words: tuple[str, ...], code: int, message: str
 ) -> None:
     result = invoke("profile", *words)
     assert result.exit_code == code, result.output
-    assert says in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def kernel(name: str, seconds: float, **other: Any) -> KernelProfile:
+def kernel(name: str, seconds: float, **figures: Any) -> KernelProfile:
     plain: dict[str, Any] = {
         "operation": "dot",
         "line": "model.py:1",
@@ -247,10 +252,10 @@ def kernel(name: str, seconds: float, **other: Any) -> KernelProfile:
         "bound": None,
         "of_seconds": 10 * seconds,
     }
-    return KernelProfile(name=name, seconds=seconds, **{**plain, **other})
+    return KernelProfile(name=name, seconds=seconds, **{**plain, **figures})
 
 
-def test_frames_stand_on_what_they_are_part_of() -> None:
+def test_frames_are_above_their_callers() -> None:
     frames = drawn(
         time_frames(
             [
@@ -283,7 +288,7 @@ def profiled(*kernels: KernelProfile) -> ProfiledProgram:
     return ProfiledProgram("step", "m:step", "cpu", "line", profile)
 
 
-def test_scopes_without_end_make_no_page_without_end() -> None:
+def test_the_depth_of_a_page_is_limited() -> None:
     deep = kernel("a", 1.0, scope="/".join(["s"] * 5000))
     page = render_profile(profiled(deep), Path("/nowhere"))
     assert page.count('class="frame') < 60

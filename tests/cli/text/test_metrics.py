@@ -21,7 +21,7 @@ from olympus_cli.reports.build_report import Seconds
 from olympus_cli.spec.bench import GATED, JUDGED
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.text.metrics import BENCH, BUILD, OLD_NAMES, PROGRAM, UNITS
-from tests.cli.bench.made import measured
+from tests.cli.bench.measurements import measured
 from tests.cli.conftest import Invoke
 from tests.cli.history.made import document, flops, history, run, steady
 from tests.documents.documents import ROOT, read

@@ -1,4 +1,4 @@
-"""Comparisons on simulated machines: how often a run fails without a reason, and what it finds."""
+"""Comparisons on simulated machines: rates of false alarms and of detected changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def process(call: Array, cpu: Array) -> Measured:
 def simulated(
     machine: Machine, call: float, cpu: float, seed: int, *, gates: int = 2, noise: float = 0.01
 ) -> Compared:
-    """Our program takes `call` times as long on the wall and `cpu` times of the processors."""
+    """Compare with a program of `call` times the wall time and `cpu` times the processor time."""
     random = np.random.default_rng(seed)
 
     def measure(rounds: int) -> Rounds:
@@ -40,7 +40,7 @@ def simulated(
 
 
 def differing(deviation: float) -> Machine:
-    """Processes differ by so much, and calls by 8 %."""
+    """A machine with processes that differ by `deviation`, and calls by 8 %."""
 
     def machine(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
         of_process = random.normal(0, deviation, (*shape[:3], 1))
@@ -54,37 +54,37 @@ def failed(machine: Machine, call: float, cpu: float, runs: int, **more: float) 
 
 
 @pytest.mark.parametrize("machine", [*PAIRED, differing(0.1)])
-def test_the_same_program_does_not_fail(machine: Machine) -> None:
+def test_an_equal_program_does_not_fail(machine: Machine) -> None:
     assert failed(machine, 1.0, 1.0, 200) == 0
 
 
-#: Two machines by day: each takes seconds.
+#: Two machines by day: a run on one takes seconds.
 BY_DAY = [*PAIRED[:2], *(pytest.param(machine, marks=pytest.mark.night) for machine in PAIRED[2:])]
 
 
 @pytest.mark.parametrize("machine", BY_DAY)
-def test_what_is_at_the_threshold_seldom_fails(machine: Machine) -> None:
+def test_a_program_at_the_threshold_seldom_fails(machine: Machine) -> None:
     assert failed(machine, 1.05, 1.05, 100) <= 5
 
 
-def test_what_is_slower_than_processes_differ_is_found() -> None:
+def test_a_change_larger_than_the_noise_of_processes_fails() -> None:
     noisy = differing(0.08)
     assert failed(noisy, 1.15, 1.15, 100, noise=0.08) >= 85
     assert failed(noisy, 1.3, 1.3, 50, noise=0.08) >= 49
 
 
 @pytest.mark.parametrize("deviation", [0.1, 0.2])
-def test_a_program_that_more_threads_make_faster_does_not_fail(deviation: float) -> None:
+def test_a_program_that_is_faster_on_more_threads_does_not_fail(deviation: float) -> None:
     assert failed(differing(deviation), 0.8, 1.3, 100) <= 1
 
 
-def test_a_product_made_twice_is_found_where_only_the_processors_time_is_quiet() -> None:
+def test_a_second_product_fails_if_only_processor_time_has_little_noise() -> None:
     assert failed(differing(0.15), 1.24, 1.2, 100, noise=0.03) == 100
     assert failed(differing(0.15), 1.24, 1.2, 100, noise=0.08) >= 97
 
 
 def stored(factor: float, session: float, seed: int, *, gates: int = 2) -> Compared:
-    """Against what was measured when the machine was another by a deviation of `session`."""
+    """A comparison with a stored baseline; log speeds of sessions deviate by `session`."""
     random = np.random.default_rng(seed)
 
     def side(rounds: int, times: float) -> list[Measured]:
@@ -103,19 +103,19 @@ def stored_failed(factor: float, session: float, runs: int, *, gates: int = 2) -
     return sum(bool(stored(factor, session, seed, gates=gates).worse) for seed in range(runs))
 
 
-def test_a_stored_baseline_of_a_session_that_was_faster_does_not_fail() -> None:
+def test_a_stored_baseline_of_a_faster_session_does_not_fail() -> None:
     assert stored_failed(1.0, 0.05, 200) == 0
     assert stored_failed(1.0, 0.1, 200) <= 6
 
 
 @pytest.mark.parametrize("gates", [1, 200])
-def test_a_stored_baseline_finds_what_takes_twice_as_long(gates: int) -> None:
+def test_a_program_that_takes_twice_as_long_fails_against_a_stored_baseline(gates: int) -> None:
     assert stored_failed(2.0, 0.05, 50, gates=gates) == 50
 
 
-def test_a_stored_baseline_says_what_it_cannot_tell() -> None:
-    found = stored(1.1, 0.0, 1)
-    reasons = {each.verdict.reason for each in found.judged if each.gate}
+def test_a_stored_baseline_reports_the_least_change_that_it_shows() -> None:
+    comparison = stored(1.1, 0.0, 1)
+    reasons = {judgement.verdict.reason for judgement in comparison.judged if judgement.gate}
     (reason,) = reasons
     assert "a stored baseline shows a change above 21% at best; --baseline git:REV" in reason
-    assert len(found.ours) == 5, "more rounds do not tell how sessions differ"
+    assert len(comparison.ours) == 5, "more rounds do not measure the difference of sessions"

@@ -1,4 +1,4 @@
-"""Verdicts on simulated machines: how often they are wrong, and what they see."""
+"""Verdicts on simulated machines: rates of false and of missed alarms."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def quiet(random: Random, shape: tuple[int, ...]) -> Array:
 
 
 def processes(random: Random, shape: tuple[int, ...]) -> Array:
-    """Every process is faster or slower than the next one."""
+    """The speeds of processes differ."""
     return quiet(random, shape) * np.exp(random.normal(0, 0.03, (*shape[:3], 1)))
 
 
 def two_modes(random: Random, shape: tuple[int, ...]) -> Array:
-    """Half of the processes are 8 % slower, whole."""
+    """Half of the processes are 8 % slower, throughout."""
     return quiet(random, shape) * (1 + 0.08 * (random.random((*shape[:3], 1)) < 0.5))
 
 
 def drift(random: Random, shape: tuple[int, ...]) -> Array:
-    """The machine gets slower and faster; both sides, which take turns, see the same."""
+    """The machine gets slower and faster; both sides, which take turns, have the same drift."""
     runs, _, rounds, count = shape
     walk = np.cumsum(random.normal(0, 0.03, (runs, 1, rounds * count)), axis=2)
     return quiet(random, shape) * np.exp(walk.reshape(runs, 1, rounds, count))
@@ -62,8 +62,8 @@ def preempted(random: Random, shape: tuple[int, ...]) -> Array:
     )
 
 
-def alike(random: Random, shape: tuple[int, ...]) -> Array:
-    """Neighbours in time are alike, on one side without the other."""
+def correlated(random: Random, shape: tuple[int, ...]) -> Array:
+    """Consecutive samples are correlated, on one side without the other."""
     noise = random.normal(0, 0.04, shape)
     for i in range(1, shape[3]):
         noise[..., i] = 0.9 * noise[..., i - 1] + math.sqrt(1 - 0.81) * noise[..., i]
@@ -71,19 +71,19 @@ def alike(random: Random, shape: tuple[int, ...]) -> Array:
 
 
 def two_clocks(random: Random, shape: tuple[int, ...]) -> Array:
-    """The processor's clock changes between two speeds, which both sides see."""
+    """The processor's clock changes between two speeds, at the same time for both sides."""
     runs, _, rounds, count = shape
     slow = random.random((runs, 1, rounds, count // 4)) < 0.5
     return quiet(random, shape) * np.where(np.repeat(slow, 4, axis=3), 1.3, 1.0)
 
 
 def stray(random: Random, shape: tuple[int, ...]) -> Array:
-    """One process of 20 is disturbed from its start to its end."""
+    """One process of 20 is slow from its start to its end."""
     return quiet(random, shape) * np.where(random.random((*shape[:3], 1)) < 0.05, 1.5, 1.0)
 
 
-PAIRED = [processes, two_modes, drift, bursts, preempted, alike, two_clocks, stray]
-APART = [processes, two_modes, bursts, preempted, alike, stray]
+PAIRED = [processes, two_modes, drift, bursts, preempted, correlated, two_clocks, stray]
+APART = [processes, two_modes, bursts, preempted, correlated, stray]
 
 
 def metric(samples: Array, better: Direction = "lower") -> Metric:
@@ -93,7 +93,7 @@ def metric(samples: Array, better: Direction = "lower") -> Metric:
 def words(
     machine: Machine, ratio: float, *, runs: int, paired: bool, rounds: int = ROUNDS
 ) -> Counter[str]:
-    """How often each word is the verdict, where one side takes `ratio` times as long."""
+    """The number of runs with each verdict if one side takes `ratio` times as long."""
     times = machine(np.random.default_rng(1), (runs, 2, rounds, SAMPLES))
     times = np.broadcast_to(times, (runs, 2, rounds, SAMPLES)) * np.array([ratio, 1.0]).reshape(
         1, 2, 1, 1
@@ -105,41 +105,41 @@ def words(
 
 
 @pytest.mark.parametrize("machine", PAIRED)
-def test_the_same_program_is_not_worse_than_itself(machine: Machine) -> None:
-    found = words(machine, 1.0, runs=250, paired=True)
-    assert found["worse"] + found["better"] <= 2
+def test_a_program_is_not_worse_than_itself(machine: Machine) -> None:
+    counts = words(machine, 1.0, runs=250, paired=True)
+    assert counts["worse"] + counts["better"] <= 2
 
 
 @pytest.mark.parametrize("machine", APART)
-def test_a_stored_baseline_is_not_worse_than_itself(machine: Machine) -> None:
-    found = words(machine, 1.0, runs=250, paired=False)
-    assert found["worse"] + found["better"] <= 3
+def test_a_program_is_not_worse_than_its_stored_baseline(machine: Machine) -> None:
+    counts = words(machine, 1.0, runs=250, paired=False)
+    assert counts["worse"] + counts["better"] <= 3
 
 
 @pytest.mark.parametrize("machine", PAIRED)
 def test_a_program_that_takes_twice_as_long_is_worse(machine: Machine) -> None:
-    found = words(machine, 2.0, runs=50, paired=True)
-    assert found["worse"] >= 45
-    assert not found["better"]
+    counts = words(machine, 2.0, runs=50, paired=True)
+    assert counts["worse"] >= 45
+    assert not counts["better"]
 
 
 @pytest.mark.parametrize("machine", PAIRED)
-def test_a_ratio_at_the_threshold_is_worse_no_more_often_than_the_confidence_says(
+def test_a_ratio_at_the_threshold_is_worse_at_most_at_the_rate_of_the_confidence(
     machine: Machine,
 ) -> None:
-    found = words(machine, 1.05, runs=200, paired=True)
-    assert found["worse"] <= 10  # 2.5 % is 5, and chance adds as much
+    counts = words(machine, 1.05, runs=200, paired=True)
+    assert counts["worse"] <= 10  # 2.5 % is 5, and chance adds as much
 
 
 @pytest.mark.parametrize("machine", [drift, bursts, two_clocks])
-def test_what_is_a_tenth_slower_is_seen_where_both_sides_see_the_noise(machine: Machine) -> None:
+def test_a_tenth_more_time_is_worse_if_both_sides_have_the_same_noise(machine: Machine) -> None:
     assert words(machine, 1.10, runs=50, paired=True)["worse"] >= 40
     assert words(machine, 1 / 1.10, runs=50, paired=True)["better"] >= 40
 
 
-def test_a_drift_hides_everything_from_a_stored_baseline() -> None:
-    found = words(drift, 1.10, runs=50, paired=False)
-    assert found["worse"] + found["better"] < 5
+def test_a_drift_makes_a_stored_baseline_inconclusive() -> None:
+    counts = words(drift, 1.10, runs=50, paired=False)
+    assert counts["worse"] + counts["better"] < 5
 
 
 def test_nothing_changes_on_a_quiet_machine() -> None:
@@ -149,12 +149,12 @@ def test_nothing_changes_on_a_quiet_machine() -> None:
 def sides(
     ours: list[float], theirs: list[float], better: Direction = "lower"
 ) -> list[list[Metric]]:
-    return [[Metric("s", better, (each,)) for each in side] for side in (ours, theirs)]
+    return [[Metric("s", better, (value,)) for value in side] for side in (ours, theirs)]
 
 
 def test_a_ratio_by_hand() -> None:
-    found = judge(*sides([2.0, 2.0, 2.0], [1.0, 1.0, 1.0]), paired=True)
-    assert (found.word, found.ratio, found.low, found.high) == ("worse", 2.0, 2.0, 2.0)
+    verdict = judge(*sides([2.0, 2.0, 2.0], [1.0, 1.0, 1.0]), paired=True)
+    assert (verdict.word, verdict.ratio, verdict.low, verdict.high) == ("worse", 2.0, 2.0, 2.0)
     assert judge(*sides([1.0] * 3, [2.0] * 3), paired=True).word == "better"
     assert judge(*sides([1.04] * 3, [1.0] * 3), paired=True).word == "no change"
     assert judge(*sides([1.06] * 3, [1.0] * 3), paired=True).word == "worse"
@@ -162,7 +162,7 @@ def test_a_ratio_by_hand() -> None:
     assert judge(*sides([1.0, 1.2, 1.4], [1.0] * 3), paired=True).word == "inconclusive"
 
 
-def test_of_a_rate_more_is_better() -> None:
+def test_a_higher_rate_is_better() -> None:
     assert judge(*sides([2.0] * 3, [1.0] * 3, "higher"), paired=False).word == "better"
     assert judge(*sides([1.0] * 3, [2.0] * 3, "higher"), paired=False).word == "worse"
 
@@ -172,32 +172,32 @@ def test_of_a_rate_more_is_better() -> None:
     st.lists(st.floats(0.1, 10), min_size=3, max_size=6),
 )
 @examples(25)
-def test_sides_that_change_places_change_the_word(ours: list[float], theirs: list[float]) -> None:
-    one = judge(*sides(ours, theirs), paired=False)
-    other = judge(*sides(theirs, ours), paired=False)
-    assert one.low is not None and one.ratio is not None and one.high is not None
-    assert one.low <= one.ratio <= one.high
-    assert other.ratio == pytest.approx(1 / one.ratio)
-    if {one.word, other.word} <= {"better", "worse"}:
-        assert one.word != other.word
+def test_exchanged_sides_have_the_opposite_verdict(ours: list[float], theirs: list[float]) -> None:
+    verdict = judge(*sides(ours, theirs), paired=False)
+    exchanged = judge(*sides(theirs, ours), paired=False)
+    assert verdict.low is not None and verdict.ratio is not None and verdict.high is not None
+    assert verdict.low <= verdict.ratio <= verdict.high
+    assert exchanged.ratio == pytest.approx(1 / verdict.ratio)
+    if {verdict.word, exchanged.word} <= {"better", "worse"}:
+        assert verdict.word != exchanged.word
     again = judge(*sides(ours, theirs), paired=False)
-    assert again == one, "the same samples have the same verdict"
+    assert again == verdict, "the same samples have the same verdict"
 
 
-def test_too_little_is_inconclusive_and_says_so() -> None:
-    found = judge(*sides([9.0, 9.0], [1.0, 1.0, 1.0]), paired=False)
-    assert (found.word, found.ratio) == ("inconclusive", None)
-    assert found.reason == "it was measured in 2 of at least 3 processes"
+def test_too_few_values_are_inconclusive_with_the_reason() -> None:
+    verdict = judge(*sides([9.0, 9.0], [1.0, 1.0, 1.0]), paired=False)
+    assert (verdict.word, verdict.ratio) == ("inconclusive", None)
+    assert verdict.reason == "it was measured in 2 of at least 3 processes"
     assert judge([], [], paired=False).word == "inconclusive"
     for wrong in (sides([0.0, 1.0, 1.0], [1.0] * 3), [[Metric("s", "lower", ())] * 3] * 2):
-        found = judge(*wrong, paired=False)
-        assert (found.word, found.reason) == ("inconclusive", "a process has no sample above 0")
+        verdict = judge(*wrong, paired=False)
+        assert (verdict.word, verdict.reason) == ("inconclusive", "a process has no sample above 0")
 
 
-def test_numbers_that_no_machine_has_do_no_harm() -> None:
-    found = judge(*sides([1e-300, 1e300, 1e-300], [1e300, 1e-300, 1e300]), paired=False)
-    assert found.word == "inconclusive"
-    assert found.high is not None and math.isfinite(found.high)
+def test_extreme_numbers_give_finite_results() -> None:
+    verdict = judge(*sides([1e-300, 1e300, 1e-300], [1e300, 1e-300, 1e300]), paired=False)
+    assert verdict.word == "inconclusive"
+    assert verdict.high is not None and math.isfinite(verdict.high)
 
 
 def test_only_the_same_figure_is_compared() -> None:
@@ -211,21 +211,21 @@ def test_only_the_same_figure_is_compared() -> None:
 
 @pytest.mark.parametrize("degrees", range(1, 12))
 @pytest.mark.parametrize("tail", [0.2, 0.025, 1e-4])
-def test_students_t_is_that_of_scipy(degrees: int, tail: float) -> None:
+def test_students_t_equals_scipys(degrees: int, tail: float) -> None:
     assert student_quantile(tail, degrees) == pytest.approx(stats.t.isf(tail, degrees))
 
 
-def test_an_interval_of_normal_values_is_students() -> None:
+def test_an_interval_of_normal_values_is_students_t() -> None:
     random = np.random.default_rng(2)
     inside = 0
     for _ in range(400):
         ours, theirs = np.exp(random.normal(0, 0.1, (2, 5, 1)))
-        found = ratio_interval(ours, theirs, paired=True, tail=0.05)
-        inside += found.low <= 1 <= found.high
+        interval = ratio_interval(ours, theirs, paired=True, tail=0.05)
+        inside += interval.low <= 1 <= interval.high
     assert 340 <= inside <= 380, "90 % of the intervals have the ratio in them"
 
 
-def test_many_gates_together_raise_an_alarm_no_more_often_than_one() -> None:
+def test_many_gates_have_at_most_the_alarm_rate_of_one() -> None:
     for gates in (1, 2, 20, 200):
         for looks in (1, 3):
             assert looks * gates * (1 - adjusted(0.95, gates, looks)) / 2 == pytest.approx(0.025)

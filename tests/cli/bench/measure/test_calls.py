@@ -1,4 +1,4 @@
-"""Calls with inputs that take turns and with donated arguments, seen by a program that records."""
+"""Calls with alternating inputs and with donated arguments, on a program that records them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU = olympus.target("cpu")
 
 
 class Recording:
-    """A compiled program that keeps the first element of each argument of each call."""
+    """A compiled program that records the first element of each argument of each call."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Recording:
     ) -> None:
         structs = [olympus.ShapeDtypeStruct(shape, np.dtype("float32")) for shape in shapes]
         jitted = olympus.jit(function, donate_argnums=donate, **shardings)
-        with warnings.catch_warnings():  # of a donation that no result can take
+        with warnings.catch_warnings():  # donated without a result that can use the memory
             warnings.simplefilter("ignore")
             self.compiled = jitted.lower(*structs).compile()
         self.in_tree, self.num_devices = self.compiled.in_tree, self.compiled.num_devices
@@ -55,7 +55,7 @@ class Recording:
         return Calls(ready, inputs or InputOptions(), CPU)
 
 
-def test_two_sets_of_inputs_take_turns_from_sample_to_sample() -> None:
+def test_two_sets_of_inputs_alternate_by_sample() -> None:
     program = Recording(lambda x, y: x + y, ((8,), (8,)), ())
     calls = program.calls()
     assert calls.first() > 0
@@ -70,7 +70,7 @@ def test_two_sets_of_inputs_take_turns_from_sample_to_sample() -> None:
 
 
 @pytest.mark.parametrize("free", [None, 0, 127])
-def test_one_set_is_used_where_memory_is_short(free: int | None) -> None:
+def test_one_set_is_used_if_memory_is_short(free: int | None) -> None:
     program = Recording(lambda x: x * 2, ((8,),), ())
     calls = program.calls()
     calls.rotate(free)
@@ -79,7 +79,7 @@ def test_one_set_is_used_where_memory_is_short(free: int | None) -> None:
     assert len(set(program.seen)) == 1
 
 
-def test_results_take_the_places_of_donated_arguments() -> None:
+def test_results_are_fed_back_as_donated_arguments() -> None:
     program = Recording(lambda x, s: (x * 1, s + 1), ((4,), (8,)), (1,))
     calls = program.calls()
     calls.rotate(2**20)
@@ -89,12 +89,12 @@ def test_results_take_the_places_of_donated_arguments() -> None:
     states = [seen[1] for seen in program.seen]
     first = states[0]
     assert states[:64] == pytest.approx([first + i for i in range(64)])
-    assert abs(states[64]) < 1  # given anew, so that values do not run away
+    assert abs(states[64]) < 1  # copied again, so that values do not diverge
     assert states[65] == pytest.approx(states[64] + 1)
-    assert len({seen[0] for seen in program.seen}) == 2  # what is not donated takes turns
+    assert len({seen[0] for seen in program.seen}) == 2  # arguments without donation alternate
 
 
-def test_donated_arguments_without_such_a_result_are_copied() -> None:
+def test_donated_arguments_without_a_matching_result_are_copied() -> None:
     program = Recording(lambda s, x: x + s.sum(), ((8,), (3,)), (0,))
     calls = program.calls()
     calls.rotate(2**20)
@@ -104,7 +104,7 @@ def test_donated_arguments_without_such_a_result_are_copied() -> None:
     assert len({seen[0] for seen in program.seen}) == 2
 
 
-def test_the_time_of_donated_calls_is_without_the_copies() -> None:
+def test_the_time_of_donated_calls_excludes_the_copies() -> None:
     now = 0.0
 
     def clock() -> float:
@@ -114,7 +114,7 @@ def test_the_time_of_donated_calls_is_without_the_copies() -> None:
 
     program = Recording(lambda s: s.sum(), ((8,),), (0,))
     calls = Calls(Runnable(program, program.leaves, []), InputOptions(), CPU, clock)
-    assert calls.time(6) == 6.0  # two looks at the clock for each call, one tick apart
+    assert calls.time(6) == 6.0  # each call reads the clock twice, one tick apart
     plain = Recording(lambda s: s.sum(), ((8,),), ())
     assert Calls(Runnable(plain, plain.leaves, []), InputOptions(), CPU, clock).time(6) == 1.0
 
@@ -124,10 +124,10 @@ def on_devices(*spec: Any) -> NamedSharding:
 
 
 @pytest.mark.parametrize(("result", "donation"), [("x", "fed back"), ("y", "copied")])
-def test_inputs_lie_where_a_program_of_several_devices_wants_them(
+def test_inputs_have_the_placement_that_a_program_of_several_devices_needs(
     result: str, donation: str
 ) -> None:
-    """A result that takes the memory of a donated argument may lie otherwise."""
+    """A result that uses the memory of a donated argument may have another placement."""
     rows, columns = on_devices("x"), on_devices(None, "y")
     program = Recording(
         lambda s, x: (s + x, x.sum()), ((8, 8), (8, 8)), (0,),
@@ -136,7 +136,7 @@ def test_inputs_lie_where_a_program_of_several_devices_wants_them(
     calls = program.calls()
     calls.rotate(2**20)
     assert (calls.donation, calls.sets) == (donation, 2)
-    given = list[Any]()
-    program.seen_arrays = given.append
+    inputs = list[Any]()
+    program.seen_arrays = inputs.append
     calls.time(3)
-    assert [[x.sharding for x in args] for args in given] == [[rows, columns]] * 3
+    assert [[x.sharding for x in args] for args in inputs] == [[rows, columns]] * 3

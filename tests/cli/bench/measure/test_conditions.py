@@ -1,4 +1,4 @@
-"""The load and the clock as the kernel tells them, from folders in the place of /proc and /sys."""
+"""The load and the clock as the kernel reports them, from files in the place of /proc and /sys."""
 
 from __future__ import annotations
 
@@ -48,35 +48,35 @@ VERSION_1 = {
 }
 
 
-def test_what_the_kernel_tells(tmp_path: Path) -> None:
-    found = conditions(write(tmp_path, VERSION_2))
-    assert (found["load"], found["waiting"], found["cpu_limit"]) == (1.25, 12.5, 1.5)
-    assert (found["clock_hz"], found["governor"]) == (3e9, "powersave"), "of the one that works"
-    assert (found["memory_free"], found["memory_limit"]) == (819200.0, 409600.0)
+def test_conditions_are_read_from_the_kernel(tmp_path: Path) -> None:
+    load = conditions(write(tmp_path, VERSION_2))
+    assert (load["load"], load["waiting"], load["cpu_limit"]) == (1.25, 12.5, 1.5)
+    assert (load["clock_hz"], load["governor"]) == (3e9, "powersave"), "of the one that works"
+    assert (load["memory_free"], load["memory_limit"]) == (819200.0, 409600.0)
     assert free_memory(tmp_path) == 409600 - 102400
 
 
-def test_what_an_older_kernel_tells(tmp_path: Path) -> None:
-    found = conditions(write(tmp_path, VERSION_1))
-    assert (found["clock_hz"], found["governor"], found["waiting"]) == (2600.5e6, None, None)
-    assert (found["cpu_limit"], found["memory_limit"]) == (0.5, 4096.0)
+def test_conditions_are_read_from_an_older_kernel(tmp_path: Path) -> None:
+    load = conditions(write(tmp_path, VERSION_1))
+    assert (load["clock_hz"], load["governor"], load["waiting"]) == (2600.5e6, None, None)
+    assert (load["cpu_limit"], load["memory_limit"]) == (0.5, 4096.0)
     assert free_memory(tmp_path) == 4000
 
 
 @pytest.mark.parametrize(
     "text", ["", "nonsense", "max 100000", "-1", "nan", "\0", "MemAvailable: x kB"]
 )
-def test_what_the_system_does_not_tell_is_unknown(tmp_path: Path, text: str) -> None:
+def test_missing_conditions_are_unknown(tmp_path: Path, text: str) -> None:
     names = [*VERSION_2, *VERSION_1]
     root = write(tmp_path, {name: text for name in names if not name.endswith("cgroup")})
-    found = conditions(root)
+    load = conditions(root)
     unknown = ("waiting", "clock_hz", "cpu_limit", "memory_free", "memory_limit")
-    assert {found[key] for key in unknown} == {None}
+    assert {load[key] for key in unknown} == {None}
     assert free_memory(root) is None
     assert conditions(tmp_path / "nowhere")["load"] is None
 
 
-def test_a_busy_machine_is_told() -> None:
+def test_a_busy_machine_is_a_warning() -> None:
     idle = {"load": 0.2, "waiting": 0.5, "threads": 2.0, "clock_hz": 3e9}
     assert trouble(idle, idle) == []
     assert "a load of 3 with 2 processors" in trouble({**idle, "load": 3.0}, idle)[0]
@@ -85,24 +85,22 @@ def test_a_busy_machine_is_told() -> None:
     assert slower == "the clock fell from 3.00 to 2.00 GHz while it was measured"
 
 
-def test_the_machine_is_what_figures_are_of() -> None:
-    found = machine(olympus.target("cpu"))
-    assert list(found) == ["cpu", "threads", "os", "device"]
-    assert all(found.values())
-    assert {**host(), "device": found["device"]} == found
+def test_the_machine_has_its_device_and_processor() -> None:
+    description = machine(olympus.target("cpu"))
+    assert list(description) == ["cpu", "threads", "os", "device"]
+    assert all(description.values())
+    assert {**host(), "device": description["device"]} == description
 
 
 def statistics(busy: int, steal: int) -> dict[str, str]:
-    """/proc/stat where the first of this process's processors has worked so many ticks."""
-    first, *rest = sorted(os.sched_getaffinity(0))
+    """The text of /proc/stat if this process's first processor has been busy for `busy` ticks."""
+    first, *others = sorted(os.sched_getaffinity(0))
     lines = [f"cpu{first} {busy} 0 0 5000 700 0 0 {steal} 30 0"]
-    lines += [f"cpu{number} 0 0 0 900 0 0 0 0 0 0" for number in (*rest, 10**6)]
+    lines += [f"cpu{number} 0 0 0 900 0 0 0 0 0 0" for number in (*others, 10**6)]
     return {"proc/stat": "cpu  1 2 3\n" + "\n".join(lines) + "\n\nintr 9 9\n"}
 
 
-def test_what_others_take_of_the_processors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processor_time_of_other_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, now = iter((10.0, 12.0, 500.0)), iter((100.0, 104.0, 108.0))
     monkeypatch.setattr("time.process_time", lambda: next(own))
     others = Others(write(tmp_path, statistics(1000, 50)), lambda: next(now))
@@ -115,7 +113,7 @@ def test_what_others_take_of_the_processors(
 @pytest.mark.parametrize(
     "text", ["", "cpu0", "cpu0 x", "cpu0 0 0 0 0 0 0 0 0", "cpu0 1 -2 3 4 5 6 7 8", "cpu0 1 2 3 4"]
 )
-def test_what_others_take_may_be_unknown(tmp_path: Path, text: str) -> None:
+def test_processor_time_of_other_programs_may_be_unknown(tmp_path: Path, text: str) -> None:
     numbers = sorted(os.sched_getaffinity(0))
     lines = [text.replace("cpu0", f"cpu{number}") for number in numbers]
     others = Others(write(tmp_path, {"proc/stat": "\n".join(lines)}))

@@ -1,4 +1,4 @@
-"""Programs measured in processes of their own: interleaved, forged, ended, and interrupted."""
+"""Programs measured in worker processes: in turns, with forged answers, killed, interrupted."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def test_two_programs_are_sampled_in_turns(work: Path) -> None:
         prepared = a.prepare(), b.prepare()
         pairs = [(a.sample(prepared[0].batch), b.sample(prepared[1].batch)) for _ in range(3)]
         ours, theirs = a.finish("samples"), b.finish("samples")
-    for found, taken in zip((ours, theirs), zip(*pairs, strict=True), strict=True):
-        assert found.metrics["steady-call"].samples == taken
-        assert Measured.of_document(json.loads(json.dumps(found.document()))) == found
+    for measurement, samples_of_side in zip((ours, theirs), zip(*pairs, strict=True), strict=True):
+        assert measurement.metrics["steady-call"].samples == samples_of_side
+        assert Measured.of_document(json.loads(json.dumps(measurement.document()))) == measurement
     assert (ours.facts["donated"], theirs.facts["donated"]) == ("none", "fed back")
     assert ours.metrics["steady-call"].batch == prepared[0].batch > 1
     assert ours.metrics["first-call"].samples == (prepared[0].first_call,)
@@ -79,7 +79,7 @@ def test_two_programs_are_sampled_in_turns(work: Path) -> None:
     assert ours.fingerprint != theirs.fingerprint
 
 
-def test_a_death_is_an_error_of_what_is_asked_next(work: Path) -> None:
+def test_a_killed_worker_is_an_error_of_the_next_request(work: Path) -> None:
     with closing(Sampler(works("dies"))) as sampler:
         with pytest.raises(CompileError, match="was ended by SIGKILL") as caught:
             sampler.prepare()
@@ -89,7 +89,7 @@ def test_a_death_is_an_error_of_what_is_asked_next(work: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "12", -1.0, float("nan"), [1.0], {"seconds": 1}])
-def test_what_is_not_a_measurement_is_refused(answer: object) -> None:
+def test_a_malformed_answer_is_an_error(answer: object) -> None:
     class Forged:
         def request(self, _request: object) -> object:
             return answer
@@ -99,18 +99,18 @@ def test_what_is_not_a_measurement_is_refused(answer: object) -> None:
     sampler = object.__new__(Sampler)
     sampler.work = SamplerWork("a", "m:a", Request("m:a").spec())
     sampler._process = Forged()  # type: ignore[assignment]
-    for ask in (sampler.prepare, lambda: sampler.sample(1), sampler.finish):
+    for request in (sampler.prepare, lambda: sampler.sample(1), sampler.finish):
         with pytest.raises(CompileError, match="gave what is not a measurement"):
-            ask()
+            request()
 
 
-def test_one_that_hangs_is_given_up(work: Path, invoke: Invoke) -> None:
+def test_a_target_that_hangs_ends_at_the_time_limit(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "hangs", "--give-up", "1")
     assert result.exit_code == 4, result.output
     assert re.search(r"the time limit of 1 s has passed \(stage: (import|trace)\)", result.stderr)
 
 
-def test_failures_are_lines_and_the_others_are_measured(work: Path, invoke: Invoke) -> None:
+def test_failures_are_lines_and_other_targets_are_measured(work: Path, invoke: Invoke) -> None:
     result = invoke("bench", "dies", "good", "--time-limit", "0.1")
     assert result.exit_code == 4, result.output
     table = result.stdout.partition("all targets\n")[2].splitlines()
@@ -123,17 +123,17 @@ def test_failures_are_lines_and_the_others_are_measured(work: Path, invoke: Invo
 @pytest.mark.parametrize(
     ("kind", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"]
 )
-def test_an_interruption_keeps_what_was_measured(
+def test_an_interruption_keeps_the_samples(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, kind: signal.Signals, code: int
 ) -> None:
     sample = Sampler.sample
-    taken: list[float] = []
+    samples: list[float] = []
 
     def interrupted(self: Sampler, calls: int) -> float:
-        if len(taken) == 3:
+        if len(samples) == 3:
             signal.raise_signal(kind)
-        taken.append(sample(self, calls))
-        return taken[-1]
+        samples.append(sample(self, calls))
+        return samples[-1]
 
     monkeypatch.setattr(Sampler, "sample", interrupted)
     result = invoke("bench", "dies", "step", "good", "--time-limit", "30", "--json")
@@ -141,28 +141,28 @@ def test_an_interruption_keeps_what_was_measured(
     document = json.loads(result.stdout)
     (target,), (failure,) = document["targets"], document["failed"]
     assert (target["target"], target["facts"]["stopped_by"]) == ("step", "interrupted")
-    assert target["metrics"]["steady-call"]["samples"] == taken
+    assert target["metrics"]["steady-call"]["samples"] == samples
     error = failure["error"]
     assert (failure["target"], error["kind"], error["exit_code"]) == ("dies", "CompileError", 4)
 
 
 def test_imports_are_timed_in_a_fresh_interpreter(work: Path) -> None:
     spec = Request("good").spec()
-    found = import_seconds(spec, 0)
-    assert list(found) == ["import", "import-program"]
-    assert all(len(seconds) == 1 and 0 < seconds[0] < 60 for seconds in found.values())
+    times = import_seconds(spec, 0)
+    assert list(times) == ["import", "import-program"]
+    assert all(len(seconds) == 1 and 0 < seconds[0] < 60 for seconds in times.values())
     assert list(import_seconds(None, 0)) == ["import"]
     (work / "program.py").write_text("raise SystemExit(3)\n")
     assert import_seconds(spec, 0) == {}
-    left = (
+    daemon = (
         "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(5)\n    os._exit(0)\n"
     )
-    (work / "program.py").write_text(left + "def good(x):\n    return x\n")
+    (work / "program.py").write_text(daemon + "def good(x):\n    return x\n")
     assert list(import_seconds(replace(spec), 0)) == ["import", "import-program"]
 
 
-def test_a_mistake_is_told_before_anything_is_measured(work: Path, invoke: Invoke) -> None:
-    big = str(10**400)  # which no float holds
+def test_a_mistake_is_reported_before_measuring(work: Path, invoke: Invoke) -> None:
+    big = str(10**400)  # too large for a float
     with (work / "olympus.toml").open("a") as file:
         file.write('trips = { "program.py:99" = 3 }\n')
         file.write(f"matrix = {{ k = [nan, true, 2, {big}] }}\n")

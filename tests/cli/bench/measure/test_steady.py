@@ -1,4 +1,4 @@
-"""Warm-up and the end of measuring, on clocks of the tests' own with noise of many kinds."""
+"""Warm-up and the end of measuring, on simulated clocks with several kinds of noise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.documents.documents import ROOT
 
 
 class World:
-    """A clock that only calls move, each by the next of `durations`."""
+    """A clock that advances only in calls, each by the next of `durations`."""
 
     def __init__(self, durations: Iterator[float]) -> None:
         self.now = 0.0
@@ -51,63 +51,63 @@ def noisy(seconds: float, spread: float, seed: int) -> Iterator[float]:
 
 
 def slow_start(calls: int, factor: float, seed: int) -> Iterator[float]:
-    """Calls that get faster, from `factor` times as slow, for so many calls."""
+    """Times of calls that get faster over `calls` calls, from `factor` times as slow."""
     noise = noisy(0.01, 0.05, seed)
     for number in range(calls):
         yield next(noise) * (1 + (factor - 1) * math.exp(-3 * number / calls))
     yield from noise
 
 
-def test_equal_times_are_steady_at_once() -> None:
+def test_equal_times_are_steady_after_the_fewest_calls() -> None:
     world = World(always(0.25))
-    found = warm_up(world.timed, 100, world.clock)
-    assert (found.steady, found.batch, found.calls, found.call) == (True, 1, 18, 0.25)
+    warm = warm_up(world.timed, 100, world.clock)
+    assert (warm.steady, warm.batch, warm.calls, warm.call) == (True, 1, 18, 0.25)
 
 
-def test_one_call_is_made_of_a_program_longer_than_the_limit() -> None:
+def test_a_program_longer_than_the_limit_is_called_once() -> None:
     world = World(always(64.0))
-    found = warm_up(world.timed, 1, world.clock)
-    assert (found.steady, found.calls, found.seconds) == (None, 1, 64.0)
+    warm = warm_up(world.timed, 1, world.clock)
+    assert (warm.steady, warm.calls, warm.seconds) == (None, 1, 64.0)
 
 
 @pytest.mark.parametrize("seconds", [2.0**-24, 2.0**-20, 2.0**-12])
-def test_short_calls_are_batched_until_the_clock_does_not_show(seconds: float) -> None:
+def test_short_calls_are_batched_beyond_the_clock_resolution(seconds: float) -> None:
     world = World(always(seconds))
-    found = warm_up(world.timed, 10, world.clock)
-    assert found.batch * seconds >= SAMPLE_SECONDS > found.batch * seconds / 20
-    assert found.steady is True
+    warm = warm_up(world.timed, 10, world.clock)
+    assert warm.batch * seconds >= SAMPLE_SECONDS > warm.batch * seconds / 20
+    assert warm.steady is True
 
 
-def test_the_batch_is_that_of_the_warm_program() -> None:
+def test_the_batch_is_for_the_warm_program() -> None:
     def cold() -> Iterator[float]:
         yield 0.5
         yield from always(2.0**-17)
 
     world = World(cold())
-    found = warm_up(world.timed, 10, world.clock)
-    assert found.batch * 2.0**-17 >= SAMPLE_SECONDS
+    warm = warm_up(world.timed, 10, world.clock)
+    assert warm.batch * 2.0**-17 >= SAMPLE_SECONDS
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_slow_start_is_waited_for(seed: int) -> None:
+def test_warm_up_lasts_until_a_slow_start_ends(seed: int) -> None:
     calls = 60
     world = World(slow_start(calls, 5.0, seed))
-    found = warm_up(world.timed, 100, world.clock)
-    assert found.steady is True
-    assert found.calls >= 0.6 * calls  # what is left of it then is a tenth of the time
-    assert found.call < 0.02
+    warm = warm_up(world.timed, 100, world.clock)
+    assert warm.steady is True
+    assert warm.calls >= 0.6 * calls  # the excess is a tenth by then
+    assert warm.call < 0.02
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_drift_without_end_takes_all_the_time_and_is_told(seed: int) -> None:
+def test_an_endless_drift_uses_all_the_time_and_is_not_steady(seed: int) -> None:
     noise = noisy(0.01, 0.05, seed)
     world = World(next(noise) * (1 + 0.02 * number) for number in range(10**6))
-    found = warm_up(world.timed, 8, world.clock)
-    assert found.steady is False
-    assert 8 <= found.seconds < 9
+    warm = warm_up(world.timed, 8, world.clock)
+    assert warm.steady is False
+    assert 8 <= warm.seconds < 9
 
 
-def test_noise_of_two_kinds_and_spikes_are_no_trend() -> None:
+def test_bimodal_noise_and_spikes_are_no_trend() -> None:
     rng = random.Random(5)
     two = [0.01 if rng.random() < 0.5 else 0.02 for _ in range(200)]
     spikes = [0.1 if i % 37 == 36 else 0.01 + 1e-5 * rng.random() for i in range(200)]
@@ -124,7 +124,7 @@ def test_a_step_is_a_trend_of_its_size() -> None:
     assert drift([2.0, 1.0] * 5) == 0.0  # too few
 
 
-def test_steady_noise_seldom_looks_like_a_trend() -> None:
+def test_steady_noise_is_seldom_a_trend() -> None:
     wrong = sum(
         trend([next(noise) for _ in range(24)]) != 0
         for noise in (noisy(1.0, 0.3, seed) for seed in range(200))
@@ -133,7 +133,7 @@ def test_steady_noise_seldom_looks_like_a_trend() -> None:
 
 
 class Timed:
-    """Samples that take their time on the clock of a `Stopping`."""
+    """Samples that advance the clock of a `Stopping`."""
 
     def __init__(self, precision: float, limit: float) -> None:
         self.now = 0.0
@@ -153,7 +153,7 @@ def test_equal_times_need_the_fewest_samples() -> None:
     assert timed.stopping.samples == [0.25] * MIN_SAMPLES
 
 
-def test_one_sample_is_taken_of_a_call_longer_than_the_limit() -> None:
+def test_a_call_longer_than_the_limit_has_one_sample() -> None:
     timed = Timed(0.01, 1)
     assert timed.run(always(64.0)) == "time limit"
     assert timed.stopping.samples == [64.0]
@@ -176,17 +176,19 @@ def test_a_stage_is_repeated_only_if_it_ends_in_time(
     seconds: float, limit: float, count: int
 ) -> None:
     world = World(always(seconds))
-    taken = sum(world.timed(1) > 0 for _ in repetitions(limit, lambda: seconds, world.clock))
-    assert taken == count
+    count_of_samples = sum(
+        world.timed(1) > 0 for _ in repetitions(limit, lambda: seconds, world.clock)
+    )
+    assert count_of_samples == count
 
 
-def test_a_long_sample_is_not_begun_beyond_the_limit() -> None:
+def test_a_long_sample_does_not_start_after_the_limit() -> None:
     timed = Timed(0.01, 100)
     assert timed.run(always(30.0, 31.0)) == "time limit"
     assert timed.now == 91.0
 
 
-def test_all_parts_of_the_measuring_are_within_the_limit() -> None:
+def test_all_parts_of_a_measurement_end_within_the_limit() -> None:
     effort = Effort(time_limit=8.0)
     assert effort.calls_limit + effort.stages_limit == 8.0
 
@@ -226,16 +228,16 @@ def test_all_parts_of_the_measuring_are_within_the_limit() -> None:
 def test_the_expected_time(number: int, against: Against, words: str) -> None:
     bundle = BundleWork(Path("f.olympus"), olympus.target("cpu"))
     work = SamplerWork("f", "f.olympus", bundle, effort=Effort(time_limit=5.0))
-    others = {None: None, "main": (), "git:HEAD": Side(work)}
-    other = others[against.baseline]
-    assert words in expected_time([work] * number, [other] * number, against)
+    sides = {None: None, "main": (), "git:HEAD": Side(work)}
+    side = sides[against.baseline]
+    assert words in expected_time([work] * number, [side] * number, against)
 
 
-def test_the_least_pairs_are_those_that_are_taken_and_documented() -> None:
-    taken = list(turns(lambda calls: 1.0, lambda calls: 1.0, 1, seconds=-1.0))
-    assert len(taken) == LEAST_PAIRS
+def test_the_minimum_of_pairs_is_measured_and_documented() -> None:
+    pairs = list(turns(lambda calls: 1.0, lambda calls: 1.0, 1, seconds=-1.0))
+    assert len(pairs) == LEAST_PAIRS
     for name in ("reference/metrics", "how-to/baselines"):
         text = " ".join((ROOT / "docs" / f"{name}.md").read_text().split())
         assert f"at least {LEAST_PAIRS} pairs of samples" in text
-    (told,) = (each.help for each in bench.command.params if each.name == "time_limit")
-    assert f"at least {LEAST_PAIRS} pairs of samples a round" in told
+    (option_help,) = (option.help for option in bench.command.params if option.name == "time_limit")
+    assert f"at least {LEAST_PAIRS} pairs of samples a round" in option_help

@@ -1,4 +1,4 @@
-"""Measurements that are made up, and programs that are measured briefly."""
+"""Measurements with fixed figures, and options to measure programs briefly."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from olympus_cli.spec.bench import BenchSpec
 MACHINE = {**host(), "device": "cpu"}
 
 
-def measured(target: str = "f", *, factor: float = 1.0, **others: float) -> Measured:
-    """A process in which a steady call took `factor` ms, and other metrics so many seconds."""
+def measured(target: str = "f", *, factor: float = 1.0, **metrics_in_seconds: float) -> Measured:
+    """A measurement of a process with steady calls of `factor` ms, and other metrics in seconds."""
     samples = tuple(factor * 1e-3 * x for x in (1.0, 1.01, 0.99, 1.0))
     metrics = {"steady-call": Metric("s", "lower", samples, 4)}
-    named = {name.replace("_", "-"): value for name, value in others.items()}
+    named = {name.replace("_", "-"): value for name, value in metrics_in_seconds.items()}
     metrics |= {name: Metric("s", "lower", (value,)) for name, value in named.items()}
     versions = {"olympus": "1"}
     return Measured(target, "m:f", "cpu", metrics, MACHINE, {"load": 0.5}, versions, "abc")
 
 
 class World:
-    """Rounds of both sides, each of the next of the factors, the last again and again."""
+    """Rounds of two sides: measurement `i` uses factor `i`; later ones use the last factor."""
 
     def __init__(self, factors: Sequence[float], **others: float) -> None:
-        self.asked: list[int] = []
+        self.requested_rounds: list[int] = []
         self._factors, self._others = list(factors), others
 
     def measure(self, rounds: int) -> Rounds:
-        self.asked.append(rounds)
+        self.requested_rounds.append(rounds)
         factor = self._factors.pop(0) if len(self._factors) > 1 else self._factors[0]
         spread = (0.995, 1.0, 1.005, 1.0, 1.0)[:rounds]
         ours = [measured(factor=factor * x, **self._others) for x in spread]
@@ -70,6 +70,6 @@ def target(name: str, entry: str) -> str:
 
 
 def olympus(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, which forks those that measure: they start sooner."""
+    """Run the command in a new process, which forks its workers: they start sooner."""
     command = [sys.executable, "-m", "olympus_cli", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=False)
