@@ -1,4 +1,4 @@
-"""Plots of figures: what the text and the SVG show, and that they show only text."""
+"""Plots of figures as text and SVG, with escaped names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def field(text: str, height: int) -> list[str]:
-    """The lines with points, without what is left of the axis."""
+    """The lines with points, from the axis on."""
     lines = text.splitlines()[2 : 2 + height]
     margin = next(line.index("|") for line in lines if "|" in line)
     return [line[margin + 1 :] for line in lines]
@@ -31,12 +31,12 @@ def test_a_step_goes_from_the_lowest_to_the_highest_line() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_no_line_is_wider_than_asked(width: int) -> None:
+def test_no_line_is_wider_than_the_width(width: int) -> None:
     text = Plot([STEP], **NAMES, y_text=duration).text(width)
     assert max(map(len, text.splitlines())) <= width
 
 
-def test_ascii_alone_where_that_is_asked_for() -> None:
+def test_only_ascii_is_used_if_requested() -> None:
     plot = Plot([STEP], **NAMES, marks=[PlotMark(10, "1a2b3c4")]).text(only_ascii=True)
     assert plot.isascii()
     assert not Plot([STEP], **NAMES).text().isascii()
@@ -50,27 +50,27 @@ def test_an_interval_is_drawn_from_end_to_end() -> None:
     assert sum(row[column : column + 1] in (".", "o") for row in rows) >= 8
 
 
-def test_each_series_has_its_sign_and_its_name() -> None:
-    other = Series("b", STEP.xs, [3.0] * 20)
-    text = Plot([STEP, other], **NAMES).text(only_ascii=True)
+def test_each_series_has_its_symbol_and_its_name() -> None:
+    second = Series("b", STEP.xs, [3.0] * 20)
+    text = Plot([STEP, second], **NAMES).text(only_ascii=True)
     assert text.count("o") > 20
     assert text.count("x") > 20
     assert text.endswith("  o  a\n  x  b\n")
 
 
 @pytest.mark.parametrize("values", [[], [math.nan, math.inf]])
-def test_a_plot_without_values_says_so(values: list[float]) -> None:
+def test_a_plot_without_values_has_a_message(values: list[float]) -> None:
     nothing = Series("a", range(len(values)), values)
     assert "no values" in Plot([nothing], **NAMES).text()
     assert "no values" in Plot([nothing], **NAMES).svg()
 
 
-def test_what_has_no_logarithm_is_left_out() -> None:
+def test_values_without_a_logarithm_are_omitted() -> None:
     series = Series("a", [1, 10, 100], [0.0, 1.0, 10.0])
     assert Plot([series], **NAMES, log_x=True, log_y=True).svg().count("<circle") == 2
 
 
-def test_ticks_are_round_and_named_once() -> None:
+def test_ticks_are_round_and_have_one_label() -> None:
     axis = axis_of([0.0, 10.0], plain_number)
     assert axis is not None
     assert [text for _, text in axis.ticks(6)] == ["0", "2", "4", "6", "8", "10"]
@@ -93,7 +93,7 @@ def test_the_svg_loads_nothing_and_has_each_point() -> None:
     assert "prefers" in text or "light-dark(" in text
 
 
-def test_names_are_text_and_not_markup() -> None:
+def test_names_are_escaped() -> None:
     hostile = "<script>\x1b[31m&\n"
     points = Series(hostile, [1], [2], names=[hostile])
     plot = Plot([points, STEP], hostile, hostile, hostile, marks=[PlotMark(1, hostile)])

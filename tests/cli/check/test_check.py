@@ -1,4 +1,4 @@
-"""`olympus check`: budgets that hold, that are broken, and that are written wrongly."""
+"""`olympus check`: budgets that pass, that are broken, and that are malformed."""
 
 from __future__ import annotations
 
@@ -68,19 +68,17 @@ def test_every_key_that_a_budget_limits_has_a_figure() -> None:
     assert METRICS.keys() == LIMITED.keys()
 
 
-def test_a_budget_that_holds(work: Path, invoke: Invoke) -> None:
+def test_a_budget_that_passes(work: Path, invoke: Invoke) -> None:
     keys = [f"{key} = {'1.0' if 'time' in key else 10**9}" for key in LIMITED]
     budget(work, *keys, 'fits = "h200"', 'forbid = ["f64", "stablehlo.sort", "host-callback"]')
     result = invoke("check")
     assert (result.exit_code, result.stderr) == (0, "")
-    told = {line.split()[2]: line.split()[-1] for line in result.stdout.splitlines()[1:]}
-    assert told.keys() == {*LIMITED, "fits", "forbid"}
-    assert set(told.values()) == {"kept"}
+    verdicts = {line.split()[2]: line.split()[-1] for line in result.stdout.splitlines()[1:]}
+    assert verdicts.keys() == {*LIMITED, "fits", "forbid"}
+    assert set(verdicts.values()) == {"kept"}
 
 
-def test_a_broken_budget_says_the_figure_the_limit_and_the_lines(
-    work: Path, invoke: Invoke
-) -> None:
+def test_a_broken_budget_has_the_figure_the_limit_and_the_lines(work: Path, invoke: Invoke) -> None:
     budget(work, 'flops = "8 kFLOP"', 'bytes = "1 MiB"')
     result = invoke("check")
     assert result.exit_code == 1
@@ -93,7 +91,7 @@ def test_a_broken_budget_says_the_figure_the_limit_and_the_lines(
     assert [line.split()[2] for line in broken] == ["flops"]
 
 
-#: what a program of one device has none of
+#: figures that a program of one device does not have
 NONE = {"custom-calls", "collective-bytes", "collectives"}
 
 
@@ -110,7 +108,7 @@ def test_every_limit_can_be_broken(work: Path, invoke: Invoke, key: str) -> None
 
 
 @pytest.mark.parametrize("limit", ["5e-324", "0", "1e-400"])
-def test_a_limit_that_any_figure_is_over(work: Path, invoke: Invoke, limit: str) -> None:
+def test_a_limit_below_any_figure(work: Path, invoke: Invoke, limit: str) -> None:
     budget(work, f"flops = {limit}")
     result = invoke("check")
     assert result.exit_code == 1
@@ -145,19 +143,17 @@ def test_control_and_other_operations_can_be_forbidden(
     assert "stablehlo.case, which" not in result.stderr
 
 
-def test_a_device_of_ones_own_is_one_to_fit(work: Path, invoke: Invoke) -> None:
-    own = '[device.mine]\nlike = "t4"\nmemory = 16777216\n'
-    budget(work, 'fits = "mine"', target=own + DENSE)
+def test_a_program_must_fit_a_device_of_the_user(work: Path, invoke: Invoke) -> None:
+    device = '[device.mine]\nlike = "t4"\nmemory = 16777216\n'
+    budget(work, 'fits = "mine"', target=device + DENSE)
     assert invoke("check").exit_code == 0
-    budget(work, 'fits = "mine"', target=own + DENSE.replace("f32[8,16]", "f32[2000000,16]"))
+    budget(work, 'fits = "mine"', target=device + DENSE.replace("f32[8,16]", "f32[2000000,16]"))
     result = invoke("check")
     assert result.exit_code == 1
     assert "and mine has 16.0 MiB" in result.stderr
 
 
-def test_a_figure_that_is_not_known_breaks_its_budget_and_says_why(
-    work: Path, invoke: Invoke
-) -> None:
+def test_an_unknown_figure_breaks_its_budget_with_the_reason(work: Path, invoke: Invoke) -> None:
     target = '[target.dense]\nentry = "program:search"\nargs = ["f32[4]"]\n'
     budget(work, "flops = 1_000_000", target=target)
     result = invoke("check", "--output", "github")
@@ -169,7 +165,7 @@ def test_a_figure_that_is_not_known_breaks_its_budget_and_says_why(
     assert invoke("check").exit_code == 0
 
 
-def test_relative_limits_are_of_what_is_saved(work: Path, invoke: Invoke) -> None:
+def test_relative_limits_refer_to_saved_figures(work: Path, invoke: Invoke) -> None:
     budget(work, 'flops = "+1%"', 'operations = "-0%"')
     result = invoke("check")
     assert result.exit_code == 1
@@ -227,7 +223,7 @@ def test_a_golden_program_that_differs_on_every_trace(work: Path, invoke: Invoke
     assert lines[2] == "  pass the value that varies as an argument, or make it constant"
 
 
-def test_the_changes_of_a_golden_program_add_up(work: Path, invoke: Invoke) -> None:
+def test_changes_of_a_golden_program_are_counted(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(
         '[target.it]\nentry = "many:it"\nargs.x = "f32[4]"\ngolden = true\n'
     )
@@ -236,18 +232,18 @@ def test_the_changes_of_a_golden_program_add_up(work: Path, invoke: Invoke) -> N
     (work / "many.py").write_text(text)
     assert invoke("check", "--update").exit_code == 0
     (work / "many.py").write_text(text.replace("tanh", "sin"))
-    told = invoke("check").stderr.splitlines()
-    assert told[0].endswith("the program is not the golden one: 18 changes")
-    assert told[1:5] == [
+    errors = invoke("check").stderr.splitlines()
+    assert errors[0].endswith("the program is not the golden one: 18 changes")
+    assert errors[1:5] == [
         *(f"  many.py:{line}  tanh -> sine  (3 times)" for line in (3, 4, 5)),
         "  ... and 9 more changes",
     ]
-    assert "shows the difference" in told[5]
-    assert told[6] == "  olympus check --update it saves it if the change is meant"
+    assert "shows the difference" in errors[5]
+    assert errors[6] == "  olympus check --update it saves it if the change is meant"
 
 
 @pytest.mark.parametrize("text", ["", "module {", "what?"])
-def test_a_golden_program_that_is_damaged_is_told(work: Path, invoke: Invoke, text: str) -> None:
+def test_a_damaged_golden_program_is_an_error(work: Path, invoke: Invoke, text: str) -> None:
     (work / "olympus.toml").write_text(f"{DENSE}golden = true\n")
     (work / "goldens").mkdir()
     (work / "goldens" / "dense.cpu.mlir").write_text(text)
@@ -265,7 +261,7 @@ def test_a_golden_program_that_is_damaged_is_told(work: Path, invoke: Invoke, te
         '{"schema_version": 1, "target": "other", "figures": {}}',
     ],
 )
-def test_saved_figures_that_are_damaged_are_told(work: Path, invoke: Invoke, text: str) -> None:
+def test_damaged_saved_figures_are_an_error(work: Path, invoke: Invoke, text: str) -> None:
     budget(work, 'flops = "+1%"')
     (work / "goldens").mkdir()
     (work / "goldens" / "dense.figures.json").write_text(text)
@@ -322,7 +318,9 @@ def test_a_target_that_must_donate_and_does_not(work: Path, invoke: Invoke, targ
     ]
 
 
-def test_the_donation_of_all_targets_judges_those_that_donate(work: Path, invoke: Invoke) -> None:
+def test_a_donation_limit_of_all_targets_applies_to_targets_that_donate(
+    work: Path, invoke: Invoke
+) -> None:
     donating = UPDATE.replace("dense]", "donating]") + 'donate = ["state"]\n'
     rule = '[budget]\ndonation = "all-used"\n'
     (work / "olympus.toml").write_text(rule + UPDATE + donating)
@@ -341,7 +339,7 @@ def test_the_donation_of_all_targets_judges_those_that_donate(work: Path, invoke
     assert (verdict["verdict"], verdict["why"]) == ("not judged", "")
     assert "donation is not judged: none donated" in (work / "out.xml").read_text()
     (work / "olympus.toml").write_text(rule + UPDATE)
-    assert invoke("check").exit_code == 2  # nothing is judged
+    assert invoke("check").exit_code == 2  # no budget applies
     (work / "olympus.toml").write_text(f"{rule}flops = 1_000\n{UPDATE}")
     assert invoke("check", "dense").exit_code == 0
     (work / "olympus.toml").write_text(f"{rule}{UPDATE}budget.donation = 'all-used'\n")
@@ -358,31 +356,31 @@ def test_a_dtype_without_operations_can_be_forbidden(
     (work / "program.py").write_text(f"def passed(x):\n    return {result}\n")
     target = '[target.dense]\nentry = "program:passed"\nargs = ["f16[4]"]\n'
     budget(work, 'forbid = ["f16"]', target=target)
-    found = invoke("check")
-    assert found.exit_code == 1
-    assert "the program has f16, which is forbidden, as a dtype of arguments" in found.stderr
-    assert f"\n  {line}" in found.stderr
+    refused = invoke("check")
+    assert refused.exit_code == 1
+    assert "the program has f16, which is forbidden, as a dtype of arguments" in refused.stderr
+    assert f"\n  {line}" in refused.stderr
     budget(work, 'forbid = ["f64"]', target=target)
     assert invoke("check").exit_code == 0
 
 
-def test_a_limit_without_the_compiler_for_it_is_broken(
+def test_a_limit_without_its_compiler_is_broken(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = DENSE + 'backends = ["cpu", "gpu:h200"]\n'
-    budget(work, 'peak-memory = "1 GiB"', "flops = 10_000", 'fits = "h200"', target=own)
-    here = olympus.backends()
+    toml = DENSE + 'backends = ["cpu", "gpu:h200"]\n'
+    budget(work, 'peak-memory = "1 GiB"', "flops = 10_000", 'fits = "h200"', target=toml)
+    available = olympus.backends()
     absent = [
-        each._replace(available=False, note="no plugin", install="pip install plugin")
-        if each.name == "gpu"
-        else each
-        for each in here
+        backend._replace(available=False, note="no plugin", install="pip install plugin")
+        if backend.name == "gpu"
+        else backend
+        for backend in available
     ]
     monkeypatch.setattr(olympus, "backends", lambda: absent)
     (spec,) = open_project(None).select()
-    say = cast(Channel, lambda _stage: None)
-    found = Checked.from_data(check_in_worker(say, spec, False, False))
-    assert {(each.backend, each.key): each.word for each in found.verdicts} == {
+    channel = cast(Channel, lambda _stage: None)
+    checked = Checked.from_data(check_in_worker(channel, spec, False, False))
+    assert {(verdict.backend, verdict.key): verdict.word for verdict in checked.verdicts} == {
         ("cpu", "peak-memory"): "kept",
         ("cpu", "flops"): "kept",
         ("cpu", "fits"): "kept",
@@ -390,7 +388,7 @@ def test_a_limit_without_the_compiler_for_it_is_broken(
         ("gpu", "flops"): "kept",
         ("gpu", "fits"): "broken",
     }
-    broken = found.broken[0]
+    broken = checked.broken[0]
     assert broken.why == (
         "peak-memory is not known: the program is not compiled for gpu: no plugin"
     )
@@ -398,14 +396,14 @@ def test_a_limit_without_the_compiler_for_it_is_broken(
 
 
 def test_the_budget_of_all_targets(work: Path, invoke: Invoke) -> None:
-    other = '[target.other]\nentry = "program:wide"\nargs = ["f32[4,4]"]\n'
+    toml = '[target.other]\nentry = "program:wide"\nargs = ["f32[4,4]"]\n'
     (work / "olympus.toml").write_text(
-        f"[budget]\nflops = 1_000\n{DENSE}[target.dense.budget]\nflops = 10_000\n{other}"
+        f"[budget]\nflops = 1_000\n{DENSE}[target.dense.budget]\nflops = 10_000\n{toml}"
     )
     verdicts = [
-        (each["target"], verdict["limit"])
-        for each in json.loads(invoke("check", "--json").stdout)["targets"]
-        for verdict in each["verdicts"]
+        (target["target"], verdict["limit"])
+        for target in json.loads(invoke("check", "--json").stdout)["targets"]
+        for verdict in target["verdicts"]
     ]
     assert verdicts == [("dense", "10.0 k"), ("other", "1.00 k")]
 
@@ -421,7 +419,7 @@ def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ('flops = "2 GiB"', "'GiB' is not a unit of flops"),
         ('flops = "2 GB"', "hint: its units are FLOP, kFLOP, MFLOP, GFLOP, TFLOP, PFLOP, EFLOP"),
@@ -441,15 +439,15 @@ def test_a_program_that_does_not_fit(work: Path, invoke: Invoke) -> None:
         ('donation = "some"', "must be all-used"),
     ],
 )
-def test_wrong_budgets_are_refused(work: Path, invoke: Invoke, line: str, told: str) -> None:
+def test_wrong_budgets_are_an_error(work: Path, invoke: Invoke, line: str, message: str) -> None:
     budget(work, line)
     result = invoke("check")
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
     assert "olympus.toml" in result.stderr
 
 
-def test_nothing_to_check_is_told(work: Path, invoke: Invoke) -> None:
+def test_a_project_without_budgets_is_an_error(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(DENSE)
     result = invoke("check")
     assert result.exit_code == 2
@@ -457,7 +455,7 @@ def test_nothing_to_check_is_told(work: Path, invoke: Invoke) -> None:
     assert result.stdout.splitlines()[1].split() == ["dense", "not", "judged"]
 
 
-def test_a_target_that_is_named_and_has_no_budget_is_not_judged(work: Path, invoke: Invoke) -> None:
+def test_a_named_target_without_a_budget_is_not_judged(work: Path, invoke: Invoke) -> None:
     budget(work, "flops = 10_000")
     with (work / "olympus.toml").open("a") as file:
         file.write(DENSE.replace("dense]", "free]"))
@@ -467,8 +465,8 @@ def test_a_target_that_is_named_and_has_no_budget_is_not_judged(work: Path, invo
     assert result.stdout.splitlines()[-1].endswith("not judged")
     assert "target 'free' is not judged: it has no budget and is not golden" in result.stderr
     document = json.loads((work / "free.json").read_text())
-    assert [each["target"] for each in document["not_judged"]] == ["free"]
-    assert [(each["target"], each["error"]["exit_code"]) for each in document["failed"]] == [
+    assert [target["target"] for target in document["not_judged"]] == ["free"]
+    assert [(target["target"], target["error"]["exit_code"]) for target in document["failed"]] == [
         ("free", 2)
     ]
     result = invoke("check")
@@ -487,9 +485,7 @@ def test_a_broken_budget_beside_a_target_without_one(work: Path, invoke: Invoke)
     assert "2 of 2 targets failed" in result.stderr
 
 
-def test_a_target_that_fails_does_not_keep_the_others_from_being_checked(
-    work: Path, invoke: Invoke
-) -> None:
+def test_other_targets_are_checked_if_one_fails(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(
         f'[budget]\nflops = 10\n{DENSE}[target.gone]\nentry = "program:gone"\nargs = []\n'
     )
@@ -524,7 +520,7 @@ def test_relative_limits() -> None:
 
 
 def test_a_limit_of_memory_is_compared_with_the_upper_bound(work: Path, invoke: Invoke) -> None:
-    """What kernels allocate by themselves is not planned by the compiler."""
+    """The compiler does not plan the memory that kernels allocate themselves."""
     (work / "chain.py").write_text(
         "import olympus.numpy as jnp\n"
         "def chain(x):\n    return jnp.tanh(jnp.tanh(x @ x) @ x).sum()\n"

@@ -42,7 +42,7 @@ peak-memory = "1 GiB"
 
 
 class Counted:
-    """The numbers of workers: `started` in all and the `most` at one time; `quiet` of each."""
+    """The numbers of workers: `started` in total, `most` at a time, and `quiet` of each."""
 
     def __init__(self) -> None:
         self.started = self.running = self.most = 0
@@ -79,8 +79,8 @@ def work(folder: Path) -> Path:
 
 def bundles(folder: Path) -> dict[str, int]:
     """The write times of the bundles."""
-    found = (folder / "build").glob("*/*.olympus")
-    return {path.stem: path.stat().st_mtime_ns for path in found}
+    paths = (folder / "build").glob("*/*.olympus")
+    return {path.stem: path.stat().st_mtime_ns for path in paths}
 
 
 def traces(folder: Path) -> int:
@@ -115,16 +115,17 @@ def test_jobs_are_those_of_a_build_if_absent(
     assert workers.most == 2
 
 
-def test_the_prints_of_several_programs_are_apart(
+def test_output_of_several_programs_is_not_mixed(
     work: Path, invoke: Invoke, workers: Counted
 ) -> None:
-    told = invoke("check").stderr
-    assert "t0 printed:\ntraced (2,)\nt1 printed:\ntraced (3,)\nt2 printed:\n" in told
+    stderr = invoke("check").stderr
+    assert "t0 printed:\ntraced (2,)\nt1 printed:\ntraced (3,)\nt2 printed:\n" in stderr
     invoke("check", "t1")
-    assert workers.quiet == [True, True, True, False]  # one alone has the terminal
+    # the output of a single program goes to the terminal
+    assert workers.quiet == [True, True, True, False]
 
 
-def test_a_target_that_fails_does_not_keep_the_others_from_their_checks(
+def test_checks_of_other_targets_run_if_one_fails(
     work: Path, invoke: Invoke, workers: Counted
 ) -> None:
     text = TARGETS.replace("program.py:f", "program.py:missing", 1)
@@ -150,7 +151,7 @@ def test_figures_are_saved_in_the_order_of_the_targets(work: Path, invoke: Invok
         (Terminated(), "Terminated", "it was terminated", 143),
     ],
 )
-def test_an_interrupted_check_reports_what_ended(
+def test_an_interrupted_check_reports_the_finished_targets(
     work: Path,
     invoke: Invoke,
     monkeypatch: pytest.MonkeyPatch,
@@ -159,24 +160,24 @@ def test_an_interrupted_check_reports_what_ended(
     message: str,
     code: int,
 ) -> None:
-    whole = check.check_targets
+    check_targets = check.check_targets
 
-    def interrupted(specs: Any, *rest: Any) -> Generator[CheckEnd, None, None]:
-        yield from whole([specs[1]], *rest)
+    def interrupted(specs: Any, *arguments: Any) -> Generator[CheckEnd, None, None]:
+        yield from check_targets([specs[1]], *arguments)
         raise error
 
     monkeypatch.setattr(check, "check_targets", interrupted)
     result = invoke("check", "--json")
     assert result.exit_code == code, result.output
     document = json.loads(result.stdout)
-    assert [each["target"] for each in document["targets"]] == ["t1"]
+    assert [target["target"] for target in document["targets"]] == ["t1"]
     expected = {"kind": kind, "message": message, "hint": None, "location": None}
     assert document["failed"] == [
         {"target": name, "error": {**expected, "exit_code": code}} for name in ("t0", "t2")
     ]
 
 
-def test_the_lock_of_a_folder_is_held_for_all_workers(tmp_path: Path) -> None:
+def test_all_workers_share_the_lock_of_a_folder(tmp_path: Path) -> None:
     waits: list[Path] = []
     with FolderLocks(waits.append) as locks:
         assert locks.answer("a", [str(tmp_path / "a"), None]) is None

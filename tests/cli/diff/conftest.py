@@ -21,8 +21,8 @@ def work(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The build folder of the project as it is in `work`, built once."""
+def build_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The build folder of the project in `work`, built once."""
     folder = tmp_path_factory.mktemp("once")
     (folder / "net.py").write_text(PROGRAM)
     (folder / "olympus.toml").write_text(TOML)
@@ -31,9 +31,9 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def built(work: Path, once: Path) -> None:
+def built(work: Path, build_folder: Path) -> None:
     """Give `work` a build of all its targets."""
-    shutil.copytree(once, work / "build")
+    shutil.copytree(build_folder, work / "build")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def repository(work: Path) -> Path:
 
 @pytest.fixture
 def private_tmp(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for temporary files that no other test writes to."""
+    """A folder for temporary files that no other test uses."""
     folder = tmp_path_factory.mktemp("temporary")
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)

@@ -77,12 +77,12 @@ def document(result: Result) -> Any:
 
 
 def clean(result: Result) -> bool:
-    """Whether the comparison was empty."""
+    """Return True if the comparison has no change."""
     return (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
 
 def left_behind(repository: Path) -> list[str]:
-    """What a comparison with a revision should have removed."""
+    """The files that a comparison with a revision should have removed."""
     trees = git(repository, "worktree", "list").splitlines()[1:]
     return trees + [name for name in os.listdir(tempfile.gettempdir()) if name.startswith(PREFIX)]
 

@@ -1,4 +1,4 @@
-"""A revision of a project whose modules are found in several ways: its own files are imported."""
+"""Every layout of a project, and way to find its modules, imports the files of the revision."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def forward(x):
     return x
 """
 
-# As setuptools writes it, in short.
+# As setuptools writes it, shortened.
 FINDER = """\
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
@@ -94,7 +94,7 @@ def _package(work: Path, folder: str, *, namespace: bool = False) -> None:
 
 
 def _site(site: Path) -> Environment:
-    """An environment in which `site` is as the site-packages of an installation."""
+    """An environment with `site` as the site-packages of an installation."""
     start = site / "start"
     start.mkdir(parents=True)
     (start / "sitecustomize.py").write_text(f"import site\nsite.addsitedir({str(site)!r})\n")
@@ -242,8 +242,8 @@ def _committed(work: Path) -> None:
 
 def _deeper(work: Path) -> None:
     """Change the depth, in the file that has it."""
-    (found,) = {each.resolve() for each in work.rglob("depth.py")}
-    found.write_text("DEPTH = 30\n")
+    (path,) = {file.resolve() for file in work.rglob("depth.py")}
+    path.write_text("DEPTH = 30\n")
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__.strip("_"))
@@ -269,7 +269,7 @@ def test_a_bench_of_the_revision_has_its_own_files(folder: Path) -> None:
     assert json.loads(out)
 
 
-def test_what_an_environment_in_the_project_has_is_as_it_is(folder: Path) -> None:
+def test_packages_of_an_environment_in_the_project_are_not_changed(folder: Path) -> None:
     _package(folder, "src")
     packages = folder / "env" / "site-packages"
     packages.mkdir(parents=True)
@@ -289,7 +289,7 @@ def test_what_an_environment_in_the_project_has_is_as_it_is(folder: Path) -> Non
     assert re.search(r"\n  operations +1 -> 30", out)
 
 
-def test_a_module_that_the_revision_does_not_have(folder: Path) -> None:
+def test_a_module_that_the_revision_lacks_is_an_error(folder: Path) -> None:
     environment = _mapping(folder, folder.parent / f"{folder.name}-site")
     (folder / "src" / "pk" / "depth.py").unlink()
     _committed(folder)
@@ -301,7 +301,7 @@ def test_a_module_that_the_revision_does_not_have(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("when", ["imported", "called"])
-def test_a_module_of_the_working_tree_is_refused(folder: Path, when: str) -> None:
+def test_a_module_of_the_working_tree_is_an_error(folder: Path, when: str) -> None:
     _package(folder, "src")
     load = (
         "import importlib.util as u, sys\n"
@@ -322,7 +322,7 @@ def test_a_module_of_the_working_tree_is_refused(folder: Path, when: str) -> Non
         assert "src/pk/depth.py" in err
 
 
-def test_an_installed_copy_is_refused(folder: Path) -> None:
+def test_an_installed_copy_is_an_error(folder: Path) -> None:
     _package(folder, "src")
     _committed(folder)
     site = folder.parent / f"{folder.name}-site"
@@ -343,7 +343,7 @@ def test_an_installed_copy_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["src", "."])
-def test_a_copy_outside_the_repository_is_refused(folder: Path, layout: str) -> None:
+def test_a_copy_outside_the_repository_is_an_error(folder: Path, layout: str) -> None:
     work, copy = folder / "work", folder / "copy"
     (work / "app").mkdir(parents=True)
     _package(work, layout)
@@ -359,7 +359,7 @@ def test_a_copy_outside_the_repository_is_refused(folder: Path, layout: str) -> 
         assert f"PYTHONPATH={work / layout} imports it from the repository" in err
 
 
-def test_an_entry_that_the_repository_does_not_have_is_imported(folder: Path) -> None:
+def test_an_entry_outside_the_repository_is_imported(folder: Path) -> None:
     work, copy = folder / "work", folder / "copy"
     work.mkdir()
     _package(work, "src")
@@ -388,17 +388,18 @@ def test_lines_of_a_library_beside_the_project(folder: Path, name: str | bytes) 
     code, out, err = _olympus(work / "app", environment, "diff", "git:HEAD", "a", "--json")
     assert (code, err) == (1, "")
     assert "olympus-diff-" not in out
-    found = json.loads(out)
+    comparison = json.loads(out)
     library = f"{os.fsencode(work).decode('utf-8', 'backslashreplace')}/lib/pk/net.py"
     lines = {
-        (each["before"]["line"], each["after"]["line"], each["text"]) for each in found["lines"]
+        (change["before"]["line"], change["after"]["line"], change["text"])
+        for change in comparison["lines"]
     }
     assert ("app.py:5", "app.py:5", "y = x * 2.0 + x") in lines
-    assert {(before, after) for before, after, _ in lines} == {
+    assert {(old_line, new_line) for old_line, new_line, _ in lines} == {
         ("app.py:5", "app.py:5"),
         (f"{library}:7", f"{library}:8"),
     }
-    files = {spot["file"] for each in found["changes"] for spot in _spots(each)}
+    files = {spot["file"] for change in comparison["changes"] for spot in _spots(change)}
     assert files == {"app.py", library}
 
 
@@ -407,7 +408,7 @@ def _spots(change: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("target", ["work", "copy"])
-def test_a_file_that_imports_a_copy_outside_the_repository_is_refused(
+def test_a_file_that_imports_a_copy_outside_the_repository_is_an_error(
     folder: Path, target: str
 ) -> None:
     work, copy = folder / "work", folder / "copy"

@@ -1,4 +1,4 @@
-"""What `olympus diff` cannot compare, damaged and hostile files among it."""
+"""Sides that `olympus diff` cannot compare, including damaged and hostile files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Invoke
 
 
-def test_a_target_that_was_not_built(work: Path, invoke: Invoke) -> None:
+def test_a_target_without_a_build_is_an_error(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "forward")
     assert result.exit_code == 2
     assert "forward has not been built" in result.stderr
@@ -33,7 +33,7 @@ def test_a_target_that_was_not_built(work: Path, invoke: Invoke) -> None:
         (("forward", "forward", "--backend", "nowhere"), 2, "no backend is named 'nowhere'"),
     ],
 )
-def test_what_cannot_be_compared(
+def test_sides_that_cannot_be_compared(
     work: Path, invoke: Invoke, sides: tuple[str, ...], exit_code: int, words: str
 ) -> None:
     (work / "empty").mkdir()
@@ -54,7 +54,7 @@ def test_what_cannot_be_compared(
 
 def test_a_file_that_is_too_large_is_not_read(work: Path, invoke: Invoke) -> None:
     with (work / "huge.mlir").open("wb") as file:
-        file.truncate(2**31 + 1)  # a file with a hole: no disk is used
+        file.truncate(2**31 + 1)  # a sparse file, which uses no disk
     result = invoke("diff", "huge.mlir", "forward")
     assert result.exit_code == 2
     assert "huge.mlir cannot be read: it is larger than 2147483648 bytes" in result.stderr
@@ -62,7 +62,7 @@ def test_a_file_that_is_too_large_is_not_read(work: Path, invoke: Invoke) -> Non
 
 @pytest.mark.parametrize("name", ["program.stablehlo.mlir", "program.sources.json"])
 @pytest.mark.usefixtures("built")
-def test_a_build_that_was_changed_is_damaged(work: Path, invoke: Invoke, name: str) -> None:
+def test_a_changed_build_is_damaged(work: Path, invoke: Invoke, name: str) -> None:
     with (work / "build" / "forward" / name).open("a") as file:
         file.write(" ")
     result = invoke("diff", "forward")
@@ -78,7 +78,7 @@ def test_a_damaged_report(work: Path, invoke: Invoke) -> None:
     assert "report.json" in result.stderr
 
 
-def test_names_of_a_program_are_shown_and_not_obeyed(work: Path, invoke: Invoke) -> None:
+def test_names_of_a_program_are_escaped(work: Path, invoke: Invoke) -> None:
     text = """
     func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {{jax.result_info = "a\\1B[31m<b>"}}) {{
       %0 = stablehlo.{} %x : tensor<2xf32> loc("m\\1B[2J<i>.py":3:1)
@@ -96,7 +96,7 @@ def test_names_of_a_program_are_shown_and_not_obeyed(work: Path, invoke: Invoke)
     assert "<i>" not in page and "<em>" not in page
 
 
-def test_a_program_that_is_nested_without_end_is_refused(work: Path, invoke: Invoke) -> None:
+def test_a_program_with_too_much_nesting_is_an_error(work: Path, invoke: Invoke) -> None:
     head, tail = '"stablehlo.case"(%i) ({', "}) : (tensor<i32>) -> ()"
     for depth in (150, 20_000):
         text = f"{head * depth} stablehlo.return {tail + ' stablehlo.return ' + tail}"

@@ -38,14 +38,14 @@ def test_a_revision(repository: Path, invoke: Invoke) -> None:
     assert result.exit_code == 1, result.output
     assert result.stdout == (f"git:HEAD:forward -> forward\n\n{CHANGED}\n1 operation changed\n")
     with Checkouts() as checkouts:
-        same = [
+        pair = [
             both_sides(*sides, Request(""), checkouts)
             for sides in (("git:HEAD", "forward"), ("git:HEAD:forward", None))
         ]
         assert (
-            same[0] == same[1] == both_sides("git:HEAD:forward", "forward", Request(""), checkouts)
+            pair[0] == pair[1] == both_sides("git:HEAD:forward", "forward", Request(""), checkouts)
         )
-        assert [side.label for side in same[0]] == ["git:HEAD:forward", "forward"]
+        assert [side.label for side in pair[0]] == ["git:HEAD:forward", "forward"]
     git(repository, "commit", "-qam", "two")
     result = invoke("diff", "git:HEAD~1:forward", "git:HEAD")
     assert (result.exit_code, "tanh -> sine" in result.stdout) == (1, True)
@@ -55,7 +55,7 @@ def test_a_revision(repository: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.usefixtures("private_tmp")
-def test_all_targets_against_a_revision(repository: Path, invoke: Invoke) -> None:
+def test_all_targets_are_compared_with_a_revision(repository: Path, invoke: Invoke) -> None:
     assert clean(invoke("diff", "git:HEAD"))
     edit(repository, "np.tanh", "np.sin")
     text = TOML.replace("[target.loop]", "[target.again]")
@@ -69,18 +69,18 @@ def test_all_targets_against_a_revision(repository: Path, invoke: Invoke) -> Non
         "note: target 'loop' of git:HEAD does not exist any more",
         "wrote out.json",
     ]
-    found = json.loads((repository / "out.json").read_text())
-    assert [found[name] for name in ("added", "removed", "failed", "equal")] == [
+    comparison = json.loads((repository / "out.json").read_text())
+    assert [comparison[name] for name in ("added", "removed", "failed", "equal")] == [
         *(["again", "gone"], ["loop"], [], False)
     ]
-    assert [(each["target"], each["equal"]) for each in found["targets"]] == [("forward", False)]
+    assert [(target["target"], target["equal"]) for target in comparison["targets"]] == [
+        ("forward", False)
+    ]
     assert left_behind(repository) == []
 
 
 @pytest.mark.usefixtures("private_tmp")
-def test_one_target_that_cannot_be_compared_does_not_keep_the_others(
-    repository: Path, invoke: Invoke
-) -> None:
+def test_other_targets_are_compared_if_one_cannot_be(repository: Path, invoke: Invoke) -> None:
     edit(repository, "np.sin(y)", "np.sin(y, nothing)")
     edit(repository, "np.tanh", "np.cos")
     result = invoke("diff", "git:HEAD", "--output", "github")
@@ -92,7 +92,7 @@ def test_one_target_that_cannot_be_compared_does_not_keep_the_others(
 
 
 @pytest.mark.usefixtures("private_tmp")
-def test_all_targets_are_new_where_the_project_is(
+def test_all_targets_of_a_new_project_are_new(
     repository: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     below = repository / "below"
@@ -180,7 +180,7 @@ def test_a_revision_that_does_not_build_is_one_message(repository: Path, invoke:
         (("git:HEAD:forwards", "forward"), "no target is named 'forwards'"),
     ],
 )
-def test_a_revision_that_is_not_there(
+def test_a_missing_revision(
     repository: Path, invoke: Invoke, sides: tuple[str, ...], words: str
 ) -> None:
     result = invoke("diff", *sides)
@@ -190,7 +190,7 @@ def test_a_revision_that_is_not_there(
     assert left_behind(repository) == []
 
 
-def test_there_is_no_repository(work: Path, invoke: Invoke) -> None:
+def test_a_project_outside_of_a_repository(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "git:HEAD", "forward")
     assert result.exit_code == 2
     assert "is not in a git repository" in result.stderr
@@ -240,7 +240,7 @@ def test_a_project_in_a_folder_of_any_name(repository: Path, name: str | bytes) 
     assert (done.returncode, "has no revision 'nowhere'" in done.stderr) == (2, True)
 
 
-def test_what_a_killed_process_leaves_is_removed_by_the_next(
+def test_the_remains_of_a_killed_process_are_removed_by_the_next(
     repository: Path, private_tmp: Path, started: Any, invoke: Invoke
 ) -> None:
     edit(repository, "def forward(w, x):", "def forward(w, x):\n    import time; time.sleep(600)")
@@ -258,9 +258,11 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(
     killed.communicate(timeout=60)
     folders = set(private_tmp.glob(f"{PREFIX}*"))
     assert len(folders) == 2
-    while len(set(private_tmp.glob(f"{PREFIX}*"))) == 2:  # its last child has the lock for a moment
+    # the last child of the process holds the lock for a moment
+    while len(set(private_tmp.glob(f"{PREFIX}*"))) == 2:
         assert clean(invoke("diff", "git:HEAD~1", "forward"))
-    assert len(git(repository, "worktree", "list").splitlines()) == 2  # that of the living one
+    worktrees = git(repository, "worktree", "list").splitlines()
+    assert len(worktrees) == 2  # including that of the running process
     assert living.poll() is None
     living.send_signal(signal.SIGINT)
     living.communicate(timeout=60)
@@ -268,7 +270,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(
 
 
 @pytest.mark.usefixtures("private_tmp")
-def test_a_worktree_of_the_user_whose_disk_is_away_stays(
+def test_a_worktree_of_the_user_on_a_missing_disk_is_not_removed(
     repository: Path, invoke: Invoke, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     away = tmp_path_factory.mktemp("disk") / "tree"

@@ -1,4 +1,4 @@
-"""`olympus diff`: every kind of side, and what is told of operations, arguments and results."""
+"""`olympus diff`: every kind of side, and changes of operations, arguments and results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_target_is_compared_with_its_last_build(work: Path, invoke: Invoke) ->
 
 
 @pytest.mark.usefixtures("built")
-def test_lines_moved_and_variables_renamed_are_no_difference(work: Path, invoke: Invoke) -> None:
+def test_moved_lines_and_renamed_variables_are_no_difference(work: Path, invoke: Invoke) -> None:
     edit(work, "import olympus.numpy as np\n", "import olympus.numpy as np\n\n# moved\n\n")
     edit(work, "y = np", "hidden = np")
     edit(work, '{"y": y * 2.0, "loss": y.sum()}', '{"y": hidden * 2.0, "loss": hidden.sum()}')
@@ -35,24 +35,24 @@ def test_lines_moved_and_variables_renamed_are_no_difference(work: Path, invoke:
 
 @pytest.mark.usefixtures("built")
 def test_one_program_in_two_directories(work: Path, invoke: Invoke, tmp_path: Path) -> None:
-    other = work / "elsewhere" / "deeper"
-    other.mkdir(parents=True)
+    copy = work / "elsewhere" / "deeper"
+    copy.mkdir(parents=True)
     for name in ("net.py", "olympus.toml"):
-        shutil.copy(work / name, other)
-    result = invoke("build", "--project", str(other))
+        shutil.copy(work / name, copy)
+    result = invoke("build", "--project", str(copy))
     assert result.exit_code == 0, result.output
     for target in ("forward", "loop"):
-        there = f"elsewhere/deeper/build/{target}"
-        assert clean(invoke("diff", f"build/{target}", there))
-        bundles = (f"{place}/{target}.olympus" for place in (f"build/{target}", there))
+        build_of_copy = f"elsewhere/deeper/build/{target}"
+        assert clean(invoke("diff", f"build/{target}", build_of_copy))
+        bundles = (f"{place}/{target}.olympus" for place in (f"build/{target}", build_of_copy))
         assert clean(invoke("diff", *bundles))
-        same = f"build/{target}/program.sources.json"
-        assert (work / same).read_bytes() == (other / same).read_bytes()
+        map_of_lines = f"build/{target}/program.sources.json"
+        assert (work / map_of_lines).read_bytes() == (copy / map_of_lines).read_bytes()
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "12345"])
 @pytest.mark.usefixtures("built")
-def test_hash_seeds_are_no_difference(work: Path, invoke: Invoke, seed: str) -> None:
+def test_the_hash_seed_makes_no_difference(work: Path, invoke: Invoke, seed: str) -> None:
     for target in ("forward", "loop"):
         done = subprocess.run(
             [sys.executable, "-m", "olympus_cli", "diff", target],
@@ -72,56 +72,64 @@ def test_every_kind_of_side_is_the_same_program(work: Path, invoke: Invoke) -> N
     assert invoke("lower", "forward", "--format", "bytecode", "-o", "c.mlirbc").exit_code == 0
     sides = ["forward", "build/forward", "build/forward/forward.olympus"]
     sides += ["a.mlir", "b.mlir", "c.mlirbc"]
-    for one, other in itertools.pairwise([*sides, sides[0]]):
-        assert clean(invoke("diff", one, other)), (one, other)
+    for first, second in itertools.pairwise([*sides, sides[0]]):
+        assert clean(invoke("diff", first, second)), (first, second)
 
 
 @pytest.mark.usefixtures("built")
-def test_each_kind_of_side_says_what_it_knows_of_lines(work: Path, invoke: Invoke) -> None:
+def test_each_kind_of_side_has_its_known_lines(work: Path, invoke: Invoke) -> None:
     assert invoke("lower", "forward", "-o", "old.mlir").exit_code == 0
     assert invoke("lower", "forward", "--format", "bytecode", "-o", "old.mlirbc").exit_code == 0
     edit(work, "np.tanh", "np.sin")
 
-    def before(side: str) -> tuple[Any, ...]:
+    def change_before(side: str) -> tuple[Any, ...]:
         (change,) = document(invoke("diff", side, "forward", "--json"))["changes"]
-        after = change["after"]
-        assert (after["file"], after["line"], after["text"]) == ("net.py", 7, "y = np.sin(x @ w)")
+        current = change["after"]
+        assert (current["file"], current["line"], current["text"]) == (
+            "net.py",
+            7,
+            "y = np.sin(x @ w)",
+        )
         return tuple(change["before"][key] for key in ("file", "line", "scope", "text"))
 
-    assert before("build/forward") == ("net.py", 7, "layer", "y = np.tanh(x @ w)")
-    assert before("build/forward/forward.olympus") == ("net.py", 7, "layer", None)
-    file, line, _, text = before("old.mlir")
+    assert change_before("build/forward") == ("net.py", 7, "layer", "y = np.tanh(x @ w)")
+    assert change_before("build/forward/forward.olympus") == ("net.py", 7, "layer", None)
+    file, line, _, text = change_before("old.mlir")
     assert (file, text) == ("old.mlir", "%1 = stablehlo.tanh %0 : tensor<8x4xf32>")
     assert line == 4
-    assert before("old.mlirbc") == (None, None, "", None)
+    assert change_before("old.mlirbc") == (None, None, "", None)
 
 
 @pytest.mark.usefixtures("built")
-def test_the_document_says_all(work: Path, invoke: Invoke) -> None:
+def test_the_document_has_every_change(work: Path, invoke: Invoke) -> None:
     edit(work, "y * 2.0", "y * 3.0 + y.sum()")
     edit(work, 'args = ["f32[3,4]"', 'optimize = "fast-build"\nargs = ["f32[3,4]"', "olympus.toml")
     result = invoke("diff", "forward", "--json")
     assert result.exit_code == 1
-    found = document(result)
-    assert found["equal"] is False
-    assert [side["kind"] for side in found["sides"]] == ["build", "target"]
-    assert found["options"] == [{"name": "optimize", "before": "default", "after": "fast-build"}]
-    assert found["versions"] == []
-    kinds = [(each["of"], each["kind"], each["after"]["name"]) for each in found["changes"]]
+    comparison = document(result)
+    assert comparison["equal"] is False
+    assert [side["kind"] for side in comparison["sides"]] == ["build", "target"]
+    assert comparison["options"] == [
+        {"name": "optimize", "before": "default", "after": "fast-build"}
+    ]
+    assert comparison["versions"] == []
+    kinds = [
+        (change["of"], change["kind"], change["after"]["name"]) for change in comparison["changes"]
+    ]
     assert ("operation", "changed", "stablehlo.multiply") in kinds
     assert ("operation", "added", "stablehlo.add") in kinds
-    figures = {each["name"]: each for each in found["figures"]}
+    figures = {figure["name"]: figure for figure in comparison["figures"]}
     flops = figures["flops"]
     assert flops["after"] > flops["before"] > 0
     assert flops["ratio"] == flops["after"] / flops["before"]
-    (line,) = found["lines"]
+    (line,) = comparison["lines"]
     assert line["before"]["line"] == line["after"]["line"] == "net.py:8"
     assert line["after"]["flops"] - line["before"]["flops"] == flops["after"] - flops["before"]
     assert line["text"] == 'return {"y": y * 3.0 + y.sum(), "loss": y.sum()}'
 
 
 @pytest.mark.usefixtures("built")
-def test_options_alone_differ(work: Path, invoke: Invoke) -> None:
+def test_different_options_are_a_difference(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "build/forward", "forward", "--optimize", "fast-build")
     assert result.exit_code == 1
     assert "optimize: default -> fast-build" in result.stdout
@@ -153,7 +161,7 @@ def test_a_change_in_a_loop_names_the_loop(work: Path, invoke: Invoke) -> None:
     assert result.stdout.endswith("\n1 operation changed\n")
 
 
-def test_changes_that_read_alike_are_counted(work: Path, invoke: Invoke) -> None:
+def test_equal_changes_are_counted(work: Path, invoke: Invoke) -> None:
     edit(
         work, "    with olympus", "    for _ in range(3):\n        w = np.exp(w)\n    with olympus"
     )
@@ -183,9 +191,9 @@ def test_the_page_has_both_sides_and_escapes_names(work: Path, invoke: Invoke) -
 
 @pytest.mark.usefixtures("built")
 def test_a_build_without_its_map_of_lines_is_compared(work: Path, invoke: Invoke) -> None:
-    old = work / "old"
-    old.mkdir()
-    shutil.copy(work / "build/forward/program.stablehlo.mlir", old)
+    copy = work / "old"
+    copy.mkdir()
+    shutil.copy(work / "build/forward/program.stablehlo.mlir", copy)
     edit(work, "np.tanh", "np.sin")
     result = invoke("diff", "./old", "forward")
     assert result.exit_code == 1
@@ -195,7 +203,7 @@ def test_a_build_without_its_map_of_lines_is_compared(work: Path, invoke: Invoke
     )
 
 
-def test_a_target_comes_before_a_file_of_its_name(work: Path, invoke: Invoke) -> None:
+def test_a_target_has_precedence_over_a_file_of_its_name(work: Path, invoke: Invoke) -> None:
     (work / "forward").write_text("not a program")
     (work / "loop").mkdir()
     assert clean(invoke("diff", "forward", "forward", "--backend", "cpu"))
@@ -204,11 +212,11 @@ def test_a_target_comes_before_a_file_of_its_name(work: Path, invoke: Invoke) ->
     assert invoke("diff", "./forward", "loop").exit_code == 5
 
 
-def test_an_entry_takes_the_shapes_of_the_target_beside_it(work: Path, invoke: Invoke) -> None:
+def test_an_entry_uses_the_shapes_of_the_other_side(work: Path, invoke: Invoke) -> None:
     assert clean(invoke("diff", "forward", "net.py:forward"))
     assert clean(invoke("diff", "net:forward", "forward"))
-    other = invoke("diff", "net:forward", "loop")
-    assert other.exit_code == 2  # one array for two arguments
+    result = invoke("diff", "net:forward", "loop")
+    assert result.exit_code == 2  # one array for two arguments
     edit(work, "def loop(x):", "def other(w, x):\n    return np.sin(x @ w)\n\n\ndef loop(x):")
     result = invoke("diff", "forward", "net:other")
     assert "changed  tanh -> sine" in result.stdout

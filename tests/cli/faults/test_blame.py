@@ -1,4 +1,4 @@
-"""Mistakes in the user's own code: exit 3 while tracing, 2 at import, with the line and a hint."""
+"""Mistakes in the user's own code: exit 3 during tracing, 2 at import, with the line and a hint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ import olympus as ox
 import olympus.numpy as np
 """
 
-#: A body for `def f(x, p)`, and what the error says.
+#: A body for `def f(x, p)`, and the text of its error.
 MISTAKES = {
     "ox.nn.reluu(x)": ["'olympus.nn' has no attribute 'reluu'", "did you mean relu"],
     "np.dott(x, x)": ["did you mean dot or"],
@@ -134,7 +134,7 @@ def test_odd_exceptions(folder: Path, invoke: Invoke, program: str, words: list[
 
 @pytest.mark.parametrize("command", ["trace", "lower", "compile", "build", "run", "bench"])
 @pytest.mark.parametrize(("place", "code"), [("return ox.nn.reluu(x)", 3), ("ox.nn.reluu", 2)])
-def test_every_command_tells_a_wrong_name(
+def test_every_command_reports_an_undefined_name(
     folder: Path, invoke: Invoke, command: str, place: str, code: int
 ) -> None:
     body = f"def f(x):\n    {place}\n" if code == 3 else f"{place}\ndef f(x): return x\n"
@@ -149,7 +149,7 @@ def test_every_command_tells_a_wrong_name(
 
 
 @pytest.mark.parametrize("command", ["trace", "compile"])
-def test_the_function_for_shapes_too(folder: Path, invoke: Invoke, command: str) -> None:
+def test_a_mistake_in_the_function_for_shapes(folder: Path, invoke: Invoke, command: str) -> None:
     (folder / "m.py").write_text(TOP + "def init(): return np.zeross(3)\ndef f(x): return x\n")
     result = invoke(command, "m:f", "--shapes", "x={from=m:init}")
     assert result.exit_code == 3
@@ -158,7 +158,7 @@ def test_the_function_for_shapes_too(folder: Path, invoke: Invoke, command: str)
 
 
 @pytest.mark.parametrize("command", ["trace", "compile"])
-def test_a_defect_of_ours_is_told_as_one_with_the_users_line(
+def test_a_defect_of_olympus_is_reported_with_the_users_line(
     folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     code = "def wrong(*args): return args.nosuch\n"
@@ -174,7 +174,7 @@ def test_a_defect_of_ours_is_told_as_one_with_the_users_line(
         assert "  m.py:6\n    return wrong(x)\n" in result.stderr
 
 
-def test_a_program_that_raises_keyboardinterrupt_is_not_interrupted(folder: Path) -> None:
+def test_a_keyboardinterrupt_of_a_program_is_its_error(folder: Path) -> None:
     (folder / "m.py").write_text("def f(x): raise KeyboardInterrupt\n")
     done = subprocess.run(
         [sys.executable, "-m", "olympus_cli", "trace", "m:f", "--shapes", "f32[3]"],
@@ -187,7 +187,7 @@ def test_a_program_that_raises_keyboardinterrupt_is_not_interrupted(folder: Path
     assert "f raised KeyboardInterrupt while it was traced\n  m.py:1\n" in done.stderr
 
 
-def test_any_exception_can_be_told() -> None:
+def test_any_exception_can_be_reported() -> None:
     class Odd(BaseException):
         def __str__(self) -> str:
             raise KeyboardInterrupt
@@ -196,24 +196,24 @@ def test_any_exception_can_be_told() -> None:
     try:
         raise Odd
     except Odd as error:
-        told = reportable(error)
-    assert isinstance(told, TraceError)
-    assert str(told) == "the program raised Odd: (its __str__ raised KeyboardInterrupt)"
-    assert told.location is not None and told.location.startswith(__file__)
+        report = reportable(error)
+    assert isinstance(report, TraceError)
+    assert str(report) == "the program raised Odd: (its __str__ raised KeyboardInterrupt)"
+    assert report.location is not None and report.location.startswith(__file__)
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_the_expression_for_a_method_of_a_tensor_works(name: str) -> None:
-    """In a traced function, and for a name that arrays do not have."""
+    """In a traced function, and for a name that arrays lack."""
     assert not hasattr(olympus.Array, name)
 
     def f(x: Any, y: Any, i: Any) -> Any:
         return eval(EXPRESSIONS[name], {"olympus": olympus}, {"x": x, "y": y, "i": i, "mask": mask})
 
     mask = np.array([[True, False, True], [False, True, True]])
-    ones = np.ones((2, 3), np.float32)
+    matrix = np.ones((2, 3), np.float32)
     with olympus.enable_x64(True):
-        assert olympus.jit(f).trace(ones, ones, np.zeros((2, 3), np.int32))
+        assert olympus.jit(f).trace(matrix, matrix, np.zeros((2, 3), np.int32))
 
 
 def test_a_distribution_is_no_method(folder: Path, invoke: Invoke) -> None:
@@ -222,7 +222,7 @@ def test_a_distribution_is_no_method(folder: Path, invoke: Invoke) -> None:
     assert "olympus.random" not in result.stderr and "initializers" not in result.stderr
 
 
-def test_why_a_name_is_absent() -> None:
+def test_an_absent_name_has_its_reason() -> None:
     assert "several processes" in str(why_absent("olympus", "distributed"))
     assert why_absent("olympus", "nosuch") is None
     with pytest.raises(AttributeError, match="'distributed': programs of several"):
@@ -230,7 +230,7 @@ def test_why_a_name_is_absent() -> None:
     assert not hasattr(olympus, "nosuch")
 
 
-def test_code_that_calls_for_the_user_is_not_the_users(
+def test_code_that_calls_the_users_function_is_not_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert source.is_internal(python.__file__) is None

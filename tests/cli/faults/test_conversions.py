@@ -1,4 +1,4 @@
-"""Traced arrays that are used as Python values: exit code 3, the line, and the remedy for it."""
+"""Traced arrays used as Python values: exit code 3, the line, and the remedy."""
 
 from __future__ import annotations
 

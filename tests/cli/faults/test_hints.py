@@ -1,4 +1,4 @@
-"""Hints name options that the command has, and lines of olympus.toml for a target."""
+"""Hints name options of the command, and lines of olympus.toml for a target."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def search(x):
     return olympus.lax.while_loop(lambda c: c[0] < 9, lambda c: c * c, x)
 """
 
-#: The table of a target after its entry, and the entry's function.
+#: The table of a target after its entry, and the function of the entry.
 MISTAKES = {
     "no argument": ("needs", ""),
     "a traced size": ("size", 'args.n = "i32[]"'),
@@ -69,7 +69,7 @@ MISTAKES = {
 }
 #: Commands that take a target; each fails before it compiles.
 OF_TARGETS = ("trace", "lower", "compile", "build", "run", "cost", "check", "verify", "bench")
-COUNTING = ("compile", "build", "cost", "check", "bench")  # those that count what loops cost
+COUNTING = ("compile", "build", "cost", "check", "bench")  # they count the cost of loops
 CASES = [
     (mistake, command)
     for mistake in MISTAKES
@@ -78,12 +78,14 @@ CASES = [
 
 
 def options_of(command: str) -> set[str]:
-    found: click.Command = import_module(f"olympus_cli.commands.{command}").command
-    return {name for each in found.params for name in (*each.opts, *each.secondary_opts)}
+    click_command: click.Command = import_module(f"olympus_cli.commands.{command}").command
+    return {
+        name for option in click_command.params for name in (*option.opts, *option.secondary_opts)
+    }
 
 
 def unknown_options(hint: str, command: str) -> Iterator[str]:
-    """Yield each option in a hint that neither the command nor the one named before it has."""
+    """Yield each option in a hint that neither `command` nor the command named before it has."""
     current = command
     for word in re.findall(r"olympus [a-z]+|(?<![\w-])--?[a-z][a-z-]*", hint):
         if word.startswith("olympus "):
@@ -125,13 +127,13 @@ def test_a_hint_of_a_target_names_options_of_the_command(
 def test_the_line_for_an_argument_works(work: Path, invoke: Invoke) -> None:
     head = '[target.t]\nentry = "m.py:needs"\n'
     (work / "olympus.toml").write_text(head)
-    line, _, rest = hint_of(invoke("lower", "t")).partition(" in [target.t] gives a shape, ")
-    assert rest.startswith("static.x = 3 in [target.t]")
+    line, _, value = hint_of(invoke("lower", "t")).partition(" in [target.t] gives a shape, ")
+    assert value.startswith("static.x = 3 in [target.t]")
     (work / "olympus.toml").write_text(f"{head}{line}\n")
     assert invoke("lower", "t").exit_code == 0
 
 
-def test_a_table_or_an_array_that_exists_gets_the_argument(work: Path, invoke: Invoke) -> None:
+def test_the_argument_is_added_to_an_existing_table_or_array(work: Path, invoke: Invoke) -> None:
     (work / "m.py").write_text("def f(x, y):\n    return x + y\n")
     head = '[target.t]\nentry = "m.py:f"\n'
     for args, form in [

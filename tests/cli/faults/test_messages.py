@@ -26,7 +26,7 @@ import types
 import olympus
 import olympus.numpy as np
 
-# a stand-in for JAX, whose functions refuse arrays of others in these words
+# a replacement for JAX, whose functions reject other arrays with this message
 jax = types.ModuleType("jax")
 exec("def sin(x): raise TypeError(f'Argument {x!r} of type {type(x)} is not a valid JAX type.')",
      vars(jax))
@@ -91,17 +91,17 @@ def work(folder: Path) -> Path:
 
 
 def test_every_kind_of_traced_array_has_the_public_name() -> None:
-    seen: list[str] = []
+    names: list[str] = []
 
     def note(x: olympus.Array) -> olympus.Array:
-        seen.append(f"{type(x).__module__}.{type(x).__name__} {x!r}")
+        names.append(f"{type(x).__module__}.{type(x).__name__} {x!r}")
         return x.sum()
 
     x = np.ones(4, "float32")
     olympus.jit(note)(x)
     olympus.grad(note)(x)
     olympus.vmap(note)(x[None])
-    assert seen == ["olympus.core.Tracer <traced array f32[4]>"] * 3
+    assert names == ["olympus.core.Tracer <traced array f32[4]>"] * 3
 
 
 def test_a_damaged_golden_file(work: Path, invoke: Invoke) -> None:
@@ -151,12 +151,12 @@ def test_a_fatal_signal_names_the_last_line(work: Path, invoke: Invoke, command:
     assert "\n  program.py:35\n    ctypes.string_at(0)\n" in result.stderr
 
 
-def test_the_last_line_is_of_the_program_and_not_of_the_command() -> None:
+def test_the_last_line_belongs_to_the_program() -> None:
     ours = call.supervisor.__file__
     frames = [f'  File "{ours}", line 5 in _work', '  File "/home/me/run.py", line 1 in <module>']
     assert call._last_line("\n".join(frames)) is None
-    found = call._last_line("\n".join(['  File "/home/me/a b.py", line 7 in f', *frames]))
-    assert found == "/home/me/a b.py:7"
+    last_line = call._last_line("\n".join(['  File "/home/me/a b.py", line 7 in f', *frames]))
+    assert last_line == "/home/me/a b.py:7"
 
 
 def test_arguments_of_another_structure_are_named(work: Path, invoke: Invoke) -> None:

@@ -41,7 +41,7 @@ def check_refused(invoke: Invoke, name: str, *command: str) -> None:
     assert name in result.stderr
 
 
-def test_there_are_damaged_files() -> None:
+def test_damaged_files_exist() -> None:
     assert len(DAMAGED) >= 4
     assert STRAY
 

@@ -55,7 +55,7 @@ def test_a_file_is_the_module_that_its_siblings_import(folder: Path) -> None:
     assert load_entry("c.py:mod", folder)() is sys.modules["a"]
 
 
-def test_a_file_named_as_a_standard_module_leaves_that_alone(folder: Path) -> None:
+def test_a_file_with_the_name_of_a_standard_module_does_not_replace_it(folder: Path) -> None:
     (folder / "random.py").write_text("def f(): return 1\n")
     (folder / "my-model.py").write_text("def f(): return 2\n")
     import random
@@ -76,7 +76,7 @@ assert __name__ == "__main__" and sys.modules["__main__"].load_entry is load_ent
 """
 
 
-def test_a_file_named_as_an_installed_module_leaves_that_alone(folder: Path) -> None:
+def test_a_file_with_the_name_of_an_installed_module_does_not_replace_it(folder: Path) -> None:
     (folder / "beside.py").write_text("N = 3\n")
     for name in NAMES:
         (folder / f"{name}.py").write_text("import beside\ndef f(): return beside.N\n")
@@ -100,7 +100,7 @@ f()
 
 
 @pytest.mark.parametrize("written", [True, False])
-def test_bytecode_is_written_of_our_modules_and_of_no_programs(folder: Path, written: bool) -> None:
+def test_bytecode_is_written_for_olympus_and_not_for_programs(folder: Path, written: bool) -> None:
     (folder / "entry_of_user.py").write_text("def f():\n    import beside\n")
     (folder / "beside.py").write_text("")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
@@ -112,7 +112,7 @@ def test_bytecode_is_written_of_our_modules_and_of_no_programs(folder: Path, wri
     assert ({"analysis", "importing"} <= names) is written
 
 
-def test_another_projects_module_of_the_same_name_is_not_taken(folder: Path) -> None:
+def test_a_module_of_another_project_with_the_same_name_is_not_used(folder: Path) -> None:
     for name in ("one", "two"):
         (folder / name).mkdir()
         (folder / name / "model.py").write_text(f"def f(): return {name!r}\n")
@@ -133,7 +133,7 @@ def test_each_folder_has_its_own_siblings(folder: Path, inner: str) -> None:
         assert load_entry("model:f", folder / name)() == name
 
 
-def test_shapes_from_another_folder_leave_the_programs_modules_alone(folder: Path) -> None:
+def test_shapes_from_another_folder_do_not_replace_the_programs_modules(folder: Path) -> None:
     for name, size in (("a", 2), ("b", 3)):
         (folder / name).mkdir()
         (folder / name / "helper.py").write_text(f"K = {size}\n")
@@ -153,13 +153,15 @@ def test_shapes_from_another_folder_leave_the_programs_modules_alone(folder: Pat
     assert str(traced.olympuspr).count("2.0") == 2
 
 
-def test_what_a_module_prints_is_not_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_module_does_not_go_to_stdout(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "loud.py").write_text("print('hello')\ndef f(): pass\n")
     load_entry("loud:f", folder)
     assert capsys.readouterr() == ("", "hello\n")
 
 
-ASKING = """\
+LAZY = """\
 def __getattr__(name): return 1 / 0
 class It:
     @property
@@ -190,19 +192,21 @@ it = It()
         ("broken.py:f", "broken is not Python", ""),
         ("broken:f", "  broken.py:2\n    def f(:", ""),
         ("relative.py:f", "raises ImportError", "package.module:function"),
-        ("asking:f", "asking.f raises ZeroDivisionError while it is imported", ""),
-        ("asking:it.wrong", "asking.wrong raises KeyError while it is imported: 'k'\n  ask", ""),
-        ("asking:it.othr", "there is no function 'othr' in It of asking", "other"),
+        ("lazy:f", "lazy.f raises ZeroDivisionError while it is imported", ""),
+        ("lazy:it.wrong", "lazy.wrong raises KeyError while it is imported: 'k'\n  laz", ""),
+        ("lazy:it.othr", "there is no function 'othr' in It of lazy", "other"),
         ("queue:f", "queue.py does not take its place", "queue.py:function"),
     ],
 )
-def test_an_entry_that_cannot_be_had(project: Path, entry: str, message: str, hint: str) -> None:
+def test_an_entry_that_cannot_be_imported(
+    project: Path, entry: str, message: str, hint: str
+) -> None:
     (project / "importing.py").write_text("\nimport nonesuch\n")
     (project / "raising.py").write_text("def g():\n    raise RuntimeError('no luck')\ng()\n")
     (project / "leaving.py").write_text("raise SystemExit\n")
     (project / "broken.py").write_text("\ndef f(:\n")
     (project / "relative.py").write_text("from . import model\n")
-    (project / "asking.py").write_text(ASKING)
+    (project / "lazy.py").write_text(LAZY)
     (project / "queue.py").write_text("def f(): pass\n")
     with pytest.raises(EntryError) as caught:
         load_entry(entry, project)
@@ -211,7 +215,7 @@ def test_an_entry_that_cannot_be_had(project: Path, entry: str, message: str, hi
 
 
 @pytest.mark.parametrize("name", ["typing_extensions", "queue"])
-def test_no_module_of_a_project_takes_the_place_of_one_that_is_needed(
+def test_no_module_of_a_project_replaces_a_required_module(
     project: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (project / f"{name}.py").write_text("raise RuntimeError('the wrong one')\n")
@@ -220,7 +224,7 @@ def test_no_module_of_a_project_takes_the_place_of_one_that_is_needed(
     assert load_entry("needing:f", project)() is None
 
 
-def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) -> None:
+def test_arguments_by_position_are_in_the_order_of_the_parameters(project: Path) -> None:
     named = program("model:forward", "x=f32[8,3], params={w=f32[3,4], b=f32[4]}", "scale=2")
     assert named.binding.names == ("params", "x", "scale")
     assert named.binding.args[2] == Static(2)
@@ -230,7 +234,7 @@ def test_arguments_go_by_position_in_the_order_of_the_parameters(project: Path) 
     assert kwargs == {}
 
 
-def test_arrays_fill_what_no_static_names(project: Path) -> None:
+def test_arrays_fill_the_parameters_without_a_static(project: Path) -> None:
     mixed = program("model:forward", "{w=f32[3,4], b=f32[4]}, x=f32[8,3]", "relu=true")
     assert mixed.binding.names == ("params", "x")
     assert mixed.binding.kwargs == {"relu": Static(True)}
@@ -239,9 +243,9 @@ def test_arrays_fill_what_no_static_names(project: Path) -> None:
 
 
 def test_variadic_parameters(project: Path) -> None:
-    many = program("model:total", "f32[2], f32[2], z=f32[2]", "y=1")
-    assert many.trace().arg_names == ("xs[0]", "xs[1]", "z")
-    args, kwargs = many.example_args()
+    variadic = program("model:total", "f32[2], f32[2], z=f32[2]", "y=1")
+    assert variadic.trace().arg_names == ("xs[0]", "xs[1]", "z")
+    args, kwargs = variadic.example_args()
     assert (shapes_of(args), shapes_of(kwargs)) == (
         (("float32", (2,)),) * 2,
         {"z": ("float32", (2,))},
@@ -261,7 +265,7 @@ def test_variadic_parameters(project: Path) -> None:
         ("model:add", "f32[], f32[]", ["y=1"], "takes 1 array by position besides its s", ""),
     ],
 )
-def test_arguments_that_do_not_fit(
+def test_arguments_that_do_not_match_the_parameters(
     project: Path, text: str, shapes: str, statics: list[str], message: str, hint: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -282,7 +286,7 @@ def test_donate_names_an_array(project: Path, name: str, message: str) -> None:
     assert caught.value.hint == "its arrays are params, x"
 
 
-def test_shapes_come_from_a_function_that_never_runs(project: Path) -> None:
+def test_shapes_come_from_a_function_that_is_only_traced(project: Path) -> None:
     (project / "big.py").write_text(
         "import olympus.numpy as np\n"
         "def init(n, kind='a'): return [np.zeros((n, 2**40)), {'k': np.ones(n, 'int32')}]\n"
@@ -297,7 +301,7 @@ def test_a_function_for_shapes_may_take_statics_by_position(project: Path) -> No
     assert args[0].shape == (2, 5)
 
 
-def test_a_function_for_shapes_takes_statics_only(project: Path) -> None:
+def test_a_function_for_shapes_has_only_statics(project: Path) -> None:
     with pytest.raises(UsageError, match="sized needs argument 'width'"):
         program("model:add", "{from=model:sized}, f32[]").example_args()
     with pytest.raises(TraceError, match="fails_at_once raised KeyError") as caught:
@@ -315,7 +319,7 @@ def test_donations_and_statics_reach_the_program(project: Path) -> None:
     assert "max" in str(traced.olympuspr)
 
 
-def test_a_dtype_is_never_narrowed_unasked(project: Path) -> None:
+def test_a_dtype_is_not_narrowed_implicitly(project: Path) -> None:
     with pytest.raises(UsageError, match=r"float64\[2\]: 64-bit dtypes are off"):
         program("model:add", "f64[2], f64[2]").example_args()
     with olympus.enable_x64():
@@ -351,7 +355,7 @@ matrix.batch = [1, 8]
         ('{ from = "m:wide", with = { batch = "{batch}", a = 1, b = 2 } }', ("float32", (8, 2))),
     ],
 )
-def test_a_function_for_shapes_takes_values_by_with(
+def test_a_function_for_shapes_gets_values_by_with(
     folder: Path, cache: str, shapes: object
 ) -> None:
     (folder / "m.py").write_text(CACHE)
@@ -385,7 +389,7 @@ def test_values_by_with_in_an_option(folder: Path) -> None:
         ),
     ],
 )
-def test_arguments_of_a_function_for_shapes_that_do_not_fit(
+def test_wrong_arguments_of_a_function_for_shapes(
     folder: Path, cache: str, message: str, hint: str
 ) -> None:
     (folder / "m.py").write_text(CACHE)
@@ -396,7 +400,7 @@ def test_arguments_of_a_function_for_shapes_that_do_not_fit(
     assert hint in (caught.value.hint or "")
 
 
-def test_a_key_of_the_matrix_that_is_no_argument_says_what_it_is(folder: Path) -> None:
+def test_a_key_of_the_matrix_that_is_no_argument_has_a_hint(folder: Path) -> None:
     (folder / "m.py").write_text("def f(x): return x\n")
     toml = '[target.t]\nentry = "m:f"\nargs = ["f32[2]"]\nmatrix.n = [1]\n'
     (folder / "olympus.toml").write_text(toml)
@@ -433,7 +437,7 @@ def test_modules_are_found_on_the_projects_python_path(
     assert load_target(Request("main:f", shapes="f32[2]", project="..").spec()).name == "f"
 
 
-def test_a_folder_of_modules_is_there(folder: Path) -> None:
+def test_the_python_path_must_be_an_existing_folder(folder: Path) -> None:
     (folder / "olympus.toml").write_text('[project]\nbuild-dir = "b"\npython-path = ["scr"]\n')
     with pytest.raises(
         SpecError,
@@ -442,7 +446,7 @@ def test_a_folder_of_modules_is_there(folder: Path) -> None:
         Request("m:f").spec()
 
 
-def test_a_module_of_a_package_is_told_by_its_full_name(folder: Path) -> None:
+def test_the_message_has_the_full_name_of_a_module(folder: Path) -> None:
     (folder / "pkg").mkdir()
     (folder / "pkg" / "__init__.py").touch()
     (folder / "pkg" / "net.py").touch()

@@ -124,7 +124,7 @@ def write(work: Path, static: str, entry: str = "configured:forward") -> None:
         ('config = { from = "configured:CONFIG" }\nact = "tanh"', "'act': \"<Act.TANH"),
     ],
 )
-def test_a_static_is_made(static: str, text: str, work: Path, invoke: Invoke) -> None:
+def test_a_static_is_converted(static: str, text: str, work: Path, invoke: Invoke) -> None:
     write(work, static)
     result = invoke("build", "it")
     assert result.exit_code == 0, result.stderr
@@ -140,7 +140,7 @@ def test_the_key_of_a_build_has_the_value(work: Path, invoke: Invoke) -> None:
     assert invoke("build", "it", "--frozen").exit_code == 7
 
 
-def test_the_command_line_takes_tables(work: Path, invoke: Invoke) -> None:
+def test_the_command_line_accepts_tables(work: Path, invoke: Invoke) -> None:
     call = ("trace", "configured:forward", "--shapes", "x=f32[2]", "--static")
     assert invoke(*call, "config={layer={width=2}}").exit_code == 0
     assert invoke(*call, 'config={from="configured:config"}').exit_code == 0
@@ -164,7 +164,7 @@ def test_a_table_needs_an_annotation_and_a_hashable_class(work: Path, invoke: In
 
 
 @pytest.mark.parametrize(
-    ("given", "written"),
+    ("text", "written"),
     [
         ("config={from=m:CFG}", 'config={from="m:CFG"}'),
         (
@@ -175,13 +175,13 @@ def test_a_table_needs_an_annotation_and_a_hashable_class(work: Path, invoke: In
         ("config={from", 'config={n = 3, name = "text"}'),
     ],
 )
-def test_the_hint_for_a_table_quotes_its_strings(given: str, written: str) -> None:
+def test_the_hint_for_a_table_quotes_its_strings(text: str, written: str) -> None:
     with pytest.raises(SpecError) as raised:
-        parse_statics([given])
+        parse_statics([text])
     assert (raised.value.hint or "").endswith(f"--static '{written}'")
 
 
-def test_a_function_that_fails_is_the_users(work: Path, invoke: Invoke) -> None:
+def test_a_failure_of_a_function_is_the_users_mistake(work: Path, invoke: Invoke) -> None:
     write(work, 'config = { from = "configured:broken" }')
     result = invoke("build", "it")
     assert result.exit_code == 3 and "no config today" in result.stderr

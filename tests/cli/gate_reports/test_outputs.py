@@ -1,4 +1,4 @@
-"""`--output`: each form of a gate's report, to stdout and to files, whatever the gate says."""
+"""`--output`: each form of a gate's report, to stdout and to files, for each result of the gate."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ entry = "program:dense"
 args = ["f32[8,16]", "f32[16,32]"]
 budget = { flops = "8 kFLOP", bytes = "1 MiB" }
 """
-GONE = '[target.gone]\nentry = "program:gone"\nargs = []\nbudget.flops = 1\n'
+MISSING = '[target.missing]\nentry = "program:missing"\nargs = []\nbudget.flops = 1\n'
 
-#: What may be in a JUnit file: junit-10.xsd of Jenkins' xunit plugin, as far as gates need it.
+#: The elements of a JUnit file: junit-10.xsd of Jenkins' xunit plugin, as far as gates use it.
 ELEMENTS = {
     "testsuites": ({"testsuite"}, {"name", "time", "tests", "failures", "errors"}, set()),
     "testsuite": (
@@ -79,7 +79,7 @@ ELEMENTS = {
 }
 
 
-#: An entry of GitLab's code quality report: the keys of its manual, "Code Quality report format".
+#: An entry of GitLab's code quality report: the keys in its manual, "Code Quality report format".
 GITLAB = {
     "type": "array",
     "items": {
@@ -111,7 +111,7 @@ GITLAB = {
 
 
 def gitlab(text: str) -> list[dict[str, Any]]:
-    """The entries of a file of GitLab, which its manual's schema accepts."""
+    """The entries of a GitLab file, checked by the schema of its manual."""
     entries: list[dict[str, Any]] = json.loads(text)
     jsonschema.validate(entries, GITLAB)
     assert len({entry["fingerprint"] for entry in entries}) == len(entries)
@@ -119,7 +119,7 @@ def gitlab(text: str) -> list[dict[str, Any]]:
 
 
 def junit(text: str) -> Element:
-    """The root of a JUnit file, which is what the schema asks for."""
+    """The root of a JUnit file, checked by the schema."""
     root = ElementTree.fromstring(text)
     assert root.tag == "testsuites"
     for element in root.iter():
@@ -129,9 +129,9 @@ def junit(text: str) -> Element:
         if "time" in element.attrib:
             assert re.fullmatch(r"[0-9]*(\.[0-9]*)?", element.attrib["time"])
     for suite in root:
-        told = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+        elements = {"failures": "failure", "errors": "error", "skipped": "skipped"}
         assert suite.attrib["tests"] == str(len(suite.findall("testcase")))
-        for name, tag in told.items():
+        for name, tag in elements.items():
             assert suite.attrib[name] == str(len(suite.findall(f"testcase/{tag}")))
     return root
 
@@ -149,15 +149,15 @@ def test_every_form_has_a_renderer() -> None:
     assert tuple(RENDERERS) == FORMATS
 
 
-def test_all_forms_at_once_after_a_gate_that_add_failure(
+def test_all_forms_of_a_gate_that_fails(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = work / "summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     files = [f"{form}={form}.out" for form in FORMATS]
-    told = [part for file in files for part in ("--output", file)]
-    result = invoke("check", *told, "--json")
+    options = [part for file in files for part in ("--output", file)]
+    result = invoke("check", *options, "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout) == json.loads((work / "json.out").read_text())
     assert "error: target 'dense' on cpu: flops is " in result.stderr
@@ -183,7 +183,7 @@ def test_all_forms_at_once_after_a_gate_that_add_failure(
 
 
 def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invoke) -> None:
-    (work / "olympus.toml").write_text(GONE)
+    (work / "olympus.toml").write_text(MISSING)
     result = invoke("check", "--output", "junit=out.xml", "--output", "github")
     assert result.exit_code == 2
     (suite,) = junit((work / "out.xml").read_text())
@@ -191,7 +191,7 @@ def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invok
     assert result.stdout.startswith(
         "::error file=olympus.toml,line=2,title=olympus check%3A gone%3A check run::"
     )
-    (work / "olympus.toml").write_text(GONE + TOML.replace("8 kFLOP", "1 GFLOP"))
+    (work / "olympus.toml").write_text(MISSING + TOML.replace("8 kFLOP", "1 GFLOP"))
     result = invoke("check", "--output", "junit=out.xml", "--json")
     assert result.exit_code == 2
     root = junit((work / "out.xml").read_text())
@@ -201,7 +201,7 @@ def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invok
     assert failed["error"]["exit_code"] == 2
 
 
-def test_a_command_that_cannot_begin_leaves_a_report_of_that(work: Path, invoke: Invoke) -> None:
+def test_a_command_that_cannot_start_writes_a_report(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(TOML + "budjet = 3\n")
     result = invoke("check", "--output", "junit=out.xml", "--output", "github")
     assert result.exit_code == 2
@@ -218,14 +218,14 @@ def test_a_program_that_does_not_trace_is_annotated(work: Path, invoke: Invoke) 
 
 
 def test_verify_has_a_case_for_each_comparison(work: Path, invoke: Invoke) -> None:
-    given = ("program:nan", "--shapes", "x=f32[4]")
-    result = invoke("verify", *given, "--output", "junit", "--output", "github=out")
+    sides = ("program:nan", "--shapes", "x=f32[4]")
+    result = invoke("verify", *sides, "--output", "junit", "--output", "github=out")
     assert result.exit_code == 1
     (suite,) = junit(result.stdout)
     assert [case.attrib["name"] for case in suite] == ["verify result against op-by-op"]
     assert "'log' made the first NaN" in ElementTree.tostring(suite, encoding="unicode")
     assert (work / "out").read_text().startswith("::error file=program.py,line=9,title=")
-    text = invoke("verify", *given)
+    text = invoke("verify", *sides)
     assert text.stdout.splitlines()[1].split() == [
         *("result", "against", "ulps", "error", "differ", "verdict")
     ]
@@ -234,8 +234,8 @@ def test_verify_has_a_case_for_each_comparison(work: Path, invoke: Invoke) -> No
 
 def test_diff_has_a_case_for_each_change(work: Path, invoke: Invoke) -> None:
     (work / "other.py").write_text(PROGRAM.replace("tanh", "sin"))
-    given = ("program:dense", "other:dense", "--shapes", "f32[8,16], f32[16,32]")
-    result = invoke("diff", *given, "--output", "junit", "--output", "github=out")
+    sides = ("program:dense", "other:dense", "--shapes", "f32[8,16], f32[16,32]")
+    result = invoke("diff", *sides, "--output", "junit", "--output", "github=out")
     assert result.exit_code == 1
     (suite,) = junit(result.stdout)
     assert [case.attrib["name"] for case in suite] == ["diff operation sine changed"]
@@ -247,27 +247,27 @@ def test_diff_of_equal_programs_has_a_case_that_passed(work: Path) -> None:
     (work / "a.mlir").write_text(text)
     data = read_side(lambda _stage: None, FileSide("a.mlir", work / "a.mlir"))
     side = SideProgram.from_data(data)
-    same = comparison_report(compared(lambda _stage: None, side, side), work)
-    (suite,) = junit(render_junit(same))
+    report_of_equal = comparison_report(compared(lambda _stage: None, side, side), work)
+    (suite,) = junit(render_junit(report_of_equal))
     assert (len(suite), suite.attrib["failures"]) == (1, "0")
 
 
 @pytest.mark.parametrize("words", [("check",), ("build", "--frozen"), ("bench",)], ids=" ".join)
-def test_what_was_found_is_written_before_the_history(
+def test_the_report_is_written_before_the_history(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     module = importlib.import_module(f"olympus_cli.commands.{words[0]}")
-    found: list[object] = []
+    reports: list[object] = []
 
     def record(*_given: object) -> None:
-        found.append(json.loads((work / "found.json").read_text()))
+        reports.append(json.loads((work / "found.json").read_text()))
 
     monkeypatch.setattr(module, f"record_{words[0]}", record)
     if words[0] == "bench":
         failed = Attempt("dense", failure=Failure.of(CompileError("out of memory")))
         monkeypatch.setattr(module, "attempted", lambda *_: failed)
     invoke(*words, "--output", "json=found.json")
-    assert len(found) == 1
+    assert len(reports) == 1
 
 
 def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke) -> None:
@@ -285,7 +285,7 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("options", "message"),
     [
         (("--output", "xml"), "no form of a report is named 'xml'; forms are github, gitlab"),
         (("--output", "markdwon"), "did you mean markdown"),
@@ -302,22 +302,22 @@ def test_build_annotates_warnings_and_frozen_targets(work: Path, invoke: Invoke)
         (("--output", f"junit={'x' * 300}"), "cannot be written: File name too long"),
     ],
 )
-def test_outputs_that_cannot_be_are_refused_before_the_work(
-    work: Path, invoke: Invoke, given: tuple[str, ...], told: str
+def test_impossible_outputs_are_an_error_before_the_work(
+    work: Path, invoke: Invoke, options: tuple[str, ...], message: str
 ) -> None:
     os.mkfifo(work / "pipe")
     (work / "loop").symlink_to("loop")
-    result = invoke("check", *given)
+    result = invoke("check", *options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
-def test_a_form_given_twice_is_written_once(work: Path, invoke: Invoke) -> None:
+def test_a_repeated_form_is_written_once(work: Path, invoke: Invoke) -> None:
     result = invoke("check", "--output", "json", "--json")
     assert json.loads(result.stdout)["targets"]
 
 
-def test_a_file_that_cannot_be_written_takes_nothing_else_along(work: Path, invoke: Invoke) -> None:
+def test_other_outputs_are_written_if_one_cannot_be(work: Path, invoke: Invoke) -> None:
     result = invoke("check", "--output", "junit=/dev/full", "--json")
     assert result.exit_code == 1
     assert "/dev/full cannot be written: No space left on device" in result.stderr
@@ -327,7 +327,7 @@ def test_a_file_that_cannot_be_written_takes_nothing_else_along(work: Path, invo
     assert invoke("check", "--output", "junit=/dev/full").exit_code == 2
 
 
-def test_a_summary_that_is_not_a_file_fails_nothing(
+def test_a_summary_that_is_no_file_is_a_warning(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(work / "pipe")
@@ -338,7 +338,7 @@ def test_a_summary_that_is_not_a_file_fails_nothing(
     assert "warning: GITHUB_STEP_SUMMARY cannot be written" in result.stderr
 
 
-# --- the forms of reports that an attacker had a hand in ------------------------------------------
+# --- reports with hostile text -------------------------------------------------------------------
 
 EVIL = "a\x1b[31m\r\n::error::owned, |`<b>*x*</b>` 100% ]]>&\ufffe\u2028\ud800\x00$x$"
 
@@ -371,7 +371,7 @@ def test_names_cannot_forge_a_command_of_github(work: Path) -> None:
         assert re.fullmatch(r"[^\x00-\x1f\u2028\ud800]+", line)
         head, _, _ = line[2:].partition("::")
         properties = head.partition(" ")[2]
-        assert {each.partition("=")[0] for each in properties.split(",")} <= {
+        assert {part.partition("=")[0] for part in properties.split(",")} <= {
             *("file", "line", "title")
         }
     assert "file=program.py,line=5," in lines[0]
@@ -379,7 +379,7 @@ def test_names_cannot_forge_a_command_of_github(work: Path) -> None:
     assert "100%25" in lines[0]
 
 
-def test_what_xml_cannot_hold_is_escaped() -> None:
+def test_characters_that_are_invalid_in_xml_are_escaped() -> None:
     root = junit(render_junit(report()))
     assert root.attrib["tests"] == "3"
     failure = root[0][0][0]
@@ -390,25 +390,25 @@ def test_what_xml_cannot_hold_is_escaped() -> None:
     assert (root[0][1].attrib["time"], root[1].attrib["time"]) == ("1.250", "0.500")
 
 
-def test_names_are_not_markdown() -> None:
-    made = render_markdown(report())
-    lines = made.splitlines()
+def test_names_are_escaped_in_markdown() -> None:
+    markdown = render_markdown(report())
+    lines = markdown.splitlines()
     assert lines[0] == "## olympus check: 1 failed, 1 inconclusive, 1 passed"
-    assert not re.search(r"(?<!\\)[`\[$*]", made)
-    assert "<b>" not in made
+    assert not re.search(r"(?<!\\)[`\[$*]", markdown)
+    assert "<b>" not in markdown
     tables = [line for line in lines if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {6, 3}
     assert "program.py:5" in tables[2]
 
 
-def test_text_and_json_show_every_control(work: Path) -> None:
+def test_text_and_json_escape_control_characters(work: Path) -> None:
     for form in ("text", "json", "gitlab"):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\u2028\ud800]", RENDERERS[form](report()))
     assert "warning: a" in render_gate_text(report())
 
 
 @pytest.mark.parametrize("blanks", ["", "  ", "\t\u3000"])
-def test_no_line_of_talk_is_a_command_of_github(work: Path, invoke: Invoke, blanks: str) -> None:
+def test_no_line_of_output_is_a_command_of_github(work: Path, invoke: Invoke, blanks: str) -> None:
     evil = f"boom\n{blanks}::error::pwned\nand ##[error]pwned"
     (work / "program.py").write_text(f"def dense(x, w):\n    raise ValueError({evil!r})\n")
     result = invoke("check", "--output", "github", "--output", "text=out.txt", "-v")
@@ -436,7 +436,7 @@ def test_text_has_the_source_line_of_an_error(work: Path, invoke: Invoke) -> Non
     assert quoted in (work / "text.out").read_text()
 
 
-def test_a_hint_that_the_message_has_is_not_told_again() -> None:
+def test_a_hint_in_the_message_is_not_repeated() -> None:
     error = TraceError("no such thing; use that", hint="use that")
     assert case_of_error("dense", "check", error).message == "no such thing; use that"
     assert failure_data(Failure.of(error))["hint"] is None
@@ -453,7 +453,7 @@ def test_errors_are_counted_in_the_plural() -> None:
     )
 
 
-def test_a_stream_by_name_is_written_and_not_replaced(work: Path) -> None:
+def test_a_stream_by_path_is_written_and_not_replaced(work: Path) -> None:
     (work / "olympus.toml").write_text(TOML.replace("8 kFLOP", "1 GFLOP"))
     with open("out.txt", "wb") as out, open("err.txt", "wb") as err:
         out.write(b"before\n")
@@ -464,19 +464,19 @@ def test_a_stream_by_name_is_written_and_not_replaced(work: Path) -> None:
         )
     assert done.returncode == 0
     assert (work / "out.txt").read_text().startswith("before\ntarget ")
-    told = (work / "err.txt").read_text()
-    assert "## olympus check: 2 passed" in told
-    assert told.endswith("wrote err.txt\n")
+    text = (work / "err.txt").read_text()
+    assert "## olympus check: 2 passed" in text
+    assert text.endswith("wrote err.txt\n")
 
 
 def test_a_long_summary_is_cut_at_the_end_of_a_line() -> None:
     rows = tuple(("é" * 50, str(number)) for number in range(1000))
-    whole = GateReport("check", (), (("", ("a", "b"), rows),), {})
-    cut = render_markdown(whole, 5000)
+    report_of_rows = GateReport("check", (), (("", ("a", "b"), rows),), {})
+    cut = render_markdown(report_of_rows, 5000)
     assert len(cut.encode()) <= 5000
     assert cut.endswith("|\n\n\nThe report is cut off here: it is too long.\n")
-    assert render_markdown(whole, 10) == ""
-    assert render_markdown(whole, 10**6) == render_markdown(whole)
+    assert render_markdown(report_of_rows, 10) == ""
+    assert render_markdown(report_of_rows, 10**6) == render_markdown(report_of_rows)
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_a_long_summary_is_cut_at_the_end_of_a_line() -> None:
         (CompileError("it ended: at 3:4"), "error", ()),
     ],
 )
-def test_the_place_of_an_error(error: UsageError, verdict: str, places: tuple[str, ...]) -> None:
+def test_the_location_of_an_error(error: UsageError, verdict: str, places: tuple[str, ...]) -> None:
     case = case_of_error("dense", "check", error)
     assert (case.verdict, case.places) == (verdict, places)
 
@@ -523,10 +523,10 @@ def test_an_interrupted_verification_is_reported(
     code = {KeyboardInterrupt: 130, Terminated: 143}[end]
     assert result.exit_code == code
     failed = json.loads(result.stdout)["failed"]
-    assert [each["error"]["exit_code"] for each in failed] == [code]
+    assert [target["error"]["exit_code"] for target in failed] == [code]
 
 
-def test_a_verification_is_interrupted_between_processes_too(
+def test_a_verification_may_be_interrupted_between_processes(
     work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ends(*_args: object, **_options: object) -> None:
@@ -539,7 +539,7 @@ def test_a_verification_is_interrupted_between_processes_too(
     assert failed["error"]["kind"] == "Terminated"
 
 
-def test_a_gate_that_says_no_is_told_after_what_failed() -> None:
+def test_failures_come_before_the_result_of_a_gate() -> None:
     target_runs = TargetRuns("check", 2)
     target_runs.add_failure("dense is wrong")
     with target_runs.of("other"):
@@ -548,7 +548,7 @@ def test_a_gate_that_says_no_is_told_after_what_failed() -> None:
         target_runs.raise_failures(False)
 
 
-def test_what_is_not_ours_is_told_as_a_defect(tmp_path: Path) -> None:
+def test_an_unknown_exception_is_reported_as_a_defect(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Outputs("check", [("junit", tmp_path / "x")]):
         raise ZeroDivisionError("no")
     assert junit((tmp_path / "x").read_text()).attrib["errors"] == "1"
@@ -559,10 +559,10 @@ def test_a_target_that_is_not_judged_fails_in_every_form(work: Path, invoke: Inv
     forms = ("text", "junit", "github", "gitlab", "markdown")
     result = invoke("check", "free", *(f"--output={form}={form}" for form in forms))
     assert result.exit_code == 2
-    told = {form: (work / form).read_text() for form in forms}
-    assert "not judged: free: check rules: target 'free' is not judged" in told["text"]
-    assert junit(told["junit"]).find(".//testcase/error") is not None
-    assert told["github"].startswith("::error file=olympus.toml,line=1,")
-    (entry,) = gitlab(told["gitlab"])
+    texts = {form: (work / form).read_text() for form in forms}
+    assert "not judged: free: check rules: target 'free' is not judged" in texts["text"]
+    assert junit(texts["junit"]).find(".//testcase/error") is not None
+    assert texts["github"].startswith("::error file=olympus.toml,line=1,")
+    (entry,) = gitlab(texts["gitlab"])
     assert entry["severity"] == "critical"
-    assert told["markdown"].startswith("## olympus check: 1 not judged\n")
+    assert texts["markdown"].startswith("## olympus check: 1 not judged\n")

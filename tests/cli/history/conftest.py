@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.history.made import PROGRAM, TOML, commit, git
+from tests.cli.history.runs import PROGRAM, TOML, commit, git
 
 
 @pytest.fixture

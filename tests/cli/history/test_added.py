@@ -1,4 +1,4 @@
-"""What commands add to the history of a project."""
+"""Runs that commands add to the history of a project."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from olympus_cli.reports.json import read_report
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.resolve import Request, open_project
 from tests.cli.conftest import Invoke
-from tests.cli.history.made import MACHINE, MEASURED, TOML, git, history
+from tests.cli.history.runs import MACHINE, MEASURED, TOML, git, history
 
 
-def test_a_build_and_a_check_add_what_they_found_and_a_fresh_build_nothing(
-    work: Path, invoke: Invoke
-) -> None:
+def test_a_build_and_a_check_add_figures_and_a_fresh_build_none(work: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     points = read_points(history(work))
     figures = {point.figure.metric: point.figure for point in points}
@@ -36,21 +34,21 @@ def test_a_build_and_a_check_add_what_they_found_and_a_fresh_build_nothing(
     assert figures["peak-memory"].value == report["backends"][0]["memory"]["peak"]
     assert figures["estimated-time"].value == report["backends"][0]["estimate"]["seconds"]
     assert figures["bundle-size"].value == (work / "build/f/f.olympus").stat().st_size
-    (found,) = {point.run.key: point.run for point in points}.values()
-    assert (found.command, found.branch, found.dirty) == ("build", "trunk", False)
-    assert found.commit_time == "2026-01-01T12:00:00.000000Z"
-    assert found.commit is not None
-    assert len(found.commit) == 40
-    before = history(work).read_bytes()
+    (run,) = {point.run.key: point.run for point in points}.values()
+    assert (run.command, run.branch, run.dirty) == ("build", "trunk", False)
+    assert run.commit_time == "2026-01-01T12:00:00.000000Z"
+    assert run.commit is not None
+    assert len(run.commit) == 40
+    content = history(work).read_bytes()
     assert invoke("build").stdout.startswith("fresh")
-    assert history(work).read_bytes() == before
+    assert history(work).read_bytes() == content
     assert invoke("check").exit_code == 0
     counted = [p.figure for p in read_points(history(work)) if p.figure.metric == "flops"]
     assert len(counted) == 2
     assert len({(figure.value, figure.program) for figure in counted}) == 1
 
 
-def test_a_build_is_of_the_commit_at_which_it_began(work: Path, invoke: Invoke) -> None:
+def test_a_build_has_the_commit_at_its_start(work: Path, invoke: Invoke) -> None:
     assert invoke("build").exit_code == 0
     project, built = open_project(None), Outcome("f", "built", report=read_report(work / "build/f"))
     history(work).unlink()
@@ -73,14 +71,14 @@ def test_a_bench_adds_a_summary_of_each_metric(work: Path) -> None:
 
 
 def usual(text: str = "f", inputs: InputOptions | None = None, **options: Any) -> SamplerWork:
-    """What bench measures of a text, with options."""
+    """The requested program that bench measures for `text`, with options."""
     return SamplerWork.of_target(Request(text, **options).spec(), inputs)
 
 
-def test_what_a_target_is_not_stays_out_of_its_series(work: Path) -> None:
+def test_other_programs_are_not_in_the_series_of_a_target(work: Path) -> None:
     project = open_project(None)
     bundle = BundleWork(work / "f.olympus", parse_backend("cpu"))
-    for other in (
+    for program in (
         usual(shapes="f32[256]"),
         usual("m:f", shapes="f32[64]"),
         usual(statics=("n=3",)),
@@ -91,14 +89,14 @@ def test_what_a_target_is_not_stays_out_of_its_series(work: Path) -> None:
         usual(inputs=InputOptions(int_range=(0, 4))),
         SamplerWork.of_bundle("f.olympus", bundle, InputOptions(), Effort()),
     ):
-        record_bench(project, [(other, MEASURED)])
+        record_bench(project, [(program, MEASURED)])
     record_bench(project, [(usual(), replace(MEASURED, facts={"stopped_by": "interrupted"}))])
     assert not history(work).exists()
     record_bench(project, [(usual(backend="cpu", stages={"optimize": "default"}), MEASURED)])
     assert read_points(history(work))
 
 
-def test_it_can_be_turned_off_and_moved(work: Path, invoke: Invoke) -> None:
+def test_the_history_can_be_disabled_and_moved(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text("[project]\nhistory = false\n" + TOML)
     record_bench(open_project(None), [(usual(), MEASURED)])
     assert not (work / "build").exists()
@@ -111,16 +109,14 @@ def test_it_can_be_turned_off_and_moved(work: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize("value", ["3", '""', "[]"])
-def test_the_key_takes_nothing_else(work: Path, invoke: Invoke, value: str) -> None:
+def test_other_values_of_the_key_are_an_error(work: Path, invoke: Invoke, value: str) -> None:
     (work / "olympus.toml").write_text(f"[project]\nhistory = {value}\n" + TOML)
     result = invoke("history")
     assert result.exit_code == 2
     assert "project.history must be true, false or the path of a file" in result.stderr
 
 
-def test_without_git_the_facts_of_it_are_not_known(
-    work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_git_the_commit_is_unknown(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = repository.RepositoryState()
     monkeypatch.setattr(repository, "_TIME_LIMIT", 1e-9)
     assert repository.repository_state(work) == nothing
@@ -134,9 +130,9 @@ def test_without_git_the_facts_of_it_are_not_known(
 
 def test_a_repository_without_a_commit_and_one_without_a_branch(work: Path) -> None:
     git(work, "checkout", "--quiet", "--detach")
-    found = repository.repository_state(work)
-    assert (found.branch, found.dirty) == (None, False)
-    assert found.commit is not None
+    state = repository.repository_state(work)
+    assert (state.branch, state.dirty) == (None, False)
+    assert state.commit is not None
     shutil.rmtree(work / ".git")
     git(work, "init", "--quiet", "--initial-branch=trunk")
     assert repository.repository_state(work) == repository.RepositoryState(branch="trunk")

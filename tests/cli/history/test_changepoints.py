@@ -1,4 +1,4 @@
-"""Where the level of a figure changes: on simulated series, with the rates that are promised."""
+"""Changes of the level of a figure: on simulated series, with the documented rates."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Series = Callable[[np.random.Generator], np.ndarray]
 
 
 def places(make: Series, runs: int) -> list[list[int]]:
-    """The changes that are found in each of so many simulated series."""
+    """The positions of the changes in each of `runs` simulated series."""
     seeds = map(np.random.default_rng, range(runs))
-    return [[each.index for each in changepoints(make(random))] for random in seeds]
+    return [[change.index for change in changepoints(make(random))] for random in seeds]
 
 
 def noise(random: np.random.Generator, count: int, level: float = 1.0) -> np.ndarray:
-    """Values around a level with a deviation of 2%."""
+    """Values around `level` with a deviation of 2%."""
     return level * (1 + 0.02 * random.standard_normal(count))
 
 
 def steps(*levels: tuple[int, float]) -> Series:
-    return lambda random: np.concatenate([noise(random, *each) for each in levels])
+    return lambda random: np.concatenate([noise(random, *level) for level in levels])
 
 
 def with_outliers(random: np.random.Generator) -> np.ndarray:
@@ -50,50 +50,51 @@ def drifting(random: np.random.Generator) -> np.ndarray:
     [steps((8, 1.0)), steps((50, 1.0)), with_outliers, with_a_tail],
     ids=["few", "many", "outliers", "tail"],
 )
-def test_noise_alone_is_hardly_ever_a_change(make: Series) -> None:
+def test_noise_is_seldom_a_change(make: Series) -> None:
     assert sum(map(bool, places(make, 100))) <= 4
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "level"), [(30, 30, 1.06), (20, 5, 1.1), (20, 4, 0.9), (6, 6, 1.12)]
+    ("before", "after", "level"),
+    [(30, 30, 1.06), (20, 5, 1.1), (20, 4, 0.9), (6, 6, 1.12)],
 )
-def test_a_step_is_found_where_it_is(before: int, after: int, level: float) -> None:
-    found = places(steps((before, 1.0), (after, level)), 50)
-    assert sum(len(each) == 1 and abs(each[0] - before) <= 2 for each in found) >= 46
+def test_a_step_is_found_at_its_position(before: int, after: int, level: float) -> None:
+    series = places(steps((before, 1.0), (after, level)), 50)
+    assert sum(len(changes) == 1 and abs(changes[0] - before) <= 2 for changes in series) >= 46
 
 
 def test_a_step_among_outliers_is_found() -> None:
     def make(random: np.random.Generator) -> np.ndarray:
         return with_outliers(random) * np.repeat([1.0, 1.15], 25)
 
-    found = places(make, 50)
-    assert sum(any(abs(place - 25) <= 2 for place in each) for each in found) >= 45
+    series = places(make, 50)
+    assert sum(any(abs(place - 25) <= 2 for place in changes) for changes in series) >= 45
 
 
-def test_what_got_worse_and_was_mended_is_two_changes() -> None:
-    found = places(steps((20, 1.0), (6, 1.1), (20, 1.0)), 50)
-    near = [e for e in found if len(e) == 2 and abs(e[0] - 20) <= 2 and abs(e[1] - 26) <= 2]
+def test_a_regression_and_its_fix_are_two_changes() -> None:
+    series = places(steps((20, 1.0), (6, 1.1), (20, 1.0)), 50)
+    near = [e for e in series if len(e) == 2 and abs(e[0] - 20) <= 2 and abs(e[1] - 26) <= 2]
     assert len(near) >= 46
 
 
-def test_a_drift_is_told_as_some_steps() -> None:
-    counts = [len(each) for each in places(drifting, 40)]
+def test_a_drift_is_several_steps() -> None:
+    counts = [len(changes) for changes in places(drifting, 40)]
     assert min(counts) >= 1
     assert max(counts) <= 6
 
 
 def test_a_single_outlier_at_the_end_is_no_change() -> None:
-    found = places(lambda random: np.append(noise(random, 30), 1.5), 50)
-    assert sum(map(bool, found)) <= 2
+    series = places(lambda random: np.append(noise(random, 30), 1.5), 50)
+    assert sum(map(bool, series)) <= 2
 
 
-def test_too_few_runs_say_nothing() -> None:
+def test_too_few_runs_have_no_change() -> None:
     for count in range(6):
         assert changepoints([1.0] * count) == []
     assert changepoints([1.0, 1.0, 1.0, 2.0, 2.0]) == []
 
 
-def test_a_change_that_is_too_small_to_matter_is_left_out() -> None:
+def test_a_very_small_change_is_omitted() -> None:
     assert changepoints([1.0, 1.0001] * 10 + [1.005, 1.0051] * 10) == []
     assert [c.index for c in changepoints([1.0, 1.0001] * 10 + [1.05, 1.0501] * 10)] == [20]
 
@@ -110,13 +111,13 @@ def test_the_same_values_give_the_same_changes() -> None:
     assert changepoints(values) == changepoints(values)
 
 
-def test_of_a_very_long_series_the_latest_values_are_looked_at() -> None:
+def test_only_the_latest_values_of_a_very_long_series_are_used() -> None:
     values = [5.0] * 50 + [1.0, 1.01] * (MAX_POINTS // 2 - 50) + [2.0, 2.01] * 50
-    assert [each.index for each in changepoints(values)] == [len(values) - 100]
+    assert [change.index for change in changepoints(values)] == [len(values) - 100]
 
 
 def test_every_difference_of_a_counted_figure_is_a_change() -> None:
-    found = every_change([8, 8, 8.5, 8.5, 8, 0, 8])
-    assert [each.index for each in found] == [2, 4, 5, 6]
-    assert [each.ratio for each in found][-1] is None
+    changes = every_change([8, 8, 8.5, 8.5, 8, 0, 8])
+    assert [change.index for change in changes] == [2, 4, 5, 6]
+    assert [change.ratio for change in changes][-1] is None
     assert every_change([]) == every_change([1]) == []

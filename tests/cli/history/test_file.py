@@ -1,4 +1,4 @@
-"""The file of a history: writers side by side, damage, versions, room."""
+"""The file of a history: concurrent writers, damage, versions, limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from olympus_cli.history import schema, store
 from olympus_cli.history.points import StoredProgram, utc_text
 from olympus_cli.history.store import append, read_points, read_programs
 from tests.cli.conftest import Invoke
-from tests.cli.history.made import flops, history, run
+from tests.cli.history.runs import flops, history, run
 
 
-def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_no_run(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from olympus_cli.history.points import Figure, Run\n"
@@ -36,11 +36,11 @@ def test_writers_side_by_side_lose_nothing(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code, str(path), str(number)])
         for number in range(3)
     ]
-    assert [each.wait() for each in every] == [0, 0, 0]
+    assert [process.wait() for process in every] == [0, 0, 0]
     assert len(read_points(path)) == 45
 
 
-def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_a_valid_file(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     append(path, [(run(1), [flops(1)])])
     code = (
@@ -123,33 +123,33 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_file_that_is_wrong_is_one_message_and_stays_as_it_is(
+def test_an_invalid_file_is_one_message_and_is_not_changed(
     work: Path, invoke: Invoke, name: str
 ) -> None:
     break_it, message = WRONG[name]
     history(work).parent.mkdir()
     break_it(history(work))
-    before = history(work).read_bytes()
+    content = history(work).read_bytes()
     result = invoke("history", "--metric", "flops")
     assert result.exit_code == 5, result.output
     assert message in result.stderr
     assert result.stderr.count("error:") == 1
-    assert history(work).read_bytes() == before
+    assert history(work).read_bytes() == content
 
 
-def test_a_command_whose_history_is_wrong_warns_and_goes_on(work: Path, invoke: Invoke) -> None:
+def test_a_command_with_an_invalid_history_warns_and_continues(work: Path, invoke: Invoke) -> None:
     history(work).parent.mkdir()
     foreign(history(work))
-    before = history(work).read_bytes()
+    content = history(work).read_bytes()
     result = invoke("check")
     assert result.exit_code == 0, result.output
     assert "warning: the figures are not in the history: " in result.stderr
     assert "is not a history of olympus" in result.stderr
-    assert history(work).read_bytes() == before
+    assert history(work).read_bytes() == content
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "nowhere"])
-def test_what_is_not_a_file_is_not_opened(work: Path, invoke: Invoke, kind: str) -> None:
+def test_only_a_regular_file_is_opened(work: Path, invoke: Invoke, kind: str) -> None:
     path = history(work)
     path.parent.mkdir()
     if kind == "folder":
@@ -161,7 +161,7 @@ def test_what_is_not_a_file_is_not_opened(work: Path, invoke: Invoke, kind: str)
     assert ("does not exist yet" if kind == "nowhere" else "it is not a file") in result.stderr
 
 
-def test_a_place_that_cannot_be_written_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_a_mistake_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be created"):
         append(tmp_path / "file" / "history.sqlite", [(run(1), [])])
@@ -177,7 +177,9 @@ def test_a_place_that_cannot_be_written_is_a_mistake_of_the_user(tmp_path: Path)
         assert message in str(raised)
 
 
-def test_who_waits_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_that_waits_too_long_gets_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "history.sqlite"
     append(path, [(run(1), [flops(1)])])
     monkeypatch.setattr(store, "_PATIENCE", 0.01)
@@ -188,7 +190,7 @@ def test_who_waits_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     holder.close()
 
 
-def test_an_older_file_is_brought_to_the_newest_version(
+def test_an_older_file_is_converted_to_the_current_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "history.sqlite"
@@ -207,14 +209,14 @@ def test_an_older_file_is_brought_to_the_newest_version(
         read_points(path)
 
 
-def test_programs_are_kept_as_far_as_there_is_room(
+def test_the_oldest_programs_are_removed_at_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "history.sqlite"
     programs = [StoredProgram.of(os.urandom(1000), None) for _ in range(4)]
     monkeypatch.setattr(store, "_MAX_PROGRAMS", 2500)
     append(path, [], programs)
-    digests = [each.digest for each in programs]
+    digests = [program.digest for program in programs]
     assert [*read_programs(path, digests)] == digests[2:]
     large = StoredProgram.of(os.urandom(1000), os.urandom(5000))
     monkeypatch.setattr(store, "_MAX_STORED", 4000)
@@ -225,7 +227,7 @@ def test_programs_are_kept_as_far_as_there_is_room(
 @pytest.mark.parametrize(
     "content", [b"no zlib", zlib.compress(b"another program"), zlib.compress(b"x")[:-2]]
 )
-def test_a_stored_program_that_was_changed_is_damage(tmp_path: Path, content: bytes) -> None:
+def test_a_changed_stored_program_is_damage(tmp_path: Path, content: bytes) -> None:
     path, program = tmp_path / "history.sqlite", StoredProgram.of(b"x", None)
     append(path, [], [program])
     connection = sqlite3.connect(path)
@@ -241,7 +243,7 @@ def test_errors_of_the_store_are_those_of_olympus() -> None:
         assert isinstance(store._olympus_error(error, Path("h"), write=False), OlympusError)
 
 
-def test_a_figure_that_could_not_be_read_again_is_not_added(work: Path) -> None:
+def test_a_figure_that_could_not_be_read_back_is_not_added(work: Path) -> None:
     long = flops(1, target="x" * 1001)
     with pytest.raises(UsageError, match=r"cannot be saved in the history: .* of more than 1000"):
         append(history(work), [(run(1), [flops(1)]), (run(2), [long])])

@@ -70,7 +70,9 @@ def test_the_cost_of_each_device_and_of_all(folder, invoke: Invoke) -> None:
     assert sum(row["bytes"] for row in backend["axes"]) == per_device["collective_bytes"]
     assert {tuple(row["axes"]) for row in backend["axes"]} == {("model",)}
     summary = (folder / "build" / "layer" / "summary.txt").read_text()
-    figures, _, _ = summary.partition("\nprogram\n")  # the figures of the program come after it
+    figures, _, program = summary.partition(
+        "\nprogram\n"
+    )  # the figures of the program come after it
     rows = {line[2:17].strip(): line[18:] for line in figures.splitlines() if line[:2] == "  "}
     assert rows["devices"].startswith("8; the lines above count all")
     assert rows["each does"].startswith("flops ") and "sent" in rows["each does"]
@@ -79,7 +81,9 @@ def test_the_cost_of_each_device_and_of_all(folder, invoke: Invoke) -> None:
     sums, _, parts = rows["allocated"].partition(": ")
     assert "on each device" in sums and sums.endswith("on all")
     assert parts.startswith("arguments") and parts.endswith("on each device")
-    assert ["axes", "calls", "bytes", "sent", "time"] in [line.split() for line in _.splitlines()]
+    assert ["axes", "calls", "bytes", "sent", "time"] in [
+        line.split() for line in program.splitlines()
+    ]
     page = (folder / "build" / "layer" / "report.html").read_text()
     assert "Collectives by axis" in page
     result = invoke("cost", "layer")

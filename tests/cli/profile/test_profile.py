@@ -71,7 +71,7 @@ def test_the_line_of_the_products_has_the_most_time(work: Path, invoke: Invoke) 
     assert document["runs"] == 2
     assert 0 < document["coverage"] <= 1
     assert document["kernel_seconds"] <= document["seconds"]
-    assert [kernel["name"] for kernel in report["kernels"][-2:]] == [
+    assert [kernel["name"] for kernel in document["kernels"][-2:]] == [
         "(call)",
         "(between kernels)",
     ]
@@ -116,9 +116,7 @@ def test_the_trace_is_in_the_format_of_perfetto(work: Path, invoke: Invoke, name
     for thread in threads:
         assert are_nested([event for event in spans if event["tid"] == thread])
     kernels = [event for event in spans if event["cat"] == "kernel"]
-    assert {event["name"] for event in kernels} <= {
-        kernel["name"] for kernel in report["kernels"]
-    }
+    assert {event["name"] for event in kernels} <= {kernel["name"] for kernel in report["kernels"]}
     assert {"program.py:7"} <= {event["args"]["line"] for event in kernels}
     assert any(event["args"]["pass"] == "backward" for event in kernels)
 

@@ -1,4 +1,4 @@
-"""What programs are run on: inputs made from a seed, and those of .npy and .npz files."""
+"""Inputs of programs: drawn from a seed, and read from .npy and .npz files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def leaf(name: str, dtype: str = "float32", *shape: int) -> ArgInfo:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_seeded_inputs_have_the_dtype_and_stay_small(dtype: str) -> None:
+def test_seeded_inputs_have_the_dtype_and_are_small(dtype: str) -> None:
     (array,) = seeded_inputs([leaf("x", dtype, 100, 10)], seed=3)
     assert (array.dtype, array.shape) == (np.dtype(dtype), (100, 10))
     values = array.astype(np.complex128)
@@ -44,15 +44,15 @@ def test_seeded_inputs_have_the_dtype_and_stay_small(dtype: str) -> None:
         assert 0.08 < values.real.std() < 0.12
 
 
-def test_an_argument_has_its_values_whatever_else_there_is() -> None:
+def test_the_values_of_an_argument_do_not_depend_on_others() -> None:
     alone = seeded_inputs([leaf("x", "float32", 5)], seed=7)
     among = seeded_inputs([leaf("a", "float32", 2), leaf("x", "float32", 5)], seed=7)
     assert (alone[0] == among[1]).all()
     assert not (seeded_inputs([leaf("y", "float32", 5)], seed=7)[0] == alone[0]).any()
 
 
-def drawn_at_once(dtype: str, shape: tuple[int, ...], spec: InputSpec | None) -> np.ndarray:
-    """The values that an argument `x` has for seed 5, each part drawn in one call."""
+def drawn_in_one_call(dtype: str, shape: tuple[int, ...], spec: InputSpec | None) -> np.ndarray:
+    """The values of argument `x` for seed 5, with each part drawn in one call."""
     rng = np.random.default_rng([5, zlib.crc32(b"x")])
     kind = np.dtype(dtype)
     if dtype == "bool":
@@ -75,29 +75,29 @@ def drawn_at_once(dtype: str, shape: tuple[int, ...], spec: InputSpec | None) ->
 @pytest.mark.parametrize("piece", [7, 2**20])
 @pytest.mark.parametrize("shape", [(), (0,), (1000,), (33, 31)])
 @pytest.mark.parametrize("dtype", [*DTYPES, "float64", "complex128", "int64", "int4"])
-def test_values_do_not_depend_on_the_pieces_that_are_drawn(
+def test_values_do_not_depend_on_the_size_of_the_drawn_pieces(
     dtype: str, shape: tuple[int, ...], piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("olympus_cli.program.inputs._PIECE", piece)
-    whole = np.dtype(dtype).kind in "iub" or dtype == "int4"
+    is_integer = np.dtype(dtype).kind in "iub" or dtype == "int4"
     for spec in (None, InputSpec(range=(1, 6)), InputSpec(normal=(1, 2))):
-        if spec is not None and (dtype == "bool" or (whole and spec.normal is not None)):
+        if spec is not None and (dtype == "bool" or (is_integer and spec.normal is not None)):
             continue
-        given = {} if spec is None else {"x": spec}
-        (found,) = seeded_inputs([leaf("x", dtype, *shape)], 5, specs=given)
-        expected = drawn_at_once(dtype, shape, spec)
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        assert found.tobytes() == expected.tobytes()
+        specs = {} if spec is None else {"x": spec}
+        (values,) = seeded_inputs([leaf("x", dtype, *shape)], 5, specs=specs)
+        expected = drawn_in_one_call(dtype, shape, spec)
+        assert (values.dtype, values.shape) == (expected.dtype, expected.shape)
+        assert values.tobytes() == expected.tobytes()
 
 
-def test_drawing_takes_little_more_than_the_array() -> None:
+def test_drawing_needs_little_more_memory_than_the_array() -> None:
     tracemalloc.start()
     seeded_inputs([leaf("x", "int8", 2**25)])
     assert tracemalloc.get_traced_memory()[1] < 2**25 + 2**25
     tracemalloc.stop()
 
 
-def test_arrays_that_the_memory_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("olympus_cli.program.inputs.available_memory", lambda: 3 * 2**30)
     large, small = leaf("x", "float32", 2**30), leaf("y", "float32", 4)
     words = r"argument x, float32\[1073741824\], needs 4.00 GiB, and 3.00 GiB are available"
@@ -117,7 +117,7 @@ def group(folder: Path, limit: str, used: int, files: int = 0) -> None:
     (folder / "memory.stat").write_text(f"anon 5\ninactive_file {files}\nactive_file 0\n")
 
 
-def test_available_memory_is_that_of_the_tightest_limit(tmp_path: Path) -> None:
+def test_available_memory_is_that_of_the_smallest_limit(tmp_path: Path) -> None:
     assert available_memory(tmp_path) is None
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/meminfo").write_text("MemTotal: 900 kB\nMemAvailable: 800 kB\n")
@@ -156,15 +156,15 @@ def test_a_range_without_an_integer_of_the_dtype(
 
 
 def test_all_integers_of_a_wide_dtype() -> None:
-    whole = parse_int_range(f"0:{2**64}")
-    (array,) = seeded_inputs([leaf("x", "uint64", 1000)], int_range=whole)
+    full_range = parse_int_range(f"0:{2**64}")
+    (array,) = seeded_inputs([leaf("x", "uint64", 1000)], int_range=full_range)
     assert array.max() > 2**63
-    (array,) = seeded_inputs([leaf("x", "int64", 1000)], int_range=whole)
+    (array,) = seeded_inputs([leaf("x", "int64", 1000)], int_range=full_range)
     assert array.min() >= 0
     assert array.max() > 2**62
 
 
-def test_integers_come_from_the_range_as_far_as_the_dtype_goes() -> None:
+def test_integers_are_in_the_range_and_the_dtype() -> None:
     (array,) = seeded_inputs([leaf("x", "int32", 1000)], int_range=(-2, 2))
     assert set(array.tolist()) == {-2, -1, 0, 1}
     (unsigned,) = seeded_inputs([leaf("x", "uint8", 1000)], int_range=(-2, 2))
@@ -172,7 +172,7 @@ def test_integers_come_from_the_range_as_far_as_the_dtype_goes() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "8", "8:0", "0:0", "a:b", "0:8:9"])
-def test_a_range_that_is_none(text: str) -> None:
+def test_a_malformed_range(text: str) -> None:
     assert parse_int_range("-3:5") == (-3, 5)
     with pytest.raises(UsageError, match="LOW:HIGH"):
         parse_int_range(text)
@@ -200,7 +200,7 @@ def test_a_file_that_does_not_fit(arrays: dict[str, object], message: str, tmp_p
         file_inputs(tmp_path / "f.npz", [leaf("x", "float32", 2), leaf("y", "int32")])
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_files_that_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("hello")
     (tmp_path / "half.npz").write_bytes(b"PK\x03\x04")
     (tmp_path / "large.npy").write_bytes(header(SIZED.format(10**22)))
@@ -222,10 +222,10 @@ def header(text: str) -> bytes:
 
 def archive(name: str, content: bytes, *, at: int | None = None) -> bytes:
     """A zip file with one member; `at` is the byte of its two headers to make 97."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as members:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as members:
         members.writestr(name, content)
-    changed = bytearray(made.getvalue())
+    changed = bytearray(file.getvalue())
     if at is not None:
         changed[at] = changed[changed.find(b"PK\x01\x02") + at + 2] = 97
     return bytes(changed)
@@ -244,8 +244,10 @@ BROKEN = {
     "no array": archive("x", b"hello"),
     "no array in a .npy": archive("x.npy", b"hello"),
     "encrypted": archive("x.npy", ONE.getvalue(), at=6),
-    "a method that is none": archive("x.npy", ONE.getvalue(), at=8),
-    "not compressed so": archive("x.npy", bytes(range(256)) * 4).replace(bytes([32, 33]), b"~~"),
+    "an unknown method": archive("x.npy", ONE.getvalue(), at=8),
+    "damaged compressed data": archive("x.npy", bytes(range(256)) * 4).replace(
+        bytes([32, 33]), b"~~"
+    ),
     "half a header": header("{'descr': '<f4', "),
     "text": b"hello",
     "a pickle": pickle.dumps([1]),
@@ -253,51 +255,53 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_files_that_are_broken(tmp_path: Path, name: str) -> None:
+def test_damaged_files(tmp_path: Path, name: str) -> None:
     (tmp_path / "f").write_bytes(BROKEN[name])
     with pytest.raises(UsageError, match="f cannot be read as a") as caught:
         file_inputs(tmp_path / "f", [leaf("x")])
-    assert "pickle" not in str(caught.value)
+    assert "pickle" not in str(caught.value).replace(str(tmp_path), "")
 
 
-def lying(name: str, header: bytes, data: bytes, compression: int) -> bytes:
-    """A .npz file with one member of a header and data."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", compression) as members:
+def archive_of(name: str, header: bytes, data: bytes, compression: int) -> bytes:
+    """A .npz file with one member of `header` and `data`."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", compression) as members:
         members.writestr(name, header + data)
-    return made.getvalue()
+    return content.getvalue()
 
 
 BOMBS = {
-    "a shape that is not asked for": (
-        lying("x.npy", header(SIZED.format(10**8)), bytes(4 * 10**6), zipfile.ZIP_DEFLATED),
+    "another shape": (
+        archive_of("x.npy", header(SIZED.format(10**8)), bytes(4 * 10**6), zipfile.ZIP_DEFLATED),
         r"argument x is float32\[64\], but .*f has float32\[100000000\] for it",
     ),
-    "more data than the header says": (
-        lying("x.npy", header(SIZED.format(64)), bytes(10**8), zipfile.ZIP_DEFLATED),
+    "more data than in the header": (
+        archive_of("x.npy", header(SIZED.format(64)), bytes(10**8), zipfile.ZIP_DEFLATED),
         "'x' in it has more bytes than its header says",
     ),
-    "less data than the header says": (
-        lying("x.npy", header(SIZED.format(64)), bytes(10), zipfile.ZIP_DEFLATED),
+    "less data than in the header": (
+        archive_of("x.npy", header(SIZED.format(64)), bytes(10), zipfile.ZIP_DEFLATED),
         "it has 10 bytes of data, and its header says 256",
     ),
     "a header without end": (
-        lying("x.npy", b"\x93NUMPY\x02\x00" + b"\xff" * 4, bytes(10**8), zipfile.ZIP_DEFLATED),
+        archive_of("x.npy", b"\x93NUMPY\x02\x00" + b"\xff" * 4, bytes(10**8), zipfile.ZIP_DEFLATED),
         "its header has 4294967295 bytes",
     ),
     "another compression": (
-        lying("x.npy", ONE.getvalue(), b"", zipfile.ZIP_BZIP2),
+        archive_of("x.npy", ONE.getvalue(), b"", zipfile.ZIP_BZIP2),
         "compressed by a method that NumPy does not use",
     ),
     "another name before the NUL": (
-        lying("xy.npy", ONE.getvalue(), b"", zipfile.ZIP_STORED).replace(b"xy.npy", b"x\0.npy"),
+        archive_of("xy.npy", ONE.getvalue(), b"", zipfile.ZIP_STORED).replace(
+            b"xy.npy", b"x\0.npy"
+        ),
         "lacks x",
     ),
 }
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_file_is_compared_before_its_data_is_read(tmp_path: Path, name: str) -> None:
+def test_a_file_is_checked_before_its_data_is_read(tmp_path: Path, name: str) -> None:
     content, message = BOMBS[name]
     (tmp_path / "f").write_bytes(content)
     tracemalloc.start()
@@ -309,7 +313,7 @@ def test_a_file_is_compared_before_its_data_is_read(tmp_path: Path, name: str) -
         tracemalloc.stop()
 
 
-def test_a_member_that_is_there_twice(tmp_path: Path) -> None:
+def test_a_member_with_the_name_of_another(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "f", "w") as members:
         members.writestr("x.npy", ONE.getvalue())
         members.writestr("x", ONE.getvalue())
@@ -332,7 +336,7 @@ def test_the_number_of_members_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_directory_of_an_archive_is_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(input_files, "_MAX_DIRECTORY", 100_000)  # more than the search for it
+    monkeypatch.setattr(input_files, "_MAX_DIRECTORY", 100_000)  # more than the search for it reads
     with zipfile.ZipFile(tmp_path / "f.npz", "w") as members:
         for i in range(2):
             members.writestr(f"{i}{'n' * 60_000}.npy", ONE.getvalue())
@@ -356,7 +360,7 @@ def test_arrays_without_elements_and_scalars(tmp_path: Path) -> None:
     assert (x.shape, y.shape, y.tolist()) == ((0, 3), (), 7)
 
 
-def test_the_order_of_bytes_does_not_matter_and_fields_do(tmp_path: Path) -> None:
+def test_byte_order_is_converted_and_fields_are_an_error(tmp_path: Path) -> None:
     np.save(tmp_path / "big.npy", np.array([1, 2], ">f4"))
     (array,) = file_inputs(tmp_path / "big.npy", [leaf("x", "float32", 2)])
     assert (array.dtype, array.tolist()) == (np.dtype("float32"), [1.0, 2.0])
@@ -365,7 +369,7 @@ def test_the_order_of_bytes_does_not_matter_and_fields_do(tmp_path: Path) -> Non
         file_inputs(tmp_path / "fields.npy", [leaf("x", "bfloat16", 2)])
 
 
-def test_dtypes_that_files_do_not_know_pass_through_them(tmp_path: Path) -> None:
+def test_dtypes_without_a_file_format_are_saved_and_loaded(tmp_path: Path) -> None:
     array = np.array([1.5, -2.0], ml_dtypes.bfloat16)
     np.savez(tmp_path / "f.npz", x=array)
     (read,) = file_inputs(tmp_path / "f.npz", [leaf("x", "bfloat16", 2)])

@@ -25,7 +25,7 @@ def test_a_program_has_the_stages_up_to_the_last(project: Path, until: Stage, co
     assert all((unit.compiled is not None) == (until == "compile") for unit in program.units)
 
 
-def test_only_the_named_backends_are_lowered_for(project: Path) -> None:
+def test_a_program_is_lowered_only_for_the_named_backends(project: Path) -> None:
     spec = Request("add", backend="gpu", device="h200").spec()
     (label,) = spec.labels
     stages: list[str] = []
@@ -43,7 +43,7 @@ def test_trips_are_checked_before_the_compilation(project: Path) -> None:
     assert stages == STAGES[:3]
 
 
-def test_warnings_of_the_function_are_kept(folder: Path) -> None:
+def test_a_program_has_the_warnings_of_the_function(folder: Path) -> None:
     (folder / "noisy.py").write_text(
         "import warnings\ndef f(x):\n    warnings.warn('slow path')\n    return x\n"
     )

@@ -1,4 +1,4 @@
-"""The plugin of pytest: targets as tests, the fixture, the marker, and nothing where not asked."""
+"""The plugin of pytest: targets as tests, the fixture, the marker, and no effect by default."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ X, W = ShapeDtypeStruct((8, 16), "float32"), ShapeDtypeStruct((16, 32), "float32
 """
 
 ENTRY_POINTS = importlib.metadata.entry_points(group="pytest11")
-#: Where OLYMPUS is installed, pytest has the plugin already.
+#: An installation of OLYMPUS has the plugin already.
 PLUGIN = (
     ()
-    if any(each.value == "olympus_cli.pytest_plugin" for each in ENTRY_POINTS)
+    if any(entry_point.value == "olympus_cli.pytest_plugin" for entry_point in ENTRY_POINTS)
     else ("-p", "olympus_cli.pytest_plugin")
 )
 
@@ -63,7 +63,7 @@ PLUGIN = (
 @pytest.fixture
 def work(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makepyfile(model=MODEL)
-    # these sessions run in this one, which has imported the package: pytest warns of that
+    # these sessions run in this process, which has imported the package: pytest warns about it
     options = "-W error -W ignore::pytest.PytestAssertRewriteWarning --strict-markers"
     pytester.makeini(f"[pytest]\naddopts = {options} -p no:cacheprovider\n")
     pytester.syspathinsert()
@@ -77,10 +77,10 @@ def run(work: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 def test_the_package_has_the_entry_point() -> None:
     project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
     assert project["entry-points"]["pytest11"] == {"olympus": "olympus_cli.pytest_plugin"}
-    assert not [each for each in project["dependencies"] if each.startswith("pytest")]
+    assert not [name for name in project["dependencies"] if name.startswith("pytest")]
 
 
-def test_the_plugin_imports_nothing_heavy() -> None:
+def test_the_plugin_does_not_import_the_compiler() -> None:
     code = (
         "import sys, olympus_cli.pytest_plugin\n"
         "heavy = {'olympus', 'olympus_core', 'jaxlib', 'numpy', 'rich'}\n"
@@ -93,10 +93,10 @@ def test_the_plugin_imports_nothing_heavy() -> None:
 def test_pytest_does_not_rewrite_the_package(
     work: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, plugin: str, is_rewritten: bool
 ) -> None:
-    """A distribution with a plugin has all of its packages rewritten, unless the plugin is asked.
+    """Pytest rewrites all packages of a distribution with a plugin, unless the plugin prevents it.
 
-    The distribution here is as a wheel of OLYMPUS installs it; without the plugin its modules are
-    rewritten, which says that pytest sees it.
+    The distribution is laid out as a wheel of OLYMPUS installs it; without the plugin its modules
+    are rewritten, which proves that pytest sees it.
     """
     site = work.mkdir("site")
     for name in ("olympus", "olympus_core", "olympus_cli"):
@@ -119,8 +119,8 @@ def test_pytest_does_not_rewrite_the_package(
     work.runpytest_subprocess("test_own.py").assert_outcomes(passed=1)
 
 
-def test_the_finder_is_there_as_long_as_a_session(work: pytest.Pytester) -> None:
-    before = list(sys.meta_path)
+def test_the_finder_is_installed_during_a_session(work: pytest.Pytester) -> None:
+    finders = list(sys.meta_path)
     work.makepyfile(
         test_own="""
         import sys
@@ -132,10 +132,10 @@ def test_the_finder_is_there_as_long_as_a_session(work: pytest.Pytester) -> None
     for _ in range(2):
         work.runpytest_subprocess(*PLUGIN).assert_outcomes(passed=1)
         run(work, "--collect-only")
-    assert sys.meta_path == before
+    assert sys.meta_path == finders
 
 
-def test_nothing_is_collected_unasked(work: pytest.Pytester) -> None:
+def test_no_target_is_collected_by_default(work: pytest.Pytester) -> None:
     work.makefile(".toml", olympus=TOML)
     work.makepyfile(test_own="def test_own():\n    assert True\n")
     run(work).assert_outcomes(passed=1)
@@ -157,7 +157,7 @@ def test_targets_are_tests(work: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_targets_are_tests_wherever_the_tests_are(work: pytest.Pytester) -> None:
+def test_targets_are_tests_for_tests_in_any_folder(work: pytest.Pytester) -> None:
     work.makefile(".toml", olympus=TOML.partition("\n[target.broken]")[0])
     work.makeini("[pytest]\ntestpaths = tests\n")
     work.mkdir("tests").joinpath("test_own.py").write_text("def test_own():\n    assert True\n")
@@ -168,7 +168,7 @@ def test_targets_are_tests_wherever_the_tests_are(work: pytest.Pytester) -> None
 
 
 @pytest.mark.parametrize("option", ["--olympus", "--olympus-verify"])
-def test_targets_that_are_asked_for_and_absent_fail(work: pytest.Pytester, option: str) -> None:
+def test_requested_targets_that_are_absent_fail(work: pytest.Pytester, option: str) -> None:
     work.makepyfile(test_own="def test_own():\n    assert True\n")
     result = run(work, option)
     result.assert_outcomes(passed=1, failed=1)
@@ -192,9 +192,9 @@ NOTE = "note: not judged, as they have no budget and are not golden: *"
 def test_targets_without_a_budget_are_in_the_summary(
     work: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
-    kept = TOML.partition("\n[target.broken]")[0]
+    toml = TOML.partition("\n[target.broken]")[0]
     free = "".join(f'[target.{n}]\nentry = "model:nan"\nargs = ["f32[4]"]\n' for n in ("c", "d"))
-    work.makefile(".toml", olympus=f"{kept}\n{free}")
+    work.makefile(".toml", olympus=f"{toml}\n{free}")
     result = run(work, "--olympus", *workers)
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines([NOTE.replace("*", "c, d")])
@@ -204,7 +204,7 @@ def test_targets_without_a_budget_are_in_the_summary(
     single.stdout.no_fnmatch_line(NOTE)
 
 
-def test_no_note_where_all_targets_are_judged_or_only_numbers_are_asked_for(
+def test_no_note_if_all_targets_are_judged_or_only_numbers_are_requested(
     work: pytest.Pytester,
 ) -> None:
     work.makefile(".toml", olympus=TOML.partition("\n[target.broken]")[0])
@@ -221,19 +221,19 @@ def test_numbers_are_verified(work: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    ("toml", "told"),
+    ("toml", "message"),
     [
         ("[target.kept]\nentrie = 3\n", "olympus.toml:2: *has no key 'entrie'*"),
         ("[target", "olympus.toml:1:*not TOML*"),
     ],
 )
 def test_a_wrong_project_is_an_error_of_collection(
-    work: pytest.Pytester, toml: str, told: str
+    work: pytest.Pytester, toml: str, message: str
 ) -> None:
     work.makefile(".toml", olympus=toml)
     result = run(work, "--olympus")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([told])
+    result.stdout.fnmatch_lines([message])
 
 
 def test_the_fixture(work: pytest.Pytester) -> None:
@@ -277,7 +277,7 @@ def test_wrong(olympus, limits):
     )
 
 
-def test_a_donation_that_is_asked_for_and_absent(work: pytest.Pytester) -> None:
+def test_a_requested_donation_that_is_absent(work: pytest.Pytester) -> None:
     rule = '[budget]\ndonation = "all-used"\n'
     work.makefile(".toml", olympus=rule + TOML.replace("8 kFLOP", "1 MFLOP") + OTHER)
     work.makepyfile(
@@ -302,7 +302,7 @@ def test_marker(olympus):
     )
 
 
-def test_the_marker_is_of_what_the_fixture_makes(work: pytest.Pytester) -> None:
+def test_the_marker_applies_to_programs_of_the_fixture(work: pytest.Pytester) -> None:
     work.makepyfile(
         TESTS
         + """
@@ -362,7 +362,7 @@ def test_unnamed(olympus):
     result.stdout.fnmatch_lines(["*takes limits by name*got '1 kFLOP' without a name"])
 
 
-def test_a_wrong_call_shows_the_test_and_no_frames_of_the_fixture(work: pytest.Pytester) -> None:
+def test_a_wrong_call_shows_only_frames_of_the_test(work: pytest.Pytester) -> None:
     work.makepyfile(TESTS + "\ndef test_wrong(olympus):\n    olympus.check(dense, X, flops=1)\n")
     result = run(work)
     result.assert_outcomes(failed=1)
@@ -370,7 +370,7 @@ def test_a_wrong_call_shows_the_test_and_no_frames_of_the_fixture(work: pytest.P
     assert not re.search(r"olympus_(cli|core).*:\d+:", result.stdout.str())
 
 
-def test_it_works_in_parallel(work: pytest.Pytester) -> None:
+def test_the_plugin_runs_in_parallel(work: pytest.Pytester) -> None:
     work.makefile(".toml", olympus=TOML)
     work.makeini("[pytest]\ntestpaths = tests\n")
     work.mkdir("tests").joinpath("test_own.py").write_text(

@@ -87,13 +87,13 @@ def check(data: object) -> None:
     jsonschema.validate(data, schema(), cls=jsonschema.Draft202012Validator)
 
 
-def test_the_schema_is_a_schema_and_a_report_fits_it() -> None:
+def test_the_schema_is_valid_and_a_report_matches_it() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     check(json.loads(render_json(REPORT)))
     assert schema()["properties"]["schema_version"]["const"] == SCHEMA_VERSION
 
 
-def test_the_shipped_schema_is_that_of_the_types(request: pytest.FixtureRequest) -> None:
+def test_the_shipped_schema_matches_the_types(request: pytest.FixtureRequest) -> None:
     text = indented(report_schema()) + "\n"
     if request.config.getoption("--update-golden"):
         SCHEMA.write_text(text, encoding="utf-8")
@@ -114,21 +114,21 @@ def test_the_shipped_schema_is_that_of_the_types(request: pytest.FixtureRequest)
         {"ops": {"add": 0}},
     ],
 )
-def test_what_is_no_report_does_not_fit(change: dict[str, object]) -> None:
+def test_an_invalid_report_does_not_match_the_schema(change: dict[str, object]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         check({**json.loads(render_json(REPORT)), **change})
 
 
-def test_a_report_survives_its_file(tmp_path: Path) -> None:
+def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_report(REPORT, tmp_path)
     assert read_report(tmp_path) == REPORT
 
 
-def test_a_report_survives_its_way_to_another_process() -> None:
+def test_a_report_is_equal_in_another_process() -> None:
     assert Report.from_data(REPORT.to_data()) == REPORT
 
 
-def test_sizes_have_the_keys_of_the_schema_and_no_others() -> None:
+def test_sizes_have_exactly_the_keys_of_the_schema() -> None:
     data = REPORT.to_data()
     memory = data["backends"][0]["xla"]["memory"]
     assert list(memory) == ["argument", "output", "temp", "alias", "generated_code", "peak"]
@@ -151,7 +151,7 @@ def test_the_intensity_is_flops_per_byte_or_unknown() -> None:
     assert XlaCost(8.0, None, 0.0).intensity is None
 
 
-def test_what_is_not_known_is_left_out_of_the_text_and_null_in_json() -> None:
+def test_an_unknown_figure_is_omitted_in_text_and_null_in_json() -> None:
     nothing = MemoryReport(*[None] * 8, largest=())
     unknown = Unknown("while loop", "mlp.py:9", "its trips depend on data")
     cost = replace(COST, flops=None, matmul_flops=None, bytes=None, unknown=(unknown,))
@@ -172,7 +172,7 @@ def test_what_is_not_known_is_left_out_of_the_text_and_null_in_json() -> None:
     assert "--trips mlp.py:9=N" in warning
 
 
-def test_a_program_that_does_not_fit_names_its_largest_buffers() -> None:
+def test_the_report_of_a_program_that_does_not_fit_has_its_largest_buffers() -> None:
     assert not list(unfitting(REPORT.backends[0]))
     (warning,) = unfitting(replace(REPORT.backends[0], fits=False))
     assert warning == (
@@ -182,13 +182,13 @@ def test_a_program_that_does_not_fit_names_its_largest_buffers() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 99}', '{"schema_version": 4}'])
-def test_a_file_that_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_report_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(text)
     with pytest.raises(ArtifactError, match="report"):
         read_report(tmp_path)
 
 
-def test_the_text_says_it_all() -> None:
+def test_the_text_has_every_figure() -> None:
     text = render_text(REPORT)
     for part in (
         "mlp  (mlp:forward)",
@@ -219,15 +219,15 @@ def test_the_text_says_it_all() -> None:
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_long_lists_are_cut() -> None:
-    many = tuple(arg_info(f"p[{i}]", "int8", ()) for i in range(30))
-    text = render_text(replace(REPORT, arguments=many))
+def test_long_lists_are_shortened() -> None:
+    arguments = tuple(arg_info(f"p[{i}]", "int8", ()) for i in range(30))
+    text = render_text(replace(REPORT, arguments=arguments))
     assert "p[11]" in text
     assert "p[12]" not in text
     assert "... and 18 more" in text
 
 
-def test_operations_are_counted_once_each() -> None:
+def test_each_operation_is_counted_once() -> None:
     text = """
     func.func public @main(%arg0: tensor<8xf32>) -> (tensor<f32> {a = "= stablehlo.sine"}) {
       %cst = stablehlo.constant dense<0.0> : tensor<f32>
@@ -251,7 +251,7 @@ def test_operations_are_counted_once_each() -> None:
     }
 
 
-def test_instructions_are_counted_whatever_their_type() -> None:
+def test_instructions_of_every_type_are_counted() -> None:
     text = """HloModule m, entry_computation_layout={(f32[8]{0})->(f32[8]{0}, s32[])}
 
 %fused (p: f32[8]) -> f32[8] {
@@ -296,7 +296,7 @@ def test_units() -> None:
     assert duration(None) == byte_size(None) == count(None) == "unknown"
 
 
-def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> None:
+def test_the_report_of_a_build_matches_the_schema(folder: Path, invoke: Invoke) -> None:
     (folder / "m.py").write_text("def f(x, n):\n    return (x * n) @ x\n")
     (folder / "olympus.toml").write_text(
         '[target.f]\nentry = "m:f"\nargs = { x = "f32[4,4]" }\nstatic = { n = 3 }\n'
@@ -320,21 +320,21 @@ def test_the_report_of_a_build_fits_the_schema(folder: Path, invoke: Invoke) -> 
     assert report.peak_memory > 2**25
     for output in report.outputs:
         assert (path.parent / output.path).stat().st_size == output.bytes
-    *others, summary = report.outputs
+    *outputs, summary = report.outputs
     assert summary.path == "summary.txt"
-    listed = replace(report, outputs=tuple(others))
+    listed = replace(report, outputs=tuple(outputs))
     assert (path.parent / "summary.txt").read_text() == render_text(listed)
 
 
 @pytest.mark.parametrize("dtype", ["float33", "O", "f4,i4", 3])
-def test_a_report_with_an_unknown_dtype_is_refused(dtype: object) -> None:
+def test_a_report_with_an_unknown_dtype_is_an_error(dtype: object) -> None:
     data = REPORT.to_data()
     data["arguments"][0]["dtype"] = dtype
     with pytest.raises(ValueError, match=r"arguments\[0\]\.dtype is not"):
         Report.from_data(data)
 
 
-def test_a_report_keeps_the_names_and_sizes_of_arrays() -> None:
+def test_a_report_has_the_names_and_sizes_of_arrays() -> None:
     data = REPORT.to_data()
     assert data["arguments"][1] == {
         "name": "x", "dtype": "int8", "shape": [], "bytes": 1, "donated": True

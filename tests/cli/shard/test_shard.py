@@ -1,4 +1,4 @@
-"""Shardings are tried and ranked, and what is printed is a target that builds."""
+"""Shardings are tried and ranked; the output is a target that builds."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def work(folder: Path) -> Path:
     return folder
 
 
-def test_candidates_are_ranked_and_the_best_can_be_pasted(work: Path, invoke: Invoke) -> None:
+def test_candidates_are_ranked_and_the_best_is_valid_toml(work: Path, invoke: Invoke) -> None:
     result = invoke("shard", "forward", "--mesh", "data=2", "--by", "memory", "--json")
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
@@ -88,8 +88,10 @@ def turned(w):
 """
 
 
-def test_what_a_step_returns_lies_where_it_is_taken_from(folder: Path, invoke: Invoke) -> None:
-    """Where the compiler itself puts the product elsewhere too."""
+def test_results_of_a_step_have_the_shardings_of_its_arguments(
+    folder: Path, invoke: Invoke
+) -> None:
+    """Also if the compiler would choose another sharding for the product."""
     (folder / "turning.py").write_text(TURNED)
     options = ("--shapes", "w=f32[32,32]", "--mesh", "data=2", "--by", "collectives", "--json")
     result = invoke("shard", "turning:turned", *options)
@@ -101,7 +103,7 @@ def test_what_a_step_returns_lies_where_it_is_taken_from(folder: Path, invoke: I
     result = invoke("compile", "f", "--json", "--output", "out")
     assert result.exit_code == 0, result.stderr
     (backend,) = json.loads(result.stdout)["report"]["backends"]
-    sent = sum(each["bytes"] * each["calls"] for each in backend["collectives"])
+    sent = sum(row["bytes"] * row["calls"] for row in backend["collectives"])
     assert (backend["memory"]["peak"], sent) == (row["peak"], row["collective_bytes"])
 
 
@@ -109,20 +111,20 @@ def test_which_results_replace_which_arguments() -> None:
     w, x, lr = "f32[8]", "f32[4]", "f32[]"
     tree = {"a": w, "b": [x, lr]}
 
-    def given(*shapes: Plain, donated: str = "") -> list[ArgumentShapes]:
+    def arguments(*shapes: Plain, donated: str = "") -> list[ArgumentShapes]:
         names = "wxyz"
         return [
             ArgumentShapes((n,), n, s, n in donated) for n, s in zip(names, shapes, strict=False)
         ]
 
-    assert paired_results(given(w, x), w) == {(): ("w",)}
-    assert paired_results(given(tree, x), [tree, lr]) == {(0,): ("w",)}
-    assert paired_results(given(w, w, x), [w, w, lr]) == {(0,): ("w",), (1,): ("x",)}
-    assert paired_results(given(w, w), [w, lr]) == {}  # either
-    assert paired_results(given(w, w, donated="x"), [w, lr]) == {(0,): ("x",)}
-    assert paired_results(given(w, w), {"x": w, "loss": lr}) == {("x",): ("x",)}
-    assert paired_results(given(w, w), {"z": w, "x": w}) == {("z",): ("w",), ("x",): ("x",)}
-    assert paired_results(given(w, None), [None, lr]) == {}
+    assert paired_results(arguments(w, x), w) == {(): ("w",)}
+    assert paired_results(arguments(tree, x), [tree, lr]) == {(0,): ("w",)}
+    assert paired_results(arguments(w, w, x), [w, w, lr]) == {(0,): ("w",), (1,): ("x",)}
+    assert paired_results(arguments(w, w), [w, lr]) == {}  # ambiguous
+    assert paired_results(arguments(w, w, donated="x"), [w, lr]) == {(0,): ("x",)}
+    assert paired_results(arguments(w, w), {"x": w, "loss": lr}) == {("x",): ("x",)}
+    assert paired_results(arguments(w, w), {"z": w, "x": w}) == {("z",): ("w",), ("x",): ("x",)}
+    assert paired_results(arguments(w, None), [None, lr]) == {}
     assert paired_results([], None) == {}
     pairs = {(0,): ("w",)}
     shardings = {("w", "a"): (("data",),), ("w", "b", 1): (), ("x",): ()}
@@ -132,7 +134,7 @@ def test_which_results_replace_which_arguments() -> None:
 
 
 @needs_gpu_compiler
-def test_for_gpus_that_are_not_there(work: Path, invoke: Invoke) -> None:
+def test_a_search_for_missing_gpus(work: Path, invoke: Invoke) -> None:
     options = ("--shapes", "f32[64]", "--mesh", "data=4", "--device", "4xh200", "--by", "time")
     result = invoke("shard", "dense:odd", *options)
     assert result.exit_code == 0, result.stderr
@@ -178,12 +180,12 @@ args = ["f32[8,12]", { "a b" = "bf16[6,64]", w = { from = "dense:init", with = {
 """
 
 
-def test_which_candidates_there_are(work: Path) -> None:
+def test_the_candidates_of_a_target(work: Path) -> None:
     (work / "olympus.toml").write_text(SPEC)
     spec = load_project(work).targets["f"]
-    found = singles(spec)
+    candidates = singles(spec)
     a, b = (0,), (1, "a b")
-    assert [dict(each.shardings) for each in found] == [
+    assert [dict(candidate.shardings) for candidate in candidates] == [
         {b: (("data",),)},
         {b: ((), ("data",))},
         {a: (("data",),)},
@@ -193,11 +195,11 @@ def test_which_candidates_there_are(work: Path) -> None:
         {a: ((), ("model",))},
     ]
     assert whole(spec).shardings == {a: (), b: ()}
-    assert Candidate({a: (("data",),), b: ((), ("model",))}) in combined(found, spec)
-    assert all(each not in found for each in combined(found, spec))
-    assert found[3].merged(found[6], spec) is None  # 12 elements are not divided by 8
-    assert found[2].merged(found[3], spec) is None  # one axis twice
-    assert found[2].merged(found[5], spec) == Candidate({a: (("data", "model"),)})
+    assert Candidate({a: (("data",),), b: ((), ("model",))}) in combined(candidates, spec)
+    assert all(candidate not in candidates for candidate in combined(candidates, spec))
+    assert candidates[3].merged(candidates[6], spec) is None  # 12 is not divisible by 8
+    assert candidates[2].merged(candidates[3], spec) is None  # one axis twice
+    assert candidates[2].merged(candidates[5], spec) == Candidate({a: (("data", "model"),)})
     assert argument_name(b) == "argument 2.a b"
 
 
@@ -206,26 +208,28 @@ def test_the_batch_is_tried_beside_large_parameters(work: Path) -> None:
     tokens, rate = ShapeSpec("int32", (16, 33)), ShapeSpec("float32", ())
     (work / "olympus.toml").write_text(SPEC)
     spec = replace(load_project(work).targets["f"], args=(layers, tokens, rate))
-    found = singles(spec)
-    assert len(found) == 4 * 2 * 2 + 2
-    assert found[-2:] == [Candidate({(1,): (("data",),)}), Candidate({(1,): (("model",),)})]
-    assert Candidate({(0, "w0"): (("model",),), (1,): (("data",),)}) in combined(found, spec)
-    many = replace(spec, args=(layers, *[tokens] * 30))
-    assert len(singles(many)) == 4 * 2 * 2 + 8
-    assert {next(iter(each.shardings.values())) for each in singles(many)[-8:]} == {(("data",),)}
+    candidates = singles(spec)
+    assert len(candidates) == 4 * 2 * 2 + 2
+    assert candidates[-2:] == [Candidate({(1,): (("data",),)}), Candidate({(1,): (("model",),)})]
+    assert Candidate({(0, "w0"): (("model",),), (1,): (("data",),)}) in combined(candidates, spec)
+    with_many_inputs = replace(spec, args=(layers, *[tokens] * 30))
+    assert len(singles(with_many_inputs)) == 4 * 2 * 2 + 8
+    assert {
+        next(iter(candidate.shardings.values())) for candidate in singles(with_many_inputs)[-8:]
+    } == {(("data",),)}
 
 
-def test_it_is_said_that_splitting_brings_nothing(work: Path, invoke: Invoke) -> None:
+def test_a_comment_reports_that_no_split_reduces_the_bytes(work: Path, invoke: Invoke) -> None:
     options = ("--shapes", "f32[8]", "--mesh", "data=2")
-    said = "# no split of an argument reduces the bytes of collectives\n"
+    comment = "# no split of an argument reduces the bytes of collectives\n"
     result = invoke("shard", "dense:total", *options, "--by", "collectives")
     assert result.exit_code == 0, result.stderr
-    assert said in result.stdout
+    assert comment in result.stdout
     result = invoke("shard", "dense:odd", *options)
     assert "brings nothing" not in result.stdout
 
 
-def test_toml_says_what_it_was_read_from(work: Path) -> None:
+def test_the_printed_toml_has_the_keys_of_the_target(work: Path) -> None:
     (work / "olympus.toml").write_text(SPEC)
     spec = load_project(work).targets["f"]
     (work / "olympus.toml").write_text(f'[target.f]\nentry = "dense:forward"\n{toml_text(spec)}')
@@ -276,8 +280,8 @@ ys = "f32[{steps},2]"
 """
 
 
-def test_the_order_is_by_time_where_every_candidate_fits(folder: Path, invoke: Invoke) -> None:
-    """Splitting a 4x4 matrix of a Kalman smoother saves no memory that matters."""
+def test_the_order_is_by_time_if_every_candidate_fits(folder: Path, invoke: Invoke) -> None:
+    """Splitting a 4x4 matrix of a Kalman smoother saves almost no memory."""
     (folder / "kalman.py").write_text(SMOOTHER)
     (folder / "olympus.toml").write_text(SMOOTHER_TOML)
     result = invoke("shard", "kf", "--mesh", "data=4", "--json")
@@ -304,7 +308,7 @@ def test_the_order_is_by_time_where_every_candidate_fits(folder: Path, invoke: I
         assert load_project(folder).targets["kf@steps=64"].mesh == {"data": 4}
 
 
-def test_the_order_is_by_memory_where_a_candidate_does_not_fit() -> None:
+def test_the_order_is_by_memory_if_a_candidate_does_not_fit() -> None:
     fitting, large = (
         TrialFigures(peak=1, seconds=2.0, fits=True),
         TrialFigures(peak=9, seconds=1.0, fits=False),

@@ -1,4 +1,4 @@
-"""Names, numbers and nesting beyond any use are a mistake of the user's, told where it is."""
+"""Names, numbers and nesting beyond the limits are mistakes of the user, with their position."""
 
 from __future__ import annotations
 
@@ -53,15 +53,17 @@ DEEP = "[" * 5000
 def test_a_command_line_beyond_limits_is_a_users_mistake(
     project: Path, invoke: Invoke, arguments: tuple[str, ...]
 ) -> None:
-    before = sorted(path.name for path in project.iterdir() if path.name != "__pycache__")
+    files = sorted(path.name for path in project.iterdir() if path.name != "__pycache__")
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert "error: " in result.stderr
-    after = sorted(path.name for path in project.iterdir() if path.name != "__pycache__")
-    assert [name for name in after if name not in before] in ([], ["build"])
+    files_after = sorted(path.name for path in project.iterdir() if path.name != "__pycache__")
+    assert [name for name in files_after if name not in files] in ([], ["build"])
 
 
-def test_a_name_as_long_as_names_may_be_can_be_written_to(project: Path, invoke: Invoke) -> None:
+def test_the_outputs_of_a_name_of_the_maximal_length_are_written(
+    project: Path, invoke: Invoke
+) -> None:
     name = "n" * 255
     assert invoke("trace", "add", "-o", name).exit_code == 0
     assert (project / name).read_text().startswith("{ lambda")
@@ -69,20 +71,20 @@ def test_a_name_as_long_as_names_may_be_can_be_written_to(project: Path, invoke:
 
 @pytest.mark.parametrize("number", [DIGITS, f"-{DIGITS}", f"0x{DIGITS}", f"0b{'1' * 5000}"])
 @pytest.mark.parametrize(
-    ("before", "line", "column"),
+    ("prefix", "line", "column"),
     [
         ("[target.t]\nstatic.n = ", 2, 12),
         (f'# {DIGITS}\n[target.t]\nentry = "m:{DIGITS}"\nmatrix.n = [1, ', 4, 16),
     ],
 )
-def test_a_number_of_5000_digits_is_told_with_its_place(
-    tmp_path: Path, number: str, before: str, line: int, column: int
+def test_a_number_of_5000_digits_is_an_error_with_its_position(
+    tmp_path: Path, number: str, prefix: str, line: int, column: int
 ) -> None:
-    (tmp_path / "olympus.toml").write_text(f"{before}{number}]\n")
+    (tmp_path / "olympus.toml").write_text(f"{prefix}{number}]\n")
     with pytest.raises(SpecError) as error:
         load_project(tmp_path)
-    told = f"a number has at most 1000 digits (line {line}, column {column})"
-    assert f"olympus.toml:{line}:{column}: {told}" in str(error.value)
+    message = f"a number has at most 1000 digits (line {line}, column {column})"
+    assert f"olympus.toml:{line}:{column}: {message}" in str(error.value)
     assert str(error.value).splitlines()[2] == " " * (column + 1) + "^"
 
 
@@ -93,7 +95,7 @@ def test_long_texts_names_and_floats_are_no_long_numbers(tmp_path: Path) -> None
     assert list(data) == [DIGITS, "x", "y", "z"]
 
 
-def test_a_static_of_5000_digits_is_told_as_such(project: Path, invoke: Invoke) -> None:
+def test_a_static_of_5000_digits_is_an_error(project: Path, invoke: Invoke) -> None:
     result = invoke("trace", "model:same", "--shapes", "f32[2]", "--static", f"m={DIGITS}")
     assert result.exit_code == 2
     assert (
@@ -120,8 +122,8 @@ def test_deep_nesting_is_a_users_mistake(tmp_path: Path, text: str) -> None:
         load_project(tmp_path)
 
 
-def test_many_runs_of_digits_are_read_in_no_time(tmp_path: Path) -> None:
-    """So is one of a million digits, which a pattern that goes back would try at each of them."""
+def test_many_runs_of_digits_are_read_in_linear_time(tmp_path: Path) -> None:
+    """A backtracking pattern takes quadratic time for these, and for a run of a million digits."""
     run = "f" * 1_000_000
     comments = "".join(f"# {DIGITS}\n" for _ in range(1000))
     (tmp_path / "olympus.toml").write_text(f'{comments}[target.t]\nentry = "{run}g"\n')
@@ -132,7 +134,7 @@ def test_many_runs_of_digits_are_read_in_no_time(tmp_path: Path) -> None:
         load_project(tmp_path)
 
 
-def test_a_bracket_and_many_spaces_are_read_in_no_time(tmp_path: Path) -> None:
+def test_a_bracket_and_many_spaces_are_read_in_linear_time(tmp_path: Path) -> None:
     """A pattern that tries all ways to split the spaces would not end."""
     (tmp_path / "olympus.toml").write_text(f'x = """\n[{" " * 50_000}\n"""\nwrong = 1\n')
     with pytest.raises(SpecError, match="has no key"):

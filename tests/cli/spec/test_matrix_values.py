@@ -1,4 +1,4 @@
-"""Keys of a matrix in braces: every value of a target has the value in their place."""
+"""Keys of a matrix in braces: every value of a target may use them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_inputs_take_the_values_of_the_matrix(work: Path, invoke: Invoke) -> Non
     assert result_of(work, invoke, "t@n=4") == 20
 
 
-def test_a_key_in_inputs_alone_is_no_static(work: Path, invoke: Invoke) -> None:
+def test_a_key_used_only_in_inputs_is_no_static(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(
         HEAD + 'args.u = "f32[4]"\nmatrix.case = ["a", "bcd"]\n'
         'inputs.u = { from = "m.py:named", with = { name = "<{case}>" } }\n'
@@ -139,7 +139,7 @@ golden = [true]
         ('static.n = ["{nope}"]', "static.n[0]"),
     ],
 )
-def test_another_name_in_braces_is_refused(work: Path, line: str, place: str) -> None:
+def test_another_name_in_braces_is_an_error(work: Path, line: str, place: str) -> None:
     (work / "olympus.toml").write_text(f'{HEAD}args.u = "f32[4]"\nmatrix.none = [1]\n{line}\n')
     with pytest.raises(SpecError, match="is not a key of the matrix") as caught:
         load_project(work)
@@ -154,7 +154,7 @@ def test_another_name_in_braces_is_refused(work: Path, line: str, place: str) ->
         ("needs", ["needs needs argument 'n'"]),
     ],
 )
-def test_a_key_of_a_setting_is_not_taken_for_a_default(
+def test_a_key_with_the_name_of_a_default_is_an_error(
     work: Path, invoke: Invoke, function: str, words: list[str]
 ) -> None:
     head = f'[target.t]\nentry = "m.py:{function}"\nargs.u = "f32[4]"\nmatrix.n = [1, 2]\n'
@@ -163,15 +163,15 @@ def test_a_key_of_a_setting_is_not_taken_for_a_default(
     refused = invoke("trace", "t@n=1")
     assert refused.exit_code == 2
     shown = " ".join(refused.stderr.split())
-    for each in (*words, 'static.n = "{n}" in [target.t]'):
-        assert each in shown
+    for fragment in (*words, 'static.n = "{n}" in [target.t]'):
+        assert fragment in shown
     (work / "olympus.toml").write_text(text + 'static.n = "{n}"\n')
     (target,) = load_project(work).select(["t@n=2"])
     assert target.static == {"n": 2}
     assert invoke("trace", "t@n=2").exit_code == 0
 
 
-def test_a_text_as_a_size_is_refused_at_the_matrix(work: Path) -> None:
+def test_a_text_as_a_size_is_an_error_at_the_matrix(work: Path) -> None:
     text = HEAD + 'args.u = ["f32[8]", "f32[{n},8]"]\nmatrix.n = [4, "one"]\n'
     (work / "olympus.toml").write_text(text)
     with pytest.raises(SpecError) as caught:

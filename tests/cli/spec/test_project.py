@@ -1,4 +1,4 @@
-"""olympus.toml: what its keys mean, and what a wrong one is told."""
+"""olympus.toml: the meaning of its keys, and the messages for wrong ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     )
 
 
-def test_a_project_is_found_upward(folder: Path) -> None:
+def test_a_project_is_found_in_a_parent_folder(folder: Path) -> None:
     inner = folder / "a" / "b"
     inner.mkdir(parents=True)
     assert find_project(inner) is None
@@ -83,14 +83,14 @@ def test_the_matrix_fills_shapes_statics_and_names(folder: Path) -> None:
     assert last.static == {"size": 4, "kind": "a", "fast": True}
 
 
-def test_a_base_name_selects_its_combinations_and_each_once(project: Path) -> None:
+def test_a_base_name_selects_each_of_its_combinations_once(project: Path) -> None:
     read = load_project(project)
     names = [target.name for target in read.select(["forward", "add", "forward@batch=8"])]
     assert names == ["forward@batch=1", "forward@batch=8", "add"]
     assert [target.name for target in read.select()] == names
 
 
-def test_default_targets_are_what_no_name_means(folder: Path) -> None:
+def test_no_name_selects_the_default_targets(folder: Path) -> None:
     text = '[project]\ndefault-targets = ["b"]\nbuild-dir = "out"\n'
     targets = '[target.a]\nentry = "m:f"\n[target.b]\nentry = "m:f"\n'
     project = loaded(folder, text + targets)
@@ -98,7 +98,7 @@ def test_default_targets_are_what_no_name_means(folder: Path) -> None:
     assert project.build_dir == folder.resolve() / "out"
 
 
-def test_options_go_over_a_target(project: Path) -> None:
+def test_options_override_a_target(project: Path) -> None:
     base = Request("forward@batch=8").spec()
     assert base.root == project.resolve()
     over = Request("forward@batch=8", "x=f32[5,3]", ("relu=true",), None, "gpu", "h200").spec()
@@ -129,14 +129,14 @@ def test_a_matrix_of_too_many_targets(folder: Path) -> None:
     assert "gives 40000 targets, and at most 10000 are allowed" in str(caught.value)
 
 
-def test_a_backend_is_one_however_it_is_written(folder: Path) -> None:
+def test_spellings_of_a_backend_are_one_backend(folder: Path) -> None:
     (folder / "olympus.toml").write_text(T + 'backends = ["gpu", "cpu", "gpu:h200", "cpu"]\n')
     (target,) = load_project(folder).targets.values()
     assert target.backends == (Target("gpu", "h200"), Target("cpu"))
     assert Request("m:f", backend="gpu").spec().backends == (Target("gpu", "h200"),)
 
 
-def test_a_mark_at_the_beginning_of_a_file_is_no_part_of_it(folder: Path) -> None:
+def test_a_byte_order_mark_is_ignored(folder: Path) -> None:
     (folder / "olympus.toml").write_bytes(b"\xef\xbb\xbf" + T.encode())
     assert list(load_project(folder).targets) == ["t"]
 
@@ -149,7 +149,7 @@ def test_unreadable_files(folder: Path) -> None:
         load_project(folder)
 
 
-def test_unknown_targets_are_told_the_nearest(project: Path) -> None:
+def test_the_message_for_an_unknown_target_has_the_nearest(project: Path) -> None:
     with pytest.raises(UsageError, match="no target is named 'forwrd'") as caught:
         Request("forwrd").spec()
     assert "forward" in (caught.value.hint or "")

@@ -1,4 +1,4 @@
-"""The shape grammar: what it takes, and where its errors point."""
+"""The shape grammar: valid texts, and the positions of errors."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ ARGUMENTS: st.SearchStrategy[ArgSpec] = st.recursive(
 
 
 def written(arg: ArgSpec, quote: str) -> str:
-    """The text of an argument; leaves go between `quote`s."""
+    """The text of an argument, with its leaves in `quote`s."""
     match arg:
         case dict():
             return "{" + ", ".join(f"{k} = {written(v, quote)}" for k, v in arg.items()) + "}"
@@ -139,7 +139,7 @@ def written(arg: ArgSpec, quote: str) -> str:
 
 @UNHURRIED
 @given(st.lists(ARGUMENTS, max_size=3), st.dictionaries(NAMES, ARGUMENTS, max_size=3))
-def test_what_is_written_is_read_back(positional: list[ArgSpec], named: dict[str, ArgSpec]) -> None:
+def test_a_written_text_is_read_back(positional: list[ArgSpec], named: dict[str, ArgSpec]) -> None:
     for quote in ("", "'", '"'):
         items = [written(arg, quote) for arg in positional]
         items += [f"{name}={written(arg, quote)}" for name, arg in named.items()]
@@ -148,7 +148,7 @@ def test_what_is_written_is_read_back(positional: list[ArgSpec], named: dict[str
 
 @UNHURRIED
 @given(st.text("fi328[]{}=,'\" \nxb:-", max_size=20))
-def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+def test_any_text_is_read_or_an_error(text: str) -> None:
     try:
         parse_shapes(text)
     except SpecError as error:

@@ -1,4 +1,4 @@
-"""Errors that need the function of a target: they name the line and the key of olympus.toml."""
+"""Errors that need the function of a target name the line and the key of olympus.toml."""
 
 from __future__ import annotations
 

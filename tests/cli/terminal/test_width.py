@@ -1,4 +1,4 @@
-"""The width of what is written to a pipe: that of COLUMNS, where the environment has it."""
+"""The width of output to a pipe is COLUMNS, if the environment has it."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("asked", [None, "", "wide", "-60"])
-def test_a_pipe_is_as_wide_as_what_goes_to_it(
-    asked: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("columns", [None, "", "wide", "-60"])
+def test_lines_in_a_pipe_are_not_folded(
+    columns: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if asked is not None:
-        monkeypatch.setenv("COLUMNS", asked)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
     assert console.width() == 240
     assert len(lines(capsys)) == 4
 
 
-def test_a_pipe_has_the_width_that_is_asked_for(
+def test_a_pipe_has_the_width_of_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "45")
     assert console.width() == 45
-    found = lines(capsys)
-    assert len(found) > 4 and max(map(len, found)) <= 45
+    output = lines(capsys)
+    assert len(output) > 4 and max(map(len, output)) <= 45
     assert len(console.table_text(COLUMNS, ROWS).splitlines()) == 3, "a file is not folded"
 
 
-def test_a_row_that_does_not_fit_is_a_list(
+def test_a_row_that_is_too_wide_is_a_list(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "5")
@@ -59,10 +59,10 @@ def test_lines_are_folded_beneath_their_text(
     assert capsys.readouterr().out == text + "\n", "a pipe is as wide as what goes to it"
     monkeypatch.setenv("COLUMNS", "40")
     console.prose(text + "\n\x1b[2J " + "x" * 50 + " ::error::1")
-    found = capsys.readouterr().out
-    assert max(map(len, found.splitlines())) <= 40
-    assert "\x1b" not in found and "\n::error" not in found
-    folded = found.splitlines()
+    output = capsys.readouterr().out
+    assert max(map(len, output.splitlines())) <= 40
+    assert "\x1b" not in output and "\n::error" not in output
+    folded = output.splitlines()
     assert folded[:2] == [
         "  flops           at least 173 M, in",
         " " * 18 + "products and so on",
@@ -95,16 +95,16 @@ def test_a_name_is_shortened_in_its_middle() -> None:
     assert shortened("mlp", 19) == "mlp"
     assert [len(shortened("x" * 60, width)) for width in (19, 20, 40)] == [19, 20, 40]
     long = "unet_long_name_of_the_network_predict@batch="
-    found = fitted(CHECK, _check_rows(f"{long}1", f"{long}32"), 80)
-    names = list(dict.fromkeys(row[0] for row in found.rows))
+    table = fitted(CHECK, _check_rows(f"{long}1", f"{long}32"), 80)
+    names = list(dict.fromkeys(row[0] for row in table.rows))
     assert names == ["unet_long_n...dict@batch=1", "unet_long_n...ict@batch=32"]
     assert fitted(CHECK, _check_rows(f"{long}1"), 240).rows[0][0] == f"{long}1"
 
 
-def test_names_that_would_be_alike_are_not_shortened() -> None:
+def test_names_are_not_shortened_to_equal_ones() -> None:
     names = [f"{'a' * 30}{i}{'b' * 30}" for i in range(2)]
-    found = fitted(("name", "value"), [(name, "1") for name in names], 60)
-    assert found.rows == () and [line for line in found.head if line in names] == []
+    table = fitted(("name", "value"), [(name, "1") for name in names], 60)
+    assert table.rows == () and [line for line in table.head if line in names] == []
     text = "\n".join(console.table_lines(("name", "value"), [(n, "1") for n in names], 70))
     assert all(name in text for name in names)
 
@@ -132,16 +132,16 @@ def test_a_row_of_a_narrow_table_is_a_block(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     console.table(CHECK, [*_check_rows("mlp"), *_check_rows("x" * 60, verdict="broken")])
-    found = capsys.readouterr().out.splitlines()
-    assert max(map(len, found)) <= 40 and len(found) < 35
-    assert found[:5] == [
+    output = capsys.readouterr().out.splitlines()
+    assert max(map(len, output)) <= 40 and len(output) < 35
+    assert output[:5] == [
         "backend  cpu",
         "",
         "mlp",
         "  budget flops  figure 1.00 KiB",
         "  limit 100 MB  verdict kept",
     ]
-    assert "x" * 18 + "..." + "x" * 19 in found
+    assert "x" * 18 + "..." + "x" * 19 in output
 
 
 def test_a_title_has_the_width_of_the_terminal(
@@ -170,9 +170,9 @@ def test_names_of_a_table_are_on_one_line_at_every_width(width: int) -> None:
         (LONG[0], "cpu", "flops", "128", "1.00 M", "kept"),
         (LONG[1], "cpu", "flops", "128", "10", "broken"),
     ]
-    found = console.table_lines(CHECK, rows, width)
-    assert max(map(len, found)) <= width
-    names = [line.split()[0] for line in found if line.startswith("aaa")]
+    output = console.table_lines(CHECK, rows, width)
+    assert max(map(len, output)) <= width
+    names = [line.split()[0] for line in output if line.startswith("aaa")]
     assert len(names) == 2
     assert names[0].endswith("_first") and names[1].endswith("_second")
 
@@ -193,16 +193,16 @@ def test_a_title_shortens_names_and_breaks_no_word(
     monkeypatch.setenv("COLUMNS", str(width))
     for name in LONG:
         console.table(("a", "b"), [("1", "2")], f"{name}  (model:forward, cpu)")
-        found = capsys.readouterr().out.splitlines()[:-2]
-        assert max(map(len, found)) <= width
-        first, *rest = " ".join(found).split()
-        assert rest == ["(model:forward,", "cpu)"]
+        output = capsys.readouterr().out.splitlines()[:-2]
+        assert max(map(len, output)) <= width
+        first, *others = " ".join(output).split()
+        assert others == ["(model:forward,", "cpu)"]
         assert first.startswith("aaaa") and first.endswith(name[-7:])
 
 
 def test_a_list_shortens_a_long_name() -> None:
-    found = console.table_lines(("target", "path"), [(LONG[0], "/" * 30)], 40)
-    assert found == ["target  aaaaaaaaaaaaaa...aaaaaaaaa_first", "path    " + "/" * 30]
+    output = console.table_lines(("target", "path"), [(LONG[0], "/" * 30)], 40)
+    assert output == ["target  aaaaaaaaaaaaaa...aaaaaaaaa_first", "path    " + "/" * 30]
 
 
 def test_characters_beyond_ascii_have_an_ascii_form(monkeypatch: pytest.MonkeyPatch) -> None:

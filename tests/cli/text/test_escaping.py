@@ -1,4 +1,4 @@
-"""Names out of bundles and programs are shown by the terminal and never obeyed."""
+"""Names in bundles and programs are escaped on the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVIL = "a\x1b]0;x\x07\x1b[31mb\x7f\x9bc\u202ed\u2066\r"
 SHOWN = r"a\u001b]0;x\u0007\u001b[31mb\u007f\u009bc\u202ed\u2066\u000d"
 
 
-def test_what_a_terminal_obeys_is_escaped() -> None:
+def test_control_sequences_are_escaped() -> None:
     assert visible(EVIL) == SHOWN
     assert visible("a\n\tb") == "a\n\tb"
     assert one_line("a\n\tb") == r"a\u000a\u0009b"
@@ -33,14 +33,16 @@ def test_what_a_terminal_obeys_is_escaped() -> None:
             assert visible(chr(code)) == chr(code)
 
 
-def test_what_no_stream_can_write_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_characters_that_no_stream_can_write_are_escaped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     console.data("a\udc80\ud800\U0001f600")
     console.message("\ud800 is missing")
     out, err = capsys.readouterr()
     assert (out, err) == ("a\\udc80\\ud800\U0001f600\n", "\\ud800 is missing\n")
 
 
-def test_everything_that_is_printed_passes_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_output_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     console.data(EVIL)
     console.message(EVIL)
     console.error(UsageError(EVIL, hint=f"hint {EVIL}"))
@@ -53,14 +55,14 @@ def test_everything_that_is_printed_passes_it(capsys: pytest.CaptureFixture[str]
         assert markup + SHOWN in out
 
 
-def test_json_stays_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_escaped_json_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
     console.print_json({EVIL: EVIL})
     out = capsys.readouterr().out
     assert "\u202e" not in out and "\x9b" not in out
     assert json.loads(out) == {EVIL: EVIL}
 
 
-def test_progress_is_text_too(
+def test_progress_is_escaped(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -96,10 +98,10 @@ def test_names_in_a_bundle_are_printable(folder: Path) -> None:
         save("a\x1b")
     save("ab~")
     with zipfile.ZipFile("f.olympus") as archive:
-        members = {each: archive.read(each) for each in archive.namelist()}
+        members = {member: archive.read(member) for member in archive.namelist()}
     changed = members["manifest.json"].replace(b'"ab~"', b'"a\\u001b"')
     with zipfile.ZipFile("f.olympus", "w") as archive:
-        for each, data in {**members, "manifest.json": changed}.items():
-            archive.writestr(each, data)
+        for member, data in {**members, "manifest.json": changed}.items():
+            archive.writestr(member, data)
     with pytest.raises(ArtifactError, match=r"name must be printable text, and is 'a\\x1b'"):
         artifact.load("f.olympus")

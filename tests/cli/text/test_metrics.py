@@ -1,4 +1,4 @@
-"""The names of metrics: one spelling everywhere, and the earlier ones where files are read."""
+"""The names of metrics: one spelling, and earlier spellings in files that are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from olympus_cli.spec.limits import LIMITED
 from olympus_cli.text.metrics import BENCH, BUILD, OLD_NAMES, PROGRAM, UNITS
 from tests.cli.bench.measurements import measured
 from tests.cli.conftest import Invoke
-from tests.cli.history.made import document, flops, history, run, steady
+from tests.cli.history.runs import document, flops, history, run, steady
 from tests.documents.documents import ROOT, read
 
 UNIT_OF = {"flops": "FLOP", "bytes": "B", "count": "count", "seconds": "s"}
@@ -43,32 +43,32 @@ def test_a_name_is_words_with_hyphens_and_in_one_table() -> None:
 
 
 def test_budgets_gates_and_builds_use_the_names_and_units_of_the_table() -> None:
-    assert {name: UNIT_OF[each.quantity.name] for name, each in LIMITED.items()} == {
+    assert {name: UNIT_OF[limit.quantity.name] for name, limit in LIMITED.items()} == {
         name: PROGRAM[name] for name in LIMITED
     }
     assert set(GATED) <= set(JUDGED) <= set(BENCH)
-    stages = {f"build-{each.name}" for each in fields(Seconds)}
+    stages = {f"build-{stage.name}" for stage in fields(Seconds)}
     assert set(BUILD) == {*stages, "build-time", "build-memory"}
 
 
 def test_no_code_writes_an_earlier_name() -> None:
-    own = ROOT / "olympus_cli" / "text" / "metrics.py"
+    metrics_module = ROOT / "olympus_cli" / "text" / "metrics.py"
     unambiguous = [name for name in OLD_NAMES if name != "peak_memory"]
     pattern = re.compile("|".join(f"[\"']{name}[\"']" for name in unambiguous))
-    assert not [path for path in PACKAGES if path != own and pattern.search(read(path))]
+    assert not [path for path in PACKAGES if path != metrics_module and pattern.search(read(path))]
 
 
-def test_documents_have_an_earlier_name_only_where_they_list_them() -> None:
+def test_documents_have_an_earlier_name_only_in_the_list() -> None:
     pattern = re.compile("|".join(rf"(?<!\w){name}\b" for name in set(OLD_NAMES) - {"peak_memory"}))
-    found = {(path.name, each) for path in DOCUMENTS for each in pattern.findall(read(path))}
-    assert {name for name, _ in found} == {"history.md"}
+    names = {(path.name, name) for path in DOCUMENTS for name in pattern.findall(read(path))}
+    assert {name for name, _ in names} == {"history.md"}
     listed = read(ROOT / "docs" / "how-to" / "history.md")
     table = dict(re.findall(r"^\| `(\w+)`.* \| `([\w-]+)` \|$", listed, re.MULTILINE))
     assert {old: new for old, new in table.items() if old in OLD_NAMES} == OLD_NAMES
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("spelling", "name"),
     [
         *((old, new) for old, new in OLD_NAMES.items() if new in JUDGED),
         *((name, name) for name in JUDGED),
@@ -77,10 +77,10 @@ def test_documents_have_an_earlier_name_only_where_they_list_them() -> None:
     ],
 )
 def test_a_gate_may_have_its_earlier_name(
-    folder: Path, invoke: Invoke, given: str, name: str
+    folder: Path, invoke: Invoke, spelling: str, name: str
 ) -> None:
     entry = '[target.f]\nentry = "m:f"\nargs = ["f32[4]"]\n'
-    (folder / "olympus.toml").write_text(f'{entry}bench.metrics = ["{given}"]\n')
+    (folder / "olympus.toml").write_text(f'{entry}bench.metrics = ["{spelling}"]\n')
     (folder / "m.py").write_text("def f(x):\n    return x\n")
     stored = measured(**{"nothing-else": 1.0})
     write_baseline(baseline_path(folder, "main"), {"f": [lacking(stored, name)]})
@@ -90,18 +90,20 @@ def test_a_gate_may_have_its_earlier_name(
 
 
 def lacking(stored: Measured, name: str) -> Measured:
-    kept = {key: value for key, value in stored.metrics.items() if key != name}
-    return replace(stored, metrics=kept)
+    metrics = {key: value for key, value in stored.metrics.items() if key != name}
+    return replace(stored, metrics=metrics)
 
 
 def earlier(path: Path) -> dict:
-    """The baseline of `path` with the names of version 1."""
+    """Rewrite the baseline of `path` with the names of version 1."""
     data = json.loads(path.read_text())
     assert data["schema_version"] == 2
-    old = {new: name for name, new in OLD_NAMES.items()}
+    earlier_names = {new: name for name, new in OLD_NAMES.items()}
     for rounds in data["targets"].values():
-        for each in rounds:
-            each["metrics"] = {old.get(k, k): v for k, v in each["metrics"].items()}
+        for metrics_of_round in rounds:
+            metrics_of_round["metrics"] = {
+                earlier_names.get(k, k): v for k, v in metrics_of_round["metrics"].items()
+            }
     return {**data, "schema_version": 1}
 
 
@@ -129,8 +131,8 @@ def test_a_baseline_with_two_names_of_a_metric_is_damaged(tmp_path: Path) -> Non
     metrics = data["targets"]["f"][0]["metrics"]
     metrics["steady_call"] = metrics["steady-call"]
     path.write_text(json.dumps(data))
-    told = "metrics has steady-call twice, as steady-call and as steady_call"
-    with pytest.raises(ArtifactError, match=told):
+    message = "metrics has steady-call twice, as steady-call and as steady_call"
+    with pytest.raises(ArtifactError, match=message):
         read_baseline(path)
 
 
@@ -151,9 +153,9 @@ def version_1(path: Path, days: range) -> None:
 
 def names(path: Path) -> set[str]:
     connection = sqlite3.connect(path)
-    found = {name for (name,) in connection.execute("SELECT DISTINCT metric FROM figure")}
+    metrics = {name for (name,) in connection.execute("SELECT DISTINCT metric FROM figure")}
     connection.close()
-    return found
+    return metrics
 
 
 @pytest.fixture
@@ -166,7 +168,7 @@ def test_a_history_of_version_1_is_shown_with_the_current_names(
     project: Path, invoke: Invoke
 ) -> None:
     version_1(history(project), range(1, 4))
-    shown = {each["metric"] for each in document(invoke)["figures"]}
+    shown = {figure["metric"] for figure in document(invoke)["figures"]}
     assert shown == {"flops", *OLD_NAMES.values()}
     for name in ("steady_call", "steady-call"):
         (line,) = document(invoke, "--metric", name)["series"]
@@ -176,13 +178,13 @@ def test_a_history_of_version_1_is_shown_with_the_current_names(
     assert set(OLD_NAMES) < names(history(project)), "reading does not write"
 
 
-def test_old_and_new_figures_are_one_series(project: Path, invoke: Invoke) -> None:
+def test_figures_with_old_and_new_names_are_one_series(project: Path, invoke: Invoke) -> None:
     path = history(project)
     version_1(path, range(1, 4))
-    append(path, [(run(day), [steady(4.0)]) for day in range(3, 6)])  # one of them again
+    append(path, [(run(day), [steady(4.0)]) for day in range(3, 6)])  # one of them is repeated
     assert not set(OLD_NAMES) & names(path)
     (line,) = document(invoke, "--metric", "steady_call", "--metric", "steady-call")["series"]
-    assert [each["value"] for each in line["points"]] == [3.0, 3.0, 3.0, 4.0, 4.0]
+    assert [point["value"] for point in line["points"]] == [3.0, 3.0, 3.0, 4.0, 4.0]
     text = invoke("history").stdout + invoke("history", "--metric", "steady_call").stdout
     assert "steady-call" in text and "steady_call" not in text
 
@@ -197,17 +199,18 @@ def test_a_run_with_both_names_keeps_the_new_one(project: Path) -> None:
         )
     connection.close()
     append(path, [(run(2), [flops(1)])])
-    found = [each.figure.value for each in read_points(path, metrics=["steady-call"])]
-    assert found == [9.0]
+    values = [point.figure.value for point in read_points(path, metrics=["steady-call"])]
+    assert values == [9.0]
 
 
-def test_what_an_earlier_version_exported_is_not_added_again(project: Path, invoke: Invoke) -> None:
+def test_an_export_of_an_earlier_version_adds_nothing(project: Path, invoke: Invoke) -> None:
     path = history(project)
     version_1(path, range(1, 4))
     points = read_points(path)
-    old = {"flops": "flops"} | {new: name for name, new in OLD_NAMES.items()}
+    earlier_names = {"flops": "flops"} | {new: name for name, new in OLD_NAMES.items()}
     table = write_table(
-        Point(each.run, replace(each.figure, metric=old[each.figure.metric])) for each in points
+        Point(point.run, replace(point.figure, metric=earlier_names[point.figure.metric]))
+        for point in points
     )
     assert "steady_call" in table
     (project / "old.csv").write_text(table)
@@ -225,11 +228,11 @@ def test_the_memory_of_a_process_and_of_a_program_are_two_metrics(
     (line,) = document(invoke, "--metric", "peak_memory")["series"]
     assert line["metric"] == "peak-memory"
     append(path, [(run(2), [flops(8, metric="process-memory", unit="B", count=1)])])
-    found = {
-        given: document(invoke, "--metric", given)["series"][0]["metric"]
-        for given in ("peak_memory", "peak-memory", "process_memory")
+    metrics = {
+        name: document(invoke, "--metric", name)["series"][0]["metric"]
+        for name in ("peak_memory", "peak-memory", "process_memory")
     }
-    assert found == {
+    assert metrics == {
         "peak_memory": "process-memory",
         "peak-memory": "peak-memory",
         "process_memory": "process-memory",

@@ -1,4 +1,4 @@
-"""`olympus verify`: references, inputs and tolerances of a target, and what it says of faults."""
+"""`olympus verify`: references, inputs and tolerances of a target, and messages of faults."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def test_several_references(work: Path, invoke: Invoke) -> None:
     against = [part for name in names for part in ("--against", name)]
     result = invoke("verify", "forward", *against, "--json")
     assert result.exit_code == 0, result.output
-    (found,) = document(result)
-    assert [check["against"] for check in found["checks"]] == [n for n in names for _ in range(3)]
-    assert found["passed"] is True
-    assert found["checked"] >= 4
-    integers = [check for check in found["checks"] if check["result"] == "result['k']"]
+    (target,) = document(result)
+    assert [check["against"] for check in target["checks"]] == [n for n in names for _ in range(3)]
+    assert target["passed"] is True
+    assert target["checked"] >= 4
+    integers = [check for check in target["checks"] if check["result"] == "result['k']"]
     assert {check["error"] for check in integers} == {0.0}
 
 
@@ -126,7 +126,7 @@ def test_another_program_differs(work: Path, invoke: Invoke) -> None:
     assert "result['k']" not in result.stderr
 
 
-def test_the_interpreter_and_what_it_lacks(work: Path, invoke: Invoke) -> None:
+def test_the_interpreter_and_operations_that_it_lacks(work: Path, invoke: Invoke) -> None:
     entry = ("program:logarithm", "--shapes", "x=f32[4]")
     table = '\n[target.wide]\nentry = "program:logarithm"\nargs = ["f32[4]"]\n'
     (work / "olympus.toml").write_text(TOML + table + "inputs.x = { range = [100, 200] }\n")
@@ -148,8 +148,8 @@ def test_a_nan_names_its_operation_and_line(work: Path, invoke: Invoke) -> None:
     assert "'log' made the first NaN" in result.stderr
     assert f"at {work / 'program.py'}:17: return jnp.log(y - 100.0)" in result.stderr
     assert "operand 0: float32[4], min -100." in result.stderr
-    (found,) = document(result)
-    finding = found["checks"][0]["finding"]
+    (target,) = document(result)
+    finding = target["checks"][0]["finding"]
     assert (finding["kind"], finding["operation"]) == ("nan", "log")
     assert finding["result"]["nans"] == 4
 
@@ -194,8 +194,8 @@ def test_cancellation_is_named(work: Path, invoke: Invoke) -> None:
 def test_one_target_that_fails_does_not_stop_the_others(work: Path, invoke: Invoke) -> None:
     result = invoke("verify", "--runs", "2", "--json")
     assert result.exit_code == 1
-    found = document(result)
-    assert [(each["target"], each["seed"], each["passed"]) for each in found] == [
+    targets = document(result)
+    assert [(target["target"], target["seed"], target["passed"]) for target in targets] == [
         ("forward", 0, True),
         ("forward", 1, True),
         ("logarithm", 0, False),
@@ -240,7 +240,7 @@ def test_tolerances_of_a_target(work: Path, invoke: Invoke) -> None:
         ("tolerance.float32 = { allow = [] }", "has no key 'allow'"),
     ],
 )
-def test_what_is_wrong_in_the_toml_is_told(
+def test_mistakes_in_the_toml_have_a_message(
     work: Path, invoke: Invoke, lines: str, words: str
 ) -> None:
     text = f'[target.forward]\nentry = "program:forward"\nargs = {{ x = "f32[4]" }}\n{lines}\n'
@@ -270,9 +270,9 @@ def test_golden_outputs(work: Path, invoke: Invoke) -> None:
     assert invoke("verify", "forward", "--update").exit_code == 0
     assert golden.read_bytes() == first
     (work / "olympus.toml").write_text(TOML.replace("[-1, 1]", "[-2, 1]"))
-    other = invoke("verify", "forward", "--against", "golden")
-    assert other.exit_code == 1
-    assert "was computed from other inputs" in other.stderr
+    result_of_other = invoke("verify", "forward", "--against", "golden")
+    assert result_of_other.exit_code == 1
+    assert "was computed from other inputs" in result_of_other.stderr
     (work / "olympus.toml").write_text(TOML)
     (work / "program.py").write_text(PROGRAM.replace('{"h": h,', '{"h": h * 1.01,'))
     changed = invoke("verify", "forward", "--against", "golden")
@@ -319,8 +319,8 @@ def test_a_target_of_which_nothing_is_judged(work: Path, invoke: Invoke) -> None
         assert f"error: {entry} is not judged: {reason}" in result.stderr
         in_json = invoke(*options, "--json")
         assert in_json.exit_code == 2
-        (found,) = document(in_json)
-        assert (found["judged"], found["passed"]) == (False, False)
+        (target,) = document(in_json)
+        assert (target["judged"], target["passed"]) == (False, False)
         assert invoke(*options, "--update").exit_code == 2
     assert not (work / "goldens").exists()
 
@@ -418,15 +418,15 @@ def test_inputs_of_other_sizes(work: Path, invoke: Invoke) -> None:
     assert not (work / "goldens").exists()
     sound = invoke("verify", "unstable:sound", *shapes, "--json")
     assert sound.exit_code == 0, sound.output
-    (found,) = document(sound)
-    other = found["other_inputs"]
-    assert {draw["pattern"] for draw in other["draws"]} == {
+    (target,) = document(sound)
+    other_inputs = target["other_inputs"]
+    assert {draw["pattern"] for draw in other_inputs["draws"]} == {
         *("both signs", "positive", "negative", "mixed sizes")
     }
-    assert (other["notes"], other["skipped"]) == ([], None)
+    assert (other_inputs["notes"], other_inputs["skipped"]) == ([], None)
 
 
-def test_declared_inputs_alone_are_drawn(work: Path, invoke: Invoke) -> None:
+def test_only_declared_inputs_are_drawn_with_other_sizes(work: Path, invoke: Invoke) -> None:
     (work / "unstable.py").write_text(UNSTABLE)
     table = '[target.naive]\nentry = "unstable:naive"\nargs.x = "bf16[4,16]"\n'
     (work / "olympus.toml").write_text(table + "inputs.x = { range = [-10, 10] }\n")
@@ -464,7 +464,7 @@ def test_failures_only(work: Path, invoke: Invoke) -> None:
     assert [row.split()[:2] for row in rows] == [["result", "op-by-op"]]
     assert "note: forward: 3 of 3 comparisons passed" in result.stderr
     everything = invoke("verify", "forward", "logarithm", "--failures-only", "--json")
-    assert [len(each["checks"]) for each in document(everything)] == [3, 1]
+    assert [len(target["checks"]) for target in document(everything)] == [3, 1]
 
 
 def test_progress_without_a_terminal(
@@ -478,11 +478,11 @@ def test_progress_without_a_terminal(
     assert lines[0] == "verifying forward (1 of 6)"
     assert "verifying forward (1 of 6): load for cpu" in lines  # the build of the first command
     monkeypatch.setattr("olympus_cli.verify.progress._OFTEN", 0.0)
-    said = list[str]()
-    done = operation_counter(said.append)
+    messages = list[str]()
+    done = operation_counter(messages.append)
     done()
     done()
-    assert said == ["verify, operations so far: 1", "verify, operations so far: 2"]
+    assert messages == ["verify, operations so far: 1", "verify, operations so far: 2"]
 
 
 def test_distributions_of_inputs() -> None:

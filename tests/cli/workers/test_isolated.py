@@ -1,4 +1,4 @@
-"""Work in processes of its own: deaths, what is left behind, and what reaches the command."""
+"""Work in workers: their deaths, what they leave behind, and the messages to the command."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def patches(x):
     return x
 
 
-def asks(x):
+def runs_python(x):
     here = "import sys, sibling; print(sibling.N, sys.flags.safe_path)"
     print(subprocess.run([sys.executable, "-c", here], capture_output=True, text=True).stdout)
     return x
@@ -127,7 +127,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def olympus(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process that is its own."""
+    """Run the command in a new process."""
     return subprocess.run(
         [*COMMAND, *args],
         env=environment(**more),
@@ -140,12 +140,12 @@ def olympus(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def start() -> None:
-    """Start processes as the command does: that is what is tested here."""
+    """Start workers as the command does, which these tests cover."""
 
 
 @pytest.fixture
 def forks(forked: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork processes instead, for tests of what a program does after its start."""
+    """Fork workers instead, for tests of a program after its start."""
     monkeypatch.setattr("olympus_cli.workers.call._spawn", forked)
 
 
@@ -162,14 +162,14 @@ def work(folder: Path) -> Path:
 
 
 def runs(process: str) -> bool:
-    """Whether a process is there, and more than an entry for its parent to read."""
+    """Return True if a process runs, and is no zombie."""
     try:
         return Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-# The working directory is no place that our modules come from.
+# The working directory is not on the path of OLYMPUS's modules.
 
 PLANTED = (
     *("pickle", "socket", "multiprocessing", "struct", "select", "signal", "subprocess", "ctypes"),
@@ -182,11 +182,13 @@ PLANTED = (
 def test_modules_of_the_working_directory_are_not_run(
     work: Path, tmp_path_factory: pytest.TempPathFactory, command: str, flags: dict[str, str]
 ) -> None:
-    here = tmp_path_factory.mktemp("here")
+    folder_of_user = tmp_path_factory.mktemp("here")
     for name in PLANTED:
-        (here / f"{name}.py").write_text(f"open('planted', 'a').write('{name} ')\n1 / 0\n")
-    os.chdir(here)
-    # as the script `olympus` starts, whose own folder is on the path
+        (folder_of_user / f"{name}.py").write_text(
+            f"open('planted', 'a').write('{name} ')\n1 / 0\n"
+        )
+    os.chdir(folder_of_user)
+    # as the script `olympus`, whose own folder is on the path
     start = [sys.executable, "-P", "-c", "from olympus_cli.__main__ import main; main()"]
     done = subprocess.run(
         [*start, command, "good", "--project", str(work), *BRIEFLY.get(command, ())],
@@ -197,14 +199,16 @@ def test_modules_of_the_working_directory_are_not_run(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in here.iterdir()) == sorted(f"{n}.py" for n in PLANTED)
+    assert sorted(path.name for path in folder_of_user.iterdir()) == sorted(
+        f"{n}.py" for n in PLANTED
+    )
 
 
 BRIEFLY = {"bench": ("--time-limit", "0.1"), "build": ("--force",)}
 
 
-def test_python_m_does_not_run_them_either(work: Path) -> None:
-    # beside the entry, where its folder comes onto the path
+def test_python_m_does_not_run_modules_of_the_working_directory(work: Path) -> None:
+    # beside the entry, whose folder is added to the path
     for name in ("pickle", "socket", "struct", "select", "signal", "multiprocessing", "numpy"):
         (work / f"{name}.py").write_text("open('planted', 'a').write('x')\n1 / 0\n")
     done = olympus("build", "good")
@@ -212,16 +216,16 @@ def test_python_m_does_not_run_them_either(work: Path) -> None:
     assert not (work / "planted").exists()
 
 
-def test_not_from_a_process_of_others_either(work: Path, invoke: Invoke) -> None:
+def test_a_worker_of_another_process_does_not_run_them(work: Path, invoke: Invoke) -> None:
     for name in PLANTED:
         (work / f"{name}.py").write_text("open('planted', 'a').write('x')\n1 / 0\n")
     assert invoke("build", "good").exit_code == 0
     assert not (work / "planted").exists()
 
 
-def test_a_program_starts_its_processes_as_usual(work: Path) -> None:
+def test_a_program_starts_processes_with_its_own_path(work: Path) -> None:
     (work / "sibling.py").write_text("N = 3\n")
-    done = olympus("trace", "asks")
+    done = olympus("trace", "runs_python")
     assert (done.returncode, done.stderr.strip()) == (0, "3 False")
 
 
@@ -229,15 +233,15 @@ def test_the_working_directory_comes_last(folder: Path) -> None:
     assert safe_path(["", "/a", str(folder), "/b"]) == ["/a", "/b", "", str(folder)]
 
 
-# One program and the others.
+# One program does not affect others.
 
 
 @pytest.mark.parametrize("hostile", ["forks", "scribbles", "leaves_a_daemon"])
-def test_what_a_program_starts_or_writes_spoils_nothing(work: Path, hostile: str) -> None:
+def test_processes_and_writes_of_a_program_do_not_affect_others(work: Path, hostile: str) -> None:
     done = olympus("build", hostile, "good", "-j1", "--json")
     assert done.returncode == 0, done.stderr
     targets = json.loads(done.stdout)["targets"]
-    assert [(each["target"], each["status"]) for each in targets] == [
+    assert [(target["target"], target["status"]) for target in targets] == [
         (hostile, "built"),
         ("good", "built"),
     ]
@@ -265,9 +269,11 @@ def test_a_daemon_does_not_outlive_a_killed_command(
 def test_a_program_has_its_streams_and_one_descriptor(work: Path) -> None:
     done = olympus("trace", "descriptors")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stderr)
-    assert found[:3] == [0, 1, 2]
-    assert len(found) == 6  # those for messages and for a fatal signal, and the listing's own
+    descriptors = json.loads(done.stderr)
+    assert descriptors[:3] == [0, 1, 2]
+    assert (
+        len(descriptors) == 6
+    )  # those for messages and for a fatal signal, and the one of the listing
 
 
 # Deaths.
@@ -283,10 +289,10 @@ def test_a_native_crash_is_a_line(work: Path, command: str, does: str) -> None:
     assert place == ["  program.py:9", "    ctypes.string_at(0)"]
 
 
-def test_bench_goes_on_after_a_native_crash(work: Path) -> None:
+def test_bench_continues_after_a_native_crash(work: Path) -> None:
     done = olympus("bench", "faults", "good", "odd", "--time-limit", "0.1", "--json")
     assert done.returncode == 4
-    assert [each["target"] for each in json.loads(done.stdout)["targets"]] == ["good"]
+    assert [target["target"] for target in json.loads(done.stdout)["targets"]] == ["good"]
     assert "target 'faults': the process that measures was ended by SIGSEGV" in done.stderr
     assert "target 'odd': odd raised Odd while it was traced: of its own" in done.stderr
     assert "error: 2 of 3 targets failed" in done.stderr
@@ -311,13 +317,15 @@ def test_a_bundle_that_crashes_is_a_line_and_damaged(
         check=False,
     )
     line = f"error: the process that {does} {bundle} was ended by SIGABRT (stage: load)"
-    told = [text for text in done.stderr.splitlines() if not text.startswith("note: the measuring")]
-    assert (done.returncode, done.stdout, told) == (5, "", [line])
+    lines = [
+        text for text in done.stderr.splitlines() if not text.startswith("note: the measuring")
+    ]
+    assert (done.returncode, done.stdout, lines) == (5, "", [line])
 
 
 @forked_processes
 @pytest.mark.parametrize("command", ["trace", "lower", "cost", "build", "verify", "bench", "run"])
-def test_a_module_that_aborts_is_told_as_its_import(
+def test_a_module_that_aborts_is_an_error_of_its_import(
     folder: Path, invoke: Invoke, command: str
 ) -> None:
     (folder / "aborts.py").write_text("import os\nos.abort()\n")
@@ -328,7 +336,7 @@ def test_a_module_that_aborts_is_told_as_its_import(
 
 
 @pytest.mark.parametrize("function", [os.abort, os._exit])
-def test_a_death_is_told_in_a_process_of_others(function: Callable[..., object]) -> None:
+def test_a_death_is_an_error_in_a_process_with_threads(function: Callable[..., object]) -> None:
     process = Isolated(_do, function, action="tests", quiet=True)
     while (ended := process.look()) is None:
         wait([process])
@@ -336,11 +344,11 @@ def test_a_death_is_told_in_a_process_of_others(function: Callable[..., object])
     assert ended.failure.message.startswith("the process that tests ")
 
 
-def _do(_say: object, function: Callable[..., object]) -> object:
+def _do(_report: object, function: Callable[..., object]) -> object:
     return function() if function is os.abort else function(3)
 
 
-def _leaves_open(_say: object, folder: str) -> str:
+def _leaves_open(_report: object, folder: str) -> str:
     late = threading.Timer(0.2, (Path(folder) / "late").write_text, ["written"])
     late.start()
     opened = open(Path(folder) / "text", "w")  # noqa: SIM115
@@ -348,41 +356,41 @@ def _leaves_open(_say: object, folder: str) -> str:
     packed = gzip.GzipFile(Path(folder) / "packed", "wb")
     packed.write(b"never closed")
     in_pool = ThreadPoolExecutor(1).submit((Path(folder) / "pool").write_text, "written")
-    kept.extend([opened, packed, in_pool])
+    references.extend([opened, packed, in_pool])
     atexit.register(opened.write, " or registered")
     return "done"
 
 
-kept: list[object] = []
+references: list[object] = []
 
 
-def test_what_a_program_leaves_open_is_finished(tmp_path: Path) -> None:
+def test_files_and_threads_that_a_program_leaves_open_are_finished(tmp_path: Path) -> None:
     assert call(_leaves_open, str(tmp_path), action="tests") == "done"
     assert (tmp_path / "text").read_text() == "never flushed or registered"
     assert gzip.decompress((tmp_path / "packed").read_bytes()) == b"never closed"
     assert [(tmp_path / name).read_text() for name in ("late", "pool")] == ["written"] * 2
 
 
-def _cannot_be_finished(_say: object, what: str) -> str:
-    if what == "thread":
+def _cannot_be_finished(_report: object, resource: str) -> str:
+    if resource == "thread":
         threading.Thread(target=threading.Event().wait, name="mine").start()
-    elif what == "pipe":
+    elif resource == "pipe":
         _, end = os.pipe()
         os.set_blocking(end, False)
         with suppress(BlockingIOError):
             while os.write(end, bytes(1 << 12)):
                 pass
         os.set_blocking(end, True)
-        kept.append(os.fdopen(end, "wb"))
-        kept[-1].write(b"nobody reads")  # type: ignore[attr-defined]
+        references.append(os.fdopen(end, "wb"))
+        references[-1].write(b"nobody reads")  # type: ignore[attr-defined]
     else:
-        kept.append(open("/dev/full", "w"))  # noqa: SIM115
-        kept[-1].write("x")  # type: ignore[attr-defined]
+        references.append(open("/dev/full", "w"))  # noqa: SIM115
+        references[-1].write("x")  # type: ignore[attr-defined]
     return "done"
 
 
 @pytest.mark.parametrize(
-    ("what", "words"),
+    ("resource", "words"),
     [
         ("thread", "threads of the program did not end and were stopped: mine\n"),
         (
@@ -392,18 +400,20 @@ def _cannot_be_finished(_say: object, what: str) -> str:
         ("pipe", "files of the program could not be closed\n"),
     ],
 )
-def test_what_cannot_be_finished_is_told(
-    monkeypatch: pytest.MonkeyPatch, what: str, words: str
+def test_files_and_threads_that_cannot_be_finished_are_reported(
+    monkeypatch: pytest.MonkeyPatch, resource: str, words: str
 ) -> None:
     monkeypatch.setattr(program_exit, "_LONGEST_WAIT", 0.1)
-    monkeypatch.setattr(own_process, "_claimed", True)  # so that the worker is a fork of this one
-    process = Isolated(_cannot_be_finished, what, action="tests", quiet=True)
+    monkeypatch.setattr(
+        own_process, "_claimed", True
+    )  # so that the worker is a fork of this process
+    process = Isolated(_cannot_be_finished, resource, action="tests", quiet=True)
     while (ended := process.look()) is None:
         wait([process])
     assert (ended.failure, ended.data, ended.output) == (None, "done", words)
 
 
-# What a program raises.
+# Exceptions of a program.
 
 
 @forked_processes
@@ -417,7 +427,7 @@ def test_what_cannot_be_finished_is_told(
         ("defective", "defective raised OlympusError while it was traced: mine"),
     ],
 )
-def test_whatever_a_program_raises_is_its_own(
+def test_every_exception_of_a_program_is_its_error(
     work: Path, invoke: Invoke, name: str, words: str
 ) -> None:
     done = invoke("trace", name)
@@ -429,14 +439,14 @@ def test_whatever_a_program_raises_is_its_own(
 
 @forked_processes
 @pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "Odd('x')", "Mute"])
-def test_so_is_what_a_module_raises(work: Path, invoke: Invoke, name: str) -> None:
+def test_every_exception_of_a_module_is_its_error(work: Path, invoke: Invoke, name: str) -> None:
     (work / "fails.py").write_text(f"from program import Mute, Odd\nraise {name}\n")
     done = invoke("trace", "fails:f")
     assert done.exit_code == 2
     assert f"fails raises {name.partition('(')[0]} while it is imported" in done.stderr
 
 
-def test_what_a_program_changes_of_python_is_no_defect_of_ours(work: Path) -> None:
+def test_changes_of_python_by_a_program_are_no_defect_of_olympus(work: Path) -> None:
     done = olympus("build", "patches", "good", "--json")
     assert done.returncode == 3
     assert "the program has changed sys.path, which olympus uses" in done.stderr
@@ -449,16 +459,16 @@ def test_what_a_program_changes_of_python_is_no_defect_of_ours(work: Path) -> No
 def test_a_package_that_patches_typing_is_not_blamed(
     monkeypatch: pytest.MonkeyPatch, by: str, kind: str | None
 ) -> None:
-    before, broken = Snapshot.take(), Failure("InternalError", "KeyError: 'x'")
+    snapshot, broken = Snapshot.take(), Failure("InternalError", "KeyError: 'x'")
 
     def changed() -> None: ...
 
     changed.__module__ = by
     monkeypatch.setattr(typing, "get_type_hints", changed)
-    assert before.blamed(broken).kind == (kind or broken.kind)
+    assert snapshot.blamed(broken).kind == (kind or broken.kind)
 
 
-# What the system does not have.
+# Limits of the system.
 
 WITHOUT = """\
 import errno, os, sys, _thread
@@ -487,7 +497,7 @@ main()
         ),
     ],
 )
-def test_what_the_system_does_not_give(work: Path, change: str, code: int, words: str) -> None:
+def test_resources_that_the_system_refuses(work: Path, change: str, code: int, words: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(change=change)],
         env=environment(),
@@ -523,7 +533,7 @@ def channel() -> tuple[Sender, Receiver, socket.socket]:
     return Sender(theirs, b"token"), Receiver(ours, b"token"), theirs
 
 
-def test_messages_come_whole_and_junk_is_dropped() -> None:
+def test_messages_are_complete_and_junk_is_dropped() -> None:
     sender, receiver, end = channel()
     with receiver.socket, end:
         assert receiver.receive(256) == []
@@ -531,12 +541,12 @@ def test_messages_come_whole_and_junk_is_dropped() -> None:
         end.send(b"\0\0\0\x7f")
         sender.send(data)
         end.send(b"token" + b"\0" * 3)
-        end.send(b"token" + b"\0" * 100)  # a message that has been
+        end.send(b"token" + b"\0" * 100)  # the remains of a message
         sender.send("second")
         assert receiver.receive(256) == [data, "second"]
 
 
-def test_reading_ends_though_writing_does_not() -> None:
+def test_reading_ends_while_writing_continues() -> None:
     sender, receiver, end = channel()
     with receiver.socket, end:
         end.setblocking(False)
@@ -557,7 +567,7 @@ def test_reading_ends_though_writing_does_not() -> None:
         assert receiver.receive(256) == ["after"]
 
 
-def test_messages_are_data_alone() -> None:
+def test_messages_have_only_data() -> None:
     with pytest.raises(pickle.UnpicklingError, match="is not data"):
         loads(pickle.dumps(os.system))
 
@@ -571,7 +581,7 @@ def _echoes(channel: Channel) -> object:
     return "bye"
 
 
-def test_a_conversation_goes_on_until_its_end() -> None:
+def test_requests_are_answered_until_the_end() -> None:
     stages: list[str] = []
     begun = Isolated(_echoes, action="echoes", quiet=True, on_stage=stages.append)
     with closing(RequestProcess(begun)) as process:
@@ -582,7 +592,7 @@ def test_a_conversation_goes_on_until_its_end() -> None:
     assert stages == ["listens"]
 
 
-def test_a_conversation_with_the_dead_is_an_error_each_time() -> None:
+def test_each_request_to_a_dead_worker_is_an_error() -> None:
     with closing(RequestProcess(Isolated(_echoes, action="echoes", quiet=True))) as process:
         assert process.request("a") == ["a", 1]
         for request in ("die", "b", "c"):
@@ -601,7 +611,7 @@ TESTS = "tests/cli/process/test_process.py::test_an_interrupt_of_an_import_is_a_
 
 
 @pytest.mark.night
-def test_the_suite_passes_where_sigint_is_ignored() -> None:
+def test_the_suite_passes_if_sigint_is_ignored() -> None:
     ignoring = IGNORING + "os.execv(sys.executable, sys.argv[1:])"
     pytest_in_the_background = ["-m", "pytest", "-n0", "-p", "no:cacheprovider", TESTS]
     done = subprocess.run(
@@ -631,25 +641,25 @@ def test_a_command_may_be_terminated(
     assert not runs((work / "ready").read_text())
 
 
-def test_work_gives_data() -> None:
+def test_work_returns_data() -> None:
     assert call(_doubled, [1, 2], action="doubles", quiet=True) == [1, 2, 1, 2]
 
 
-def _doubled(say: Callable[[str], None], values: list[int]) -> list[int]:
-    say("double")
+def _doubled(report: Callable[[str], None], values: list[int]) -> list[int]:
+    report("double")
     return values * 2
 
 
-def test_what_it_printed_reaches_the_terminal_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_worker_is_escaped_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     call(_prints, "\x1b[31mname\n", action="prints", quiet=True)
     assert capsys.readouterr().err == "\\u001b[31mname\n"
 
 
-def _prints(_say: Callable[[str], None], text: str) -> None:
+def _prints(_report: Callable[[str], None], text: str) -> None:
     os.write(2, text.encode())
 
 
-def test_nothing_is_said_where_the_command_has_gone() -> None:
+def test_a_worker_is_silent_after_the_death_of_its_command() -> None:
     code = (
         "import socket\n"
         "from olympus_cli.workers.messages import Sender\n"

@@ -1,4 +1,4 @@
-"""A fatal signal while a program is traced: the message has the last line of the user that ran."""
+"""A fatal signal during tracing: the message has the last line of the user's code that ran."""
 
 from __future__ import annotations
 

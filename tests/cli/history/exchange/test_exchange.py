@@ -1,4 +1,4 @@
-"""Figures in files of other tools, there and back, and files that are not such."""
+"""Figures are exported to and imported from files of other tools; other files are an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONCE = Figure("f", "gpu-h200", "build-trace", "s", 0.25, count=1, program="a" * 
 FLOPS = Figure("f", "cpu", "flops", "FLOP", 4e9, program="a" * 64)
 POINTS = [Point(RUN, TIME), Point(RUN, ONCE), Point(RUN, FLOPS)]
 
-#: What pytest-benchmark 5.3.1 wrote of a test, shortened: flags of the CPU and options left out.
+#: An excerpt of the output of pytest-benchmark 5.3.1, without flags of the CPU and options.
 PYTEST = {
     "machine_info": {
         "node": "vm", "processor": "", "machine": "x86_64", "python_version": "3.11.7",
@@ -94,7 +94,7 @@ def written(tmp_path: Path, document: Any) -> Path:
     return path
 
 
-def test_a_table_loses_nothing(tmp_path: Path) -> None:
+def test_a_table_has_every_figure(tmp_path: Path) -> None:
     text, count = exported(POINTS, "csv")
     assert count == 3
     assert read_figures(written(tmp_path, text)) == POINTS
@@ -113,14 +113,14 @@ def test_no_text_of_a_table_is_a_formula(tmp_path: Path, branch: str) -> None:
     assert read_figures(path) == [point]
 
 
-def test_pytest_benchmark_gets_the_latest_times_without_loss(tmp_path: Path) -> None:
+def test_an_export_to_pytest_benchmark_has_the_latest_times(tmp_path: Path) -> None:
     older = Point(Run("2026-01-01T00:00:00.000000Z", "bench"), TIME)
     text, count = exported([older, *POINTS], "pytest-benchmark")
     assert count == 2
     assert read_figures(written(tmp_path, text)) == POINTS[:2]
 
 
-def test_pytest_benchmark_itself_compares_an_export(tmp_path: Path) -> None:
+def test_pytest_benchmark_compares_an_export(tmp_path: Path) -> None:
     (tmp_path / "export.json").write_text(exported(POINTS, "pytest-benchmark")[0])
     compare = ["compare", "export.json", "--csv=table.csv"]
     done = subprocess.run(
@@ -145,7 +145,7 @@ def test_pytest_benchmark_itself_compares_an_export(tmp_path: Path) -> None:
     assert float(row["ops"]) == pytest.approx(1 / spread.mean)
 
 
-def test_a_format_without_a_figure_for_it_is_refused() -> None:
+def test_an_export_without_a_suitable_figure_is_an_error() -> None:
     with pytest.raises(UsageError, match="has measured times only"):
         exported([POINTS[2]], "pytest-benchmark")
 
@@ -177,8 +177,8 @@ def test_a_file_of_hyperfine(tmp_path: Path) -> None:
 
 
 def test_a_file_that_an_earlier_version_wrote_for_hyperfine_is_restored(tmp_path: Path) -> None:
-    own = {"olympus": json.dumps(asdict(POINTS[0]))}
-    result = {"command": "f", "mean": 0.3, "stddev": None, "median": 0.3, "parameters": own}
+    extra = {"olympus": json.dumps(asdict(POINTS[0]))}
+    result = {"command": "f", "mean": 0.3, "stddev": None, "median": 0.3, "parameters": extra}
     assert read_figures(written(tmp_path, {"results": [result]})) == POINTS[:1]
 
 
@@ -190,10 +190,10 @@ def test_a_file_of_the_second_hyperfine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", [PYTEST, HYPERFINE, HYPERFINE_2])
-def test_what_is_imported_twice_is_there_once(tmp_path: Path, document: Any) -> None:
+def test_a_repeated_import_adds_nothing(tmp_path: Path, document: Any) -> None:
     history = tmp_path / "history.sqlite"
     counts = []
-    for touched in (1e9, 2e9):  # a file that was copied has another time
+    for touched in (1e9, 2e9):  # a copied file has another time
         path = written(tmp_path, document)
         os.utime(path, (touched, touched))
         points = read_figures(path)
@@ -202,7 +202,7 @@ def test_what_is_imported_twice_is_there_once(tmp_path: Path, document: Any) -> 
     assert len(read_points(history)) == len(points)
 
 
-def test_a_table_of_another_origin_needs_few_columns(tmp_path: Path) -> None:
+def test_a_table_of_another_tool_needs_few_columns(tmp_path: Path) -> None:
     text = "time,target,metric,unit,value\n2026-01-31,f,latency,s,0.5\n"
     (point,) = read_figures(written(tmp_path, text))
     assert point.run == Run("2026-01-31T00:00:00.000000Z", "import")
@@ -210,7 +210,9 @@ def test_a_table_of_another_origin_needs_few_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("unit", "parts"), [("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
-def test_times_in_parts_of_a_second_are_seconds(tmp_path: Path, unit: str, parts: float) -> None:
+def test_times_in_other_units_are_converted_to_seconds(
+    tmp_path: Path, unit: str, parts: float
+) -> None:
     text = f"time,target,metric,unit,value,low,high\n2026-01-31,f,m,{unit},5,4,\n"
     (point,) = read_figures(written(tmp_path, text))
     assert point.figure == Figure("f", "", "m", "s", 5 / parts, low=4 / parts)
@@ -260,14 +262,14 @@ HEADER = "time,target,metric,unit,value"
         ('{"benchmarks": [NaN]}', "JSON has no NaN"),
     ],
 )  # fmt: skip
-def test_what_it_is_not_is_refused_with_the_reason(
+def test_a_file_of_another_format_is_an_error_with_the_reason(
     tmp_path: Path, content: str, reason: str
 ) -> None:
     with pytest.raises(ArtifactError, match=reason):
         read_figures(written(tmp_path, content))
 
 
-def test_what_is_not_text_or_not_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_no_text_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ArtifactError, match="cannot be imported"):
@@ -278,7 +280,7 @@ def test_what_is_not_text_or_not_a_file_is_refused(tmp_path: Path) -> None:
         read_figures(tmp_path)
 
 
-def test_the_format_is_that_of_the_suffix_or_of_the_option() -> None:
+def test_the_suffix_or_the_option_selects_the_format() -> None:
     assert format_of(Path("a.csv"), None) == "csv"
     assert format_of(Path("a.json"), None) == "pytest-benchmark"
     assert format_of(Path("a.txt"), "csv") == "csv"

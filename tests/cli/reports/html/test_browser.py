@@ -1,4 +1,4 @@
-"""report.html in a real browser: it draws, searches, folds, switches and prints, in silence."""
+"""report.html in a real browser: drawing, search, folding, tabs and printing, without errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.reports.html.listing import Listing, Mark
 from olympus_cli.reports.html.render import render_html
 from olympus_cli.reports.json import render_json
-from tests.cli.history.made import run, steady
+from tests.cli.history.runs import run, steady
 from tests.cli.pages import MODEL, meshed, page_with
 from tests.cli.pages import page as page_of
 from tests.cli.reports.html.test_html import HOSTILE
@@ -31,7 +31,7 @@ from tests.marks import CHROMIUM, needs_chromium
 
 pytestmark = needs_chromium
 
-# a container's Chromium can have no sandbox and no GPU, and is to talk to nobody
+# Chromium in a container may have no sandbox and no GPU; it must use no network
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -51,41 +51,41 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 class Shown:
-    """A page in the browser, with what it said and asked for."""
+    """A page in the browser, with its messages and requests."""
 
     def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
         self.context = browser.new_context(**{"reduced_motion": "reduce", **options})
         self.page: Page = self.context.new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.messages.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(file.as_uri())
 
 
 @pytest.fixture
 def show(browser: Browser, tmp_path: Path) -> Iterator[Any]:
-    """`show(page, **options)`: the page in the browser; it must have been silent in the end."""
+    """`show(page, **options)`: the page in the browser; its console must be empty at the end."""
     open_pages: list[tuple[Shown, Path]] = []
 
-    def opened(what: Any = None, **options: Any) -> Page:
+    def opened(content: Any = None, **options: Any) -> Page:
         file = tmp_path / f"report-{len(open_pages)}.html"
-        file.write_text(render_html(what or page_of()), encoding="utf-8")
+        file.write_text(render_html(content or page_of()), encoding="utf-8")
         shown = Shown(browser, file, **options)
         open_pages.append((shown, file))
         return shown.page
 
     yield opened
     for shown, file in open_pages:
-        assert shown.said == []
-        assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
+        assert shown.messages == []
+        assert {url for url in shown.requests if not url.startswith("data:")} == {file.as_uri()}
         shown.context.close()
 
 
 def lines(page: Page) -> list[str]:
-    """The code of the program's lines that are in sight."""
+    """The code of the visible program lines."""
     return page.locator(".rows .row code").all_inner_texts()
 
 
@@ -93,7 +93,7 @@ def wait_until(page: Page, predicate: str, arg: object = None) -> None:
     """Wait until JavaScript of the page is true.
 
     Playwright's own wait evaluates text inside the page once a frame, and the page's policy of
-    content forbids that, so the asking is done from here.
+    content forbids that, so this function polls.
     """
     deadline = time.monotonic() + 30
     while not page.evaluate(predicate, arg):
@@ -110,14 +110,14 @@ def open_program(page: Page, title: str) -> None:
 def test_the_numbers_are_those_of_the_json(show: Any) -> None:
     data = json.loads(render_json(page_of().report))["backends"][0]
     page = show()
-    wanted = {
+    expected = {
         "flops": data["cost"]["flops"],
         "bytes": data["cost"]["bytes"],
         "operations": data["cost"]["operations"],
         "peak": data["memory"]["peak"],
         "seconds": data["estimate"]["seconds"],
     }
-    for name, number in wanted.items():
+    for name, number in expected.items():
         shown = page.locator(f"[data-figure={name}]").first
         assert shown.is_visible()
         assert float(shown.get_attribute("value")) == number
@@ -136,7 +136,7 @@ def test_the_charts_are_drawn(show: Any) -> None:
         assert colours > 10, f"the {kind} is empty"
 
 
-def test_a_chart_tells_what_is_under_the_pointer(show: Any) -> None:
+def test_a_chart_describes_the_element_under_the_pointer(show: Any) -> None:
     page = show()
     page.locator(".chart.memory .u-over").hover()
     assert "live, at" in page.locator("[data-readout=memory]").inner_text()
@@ -158,7 +158,7 @@ def test_each_program_is_shown_in_colour(show: Any) -> None:
         assert page.locator(f".row {kind}").count() > 0
 
 
-def test_search_steps_through_the_lines_that_have_it(show: Any) -> None:
+def test_search_steps_through_the_matching_lines(show: Any) -> None:
     page = show()
     open_program(page, "StableHLO")
     count = sum("stablehlo.tanh" in line.lower() for line in page_of().backends[0].stablehlo.lines)
@@ -173,27 +173,27 @@ def test_search_steps_through_the_lines_that_have_it(show: Any) -> None:
     assert page.locator(".row.found").count() == 0
 
 
-def test_folding_hides_what_is_inside_and_a_search_opens_it(show: Any) -> None:
+def test_folding_hides_inner_lines_and_a_search_unfolds_them(show: Any) -> None:
     page = show()
     open_program(page, "StableHLO")
-    before = lines(page)
+    all_lines = lines(page)
     page.get_by_role("button", name="Fold all", exact=True).click()
     folded = lines(page)
-    assert len(folded) < len(before)
+    assert len(folded) < len(all_lines)
     assert page.locator(".row .folded").count() > 0
     page.get_by_label("Search the program").fill("stablehlo.tanh")
     assert "stablehlo.tanh" in page.locator(".row.current code").inner_text()
     page.get_by_role("button", name="Unfold all").click()
     page.locator(".rows").evaluate("rows => { rows.scrollTop = 0; }")
-    wait_until(page, "n => document.querySelectorAll('.rows .row').length >= n", arg=len(before))
+    wait_until(page, "n => document.querySelectorAll('.rows .row').length >= n", arg=len(all_lines))
     caret = page.locator(".row button.caret").first
     caret.focus()
     page.keyboard.press("Enter")
-    assert page.locator(".row").count() < len(before)
+    assert page.locator(".row").count() < len(all_lines)
     assert page.locator(".row button.caret").first.get_attribute("aria-expanded") == "false"
 
 
-def test_a_line_of_a_program_leads_to_its_source_and_back(show: Any) -> None:
+def test_a_line_of_a_program_links_to_its_source_and_back(show: Any) -> None:
     page = show()
     open_program(page, "StableHLO")
     page.get_by_label("Search the program").fill("stablehlo.tanh")
@@ -217,11 +217,11 @@ def test_folded_source_opens(show: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_has_the_theme_of_the_system_or_the_one_chosen(show: Any, scheme: str) -> None:
+def test_the_page_has_the_system_theme_or_the_chosen_one(show: Any, scheme: str) -> None:
     page = show(color_scheme=scheme)
 
     def shows(theme: str) -> None:
-        """Wait until the page is as bright as a theme, or fail."""
+        """Wait until the page has the brightness of a theme, or fail."""
         wait_until(
             page,
             """theme => {
@@ -239,12 +239,12 @@ def test_the_page_has_the_theme_of_the_system_or_the_one_chosen(show: Any, schem
     button.click()
     shows("dark")
     page.reload()
-    shows("dark")  # it is remembered
+    shows("dark")  # the choice is saved
     assert button.inner_text() == "Theme: dark"
 
 
 def contrast(page: Page) -> list[tuple[str, float]]:
-    """The least contrast of texts with the page behind them (WCAG 2.1, relative luminance)."""
+    """The lowest contrast of texts with the page behind them (WCAG 2.1, relative luminance)."""
     return page.evaluate("""() => {
       const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
       const light = (text) => rgb(text).slice(0, 3).map((c) => c / 255)
@@ -267,16 +267,16 @@ def contrast(page: Page) -> list[tuple[str, float]]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read(show: Any, scheme: str) -> None:
+def test_every_text_has_enough_contrast(show: Any, scheme: str) -> None:
     page = show(color_scheme=scheme)
     open_program(page, "StableHLO")
-    found = contrast(page)
-    assert len(found) > 100
-    assert [each for each in found if each[1] < 4.5] == []
+    contrasts = contrast(page)
+    assert len(contrasts) > 100
+    assert [text for text in contrasts if text[1] < 4.5] == []
 
 
 @pytest.mark.parametrize("width", [400, 720, 1400])
-def test_the_page_never_scrolls_sideways(show: Any, width: int) -> None:
+def test_the_page_never_scrolls_horizontally(show: Any, width: int) -> None:
     page = show(viewport={"width": width, "height": 900})
     open_program(page, "Optimized HLO")
     assert page.evaluate("document.documentElement.scrollWidth") == width
@@ -288,7 +288,7 @@ def test_the_page_never_scrolls_sideways(show: Any, width: int) -> None:
 def test_the_collectives_of_a_program_fit_a_phone(show: Any, scheme: str) -> None:
     page = show(meshed(), color_scheme=scheme, viewport={"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    assert [each for each in contrast(page) if each[1] < 4.5] == []
+    assert [text for text in contrast(page) if text[1] < 4.5] == []
     rows = page.locator("table.collectives tbody tr:visible")
     assert rows.count() == 12
     page.get_by_role("button", name="Show 21 collectives").click()
@@ -297,10 +297,10 @@ def test_the_collectives_of_a_program_fit_a_phone(show: Any, scheme: str) -> Non
     assert page.locator("table.devices").is_visible()
 
 
-def test_on_paper_the_page_has_its_figures_and_no_buttons(show: Any) -> None:
+def test_the_printed_page_has_its_figures_and_no_buttons(show: Any) -> None:
     page = show(page_of(2), color_scheme="dark")
     page.emulate_media(media="print")
-    assert page.locator("#b1 .tiles").is_visible()  # that of the tab which is not chosen
+    assert page.locator("#b1 .tiles").is_visible()  # the figures of the tab that is not selected
     assert not page.locator("#theme").is_visible()
     assert not page.locator(".viewer").first.is_visible()
     assert page.locator(".elsewhere").first.is_visible()
@@ -309,7 +309,7 @@ def test_on_paper_the_page_has_its_figures_and_no_buttons(show: Any) -> None:
     assert page.pdf().startswith(b"%PDF")
 
 
-def test_backends_are_tabs_that_the_keyboard_moves_through(show: Any) -> None:
+def test_backends_are_tabs_with_keyboard_navigation(show: Any) -> None:
     page = show(page_of(2))
     assert page.locator("#b0").is_visible() and not page.locator("#b1").is_visible()
     page.get_by_role("tab", name="gpu-h200").focus()
@@ -320,7 +320,7 @@ def test_backends_are_tabs_that_the_keyboard_moves_through(show: Any) -> None:
     assert canvas.evaluate("c => c.width") > 300
 
 
-def test_everything_can_be_reached_by_the_keyboard(show: Any) -> None:
+def test_the_keyboard_reaches_every_control(show: Any) -> None:
     page = show()
     reached = set()
     for _ in range(300):
@@ -329,16 +329,16 @@ def test_everything_can_be_reached_by_the_keyboard(show: Any) -> None:
         if "rows" in " ".join(reached):
             break
     for part in ("skip", "theme", "ln", "code", "rows"):
-        assert any(part in each for each in reached), part
+        assert any(part in element for element in reached), part
 
 
-def test_a_large_program_scrolls_with_few_lines_in_the_page(show: Any) -> None:
-    many = tuple(
+def test_a_large_program_has_few_lines_in_the_document(show: Any) -> None:
+    rows = tuple(
         f"  %{n} = stablehlo.add %{n - 1}, %{n - 1} : tensor<8xf32>" for n in range(60_000)
     )
-    listing = Listing("StableHLO", "mlir", "p", many, (), (-1,) * len(many))
-    what = page_of()
-    page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
+    listing = Listing("StableHLO", "mlir", "p", rows, (), (-1,) * len(rows))
+    content = page_of()
+    page = show(replace(content, backends=(replace(content.backends[0], stablehlo=listing),)))
     open_program(page, "StableHLO")
     page.locator(".rows").evaluate("rows => { rows.scrollTop = rows.scrollHeight; }")
     wait_until(page, "document.querySelector('.rows').innerText.includes('%59999')")
@@ -347,19 +347,19 @@ def test_a_large_program_scrolls_with_few_lines_in_the_page(show: Any) -> None:
     assert page.locator(".row.current .ln").inner_text() == "40001"
 
 
-def test_what_a_page_leaves_out_is_in_a_file(show: Any) -> None:
-    what = page_of()
-    cut = replace(what.olympuspr, lines=what.olympuspr.lines[:3], omitted=7)
-    page = show(replace(what, olympuspr=cut))
+def test_omitted_lines_are_in_a_file(show: Any) -> None:
+    content = page_of()
+    cut = replace(content.olympuspr, lines=content.olympuspr.lines[:3], omitted=7)
+    page = show(replace(content, olympuspr=cut))
     open_program(page, "Olympuspr")
     page.wait_for_selector(".omitted:not([hidden])")
     assert page.locator(".omitted").inner_text() == "7 more lines are in program.olympuspr"
 
 
-def test_hostile_names_do_nothing(show: Any) -> None:
-    what = page_with(target=HOSTILE, warnings=(HOSTILE,))
+def test_hostile_names_have_no_effect(show: Any) -> None:
+    content = page_with(target=HOSTILE, warnings=(HOSTILE,))
     listing = Listing("StableHLO", "mlir", HOSTILE, (HOSTILE,), (Mark(HOSTILE, HOSTILE, 3),), (0,))
-    page = show(replace(what, backends=(replace(what.backends[0], stablehlo=listing),)))
+    page = show(replace(content, backends=(replace(content.backends[0], stablehlo=listing),)))
     open_program(page, "StableHLO")
     assert lines(page)[0].startswith("</script><img")
     assert page.locator("h1").inner_text().startswith("</script><img")
@@ -368,7 +368,7 @@ def test_hostile_names_do_nothing(show: Any) -> None:
     assert page.locator(".matches").inner_text() == "1 of 1"
 
 
-def test_without_scripts_the_figures_are_there(browser: Browser, tmp_path: Path) -> None:
+def test_the_figures_are_shown_without_scripts(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(render_html(page_of()), encoding="utf-8")
     with browser.new_context(java_script_enabled=False) as context:
@@ -417,8 +417,8 @@ def test_a_flame_graph_is_drawn_in_every_width_and_theme(
         for name in ("forward", "backward", "overhead")
     }
     assert len(set(colours.values())) == 3
-    assert shown.said == []
-    assert {url for url in shown.asked if not url.startswith("data:")} == {file.as_uri()}
+    assert shown.messages == []
+    assert {url for url in shown.requests if not url.startswith("data:")} == {file.as_uri()}
     shown.context.close()
 
 
@@ -426,34 +426,36 @@ PHONE = {"viewport": {"width": 400, "height": 860}}
 
 
 def boxes(page: Page, selector: str) -> list[dict[str, float]]:
-    """The rectangles of the elements that are shown."""
-    found: list[dict[str, float]] = page.evaluate(
+    """The rectangles of the visible elements."""
+    rectangles: list[dict[str, float]] = page.evaluate(
         """selector => [...document.querySelectorAll(selector)]
           .filter((e) => e.checkVisibility())
           .map((e) => e.getBoundingClientRect())
           .map(({ left, top, right, bottom }) => ({ left, top, right, bottom }))""",
         selector,
     )
-    return found
+    return rectangles
 
 
-def overlap(one: dict[str, float], other: dict[str, float]) -> bool:
+def overlap(first: dict[str, float], second: dict[str, float]) -> bool:
     return (
-        one["left"] < other["right"]
-        and other["left"] < one["right"]
-        and one["top"] < other["bottom"]
-        and other["top"] < one["bottom"]
+        first["left"] < second["right"]
+        and second["left"] < first["right"]
+        and first["top"] < second["bottom"]
+        and second["top"] < first["bottom"]
     )
 
 
 def with_kernels(*kernels: KernelEstimate) -> Any:
-    """The page with other kernels in its estimate."""
-    what = page_of()
-    first = what.backends[0]
+    """The page with `kernels` in its estimate."""
+    content = page_of()
+    first = content.backends[0]
     estimate = first.report.estimate
     assert estimate is not None
     changed = replace(estimate, kernels=kernels, seconds=sum(k.seconds for k in kernels))
-    return replace(what, backends=(replace(first, report=replace(first.report, estimate=changed)),))
+    return replace(
+        content, backends=(replace(first, report=replace(first.report, estimate=changed)),)
+    )
 
 
 def copies(count: int, name: str = "ynn_fusion", line: str = "model.py:16") -> list[KernelEstimate]:
@@ -463,7 +465,7 @@ def copies(count: int, name: str = "ynn_fusion", line: str = "model.py:16") -> l
     ]
 
 
-def test_the_labels_of_a_roofline_cover_no_dot(show: Any) -> None:
+def test_the_labels_of_a_roofline_do_not_overlap_a_dot(show: Any) -> None:
     spread = [
         KernelEstimate(f"k.{i}.{j}", "dot", None, 2**i, 2**12, "float32", 1, "memory", 2.0**-j)
         for i in range(4, 24, 2)
@@ -481,7 +483,7 @@ def test_the_labels_of_a_roofline_cover_no_dot(show: Any) -> None:
             assert not any(overlap(*pair) for pair in itertools.combinations(labels, 2))
 
 
-def test_equal_kernels_are_one_row_that_opens(show: Any) -> None:
+def test_equal_kernels_are_one_row_that_unfolds(show: Any) -> None:
     page = show(with_kernels(*copies(12), *copies(1, line="model.py:24")), **PHONE)
     table = page.locator("table.kernels.sortable")
     rows = table.locator("tbody tr:visible")
@@ -499,7 +501,7 @@ def test_equal_kernels_are_one_row_that_opens(show: Any) -> None:
     assert rows.count() == 2
 
 
-def test_source_is_read_on_a_phone_without_scrolling(show: Any) -> None:
+def test_source_fits_a_phone_without_scrolling(show: Any) -> None:
     long = MODEL.replace("y = c", "y = " + " + ".join(["carried"] * 20)).replace(
         "return np.tanh(x @ w)", "return np.tanh(x @ w)  # " + "a comment that is long " * 8
     )
@@ -510,7 +512,7 @@ def test_source_is_read_on_a_phone_without_scrolling(show: Any) -> None:
         page.locator(".line", has_text="a comment that").locator("code").bounding_box()["height"]
         > 3 * page.locator(".line", has_text="def loss").locator("code").bounding_box()["height"]
     )
-    # no column of a table is cut or scrolls, but for what is scrolled on purpose
+    # no column of a table is cut or scrolls, except in elements that are meant to scroll
     cut = page.evaluate(
         "[...document.querySelectorAll('table.cards td')].filter((e) => e.checkVisibility())"
         ".filter((e) => e.scrollWidth > e.clientWidth + 1).length"
@@ -520,7 +522,7 @@ def test_source_is_read_on_a_phone_without_scrolling(show: Any) -> None:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
-    """`opened(text, **options)`: the text of a page in the browser, silent to the end."""
+    """`opened(text, **options)`: a page in the browser; its console must be empty at the end."""
     shown: list[tuple[Shown, Path]] = []
 
     def open_text(text: str, **options: Any) -> Page:
@@ -530,14 +532,14 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Any]:
         return shown[-1][0].page
 
     yield open_text
-    for each, file in shown:
-        assert each.said == []
-        assert {url for url in each.asked if not url.startswith("data:")} == {file.as_uri()}
-        each.context.close()
+    for view, file in shown:
+        assert view.messages == []
+        assert {url for url in view.requests if not url.startswith("data:")} == {file.as_uri()}
+        view.context.close()
 
 
 def other_pages(folder: Path) -> dict[str, str]:
-    """A profile, a comparison and a history as pages."""
+    """Pages of a profile, a comparison and a history."""
     kernels = (
         KernelProfile(
             f"ynn_fusion.{i}", "dot", "model.py:7", "", False, 1, 0.1, 0.05, "memory", 1.25
@@ -552,7 +554,7 @@ def other_pages(folder: Path) -> dict[str, str]:
 
 
 def comparison_of_equals() -> dict[str, Any]:
-    """A comparison in which one change is at twelve layers."""
+    """A comparison with one change at twelve layers."""
     spot = {
         "name": "stablehlo.tanh",
         "types": ["tensor<8x16xf32>"],
@@ -586,10 +588,10 @@ def comparison_of_equals() -> dict[str, Any]:
 
 
 def history_of_steps() -> History:
-    """A history whose level changes once, of more runs than are read at a glance."""
+    """A history with one change of level, and more runs than its table shows at first."""
     levels = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 1.3, 1.31, 1.29, 1.3, 1.3, 1.32]
     runs = [replace(run(day), commit=f"{day:x}" * 40) for day, _ in enumerate(levels, 1)]
-    points = [Point(each, steady(level)) for each, level in zip(runs, levels, strict=True)]
+    points = [Point(run, steady(level)) for run, level in zip(runs, levels, strict=True)]
     (line,) = lines_of(points)
     reason = {"program": "same", "versions": [], "difference": None}
     return History("/project/build/history.sqlite", (line,), ((reason,) * len(line.changes),))
@@ -597,13 +599,13 @@ def history_of_steps() -> History:
 
 @pytest.mark.parametrize("width", [400, 1280])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_page_fits_and_can_be_read(
+def test_every_page_fits_and_has_enough_contrast(
     opened: Any, tmp_path: Path, theme: str, width: int
 ) -> None:
     for name, text in other_pages(tmp_path).items():
         page = opened(text, color_scheme=theme, viewport={"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") == width, name
-        assert [each for each in contrast(page) if each[1] < 4.5] == [], name
+        assert [text for text in contrast(page) if text[1] < 4.5] == [], name
         assert not overlap(*boxes(page, "#theme, h1")), name
         assert page.locator("nav.sections a").count() >= 1, name
         for link in page.locator("nav.sections a").all():
@@ -613,13 +615,13 @@ def test_every_page_fits_and_can_be_read(
         assert page.locator("html").get_attribute("data-theme") == "light", name
 
 
-def test_equal_rows_of_other_pages_open(opened: Any, tmp_path: Path) -> None:
+def test_equal_rows_of_other_pages_unfold(opened: Any, tmp_path: Path) -> None:
     pages = other_pages(tmp_path)
-    for name, what in (("profile", "12 kernels"), ("comparison", "12 changes")):
+    for name, button in (("profile", "12 kernels"), ("comparison", "12 changes")):
         page = opened(pages[name], **PHONE)
         members = page.locator("tr.member:visible")
         assert members.count() == 0, name
-        page.get_by_role("button", name=what).click()
+        page.get_by_role("button", name=button).click()
         assert members.count() == 12, name
         page.emulate_media(media="print")
         assert members.count() == 0, name
@@ -641,7 +643,7 @@ def test_the_runs_of_a_history_are_searched_and_sorted(opened: Any, tmp_path: Pa
     assert page.locator(".matches").inner_text() == "1 of 14"
     assert "+30" in page.locator("dl.pairs").inner_text()
     titles = page.locator("circle title").all_text_contents()
-    assert any("+30" in each and "1.30 s" in each and "9999" in each for each in titles)
+    assert any("+30" in title and "1.30 s" in title and "9999" in title for title in titles)
 
 
 def test_other_pages_have_their_rows_without_scripts(browser: Browser, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""report.html: what is on it, that nothing in it is obeyed, and that it needs nothing else."""
+"""report.html: its content, escaped names, and no reference to another file."""
 
 from __future__ import annotations
 
@@ -50,13 +50,15 @@ class Read(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.tags.append((tag, found))
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
         if tag == "script":
-            self._script = found.get("id") or "code"
+            self._script = attributes.get("id") or "code"
             self.scripts[self._script] = ""
-        if "data-figure" in found:
-            self.figures.setdefault(str(found["data-figure"]), []).append(str(found.get("value")))
+        if "data-figure" in attributes:
+            self.figures.setdefault(str(attributes["data-figure"]), []).append(
+                str(attributes.get("value"))
+            )
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "script":
@@ -73,7 +75,12 @@ class Read(HTMLParser):
 def test_the_page_is_one_file_that_loads_nothing() -> None:
     read = Read(render_html(page()))
     assert not {"iframe", "object", "embed", "base", "form"} & {tag for tag, _ in read.tags}
-    links = [found[name] for _, found in read.tags for name in ("src", "href") if name in found]
+    links = [
+        attributes[name]
+        for _, attributes in read.tags
+        for name in ("src", "href")
+        if name in attributes
+    ]
     assert links
     assert {"#", "d"} >= {str(link)[0] for link in links}  # in the page, or data:
     (policy,) = (f["content"] for t, f in read.tags if t == "meta" and "http-equiv" in f)
@@ -90,7 +97,7 @@ def test_the_licence_of_the_drawing_library_is_in_the_page() -> None:
     )
 
 
-def test_the_same_page_has_the_same_text() -> None:
+def test_a_page_has_the_same_text_each_time() -> None:
     assert render_html(page()) == render_html(page(1))
 
 
@@ -109,7 +116,7 @@ def test_the_numbers_are_those_of_the_json() -> None:
         assert shown[f"memory-{name}"] == backend["memory"][name]
 
 
-def test_what_is_not_known_is_said_with_its_reason() -> None:
+def test_an_unknown_figure_is_shown_with_its_reason() -> None:
     cost = page().report.backends[0].cost
     least = CostFigures(**{name: getattr(cost, name) for name in CostFigures.__dataclass_fields__})
     why = Unknown("while loop", "model.py:16", "its condition reads an argument")
@@ -123,13 +130,13 @@ def test_what_is_not_known_is_said_with_its_reason() -> None:
     assert "flops" not in read.figures and "fits" not in read.figures
     assert read.figures["flops-at-least"] == [str(least.flops)]
     assert text.count("its condition reads an argument") == 1
-    told = page_with(backends=(backend,), warnings=(f"not known: {unknown_text(why)}", "another"))
-    text = render_html(replace(told, backends=changed.backends))
+    warned = page_with(backends=(backend,), warnings=(f"not known: {unknown_text(why)}", "another"))
+    text = render_html(replace(warned, backends=changed.backends))
     assert text.count("its condition reads an argument") == 1
     assert text.count('<p class="warning">') == 1
 
 
-def test_hostile_names_are_shown_and_not_obeyed() -> None:
+def test_hostile_names_are_escaped() -> None:
     leaf = arg_info(HOSTILE, "float32", (16, 16), donated=True)
     row = replace(page().report.backends[0].cost.lines[0], key=f"{HOSTILE}:3")
     cost = replace(page().report.backends[0].cost, lines=(row,))
@@ -149,16 +156,18 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
     listed = replace(page().backends[0], report=backend, stablehlo=stablehlo, optimized=hlo)
     bad = replace(bad, backends=(listed,), olympuspr=listing, sources={HOSTILE: HOSTILE * 3})
     text = render_html(bad)
-    before, after = Read(render_html(page())), Read(text)
-    assert "img" not in {tag for tag, _ in after.tags}
-    assert not [found for _, found in after.tags for name in found if name.startswith("on")]
-    assert len(after.scripts) == len(before.scripts)
-    assert after.scripts["code"] == before.scripts["code"]
+    plain, hostile = Read(render_html(page())), Read(text)
+    assert "img" not in {tag for tag, _ in hostile.tags}
+    assert not [
+        attributes for _, attributes in hostile.tags for name in attributes if name.startswith("on")
+    ]
+    assert len(hostile.scripts) == len(plain.scripts)
+    assert hostile.scripts["code"] == plain.scripts["code"]
     assert "49" not in unescape(text.partition("<h1>")[2].partition("</h1>")[0])
     for obeyed in ("\u202e", "\x1b", "\udc80"):
         assert obeyed not in text
-        assert obeyed not in after.unpacked("olympuspr")["lines"]
-    assert after.unpacked("olympuspr")["lines"].startswith("</script><img")
+        assert obeyed not in hostile.unpacked("olympuspr")["lines"]
+    assert hostile.unpacked("olympuspr")["lines"].startswith("</script><img")
 
 
 def test_several_devices_have_their_figures_and_collectives() -> None:
@@ -170,15 +179,19 @@ def test_several_devices_have_their_figures_and_collectives() -> None:
     assert figures["repeated"] == ["1.25"]
     assert figures["collective-bytes"] == [str(backend.collective_bytes)]
     assert "Unknown: a loop at model.py:16" in text
-    told = unescape(re.sub("<[^>]*>", " ", text.partition("Collectives by axis")[2]))
-    assert "model, data" in told and "unknown" in told and "all-gather" in told
+    text_of_page = unescape(re.sub("<[^>]*>", " ", text.partition("Collectives by axis")[2]))
+    assert (
+        "model, data" in text_of_page and "unknown" in text_of_page and "all-gather" in text_of_page
+    )
     assert "Devices</h2>" not in render_html(page())
 
 
-def test_hostile_axes_are_shown_and_not_obeyed() -> None:
+def test_hostile_axes_are_escaped() -> None:
     read = Read(render_html(meshed(HOSTILE, HOSTILE)))
     assert "img" not in {tag for tag, _ in read.tags}
-    assert not [found for _, found in read.tags for name in found if name.startswith("on")]
+    assert not [
+        attributes for _, attributes in read.tags for name in attributes if name.startswith("on")
+    ]
 
 
 # --- programs -----------------------------------------------------------------------------------
@@ -188,14 +201,14 @@ def marks(listing: Any) -> list[Mark | None]:
     return [listing.marks[at] if at >= 0 else None for at in listing.where]
 
 
-def test_lines_of_an_olympuspr_have_their_places() -> None:
+def test_lines_of_an_olympuspr_have_their_locations() -> None:
     listing = page().olympuspr
     (line,) = (n for n, text in enumerate(listing.lines) if "= tanh" in text)
     assert marks(listing)[line] == Mark("", "/project/model.py", 16)
     assert not [text for text in listing.lines if "model.py" in text]
 
 
-def test_lines_of_stablehlo_have_their_places() -> None:
+def test_lines_of_stablehlo_have_their_locations() -> None:
     listing = page().backends[0].stablehlo
     tanh = [n for n, text in enumerate(listing.lines) if "stablehlo.tanh" in text]
     assert tanh
@@ -208,12 +221,12 @@ def test_lines_of_stablehlo_have_their_places() -> None:
     assert not [text for text in listing.lines if "loc(" in text or text.startswith("#loc")]
 
 
-def test_the_text_of_stablehlo_is_that_without_debug_information() -> None:
+def test_the_text_of_stablehlo_has_no_debug_information() -> None:
     lowered, _ = stages()
     assert "\n".join(page().backends[0].stablehlo.lines) == lowered.as_text().rstrip("\n")
 
 
-def test_the_places_of_stablehlo_in_every_form() -> None:
+def test_every_form_of_location_in_stablehlo() -> None:
     text = """\
 #loc = loc(unknown)
 #loc1 = loc("/a \\22b\\22/\\C3\\A9.py":3:4)
@@ -234,21 +247,21 @@ module {
   } loc(#loc)
 } loc(#loc)
 """
-    found = marks(stablehlo_listing(text, "p"))
-    here = Mark("scope/add, backward", '/a "b"/\u00e9.py', 3)
-    assert found == [
-        *(None, None, here, here, here, Mark("alone", "", 0), here, None, here),
-        *(here._replace(scope="h"), None, None),
+    locations = marks(stablehlo_listing(text, "p"))
+    expected = Mark("scope/add, backward", '/a "b"/\u00e9.py', 3)
+    assert locations == [
+        *(None, None, expected, expected, expected, Mark("alone", "", 0), expected, None, expected),
+        *(expected._replace(scope="h"), None, None),
     ]
 
 
-def test_a_location_that_goes_in_a_circle_has_no_place() -> None:
+def test_a_cyclic_location_has_no_line() -> None:
     text = '#loc1 = loc("a"(#loc2))\n#loc2 = loc("b"(#loc1))\nx loc(#loc1)\n'
     (mark,) = marks(stablehlo_listing(text, "p"))
     assert mark == Mark("a", "", 0)
 
 
-def test_lines_of_hlo_have_their_places_from_frames() -> None:
+def test_lines_of_hlo_have_their_locations_from_frames() -> None:
     text = """\
 HloModule m, is_scheduled=true
 
@@ -283,14 +296,16 @@ ENTRY %main {
     ]
 
 
-def test_lines_of_hlo_have_their_places_from_older_compilers() -> None:
+def test_lines_of_hlo_have_their_locations_from_older_compilers() -> None:
     meta = 'metadata={op_type="x" op_name="transpose(f)/f/s/t" source_file="/m" source_line=12}'
     listing = hlo_listing(f"  %a = f32[] add(%x, %y), {meta}, x=1\n", "p")
     assert marks(listing) == [Mark("s/t, backward", "/m", 12)]
     assert listing.lines == ("  %a = f32[] add(%x, %y), x=1",)
 
 
-def test_a_listing_that_is_too_long_says_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_that_is_too_long_has_the_number_of_omitted_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from olympus_cli.reports.html import listing as module
 
     monkeypatch.setattr(module, "_MAX_CHARACTERS", 10)
@@ -308,7 +323,7 @@ def shown(files: Any) -> list[str]:
     return [f"{p.first}-{p.last}" if isinstance(p, Fold) else str(p.number) for p in parts]
 
 
-def test_the_source_shows_what_costs_and_what_it_is_in() -> None:
+def test_the_source_shows_lines_with_costs_and_their_blocks() -> None:
     (file,) = annotated_files(page().report.backends[0].cost, {"model.py": MODEL})
     numbers = shown([file])
     lines = MODEL.splitlines()
@@ -329,14 +344,14 @@ def cost_of(*rows: CostRow) -> CostReport:
     return CostReport(*counts, at_least=CostFigures(*counts), unknown=(), lines=rows)
 
 
-def test_files_that_are_gone_or_changed_show_their_costs() -> None:
+def test_missing_or_changed_files_show_their_costs() -> None:
     cost = cost_of(row("gone.py:40", 0.5), row("short.py:9", 0.3), row("(unknown)", 0.2))
-    gone, short = annotated_files(cost, {"short.py": "x = 1\ny = 2\n"})
-    assert (gone.path, gone.has_text, shown([gone])) == ("gone.py", False, ["40"])
+    missing, short = annotated_files(cost, {"short.py": "x = 1\ny = 2\n"})
+    assert (missing.path, missing.has_text, shown([missing])) == ("gone.py", False, ["40"])
     assert (short.path, short.has_text, shown([short])) == ("short.py", True, ["1", "2", "9"])
 
 
-def test_a_long_file_leaves_out_what_is_far_from_its_costs() -> None:
+def test_a_long_file_omits_lines_far_from_its_costs() -> None:
     text = "".join(f"x{n} = {n}\n" for n in range(4000))
     (file,) = annotated_files(cost_of(row("m.py:2000", 1.0)), {"m.py": text})
     assert shown([file]) == ["1-1997", *map(str, range(1998, 2003)), "2003-4000"]
@@ -350,7 +365,7 @@ def test_code_is_coloured_line_by_line() -> None:
     assert codes[1] == '<span class="s2">&amp;two</span>'
 
 
-def test_of_many_files_the_dearest_are_shown() -> None:
+def test_only_the_files_with_the_highest_costs_are_shown() -> None:
     cost = cost_of(*(row(f"f{n}.py:1", 1 / (n + 1)) for n in range(50)))
     assert [file.path for file in annotated_files(cost, {})] == [f"f{n}.py" for n in range(20)]
 
@@ -371,47 +386,47 @@ def test_the_roofline_has_the_kernels_that_compute() -> None:
     assert roofline_chart(estimate, replace(roof, bandwidth=None)) is None
 
 
-def test_a_long_schedule_keeps_its_peak() -> None:
+def test_a_shortened_schedule_has_its_peak() -> None:
     first = page().backends[0].timeline[0]
     sizes = [n % 977 + (10**6 if n == 7777 else 0) for n in range(10_000)]
-    many = tuple(first._replace(position=n, bytes=size) for n, size in enumerate(sizes))
-    chart = memory_chart(many, None)
+    steps = tuple(first._replace(position=n, bytes=size) for n, size in enumerate(sizes))
+    chart = memory_chart(steps, None)
     assert chart is not None
     assert len(chart["bytes"]) <= 4000
     assert max(chart["bytes"]) == 10**6 + 7777 % 977
     assert chart["positions"][chart["bytes"].index(max(chart["bytes"]))] == 7777
     assert memory_chart((), None) is None
-    assert memory_chart(tuple(each._replace(bytes=0) for each in many), None) is None
+    assert memory_chart(tuple(step._replace(bytes=0) for step in steps), None) is None
 
 
-def test_two_backends_are_both_on_the_page() -> None:
+def test_the_page_has_both_backends() -> None:
     read = Read(render_html(page(2)))
-    assert [found["data-label"] for tag, found in read.tags if tag == "article"] == [
+    assert [attributes["data-label"] for tag, attributes in read.tags if tag == "article"] == [
         "gpu-h200",
         "cpu",
     ]
     assert len(read.figures["flops"]) == 2
-    assert len(read.figures["seconds"]) == 1  # there is no estimate for the other
-    ids = [found["id"] for _, found in read.tags if "id" in found]
+    assert len(read.figures["seconds"]) == 1  # the other backend has no estimate
+    ids = [attributes["id"] for _, attributes in read.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    wanted = {str(f["href"])[1:] for t, f in read.tags if t == "a" and f["href"] != "data:,"}
-    assert wanted <= set(map(str, ids))
+    targets = {str(f["href"])[1:] for t, f in read.tags if t == "a" and f["href"] != "data:,"}
+    assert targets <= set(map(str, ids))
 
 
 def test_a_page_of_one_backend_has_no_dead_links() -> None:
     read = Read(render_html(page()))
-    ids = {found["id"] for _, found in read.tags if "id" in found}
-    assert {str(found["href"])[1:] for tag, found in read.tags if tag == "a"} <= ids
+    ids = {attributes["id"] for _, attributes in read.tags if "id" in attributes}
+    assert {str(attributes["href"])[1:] for tag, attributes in read.tags if tag == "a"} <= ids
     assert re.match(r"<!DOCTYPE html>\n", render_html(page()).lstrip())
 
 
-def test_paths_are_told_from_the_project() -> None:
+def test_paths_are_relative_to_the_project() -> None:
     assert page().short("/project/model.py") == "model.py"
     assert page().short("/projects/model.py") == "/projects/model.py"
     assert Page.short(replace(page(), root="/"), "/m.py") == "m.py"
 
 
-def test_a_gpu_has_the_levels_of_the_dtypes_that_are_computed_in() -> None:
+def test_a_gpu_has_the_peaks_of_the_dtypes_of_the_program() -> None:
     model = olympus.stages.shipped_devices()["h200"]
     roof = roof_of(model, {"bfloat16", "float32", "bool"})
     tensor = model.tensor_tflops
@@ -424,7 +439,7 @@ def test_a_gpu_has_the_levels_of_the_dtypes_that_are_computed_in() -> None:
     assert "float64" in roof_of(model, {"float64"}).peaks
 
 
-def test_a_cpu_has_the_levels_that_an_estimate_takes() -> None:
+def test_a_cpu_has_the_peaks_that_an_estimate_uses() -> None:
     peaks = olympus.analysis.known_peaks()
     roof = roof_of_cpu(peaks, {"float32"})
     assert roof.bandwidth == peaks.read
@@ -449,10 +464,12 @@ def test_the_calls_of_a_program_are_a_flame_graph() -> None:
     ]
     assert "layer&lt;b&gt; model.py:16, 3 flops (75.0%), 0 B" in graph
     assert call_graph([]) is None
-    what = page()
-    shown = render_html(replace(what, backends=(replace(what.backends[0], stacks=tuple(stacks)),)))
+    content = page()
+    shown = render_html(
+        replace(content, backends=(replace(content.backends[0], stacks=tuple(stacks)),))
+    )
     assert 'id="b0-calls"' in shown
-    assert 'id="b0-calls"' not in render_html(what)
+    assert 'id="b0-calls"' not in render_html(content)
 
 
 def test_equal_buffers_are_one_row_with_their_sum() -> None:
@@ -464,12 +481,12 @@ def test_equal_buffers_are_one_row_with_their_sum() -> None:
         buffer("p[0]['v']", "argument", "parameter"),
         *(buffer(f"fusion.{i}", "temporary", "tanh") for i in range(2)),
     ]
-    found = buffer_groups(buffers)
-    assert [len(group) for group in found] == [3, 2, 1]
-    assert [*map(buffer_text, found)] == ["p[*]['w']", "tanh", "p[0]['v']"]
-    what = page()
+    groups = buffer_groups(buffers)
+    assert [len(group) for group in groups] == [3, 2, 1]
+    assert [*map(buffer_text, groups)] == ["p[*]['w']", "tanh", "p[0]['v']"]
+    content = page()
     shown = render_html(
-        replace(what, backends=(replace(what.backends[0], buffers=tuple(buffers)),))
+        replace(content, backends=(replace(content.backends[0], buffers=tuple(buffers)),))
     )
     assert '<data value="192" title="192">192 B</data>' in shown
     assert shown.count('aria-label="3 buffers"') == 1

@@ -1,4 +1,4 @@
-"""olympus report, and --html of build and compile: the page is made, kept, replaced and opened."""
+"""olympus report, and --html of build and compile: the page is written, replaced and opened."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(invoke: Invoke, *args: str) -> Result:
     return result
 
 
-def test_a_page_is_made_once_and_is_among_the_files(project: Path, invoke: Invoke) -> None:
+def test_a_page_is_written_once_and_is_an_output(project: Path, invoke: Invoke) -> None:
     assert run(invoke, "report", "add").stdout == "build/add/report.html\n"
     page = project / "build" / "add" / "report.html"
     text = page.read_text()
@@ -40,25 +40,25 @@ def test_a_page_is_made_once_and_is_among_the_files(project: Path, invoke: Invok
     assert f'value="{report.seconds.compile}" data-figure="seconds-compile"' in text
     assert "report.html" in listed(page.parent)
     assert "report.html" in {output.path for output in report.outputs}
-    before = page.stat()
+    first = page.stat()
     run(invoke, "report", "add")
-    assert page.stat().st_ino == before.st_ino
+    assert page.stat().st_ino == first.st_ino
 
 
-def test_a_page_that_is_missing_or_changed_is_made_again(project: Path, invoke: Invoke) -> None:
+def test_a_missing_or_changed_page_is_written_again(project: Path, invoke: Invoke) -> None:
     page = project / "build" / "add" / "report.html"
     assert "it has not been built before" in run(invoke, "build", "add").stdout
     assert not page.exists()
-    told = run(invoke, "build", "add", "--html").stdout
-    assert "built" in told and "it has no report.html" in told
+    output = run(invoke, "build", "add", "--html").stdout
+    assert "built" in output and "it has no report.html" in output
     page.write_text("changed")
     assert "report.html is missing or has been changed" in run(invoke, "build", "add").stdout
-    assert not page.exists()  # it was not asked for
+    assert not page.exists()  # it was not requested
     run(invoke, "report", "add")
     assert page.exists()
 
 
-def test_a_build_leaves_the_page_of_what_is_up_to_date(project: Path, invoke: Invoke) -> None:
+def test_a_build_does_not_change_the_page_of_a_fresh_target(project: Path, invoke: Invoke) -> None:
     run(invoke, "report", "add")
     assert run(invoke, "build", "add").stdout.startswith("fresh")
     assert (project / "build" / "add" / "report.html").exists()
@@ -66,21 +66,21 @@ def test_a_build_leaves_the_page_of_what_is_up_to_date(project: Path, invoke: In
     assert result.exit_code == 7
 
 
-def test_a_forced_build_leaves_no_page_of_another_program(project: Path, invoke: Invoke) -> None:
+def test_a_forced_build_removes_the_page_of_another_program(project: Path, invoke: Invoke) -> None:
     run(invoke, "report", "add")
     run(invoke, "build", "add", "--force")
     assert not (project / "build" / "add" / "report.html").exists()
     assert "report.html" not in listed(project / "build" / "add")
 
 
-def test_compile_makes_a_page_where_it_is_asked_for(project: Path, invoke: Invoke) -> None:
+def test_compile_writes_a_page_if_requested(project: Path, invoke: Invoke) -> None:
     run(invoke, "compile", *ENTRY, "-o", "out")
     assert not (project / "out" / "report.html").exists()
     run(invoke, "compile", *ENTRY, "-o", "out", "--html")
     assert (project / "out" / "report.html").exists()
 
 
-def test_the_page_of_an_entry_may_be_all_that_is_kept(project: Path, invoke: Invoke) -> None:
+def test_the_page_of_an_entry_may_be_its_only_output(project: Path, invoke: Invoke) -> None:
     result = run(invoke, "report", *ENTRY, "-o", "page.html")
     assert result.stdout == ""
     assert "wrote page.html" in result.stderr
@@ -90,9 +90,9 @@ def test_the_page_of_an_entry_may_be_all_that_is_kept(project: Path, invoke: Inv
 
 def test_a_copy_of_the_page_of_a_target(project: Path, invoke: Invoke) -> None:
     run(invoke, "report", "add", "-o", "copy.html")
-    made = (project / "build" / "add" / "report.html").read_bytes()
-    assert (project / "copy.html").read_bytes() == made
-    assert run(invoke, "report", "add", "-o", "-").stdout.encode() == made
+    html = (project / "build" / "add" / "report.html").read_bytes()
+    assert (project / "copy.html").read_bytes() == html
+    assert run(invoke, "report", "add", "-o", "-").stdout.encode() == html
 
 
 def test_the_page_of_an_entry_in_the_project(project: Path, invoke: Invoke) -> None:
@@ -104,9 +104,9 @@ def test_the_page_of_an_entry_in_the_project(project: Path, invoke: Invoke) -> N
     assert (project / "build" / "same" / "report.html").exists()
 
 
-def test_json_tells_where_the_page_is(project: Path, invoke: Invoke) -> None:
-    told = json.loads(run(invoke, "report", "add", "--json").stdout)
-    assert told == {"target": "add", "page": str(project / "build" / "add" / "report.html")}
+def test_json_has_the_path_of_the_page(project: Path, invoke: Invoke) -> None:
+    document = json.loads(run(invoke, "report", "add", "--json").stdout)
+    assert document == {"target": "add", "page": str(project / "build" / "add" / "report.html")}
     result = invoke("report", "add", "--json", "-o", "-")
     assert result.exit_code == 2
     assert "`-o -` cannot be combined with --json or --open" in result.stderr
@@ -122,7 +122,7 @@ def test_a_page_is_opened(project: Path, invoke: Invoke, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("screen", [None, ":0"])
-def test_without_a_browser_the_path_is_told(
+def test_without_a_browser_the_path_is_shown(
     project: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, screen: str | None
 ) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
@@ -142,13 +142,13 @@ def test_a_program_that_fails_has_no_page(project: Path, invoke: Invoke) -> None
     assert not list(project.rglob("report.html"))
 
 
-def test_a_source_that_is_no_text_is_left_out(folder: Path, invoke: Invoke) -> None:
+def test_a_source_that_is_no_text_is_omitted(folder: Path, invoke: Invoke) -> None:
     (folder / "m.py").write_bytes(b"# coding: latin-1\n# \xe9\ndef f(x):\n    return x + x\n")
     run(invoke, "report", "m.py:f", "--shapes", "f32[4]", "-o", "p.html")
     assert "the file cannot be read" in (folder / "p.html").read_text()
 
 
-def test_names_in_a_program_are_shown_and_not_obeyed(folder: Path, invoke: Invoke) -> None:
+def test_names_in_a_program_are_escaped(folder: Path, invoke: Invoke) -> None:
     source = (
         "import olympus\n"
         "def f(**named):\n"

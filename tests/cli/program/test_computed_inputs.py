@@ -67,8 +67,8 @@ def write(work: Path, params: str, more: str = "") -> None:
 def output(work: Path, invoke: Invoke, *options: str) -> np.ndarray[Any, Any]:
     result = invoke("run", "it", "-o", str(work / "out.npz"), *options)
     assert result.exit_code == 0, result.stderr
-    found: np.ndarray[Any, Any] = np.load(work / "out.npz")["result"]
-    return found
+    array: np.ndarray[Any, Any] = np.load(work / "out.npz")["result"]
+    return array
 
 
 def test_a_function_computes_an_argument(work: Path, invoke: Invoke) -> None:
@@ -95,7 +95,7 @@ def test_a_function_computes_an_argument(work: Path, invoke: Invoke) -> None:
         ('{ from = "made:init", range = [0, 1] }', 2, ("olympus.toml:4", "must be {")),
     ],
 )
-def test_a_function_that_does_not_fit_is_refused(
+def test_a_function_with_other_results_is_an_error(
     params: str, code: int, words: tuple[str, ...], work: Path, invoke: Invoke
 ) -> None:
     write(work, params)
@@ -121,16 +121,16 @@ def tensor(dtype: str, shape: tuple[int, ...], start: int, end: int) -> dict[str
 
 
 def weights(path: Path, prefix: str = "params.", x: bool = True) -> Path:
-    """A file with the arrays of LEAVES: bfloat16 is no dtype of `save_file`."""
+    """A file with the arrays of LEAVES; `save_file` does not have the dtype bfloat16."""
     b = np.array([1, -2], ml_dtypes.bfloat16).tobytes()
     w = np.arange(6, dtype=np.float32).tobytes()
-    made = {
+    tensors = {
         f"{prefix}0.b": tensor("BF16", (2,), 0, 4),
         f"{prefix}0.w": tensor("F32", (3, 2), 4, 28),
     }
     if x:
-        made["x"] = tensor("F32", (3,), 28, 40)
-    path.write_bytes(header(**made) + b + w + (np.ones(3, np.float32).tobytes() if x else b""))
+        tensors["x"] = tensor("F32", (3,), 28, 40)
+    path.write_bytes(header(**tensors) + b + w + (np.ones(3, np.float32).tobytes() if x else b""))
     return path
 
 
@@ -147,18 +147,18 @@ def test_a_safetensors_file_has_paths_with_dots(tmp_path: Path) -> None:
     assert array.tolist() == [1, 1], "the name of an argument is a tensor's name too"
 
 
-def test_a_file_of_one_argument_may_leave_its_name_out(
+def test_a_file_of_one_argument_may_omit_its_name(
     work: Path, invoke: Invoke, tmp_path: Path
 ) -> None:
     for prefix in ("", "params."):
         file = weights(tmp_path / "only.safetensors", prefix, x=False)
-        found = seeded_inputs(LEAVES, specs={"params": InputSpec(file=file)})
-        assert found[1].tolist() == [[0, 1], [2, 3], [4, 5]]
+        inputs = seeded_inputs(LEAVES, specs={"params": InputSpec(file=file)})
+        assert inputs[1].tolist() == [[0, 1], [2, 3], [4, 5]]
     weights(work / "weights.safetensors", "", x=False)
     write(work, '{ file = "weights.safetensors" }', "inputs.x = { range = [1, 1.001] }")
     np.testing.assert_allclose(output(work, invoke), [7, 7], rtol=1e-2)
-    whole = str(weights(tmp_path / "in.safetensors"))
-    np.testing.assert_allclose(output(work, invoke, "--inputs", whole), [7, 7])
+    path = str(weights(tmp_path / "in.safetensors"))
+    np.testing.assert_allclose(output(work, invoke, "--inputs", path), [7, 7])
 
 
 @pytest.mark.parametrize("kind", ["F8_E4M3", "F8_E5M2", "F16", "F64", "I8", "U16", "BOOL", "C64"])
@@ -198,7 +198,7 @@ def test_every_dtype_of_the_format_is_read(kind: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_wrong_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_an_error(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "in.safetensors"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=message):
@@ -207,7 +207,7 @@ def test_a_file_that_is_wrong_is_refused(content: bytes, message: str, tmp_path:
         file_inputs(tmp_path / "absent.safetensors", [arg_info("x", "float32", (3,))])
 
 
-def test_keys_with_dots_are_refused_where_they_are_alike(tmp_path: Path) -> None:
+def test_ambiguous_keys_with_dots_are_an_error(tmp_path: Path) -> None:
     leaves = [arg_info(name, "float32", (1,)) for name in ("p['a.b']", "p['a']['b']")]
     save_file({"p.a.b": np.ones(1, np.float32)}, tmp_path / "in.safetensors")
     with pytest.raises(UsageError, match="two arguments have one name"):
@@ -231,11 +231,11 @@ def test_a_file_may_have_an_array_without_elements(tmp_path: Path) -> None:
     assert array.shape == (0, 3)
 
 
-def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None:
+def test_a_hint_has_the_nearest_name_of_a_renamed_tensor(tmp_path: Path) -> None:
     layers = [f"layers.{i}.w" for i in range(8)]
     leaves = [arg_info(name, "float32", (1,)) for name in (*layers, "head.w")]
-    one = np.ones(1, np.float32)
-    save_file(dict.fromkeys((*layers, "head.weight"), one), tmp_path / "in.safetensors")
+    array = np.ones(1, np.float32)
+    save_file(dict.fromkeys((*layers, "head.weight"), array), tmp_path / "in.safetensors")
     with pytest.raises(UsageError) as raised:
         file_inputs(tmp_path / "in.safetensors", leaves)
     assert str(raised.value).endswith(
@@ -244,7 +244,7 @@ def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None
     quoted = ", ".join(f"'{name}'" for name in (*layers, "head.w"))
     near = "did you mean 'head.w' instead of 'head.weight'?"
     assert raised.value.hint == f"{near} the program takes {quoted}"
-    np.savez(tmp_path / "in.npz", **dict.fromkeys((*layers, "head.weight"), one))  # type: ignore[arg-type]
+    np.savez(tmp_path / "in.npz", **dict.fromkeys((*layers, "head.weight"), array))  # type: ignore[arg-type]
     with pytest.raises(UsageError) as raised:
         file_inputs(tmp_path / "in.npz", leaves)
     near = "did you mean head.w instead of head.weight?"
@@ -252,16 +252,14 @@ def test_a_renamed_tensor_is_named_with_the_nearest_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("suffix", ["npz", "safetensors"])
-def test_a_wrong_name_is_named_with_all_arguments_of_the_program(
-    work: Path, invoke: Invoke, suffix: str
-) -> None:
+def test_a_hint_for_a_wrong_name_has_all_arguments(work: Path, invoke: Invoke, suffix: str) -> None:
     write(work, '{ from = "made:init" }', "inputs.x = { range = [0, 1] }")
     tensors = suffix == "safetensors"
-    for given, near in [
+    for wrong, near in [
         (("params.0.weight", "params.0.b", "x"), ("params.0.w", "params.0.weight")),
         (("unlike",), None),
     ]:
-        names = [name if tensors else name.replace(".0.", "[0].") for name in given]
+        names = [name if tensors else name.replace(".0.", "[0].") for name in wrong]
         arrays = {name: np.ones(3, np.float32) for name in names}
         path = work / f"in.{suffix}"
         save_file(arrays, path) if tensors else np.savez(path, **arrays)  # type: ignore[arg-type]
@@ -282,15 +280,15 @@ def test_arguments_that_a_file_lacks_come_from_the_target(work: Path, invoke: In
     np.savez(work / "x.npz", x=np.float32([1, 1, 1]))
     result = invoke("run", "it", "--inputs", "x.npz", "-o", "out.npz")
     assert result.exit_code == 0, result.stderr
-    told = "params[0]['b'], params[0]['w'], not in x.npz, come from the inputs of the target"
-    assert f"note: {told}" in result.stderr
+    message = "params[0]['b'], params[0]['w'], not in x.npz, come from the inputs of the target"
+    assert f"note: {message}" in result.stderr
     assert np.load(work / "out.npz")["result"].tolist() == [3, 4]
     save_file({"params.0.w": np.full((3, 2), 2, np.float32)}, work / "w.safetensors")
     write(work, '{ from = "made:init" }', "inputs.x = { range = [1, 1.001] }")
     np.testing.assert_allclose(output(work, invoke, "--inputs", "w.safetensors"), [6, 7], rtol=1e-2)
 
 
-def test_an_argument_that_neither_a_file_nor_the_target_has(work: Path, invoke: Invoke) -> None:
+def test_an_argument_without_an_input_is_an_error(work: Path, invoke: Invoke) -> None:
     write(work, '{ from = "made:init" }')
     np.savez(work / "w.npz", **{"params[0]['w']": np.ones((3, 2), np.float32)})
     result = invoke("run", "it", "--inputs", "w.npz")

@@ -1,4 +1,4 @@
-"""`olympus history`: what it tells of the runs."""
+"""The output of `olympus history`: text, JSON, plots and pages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus_cli.history.store import append, read_points, read_programs
 from olympus_cli.text.metrics import UNITS
 from tests.cli.conftest import Invoke
-from tests.cli.history.made import PROGRAM, commit, document, flops, history, run, steady
+from tests.cli.history.runs import PROGRAM, commit, document, flops, history, run, steady
 
 
-def test_the_latest_figures_and_those_before(work: Path, invoke: Invoke) -> None:
+def test_the_latest_figures_and_earlier_ones_are_shown(work: Path, invoke: Invoke) -> None:
     append(
         history(work),
         [
@@ -33,40 +33,41 @@ def test_the_latest_figures_and_those_before(work: Path, invoke: Invoke) -> None
     assert lines[1].split()[:8] == ["f", "cpu", "flops", "120", "FLOP", "100", "FLOP", "+20.0%"]
 
 
-def test_figures_of_builds_are_shown_where_they_are_asked_for(work: Path, invoke: Invoke) -> None:
+def test_figures_of_builds_are_shown_if_requested(work: Path, invoke: Invoke) -> None:
     figures = [flops(100), flops(2, metric="build-time", unit="s", count=1)]
     append(history(work), [(run(1), figures)])
-    found = document(invoke)
-    assert ([each["metric"] for each in found["figures"]], found["left_out"]) == (["flops"], 1)
+    report = document(invoke)
+    assert [figure["metric"] for figure in report["figures"]] == ["flops"]
+    assert report["left_out"] == 1
     result = invoke("history")
     assert "build-time" not in result.stdout
     assert "left out: 1 figure of builds; --all shows all" in result.output
-    found = document(invoke, "--all")
-    assert [each["metric"] for each in found["figures"]] == ["build-time", "flops"]
-    assert found["left_out"] == 0
+    report = document(invoke, "--all")
+    assert [figure["metric"] for figure in report["figures"]] == ["build-time", "flops"]
+    assert report["left_out"] == 0
     assert "left out" not in invoke("history", "--all").output
     assert "build-time of f" in invoke("history", "--metric", "build-time").stdout
 
 
-def test_the_order_is_that_of_the_commits(work: Path, invoke: Invoke) -> None:
+def test_runs_are_in_the_order_of_commits(work: Path, invoke: Invoke) -> None:
     late = replace(run(1), time="2026-03-01T00:00:00.000000Z")
     append(history(work), [(run(2), [flops(2)]), (late, [flops(1)]), (run(3), [flops(3)])])
     (line,) = document(invoke, "--metric", "flops")["series"]
     assert [point["value"] for point in line["points"]] == [1, 2, 3]
 
 
-def test_measured_figures_of_different_machines_are_apart(work: Path, invoke: Invoke) -> None:
-    both = [(run(day, host="a b"[2 * (day % 2)]), [steady(day), flops(7)]) for day in range(1, 7)]
-    append(history(work), both)
-    found = document(invoke, "--metric", "steady-call", "--metric", "flops")["series"]
-    assert [(line["metric"], line["host"], len(line["points"])) for line in found] == [
+def test_measured_figures_of_different_machines_are_separate(work: Path, invoke: Invoke) -> None:
+    runs = [(run(day, host="a b"[2 * (day % 2)]), [steady(day), flops(7)]) for day in range(1, 7)]
+    append(history(work), runs)
+    series = document(invoke, "--metric", "steady-call", "--metric", "flops")["series"]
+    assert [(line["metric"], line["host"], len(line["points"])) for line in series] == [
         ("flops", None, 6),
         ("steady-call", "a", 3),
         ("steady-call", "b", 3),
     ]
 
 
-def test_a_change_of_level_is_told_once_with_its_commit(work: Path, invoke: Invoke) -> None:
+def test_a_change_of_level_is_shown_once_with_its_commit(work: Path, invoke: Invoke) -> None:
     levels = 1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 1.3, 1.31, 1.29, 1.3, 1.3, 1.32
     append(history(work), [(run(day), [steady(level)]) for day, level in enumerate(levels, 1)])
     (line,) = document(invoke, "--metric", "steady-call")["series"]
@@ -81,7 +82,7 @@ def test_a_change_of_level_is_told_once_with_its_commit(work: Path, invoke: Invo
     assert "whether the program changed is not known" in shown
 
 
-def test_what_changed_in_the_program_is_told_with_its_lines(work: Path, invoke: Invoke) -> None:
+def test_changes_of_the_program_are_shown_with_their_lines(work: Path, invoke: Invoke) -> None:
     invoke("check")
     first = read_points(history(work))[0].figure.program
     (work / "m.py").write_text(PROGRAM.replace("np.tanh(x) * 2.0", "np.sin(x) * 2.0 + x"))
@@ -93,13 +94,13 @@ def test_what_changed_in_the_program_is_told_with_its_lines(work: Path, invoke: 
     assert change["program"] == "changed"
     assert change["run"]["commit_time"] == "2026-01-02T12:00:00.000000Z"
     changes = change["difference"]["changes"]
-    assert {each["kind"] for each in changes} == {"added", "changed"}
-    assert {each["after"]["text"] for each in changes} == {"return np.sin(x) * 2.0 + x"}
+    assert {change["kind"] for change in changes} == {"added", "changed"}
+    assert {change["after"]["text"] for change in changes} == {"return np.sin(x) * 2.0 + x"}
     shown = invoke("history", "f", "--metric", "flops").stdout
     assert "the program changed: 1 operation changed, 1 operation added" in shown
     assert "tanh -> sine" in shown
     assert "- m.py:5  return np.tanh(x) * 2.0" in shown
-    # one that is known by its structure alone is found among the stored ones
+    # a program with only its structure is found among the stored programs
     stored = read_programs(history(work), [first or ""])[first or ""]
     name = structural_fingerprint(graph_of(read_module(stored.stablehlo, "it")))
     append(
@@ -118,20 +119,21 @@ def test_what_changed_in_the_program_is_told_with_its_lines(work: Path, invoke: 
     assert "the program is the same" in shown
 
 
-def test_versions_that_differ_are_told(work: Path, invoke: Invoke) -> None:
-    one, other = run(1, versions={"jaxlib": "1"}), run(2, versions={"jaxlib": "2", "python": "3"})
-    append(history(work), [(one, [flops(1)]), (other, [flops(2)])])
+def test_different_versions_are_shown(work: Path, invoke: Invoke) -> None:
+    first = run(1, versions={"jaxlib": "1"})
+    second = run(2, versions={"jaxlib": "2", "python": "3"})
+    append(history(work), [(first, [flops(1)]), (second, [flops(2)])])
     shown = invoke("history", "--metric", "flops").stdout
     assert "   jaxlib: 1 -> 2\n   python: none -> 3" in shown
 
 
-def test_a_change_is_held_against_the_run_before_it_also_where_that_is_not_shown(
+def test_a_change_is_relative_to_the_previous_run_even_if_hidden(
     work: Path, invoke: Invoke
 ) -> None:
-    """The first run that is shown has another program than the one before, the last one's."""
-    one, other = "a" * 64, "b" * 64
-    figures = [flops(1, program=one), flops(2, program=other), flops(2, program=other)]
-    append(history(work), [(run(day), [each]) for day, each in enumerate(figures, 1)])
+    """The first run shown has another program than the run before, which has that of the last."""
+    first, second = "a" * 64, "b" * 64
+    figures = [flops(1, program=first), flops(2, program=second), flops(2, program=second)]
+    append(history(work), [(run(day), [figure]) for day, figure in enumerate(figures, 1)])
     for options in (["--since", "2026-01-02T00:00Z"], ["--limit", "2"], []):
         (line,) = document(invoke, "--metric", "flops", *options)["series"]
         (change,) = line["changes"]
@@ -193,14 +195,14 @@ def test_a_mistake_is_one_message(
     assert not (work / "a.svg").exists()
 
 
-def test_plots_go_to_files(work: Path, invoke: Invoke) -> None:
+def test_plots_are_written_to_files(work: Path, invoke: Invoke) -> None:
     hostile = "<script>alert(1)</script>"
     figures = [[flops(day // 3, target=hostile), steady(day)] for day in range(1, 7)]
-    append(history(work), [(run(day), each) for day, each in enumerate(figures, 1)])
+    append(history(work), [(run(day), values) for day, values in enumerate(figures, 1)])
     assert invoke("history", "--metric", "steady-call", "--plot", "a.svg").exit_code == 0
     assert (work / "a.svg").read_text().count("<circle") == 6
-    both = ("--metric", "steady-call", "--metric", "flops", "--plot", "a.html")
-    assert invoke("history", *both).exit_code == 0
+    options = ("--metric", "steady-call", "--metric", "flops", "--plot", "a.html")
+    assert invoke("history", *options).exit_code == 0
     page = (work / "a.html").read_text()
     assert page.count("<svg") == 2
     assert page.count("<script") == 1 and "<script>alert" not in page
@@ -209,23 +211,23 @@ def test_plots_go_to_files(work: Path, invoke: Invoke) -> None:
 
 
 def test_export_and_import_of_the_whole_history(work: Path, invoke: Invoke) -> None:
-    found = [(run(day), [flops(day), steady(0.1 * day)]) for day in range(1, 4)]
-    append(history(work), found)
+    runs = [(run(day), [flops(day), steady(0.1 * day)]) for day in range(1, 4)]
+    append(history(work), runs)
     assert document(invoke, "--export", "a.csv") == {
         "exported": str(work / "a.csv"), "format": "csv", "figures": 6,
     }  # fmt: skip
     assert document(invoke, "--import", "a.csv")["new_figures"] == 0
-    before = read_points(history(work))
+    points = read_points(history(work))
     history(work).unlink()
     assert document(invoke, "--import", "a.csv")["new_runs"] == 3
-    assert read_points(history(work)) == before
+    assert read_points(history(work)) == points
     assert document(invoke, "f", "--metric", "flops", "--export", "b.csv")["figures"] == 3
     result = invoke("history", "--import", "m.py")
     assert result.exit_code == 5
     assert "m.py cannot be imported: it has no column 'time'" in result.stderr
 
 
-def test_every_number_that_is_shown_is_in_the_document(work: Path, invoke: Invoke) -> None:
+def test_the_document_has_every_number_of_the_text(work: Path, invoke: Invoke) -> None:
     append(history(work), [(run(1), [steady(1.5)]), (run(2), [steady(2.5)])])
     (line,) = document(invoke, "--metric", "steady-call")["series"]
     point = line["points"][1]
@@ -250,8 +252,8 @@ def test_a_run_without_a_commit(work: Path, invoke: Invoke) -> None:
 @pytest.mark.parametrize("form", ["github", "markdown"])
 def test_a_line_without_a_change_has_no_note(work: Path, invoke: Invoke, form: str) -> None:
     append(history(work), [(run(1), [flops(1), steady(1.0)]), (run(2), [flops(2), steady(1.0)])])
-    both = ("--metric", "flops", "--metric", "steady-call")
-    result = invoke("history", *both, "--output", form)
+    options = ("--metric", "flops", "--metric", "steady-call")
+    result = invoke("history", *options, "--output", form)
     assert result.exit_code == 0
     word = "::notice title=olympus history::" if form == "github" else "- note: "
     notes = [line for line in result.stdout.splitlines() if line.startswith(word)]

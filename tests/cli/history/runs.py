@@ -1,4 +1,4 @@
-"""Runs and figures that are made up, and commits of a project."""
+"""Fixed runs and figures, and commits of a project."""
 
 from __future__ import annotations
 
