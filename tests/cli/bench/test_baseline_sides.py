@@ -139,7 +139,7 @@ def test_an_interruption_keeps_the_complete_rounds(
     assert result.exit_code == 130, result.output
     (document,) = json.loads(result.stdout)["targets"]
     samples = document["metrics"]["steady-call"]["samples"]
-    assert len(samples) == 12, "two whole rounds and a part"
+    assert len(samples) == 12, "two complete rounds and a part"
     assert samples[-1] == 2e-3
     assert document["facts"]["stopped_by"] == "interrupted"
     assert "the measuring was interrupted (whole rounds: 2)" in result.stderr

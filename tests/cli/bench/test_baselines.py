@@ -36,7 +36,7 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_baseline(path).of("f") == tuple(rounds)
     write_baseline(path, {"g": [measured("g")]})
     read = read_baseline(path)
-    assert read.of("f") == tuple(rounds), "other targets stay"
+    assert read.of("f") == tuple(rounds), "other targets are not removed"
     assert read.of("g") == (measured("g"),)
     with pytest.raises(UsageError, match="does not have target 'h'") as caught:
         read.of("h")

@@ -355,7 +355,7 @@ def test_an_interrupted_build_leaves_no_partial_outputs(
     assert list((work / "tmp").iterdir()) == []
 
 
-def test_the_number_of_jobs_is_that_of_available_processors(
+def test_the_default_number_of_jobs_is_the_number_of_processors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requested_jobs: list[int] = []

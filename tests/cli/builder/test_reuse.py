@@ -122,7 +122,7 @@ def test_a_stale_build_is_compiled_once_and_saved(
     assert invoke("build", "dense").stdout.startswith("fresh")
 
 
-def test_figures_of_a_build_equal_those_of_a_compilation(work: Path, invoke: Invoke) -> None:
+def test_a_build_has_the_figures_of_a_compilation(work: Path, invoke: Invoke) -> None:
     compiled = json.loads(
         invoke(
             "cost", "program:dense", "--shapes", "f32[8,16], f32[16,32]", "--compile", "--json"
@@ -243,7 +243,7 @@ def test_the_compilers_files_are_renewed(moved: Path, invoke: Invoke) -> None:
     assert lines_in(document)
 
 
-def test_renewed_outputs_equal_those_of_a_build(moved: Path, invoke: Invoke) -> None:
+def test_renewed_outputs_equal_the_outputs_of_a_build(moved: Path, invoke: Invoke) -> None:
     outputs = moved / "build/dense"
     invoke("build", "dense")
     renewed = {name: (outputs / name).read_text() for name in TEXTS}

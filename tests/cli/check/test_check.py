@@ -507,11 +507,11 @@ def test_other_targets_are_checked_if_one_fails(work: Path, invoke: Invoke) -> N
         ("1e3", "count", 1000.0),
     ],
 )
-def test_limits(text: object, quantity: str, most: float) -> None:
+def test_limits_are_parsed(text: object, quantity: str, most: float) -> None:
     assert parse_limit(text, QUANTITIES[quantity]).of(None) == pytest.approx(most)
 
 
-def test_relative_limits() -> None:
+def test_relative_limits_are_parsed() -> None:
     limit = parse_limit("+1.5 %", QUANTITIES["bytes"])
     assert limit.of(200.0) == pytest.approx(203.0)
     assert limit.of(None) is None

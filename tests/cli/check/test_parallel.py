@@ -107,7 +107,7 @@ def test_a_target_is_traced_once_whether_stale_or_fresh(
     assert bundles(work) == built  # all are fresh
 
 
-def test_jobs_are_those_of_a_build_if_absent(
+def test_the_default_number_of_jobs_is_as_for_a_build(
     work: Path, invoke: Invoke, workers: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {3, 5}, raising=False)

@@ -155,7 +155,7 @@ def test_calls_beyond_the_rows_are_counted(work: Path, invoke: Invoke) -> None:
     assert shown[-1] == "... and 2 more (--rows 3)"
 
 
-def test_scopes(work: Path, invoke: Invoke) -> None:
+def test_costs_are_summed_by_scope(work: Path, invoke: Invoke) -> None:
     (work / "scoped.py").write_text(
         "import olympus\ndef f(x):\n    with olympus.named_scope('outer'):\n        return x @ x\n"
     )
@@ -179,7 +179,7 @@ def test_a_loop_with_unknown_trips_is_a_warning_and_takes_trips(work: Path, invo
     assert with_trips["cost"]["unknown"] == with_trips["warnings"] == []
 
 
-def test_trips_of_a_target(work: Path, invoke: Invoke) -> None:
+def test_trips_of_a_target_are_used(work: Path, invoke: Invoke) -> None:
     target = '[target.s]\nentry = "program:search"\nargs = ["f32[8]"]\n'
     (work / "olympus.toml").write_text(f'{target}trips = {{ "program.py:23" = 4 }}\n')
     four = cost(invoke, "s")["cost"]["flops"]

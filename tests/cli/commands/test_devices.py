@@ -61,7 +61,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     return folder
 
 
-def test_the_list(folder: Path, invoke: Invoke) -> None:
+def test_known_devices_are_listed(folder: Path, invoke: Invoke) -> None:
     table = invoke("devices")
     assert table.exit_code == 0, table.stderr
     lines = table.stdout.splitlines()
@@ -105,7 +105,7 @@ def test_the_users_devices_are_listed(device_project: Path, invoke: Invoke) -> N
     assert data(invoke("devices", "other", "--project", "elsewhere", "--json"))["cores"] == 132
 
 
-def test_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
+def test_a_calibration_is_saved_and_shown(folder: Path, cache: Path, invoke: Invoke) -> None:
     uncalibrated = invoke("devices", "cpu")
     assert "this CPU is not measured: olympus devices --calibrate" in uncalibrated.stderr
     done = invoke("devices", "--calibrate")
@@ -153,7 +153,9 @@ def test_a_better_calibration_remains_if_the_machine_is_busy(
     assert alone.exit_code == 2 and "--force needs --calibrate" in alone.stderr
 
 
-def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> None:
+def test_a_damaged_calibration_is_reported_and_replaced(
+    folder: Path, cache: Path, invoke: Invoke
+) -> None:
     file = Path(data(invoke("devices", "--calibrate", "--json"))["file"])
     file.write_bytes(b"\0")
     result = invoke("devices", "cpu")
@@ -168,7 +170,7 @@ def test_a_damaged_calibration(folder: Path, cache: Path, invoke: Invoke) -> Non
     assert refused.exit_code == 2 and "cannot be written" in refused.stderr
 
 
-def test_specs_have_the_figures(device_project: Path) -> None:
+def test_targets_use_the_figures_of_the_file(device_project: Path) -> None:
     file = device_project / "own.toml"
     spec = Request("model:add", shapes="f32[2], f32[2]", device="mine", device_config=file).spec()
     (backend,) = spec.backends
@@ -280,7 +282,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_mistakes(name: str, folder: Path, invoke: Invoke) -> None:
+def test_mistakes_are_errors(name: str, folder: Path, invoke: Invoke) -> None:
     text, message = WRONG[name]
     if text is not None:
         (folder / "own.toml").write_text(text)
@@ -290,7 +292,7 @@ def test_mistakes(name: str, folder: Path, invoke: Invoke) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_mistakes_in_a_project(project: Path, invoke: Invoke) -> None:
+def test_mistakes_in_a_project_have_their_line(project: Path, invoke: Invoke) -> None:
     (project / "olympus.toml").write_text(OWN.replace("75161927680", "75") + TARGET)
     for command in (("devices",), ("build",), ("compile", "add"), ("bench", "add")):
         result = invoke(*command)

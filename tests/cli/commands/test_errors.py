@@ -138,7 +138,7 @@ def raising(error: BaseException) -> click.Command:
         (KeyboardInterrupt(), 130),
     ],
 )
-def test_exit_codes(
+def test_each_exception_has_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, invoke: Invoke, error: BaseException, code: int
 ) -> None:
     monkeypatch.setattr(main.Commands, "get_command", lambda *_: raising(error))

@@ -70,7 +70,7 @@ def test_the_help_of_an_option_has_its_range(
     assert result.stderr.splitlines()[0].endswith(f": {words}")
 
 
-def test_version(invoke: Invoke) -> None:
+def test_version_is_shown(invoke: Invoke) -> None:
     import olympus
 
     assert invoke("--version").stdout == f"olympus {olympus.__version__}\n"

@@ -62,7 +62,7 @@ def work(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", main.COMMANDS)
-def test_a_usage_error(work: Path, invoke: Invoke, command: str) -> None:
+def test_a_usage_error_is_a_document(work: Path, invoke: Invoke, command: str) -> None:
     error = error_of(invoke(command, "--json", "--nosuch"))
     assert (error["kind"], error["exit_code"]) == ("UsageError", 2)
     assert error["message"] == f"olympus {command} has no option '--nosuch'"
@@ -77,7 +77,7 @@ def test_a_usage_error_before_the_command(work: Path, invoke: Invoke, args: Any)
 
 
 @pytest.mark.parametrize("command", PROJECT)
-def test_a_spec_error(work: Path, invoke: Invoke, command: str) -> None:
+def test_a_spec_error_is_a_document(work: Path, invoke: Invoke, command: str) -> None:
     error = error_of(invoke(command, *PROJECT[command], "--json"))
     assert (error["kind"], error["exit_code"]) == ("SpecError", 2)
     assert error["location"] == "olympus.toml:2"
@@ -85,7 +85,9 @@ def test_a_spec_error(work: Path, invoke: Invoke, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", MISSING)
-def test_a_missing_file(work: Path, invoke: Invoke, command: str) -> None:
+def test_a_missing_file_is_a_document_with_the_error(
+    work: Path, invoke: Invoke, command: str
+) -> None:
     (work / "olympus.toml").write_text("")
     error = error_of(invoke(command, *MISSING[command], "--json"))
     assert error["exit_code"] in (2, 5)
@@ -93,7 +95,7 @@ def test_a_missing_file(work: Path, invoke: Invoke, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", STAGES)
-def test_a_trace_error(work: Path, invoke: Invoke, command: str) -> None:
+def test_a_trace_error_is_a_document(work: Path, invoke: Invoke, command: str) -> None:
     (work / "olympus.toml").write_text("")
     error = error_of(invoke(command, *FAILS, "--json"))
     assert (error["kind"], error["exit_code"]) == ("TraceError", 3)

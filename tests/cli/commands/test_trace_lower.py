@@ -36,7 +36,7 @@ def test_a_target_of_a_project_in_another_folder(
         assert invoke("trace", *entry, "--project", str(place)).stdout == result.stdout
 
 
-def test_trace_json(project: Path, invoke: Invoke) -> None:
+def test_trace_prints_json(project: Path, invoke: Invoke) -> None:
     result = invoke("trace", "forward@batch=8", "--static", "scale=2", "--json")
     document = json.loads(result.stdout)
     assert document["target"] == "forward@batch=8"
@@ -145,7 +145,7 @@ def test_init_overwrites_only_with_force(folder: Path, invoke: Invoke) -> None:
     assert "forward" in (folder / "model.py").read_text()
 
 
-def test_doctor(project: Path, invoke: Invoke) -> None:
+def test_doctor_reports_the_environment(project: Path, invoke: Invoke) -> None:
     (project / "build" / "add").mkdir(parents=True)
     (project / "build" / "add" / "report.json").write_text("{}")
     document = json.loads(invoke("doctor", "--json").stdout)

@@ -33,7 +33,7 @@ def test_a_target_without_a_build_is_an_error(work: Path, invoke: Invoke) -> Non
         (("forward", "forward", "--backend", "nowhere"), 2, "no backend is named 'nowhere'"),
     ],
 )
-def test_sides_that_cannot_be_compared(
+def test_sides_that_cannot_be_compared_are_an_error(
     work: Path, invoke: Invoke, sides: tuple[str, ...], exit_code: int, words: str
 ) -> None:
     (work / "empty").mkdir()
@@ -71,7 +71,7 @@ def test_a_changed_build_is_damaged(work: Path, invoke: Invoke, name: str) -> No
 
 
 @pytest.mark.usefixtures("built")
-def test_a_damaged_report(work: Path, invoke: Invoke) -> None:
+def test_a_damaged_report_is_an_error(work: Path, invoke: Invoke) -> None:
     (work / "build" / "forward" / "report.json").write_text("{")
     result = invoke("diff", "forward")
     assert result.exit_code == 5

@@ -31,7 +31,7 @@ from tests.cli.diff.project import (
 
 
 @pytest.mark.usefixtures("private_tmp")
-def test_a_revision(repository: Path, invoke: Invoke) -> None:
+def test_a_target_is_compared_with_a_revision(repository: Path, invoke: Invoke) -> None:
     assert clean(invoke("diff", "git:HEAD", "forward"))
     edit(repository, "np.tanh", "np.sin")
     result = invoke("diff", "git:HEAD", "forward")
@@ -180,7 +180,7 @@ def test_a_revision_that_does_not_build_is_one_message(repository: Path, invoke:
         (("git:HEAD:forwards", "forward"), "no target is named 'forwards'"),
     ],
 )
-def test_a_missing_revision(
+def test_a_missing_revision_is_an_error(
     repository: Path, invoke: Invoke, sides: tuple[str, ...], words: str
 ) -> None:
     result = invoke("diff", *sides)

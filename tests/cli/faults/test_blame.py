@@ -85,7 +85,9 @@ def lines(expression: str) -> str:
 
 
 @pytest.mark.parametrize("expression", MISTAKES)
-def test_a_mistake_while_tracing(folder: Path, invoke: Invoke, expression: str) -> None:
+def test_a_mistake_during_tracing_has_its_line(
+    folder: Path, invoke: Invoke, expression: str
+) -> None:
     (folder / "m.py").write_text(lines(expression))
     result = invoke("trace", "m:f", "--shapes", "x=f32[3], p={w=f32[2]}")
     assert result.exit_code == 3, result.stderr
@@ -96,7 +98,7 @@ def test_a_mistake_while_tracing(folder: Path, invoke: Invoke, expression: str) 
 
 
 @pytest.mark.parametrize("expression", MISTAKES)
-def test_a_mistake_at_import(folder: Path, invoke: Invoke, expression: str) -> None:
+def test_a_mistake_at_import_has_its_line(folder: Path, invoke: Invoke, expression: str) -> None:
     called = "\nx, p = np.zeros(3), {'w': np.zeros(2)}\ny = f(x, p)\n"
     (folder / "m.py").write_text(lines(expression) + called)
     result = invoke("trace", "m:f", "--shapes", "x=f32[3], p={w=f32[2]}")
@@ -124,7 +126,9 @@ def test_a_mistake_at_import(folder: Path, invoke: Invoke, expression: str) -> N
         ("import statistics\nf = statistics.mean", ["mean raised TypeError", "'Array'"]),
     ],
 )
-def test_odd_exceptions(folder: Path, invoke: Invoke, program: str, words: list[str]) -> None:
+def test_unusual_exceptions_are_reported(
+    folder: Path, invoke: Invoke, program: str, words: list[str]
+) -> None:
     (folder / "m.py").write_text(program + "\n")
     result = invoke("trace", "m:f", "--shapes", "f32[3]")
     assert result.exit_code == 3

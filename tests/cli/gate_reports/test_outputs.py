@@ -189,7 +189,7 @@ def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invok
     (suite,) = junit((work / "out.xml").read_text())
     assert suite.attrib["errors"] == "1"
     assert result.stdout.startswith(
-        "::error file=olympus.toml,line=2,title=olympus check%3A gone%3A check run::"
+        "::error file=olympus.toml,line=2,title=olympus check%3A missing%3A check run::"
     )
     (work / "olympus.toml").write_text(MISSING + TOML.replace("8 kFLOP", "1 GFLOP"))
     result = invoke("check", "--output", "junit=out.xml", "--json")
@@ -197,7 +197,7 @@ def test_a_target_that_fails_is_an_error_in_every_form(work: Path, invoke: Invok
     root = junit((work / "out.xml").read_text())
     assert root.attrib == {"name": "olympus check", "tests": "3", "failures": "0", "errors": "1"}
     (failed,) = json.loads(result.stdout)["failed"]
-    assert failed["target"] == "gone"
+    assert failed["target"] == "missing"
     assert failed["error"]["exit_code"] == 2
 
 

@@ -238,7 +238,7 @@ def test_a_changed_stored_program_is_damage(tmp_path: Path, content: bytes) -> N
         read_programs(path, [program.digest])
 
 
-def test_errors_of_the_store_are_those_of_olympus() -> None:
+def test_errors_of_the_store_are_olympus_errors() -> None:
     for error in (sqlite3.DatabaseError("x"), sqlite3.OperationalError("x")):
         assert isinstance(store._olympus_error(error, Path("h"), write=False), OlympusError)
 

@@ -71,7 +71,7 @@ def test_mistakes_in_shardings_have_their_place(folder, text, message) -> None:
         ('mesh = { data = 2 }\nout-sharding = { a = ["x"] }', "out-sharding.a names the axis 'x'"),
     ],
 )
-def test_mistakes_in_meshes(folder, text, message) -> None:
+def test_mistakes_in_meshes_have_their_place(folder, text, message) -> None:
     (folder / "olympus.toml").write_text(f'[target.f]\nentry = "layers:both"\n{text}\n')
     with pytest.raises(SpecError) as caught:
         load_project(folder)

@@ -61,7 +61,7 @@ def built(work: Path, name: str) -> Report:
     return read_report(work / "build" / name)
 
 
-def test_the_profiles_are_those_of_the_compiler() -> None:
+def test_the_profiles_match_the_compiler() -> None:
     assert get_args(Optimize) == OPTIMIZE
     assert get_args(Repeats) == REPEATS
 

@@ -117,7 +117,7 @@ def group(folder: Path, limit: str, used: int, files: int = 0) -> None:
     (folder / "memory.stat").write_text(f"anon 5\ninactive_file {files}\nactive_file 0\n")
 
 
-def test_available_memory_is_that_of_the_smallest_limit(tmp_path: Path) -> None:
+def test_the_smallest_limit_bounds_the_available_memory(tmp_path: Path) -> None:
     assert available_memory(tmp_path) is None
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/meminfo").write_text("MemTotal: 900 kB\nMemAvailable: 800 kB\n")
@@ -172,7 +172,7 @@ def test_integers_are_in_the_range_and_the_dtype() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "8", "8:0", "0:0", "a:b", "0:8:9"])
-def test_a_malformed_range(text: str) -> None:
+def test_a_malformed_range_is_an_error(text: str) -> None:
     assert parse_int_range("-3:5") == (-3, 5)
     with pytest.raises(UsageError, match="LOW:HIGH"):
         parse_int_range(text)
@@ -255,7 +255,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_damaged_files(tmp_path: Path, name: str) -> None:
+def test_a_damaged_file_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "f").write_bytes(BROKEN[name])
     with pytest.raises(UsageError, match="f cannot be read as a") as caught:
         file_inputs(tmp_path / "f", [leaf("x")])

@@ -166,7 +166,7 @@ def test_a_search_for_missing_gpus(work: Path, invoke: Invoke) -> None:
         (("--mesh", "data=8", "--device", "4xh200"), "needs 8 devices, and gpu:4xh200 has 4"),
     ],
 )
-def test_mistakes(work: Path, invoke: Invoke, options, message) -> None:
+def test_mistakes_are_errors(work: Path, invoke: Invoke, options, message) -> None:
     result = invoke("shard", "dense:odd", "--shapes", "f32[8]", *options)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())

@@ -141,7 +141,7 @@ def test_a_byte_order_mark_is_ignored(folder: Path) -> None:
     assert list(load_project(folder).targets) == ["t"]
 
 
-def test_unreadable_files(folder: Path) -> None:
+def test_an_unreadable_file_is_an_error(folder: Path) -> None:
     with pytest.raises(SpecError, match=r"olympus\.toml does not exist"):
         load_project(folder)
     (folder / "olympus.toml").write_bytes(b'a = "\xff"')

@@ -27,7 +27,7 @@ X = ShapeSpec("float32", (8, 3))
         ("float8_e5m2[2]", "float8_e5m2", (2,)),
     ],
 )
-def test_a_shape(text: str, dtype: str, shape: tuple[int, ...]) -> None:
+def test_a_shape_is_parsed(text: str, dtype: str, shape: tuple[int, ...]) -> None:
     assert parse_arg(text) == ShapeSpec(dtype, shape)
 
 
@@ -60,7 +60,9 @@ def test_every_dtype_is_one_of_numpys() -> None:
         ("p={from=f32[8,3], to=f32[8,3]}", [], {"p": {"from": X, "to": X}}),
     ],
 )
-def test_shapes(text: str, positional: list[ArgSpec], named: dict[str, ArgSpec]) -> None:
+def test_several_shapes_are_parsed(
+    text: str, positional: list[ArgSpec], named: dict[str, ArgSpec]
+) -> None:
     assert parse_shapes(text) == (positional, named)
 
 

@@ -44,7 +44,7 @@ def test_a_row_that_is_too_wide_is_a_list(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "5")
-    assert console.width() == 40, "what is narrower is not narrowed"
+    assert console.width() == 40, "a narrower table is not changed"
     console.table(("one", "two"), [("x" * 30, "y" * 30)])
     assert capsys.readouterr().out.splitlines() == ["one  " + "x" * 30, "two  " + "y" * 30]
 
@@ -56,7 +56,7 @@ def test_lines_are_folded_beneath_their_text(
         "  flops           at least 173 M, in products and so on\n  - " + "word " * 12 + "\n\nend"
     )
     console.prose(text)
-    assert capsys.readouterr().out == text + "\n", "a pipe is as wide as what goes to it"
+    assert capsys.readouterr().out == text + "\n", "lines in a pipe are not folded"
     monkeypatch.setenv("COLUMNS", "40")
     console.prose(text + "\n\x1b[2J " + "x" * 50 + " ::error::1")
     output = capsys.readouterr().out

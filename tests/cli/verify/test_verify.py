@@ -250,7 +250,7 @@ def test_mistakes_in_the_toml_have_a_message(
     assert words in result.stderr
 
 
-def test_mistakes_in_options(work: Path, invoke: Invoke) -> None:
+def test_mistakes_in_options_are_errors(work: Path, invoke: Invoke) -> None:
     for options, words in (
         (("--against", "numpy"), "no reference is named 'numpy'"),
         (("--against", "golden"), ".npz does not exist"),
@@ -262,7 +262,7 @@ def test_mistakes_in_options(work: Path, invoke: Invoke) -> None:
         assert words in result.stderr
 
 
-def test_golden_outputs(work: Path, invoke: Invoke) -> None:
+def test_golden_outputs_are_compared(work: Path, invoke: Invoke) -> None:
     assert invoke("verify", "forward", "--update").exit_code == 0
     golden = work / "goldens" / "forward.npz"
     first = golden.read_bytes()

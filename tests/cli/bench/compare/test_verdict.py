@@ -222,7 +222,7 @@ def test_an_interval_of_normal_values_is_students_t() -> None:
         ours, theirs = np.exp(random.normal(0, 0.1, (2, 5, 1)))
         interval = ratio_interval(ours, theirs, paired=True, tail=0.05)
         inside += interval.low <= 1 <= interval.high
-    assert 340 <= inside <= 380, "90 % of the intervals have the ratio in them"
+    assert 340 <= inside <= 380, "90 % of the intervals contain the ratio"
 
 
 def test_many_gates_have_at_most_the_alarm_rate_of_one() -> None:

@@ -51,7 +51,7 @@ VERSION_1 = {
 def test_conditions_are_read_from_the_kernel(tmp_path: Path) -> None:
     load = conditions(write(tmp_path, VERSION_2))
     assert (load["load"], load["waiting"], load["cpu_limit"]) == (1.25, 12.5, 1.5)
-    assert (load["clock_hz"], load["governor"]) == (3e9, "powersave"), "of the one that works"
+    assert (load["clock_hz"], load["governor"]) == (3e9, "powersave"), "of the busy processor"
     assert (load["memory_free"], load["memory_limit"]) == (819200.0, 409600.0)
     assert free_memory(tmp_path) == 409600 - 102400
 

@@ -107,7 +107,7 @@ def open_program(page: Page, title: str) -> None:
     page.wait_for_selector(".rows .row")
 
 
-def test_the_numbers_are_those_of_the_json(show: Any) -> None:
+def test_the_page_has_the_numbers_of_the_json(show: Any) -> None:
     data = json.loads(render_json(page_of().report))["backends"][0]
     page = show()
     expected = {

@@ -101,7 +101,7 @@ def test_a_page_has_the_same_text_each_time() -> None:
     assert render_html(page()) == render_html(page(1))
 
 
-def test_the_numbers_are_those_of_the_json() -> None:
+def test_the_page_has_the_numbers_of_the_json() -> None:
     read = Read(render_html(page()))
     data = json.loads(render_json(page().report))
     backend = data["backends"][0]
