@@ -90,11 +90,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one key of a budget; `why` is the reason of a broken one, and else empty.
+    """The verdict on one key of a budget; `why` is the reason of a failure, and else empty.
 
-    `is_judged` is False if the key does not apply to the program. `figure` and `limit` are texts;
-    `value` and `most` are the numbers, if they are known. `lines` are the source lines that break
-    the limit, the most important first.
+    `is_judged` is False if the key does not apply to the program, and, with a reason, if the figure
+    or program to compare with is not saved: that fails the check too. `figure` and `limit` are
+    texts; `value` and `most` are the numbers, if they are known. `lines` are the source lines that
+    break the limit, the most important first.
     """
 
     target: str
@@ -109,8 +110,8 @@ class Verdict:
     is_judged: bool = True
 
     @property
-    def is_broken(self) -> bool:
-        """True if the budget is broken."""
+    def fails(self) -> bool:
+        """True if the check of the target fails."""
         return bool(self.why)
 
     @property
@@ -118,7 +119,7 @@ class Verdict:
         """The verdict in tables and JSON documents."""
         if not self.is_judged:
             return "not judged"
-        return "broken" if self.is_broken else "kept"
+        return "broken" if self.fails else "kept"
 
 
 def _rows(field: str) -> Callable[[Figures], Parts]:
@@ -351,10 +352,8 @@ def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float
         why = f"{key} is not known: {metric.why(figures)}"
         return base("unknown", limit.text, why, tuple(metric.hidden(figures)[:_MAX]))
     if most is None:
-        why = (
-            f"{limit.text} is relative, and nothing is saved of {key}: olympus check --update does"
-        )
-        return base(_bounded(shown(figure), least), limit.text, why)
+        why = f"{key} has no saved figure: save one with `olympus check --update`"
+        return base(_bounded(shown(figure), least), limit.text, why, is_judged=False)
     relative = f"{limit.text} of {shown(saved)}" if saved is not None and limit.factor else None
     allowed = f"{shown(most)} ({relative})" if relative else limit.text
     text = _bounded(shown(figure), least)

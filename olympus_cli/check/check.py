@@ -49,14 +49,14 @@ class Checked:
     sources: Mapping[str, str]
 
     @property
-    def broken(self) -> tuple[Verdict, ...]:
-        """The verdicts on broken rules."""
-        return tuple(verdict for verdict in self.verdicts if verdict.is_broken)
+    def failures(self) -> tuple[Verdict, ...]:
+        """The verdicts that fail the check."""
+        return tuple(verdict for verdict in self.verdicts if verdict.fails)
 
     @property
     def is_judged(self) -> bool:
-        """True if at least one verdict judges the target."""
-        return any(verdict.is_judged for verdict in self.verdicts)
+        """True if at least one verdict judges the target, or fails because nothing is saved."""
+        return any(verdict.is_judged or verdict.fails for verdict in self.verdicts)
 
     @staticmethod
     def from_data(data: object) -> Checked:
@@ -129,7 +129,7 @@ def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
         return judge_golden(spec.name, unit.label, module, text, spec.root)
     saved = read_program(spec.root, spec.name, unit.label)
     verdict = judge_golden(spec.name, unit.label, module, saved, spec.root)
-    if not verdict.is_broken:
+    if not verdict.fails:
         return verdict
     same_counts = saved is not None and _has_counts_of(unit, saved)
     found = instability_of(program, unit.label, elsewhere=same_counts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,9 @@ def judge_golden(
     """
     graph, path = graph_of(module), display_path(program_path(root, target, backend))
     if saved is None:
-        why = "no golden program is saved: olympus check --update saves it"
-        return Verdict(target, backend, "golden", "not saved", "the saved program", why)
+        why = "it has no saved golden program: save one with `olympus check --update`"
+        base = partial(Verdict, target, backend, "golden", "not saved", "the saved program")
+        return base(why, is_judged=False)
     try:
         golden = graph_of(read_module(saved, "it"), file=path)
     except ArtifactError as error:

@@ -72,31 +72,34 @@ def unjudged_note(targets: Sequence[str]) -> str:
 
 def broken_message(checked: Checked) -> str:
     """Return the errors of a target, with the lines that contribute most; "" if there are none."""
-    return "\n".join(_broken_lines(checked.broken))
+    return "\n".join(_failure_lines(checked.failures))
 
 
-def _broken_lines(broken: Sequence[Verdict]) -> Iterator[str]:
-    for verdict in broken:
+def _failure_lines(failures: Sequence[Verdict]) -> Iterator[str]:
+    for verdict in failures:
         yield f"target {verdict.target!r} on {verdict.backend}: {verdict.why}"
         yield from (f"  {line}" for line in verdict.lines)
 
 
-#: The case's verdict for each verdict; a rule that does not judge a target is skipped.
-_CASES: Mapping[str, Word] = {"broken": "failed", "kept": "passed", "not judged": "skipped"}
+def _word(verdict: Verdict) -> Word:
+    """Return the verdict of the case; a rule that does not apply to a target is skipped."""
+    if verdict.is_judged:
+        return "failed" if verdict.fails else "passed"
+    return "not judged" if verdict.fails else "skipped"
 
 
 def _case(verdict: Verdict, root: Path) -> Case:
     gate, name = "budget", f"{verdict.key} on {verdict.backend}"
     if verdict.key == "golden":
         gate, name = "golden", f"program on {verdict.backend}"
-    why = verdict.why if verdict.is_judged else f"{verdict.key} is not judged: {verdict.figure}"
+    skipped = "" if verdict.is_judged else f"{verdict.key} is not judged: {verdict.figure}"
     places = (place for line in verdict.lines for place in place_in(root, line.place))
     return Case(
         verdict.target,
         gate,
         name,
-        _CASES[verdict.word],
-        "\n  ".join([why, *map(str, verdict.lines)]),
+        _word(verdict),
+        "\n  ".join([verdict.why or skipped, *map(str, verdict.lines)]),
         tuple(dict.fromkeys(places)),
         {name: getattr(verdict, name) for name in ("figure", "limit", "value", "most")},
     )

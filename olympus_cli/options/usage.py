@@ -5,6 +5,7 @@ The hint has the nearest name, or the command that shows the help.
 
 from __future__ import annotations
 
+import itertools
 import shlex
 
 import click
@@ -28,6 +29,7 @@ def usage_error(error: click.ClickException) -> UsageError:
     if isinstance(error, NoSuchOption):
         name = context.command_path if context else "the command"
         hint = _after_the_command(error.option_name, context)
+        hint = hint or _device_in_backend(error.option_name, context)
         return UsageError(
             f"{name} has no option {error.option_name!r}",
             hint=hint or _nearest_option(error.option_name, context) or help_hint,
@@ -49,6 +51,24 @@ def _after_the_command(name: str, context: click.Context | None) -> str | None:
     before = words[: words.index(command)]
     return "put the option after the command: " + shlex.join(
         [context.command_path, command, *before, *words[len(before) + 1 :]]
+    )
+
+
+def _device_in_backend(name: str, context: click.Context | None) -> str | None:
+    """Return the hint for `--device` of a command that takes the device in `--backend`."""
+    if name != "--device" or context is None:
+        return None
+    if "--backend" not in _options_of(context.command, context):
+        return None
+    words: list[str] = [*context.meta.get(COMMAND_LINE, []), name, "h200"]
+    model = next(
+        word.removeprefix(f"{name}=") if "=" in word else after
+        for word, after in itertools.pairwise(words)
+        if word.partition("=")[0] == name
+    )
+    return (
+        f"write --backend gpu:{model}; the key `backends` of a target in olympus.toml has its "
+        f'devices: backends = ["gpu:{model}"]'
     )
 
 

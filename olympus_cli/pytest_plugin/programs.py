@@ -131,7 +131,7 @@ class Programs:
             parts = [
                 part
                 for verdict in verdicts
-                if verdict.is_broken
+                if verdict.fails
                 for part in (verdict.why, *verdict.lines)
             ]
             if parts:

@@ -169,7 +169,13 @@ def test_relative_limits_refer_to_saved_figures(work: Path, invoke: Invoke) -> N
     budget(work, 'flops = "+1%"', 'operations = "-0%"')
     result = invoke("check")
     assert result.exit_code == 1
-    assert "nothing is saved of flops: olympus check --update does" in result.stderr
+    message = (
+        "target 'dense' on cpu: flops has no saved figure: save one with `olympus check --update`"
+    )
+    assert message in result.stderr
+    report = json.loads(invoke("check", "--json").stdout)
+    words = [each["verdict"] for each in report["targets"][0]["verdicts"]]
+    assert (words, report["not_judged"]) == (["not judged"] * 2, [])
     result = invoke("check", "--update")
     assert (result.exit_code, result.stderr) == (0, "wrote goldens/dense.figures.json\n")
     assert invoke("check").exit_code == 0
@@ -184,7 +190,7 @@ def test_a_golden_program(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(f"{DENSE}golden = true\n")
     result = invoke("check")
     assert result.exit_code == 1
-    assert "no golden program is saved: olympus check --update saves it" in result.stderr
+    assert "it has no saved golden program: save one with `olympus check --update`" in result.stderr
     result = invoke("check", "--update")
     assert (result.exit_code, result.stderr) == (0, "wrote goldens/dense.cpu.mlir\n")
     moved = PROGRAM.replace("def dense(x, w):", "\n\ndef dense(a, w):\n    x = a")
@@ -388,7 +394,7 @@ def test_a_limit_without_its_compiler_is_broken(
         ("gpu", "flops"): "kept",
         ("gpu", "fits"): "broken",
     }
-    broken = checked.broken[0]
+    broken = checked.failures[0]
     assert broken.why == (
         "peak-memory is not known: the program is not compiled for gpu: no plugin"
     )
