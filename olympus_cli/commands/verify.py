@@ -49,7 +49,7 @@ from olympus_cli.workers.call import OnStage, call
     multiple=True,
     metavar="REFERENCE",
     default=("op-by-op",),
-    show_default="op-by-op",
+    show_default=True,
     help="Compare with op-by-op, float64, interpreter, golden, a backend or a FILE.olympus; "
     "may be repeated.",
 )

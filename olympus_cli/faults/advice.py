@@ -51,6 +51,7 @@ _TORCH_KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
 
 _JAX = re.compile(r"\bJAX (?:type|value)\b|\bjaxlib\.")
 _KEYWORD = re.compile(r"\) got an unexpected keyword argument '(\w+)'")
+_UNHASHABLE = re.compile(r"unhashable type: '(\w+)'")
 _FROM = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
@@ -80,7 +81,8 @@ def advice(error: BaseException) -> str | None:
             case ImportError():
                 return _import(error)
             case TypeError():
-                return _of_jax(error) or _of_traced(error) or _called(error) or _keyword(error)
+                remedies = (_of_jax, _of_traced, _unhashable, _called, _keyword)
+                return next((hint for remedy in remedies if (hint := remedy(error))), None)
             case KeyError():
                 return _key(error)
     except Exception:  # from an inspected object of the program
@@ -178,6 +180,17 @@ def _of_jax(error: BaseException) -> str | None:
 def _of_traced(error: TypeError) -> str | None:
     """Return the remedy if NumPy got a traced array for an integer, as in np.zeros(n)."""
     return size_remedy() if "integer" in str(error) and "<traced array" in str(error) else None
+
+
+def _unhashable(error: TypeError) -> str | None:
+    """Return the remedy for an array in a set, or as the key of a dict."""
+    found = _UNHASHABLE.fullmatch(str(error))
+    if found is None or found[1] not in {kind.__name__ for kind in _subclasses(olympus.Array)}:
+        return None
+    return (
+        "an array is not hashable: use a tuple or a list instead of a set, and a string or an "
+        "integer as the key of a dict"
+    )
 
 
 def _called(error: TypeError) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+from olympus_cli.spec.toml import toml_key
 from olympus_cli.text.nearest import did_you_mean, nearest
 
 _CALLED = {str: "a string", dict: "a table", list: "an array", bool: "a boolean"}
@@ -34,8 +35,9 @@ class Section:
 
     def fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
         """Raise SpecError about `key` of this table, or about a part of it such as `args[0].w`."""
-        place = (*self.keys, *re.split(r"[.\[]", key))
-        self.source.fail(place, f"{'.'.join((*self.keys, key))} {message}", hint)
+        parts = [key] if key in self.data else re.split(r"[.\[]", key)
+        name = toml_key(key) if key in self.data else key
+        self.source.fail((*self.keys, *parts), f"{'.'.join((*self.keys, name))} {message}", hint)
 
     def only(self, keys: Iterable[str]) -> None:
         """Raise SpecError for a key that is not in `keys`; the hint has the nearest valid key."""

@@ -199,10 +199,7 @@ def _syntax(name: str, error: tomli.TOMLDecodeError | OutOfBounds) -> str:
     message = error.msg
     if message.startswith(_REPEATED) and (twice := _set_twice(error.doc, row)):
         message = twice
-    return (
-        f"{name}:{row}:{column}: {kind}{message} (line {row}, column {column})\n"
-        f"  {line}\n  {' ' * (column - 1)}^"
-    )
+    return f"{name}:{row}:{column}: {kind}{message}\n  {line}\n  {' ' * (column - 1)}^"
 
 
 def parse_value(text: str) -> object:

@@ -437,9 +437,10 @@ class Tracer(Array):
             position = source.Source(frame.f_code, frame.f_lasti, "").position()
             place, line = str(position), f": {position.text()}" if position else ""
         where = f", at {place}{line}" if place else ""
+        origin = self.origin().removesuffix(where)
         raise kind(
             f"{wanted} of a traced array {self.aval.long_name()} was requested{where}\n"
-            f"  the array is {self.origin()}, and has no value while the function is traced",
+            f"  the array is {origin}, and has no value while the function is traced",
             hint=hint,
             location=place,
         )

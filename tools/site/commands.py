@@ -65,7 +65,8 @@ def _meaning(option: click.Option) -> str:
     parts = [(option.help or "").removesuffix(".") + "."]
     default: Any = option.default
     if option.show_default and not option.is_flag:
-        parts.append(f"Default: `{default}`.")
+        shown = ", ".join(map(str, default)) if option.multiple else default
+        parts.append(f"Default: `{shown}`.")
     if option.multiple and "repeated" not in parts[0]:
         parts.append("May be repeated.")
     return _cell(" ".join(parts))

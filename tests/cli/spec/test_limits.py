@@ -83,7 +83,7 @@ def test_a_number_of_5000_digits_is_an_error_with_its_position(
     (tmp_path / "olympus.toml").write_text(f"{prefix}{number}]\n")
     with pytest.raises(SpecError) as error:
         load_project(tmp_path)
-    message = f"a number has at most 1000 digits (line {line}, column {column})"
+    message = "a number has at most 1000 digits"
     assert f"olympus.toml:{line}:{column}: {message}" in str(error.value)
     assert str(error.value).splitlines()[2] == " " * (column + 1) + "^"
 
@@ -130,7 +130,7 @@ def test_many_runs_of_digits_are_read_in_linear_time(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="which names no function"):
         load_project(tmp_path)
     (tmp_path / "olympus.toml").write_text(f"{comments}x = {DIGITS}\ny = {DIGITS}\n")
-    with pytest.raises(SpecError, match=r"\(line 1001, column 5\)"):
+    with pytest.raises(SpecError, match=r"olympus.toml:1001:5: a number"):
         load_project(tmp_path)
 
 
