@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from olympus.errors import ArtifactError, UsageError
 from olympus_cli.diff.comparing import SideProgram, check_side, compared
+from olympus_cli.diff.comparison import Comparison
 from olympus_cli.diff.gate_report import comparison_report, revision_report
 from olympus_cli.diff.html import render_diff_page
 from olympus_cli.diff.loading import read_side
@@ -81,33 +81,34 @@ def command(
                 )
             equal = _compare_all(first, request, checkouts, outputs)
         else:
-            document, root = _compared(first, second, request, checkouts)
+            comparison, root = _compared(first, second, request, checkouts)
             if page is not None:
-                write_file(page, render_diff_page(document))
-            outputs.write(comparison_report(document, root))
-            equal = document["equal"]
+                write_file(page, render_diff_page(comparison))
+            outputs.write(comparison_report(comparison, root))
+            equal = comparison.equal
     if not equal:
         click.get_current_context().exit(_DIFFERENT)
 
 
 def _compared(
     first: str, second: str | None, request: Request, checkouts: Checkouts
-) -> tuple[dict[str, Any], Path | None]:
-    """Return the document of a comparison and the result of `_root`; print its notes."""
+) -> tuple[Comparison, Path | None]:
+    """Return a comparison and the result of `_root`; print its notes."""
     with console.progress("comparing") as bar:
         sides = both_sides(first, second, request, checkouts)
         read = [_read(side, bar) for side in sides]
         bar.describe("compare")
         try:
-            document: dict[str, Any] = call(
+            data = call(
                 compared, *read, action="compares the programs", quiet=True, death=ArtifactError
             )
         except ArtifactError:  # the parser may have crashed: read each alone to name the file
             _check_files(sides, read)
             raise
-    for note in document["notes"]:
+    comparison = Comparison.from_data(data)
+    for note in comparison.notes:
         console.message(f"note: {note}")
-    return document, _root(sides[1])
+    return comparison, _root(sides[1])
 
 
 def _check_files(sides: Sequence[Side], read: Sequence[object]) -> None:
@@ -133,18 +134,18 @@ def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs:
     names = [target.name for target in project.select()]
     added = [name for name in names if name not in then]
     removed = [name for name in then if name not in project.targets]
-    target_runs, documents = TargetRuns("diff", len(names)), dict[str, dict[str, Any]]()
+    target_runs, comparisons = TargetRuns("diff", len(names)), dict[str, Comparison]()
     try:
         for name in names:
             if name not in added:
                 with target_runs.of(name):
-                    documents[name], _ = _compared(revision, name, request, checkouts)
+                    comparisons[name], _ = _compared(revision, name, request, checkouts)
     finally:  # what comes after a target does not take its results
         outputs.write(
-            revision_report(revision, documents, added, removed, target_runs, project.root)
+            revision_report(revision, comparisons, added, removed, target_runs, project.root)
         )
     target_runs.raise_failures(is_verbose())
-    return all(document["equal"] for document in documents.values())
+    return all(comparison.equal for comparison in comparisons.values())
 
 
 def _root(side: Side) -> Path | None:

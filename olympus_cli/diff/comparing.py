@@ -1,13 +1,10 @@
-"""The comparison of two sides, after they are read: the changes, as one JSON document.
-
-The document has all content of the text and the page.
-"""
+"""The comparison of two sides, after they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from olympus.analysis import (
     Change,
@@ -21,6 +18,15 @@ from olympus.analysis import (
     read_module,
 )
 from olympus.files import to_data, typed
+from olympus_cli.diff.comparison import (
+    ComparedChange,
+    ComparedSide,
+    ComparedSpot,
+    Comparison,
+    LineChange,
+    SideKind,
+    value_changes,
+)
 from olympus_cli.diff.figure_changes import figure_changes
 from olympus_cli.diff.lines import line_changes
 from olympus_cli.reports.build_report import REPORT_FORMS, BackendReport
@@ -38,7 +44,7 @@ class SideProgram:
     """
 
     label: str
-    kind: Literal["target", "revision", "build", "bundle", "file", "history"]
+    kind: SideKind
     program: bytes
     sources: bytes | None = None
     arguments: tuple[str, ...] = ()
@@ -69,25 +75,25 @@ class _Program:
     graph: Graph
     texts: Mapping[tuple[str, int], str]
 
-    def spot(self, spot: Spot | None) -> dict[str, Any] | None:
-        """Return the data of an operation: its place, and the user's line if it is known."""
+    def spot(self, spot: Spot | None) -> ComparedSpot | None:
+        """Return an operation with its place, and the user's line if it is known."""
         if spot is None:
             return None
         place = spot.place
         text = self.texts.get((place.file, place.line), "")
-        return {
-            "name": spot.name,
-            "types": list(spot.types),
-            "file": place.file or None,
-            "line": place.line or None,
-            "scope": place.scope,
-            "text": text or None,
-            "operations": spot.operations,
-        }
+        return ComparedSpot(
+            spot.name,
+            spot.types,
+            place.file or None,
+            place.line or None,
+            place.scope,
+            text or None,
+            spot.operations,
+        )
 
 
 def compared(on_stage: OnStage, one: SideProgram, other: SideProgram) -> dict[str, Any]:
-    """Compare two sides, and return the document.
+    """Compare two sides; return the `Comparison` as plain data, for another process.
 
     Raises:
         ArtifactError: a program is not StableHLO.
@@ -95,29 +101,27 @@ def compared(on_stage: OnStage, one: SideProgram, other: SideProgram) -> dict[st
     on_stage("compare")
     programs = _program(one), _program(other)
     names = one.arguments, other.arguments
-    found = compare(programs[0].graph, programs[1].graph, names)
-    options = _changed(one.options, other.options, both=True)
-    same = found.fingerprints[0] == found.fingerprints[1]
-    return {
-        "equal": not found.changes and not options,
-        "sides": [
-            {
-                "label": side.label,
-                "kind": side.kind,
-                "fingerprint": found.fingerprints[i],
-                "operations": found.sizes[i],
-                "options": side.options,
-                "versions": side.versions,
-            }
-            for i, side in enumerate((one, other))
-        ],
-        "changes": [_change(each, programs) for each in found.changes],
-        "options": options,
-        "versions": _changed(one.versions, other.versions, both=True),
-        "figures": figure_changes(*_figures(one, other, programs, same)),
-        "lines": [] if same else _lines(one, other, programs),
-        "notes": [*one.notes, *other.notes],
-    }
+    difference = compare(programs[0].graph, programs[1].graph, names)
+    options, versions = (
+        value_changes(first, second, first.keys() & second.keys())
+        for first, second in ((one.options, other.options), (one.versions, other.versions))
+    )
+    same = difference.fingerprints[0] == difference.fingerprints[1]
+    return Comparison(
+        equal=not difference.changes and not options,
+        sides=tuple(
+            ComparedSide(side.label, side.kind, fingerprint, size, side.options, side.versions)
+            for side, fingerprint, size in zip(
+                (one, other), difference.fingerprints, difference.sizes, strict=True
+            )
+        ),
+        changes=tuple(_change(change, programs) for change in difference.changes),
+        options=options,
+        versions=versions,
+        figures=figure_changes(*_figures(one, other, programs, same)),
+        lines=() if same else _lines(one, other, programs),
+        notes=(*one.notes, *other.notes),
+    ).to_data()
 
 
 def check_side(on_stage: OnStage, side: SideProgram) -> None:
@@ -145,27 +149,15 @@ def _program(side: SideProgram) -> _Program:
     return _Program(module, graph_of(module, places, file=name), texts)
 
 
-def _change(change: Change, programs: tuple[_Program, _Program]) -> dict[str, Any]:
-    return {
-        "of": change.role,
-        "kind": change.kind,
-        "where": change.where,
-        "before": programs[0].spot(change.before),
-        "after": programs[1].spot(change.after),
-        "details": to_data(change.details),
-    }
-
-
-def _changed(
-    one: Mapping[str, str], other: Mapping[str, str], *, both: bool
-) -> list[dict[str, str | None]]:
-    """Return the names with different values; with `both`, only names that both sides have."""
-    names = one.keys() & other.keys() if both else one.keys() | other.keys()
-    return [
-        {"name": name, "before": one.get(name), "after": other.get(name)}
-        for name in sorted(names)
-        if one.get(name) != other.get(name)
-    ]
+def _change(change: Change, programs: tuple[_Program, _Program]) -> ComparedChange:
+    return ComparedChange(
+        change.role,
+        change.kind,
+        change.where,
+        programs[0].spot(change.before),
+        programs[1].spot(change.after),
+        change.details,
+    )
 
 
 def _figures(
@@ -191,9 +183,9 @@ def _figures(
 
 def _lines(
     one: SideProgram, other: SideProgram, programs: tuple[_Program, _Program]
-) -> list[dict[str, Any]]:
+) -> tuple[LineChange, ...]:
     """Return the lines with a changed number of flops or bytes, if both sides have the figures."""
     if one.cost is None or other.cost is None:
-        return []
+        return ()
     texts = programs[0].texts, programs[1].texts
     return line_changes(one.cost.lines, other.cost.lines, texts)

@@ -7,15 +7,17 @@ compared by the others.  For a program that was not built, only the cost is know
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from olympus_cli.diff.comparison import FigureChange, SideName
 from olympus_cli.reports.text import axes_text
 from olympus_cli.text.units import byte_size, change, count, duration
 
 # The parts of `memory` that do not include the memory allocated by kernels.
 _WITHOUT_WORKSPACE = ("temporaries", "peak", "allocated")
 
-_UNITS: dict[str, Callable[[float | None], str]] = {
+_Unit = Literal["count", "bytes", "seconds"]
+_UNITS: dict[_Unit, Callable[[float | None], str]] = {
     "count": count,
     "bytes": byte_size,
     "seconds": duration,
@@ -23,7 +25,7 @@ _UNITS: dict[str, Callable[[float | None], str]] = {
 
 # The name of a figure, its unit, and its path in the document of a report's backend.  A figure that
 # is a metric has the metric's name.
-_FIGURES = (
+_FIGURES: tuple[tuple[str, _Unit, tuple[str, ...]], ...] = (
     ("flops", "count", ("cost", "flops")),
     ("transcendentals", "count", ("cost", "transcendentals")),
     ("bytes", "bytes", ("cost", "bytes")),
@@ -43,27 +45,21 @@ _FIGURES = (
 )
 
 
-def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the figures that differ, or that only one program has.
+def figure_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[FigureChange, ...]:
+    """Return the figures that differ between two reports, or that only one has.
 
-    `ratio` is the second figure divided by the first; None if one is not known or the first is 0.
-    `at_least` has the sides, "before" and "after", with a figure that is a lower bound, because the
-    trip count of a loop or the memory allocated by kernels is unknown.  Such figures have no ratio.
-    `at_most` has the known upper bounds of these sides.
-
-    >>> (found,) = figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})
-    >>> found["before"], found["after"], found["ratio"], found["at_least"], found["at_most"]
-    (8, 12, 1.5, [], {})
+    >>> figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})[0].ratio
+    1.5
     """
     pairs = [
         *((name, unit, _at(one, path), _at(other, path)) for name, unit, path in _FIGURES),
         *_collectives(one, other),
     ]
-    return [
+    return tuple(
         _changed(name, unit, before, after)
         for name, unit, before, after in pairs
         if before != after
-    ]
+    )
 
 
 class _Amount(NamedTuple):
@@ -74,35 +70,31 @@ class _Amount(NamedTuple):
     most: float | None = None
 
 
-def _changed(name: str, unit: str, before: _Amount, after: _Amount) -> dict[str, Any]:
-    sides = {"before": before, "after": after}
-    bounds = [key for key, side in sides.items() if side.is_least]
+def _changed(name: str, unit: _Unit, before: _Amount, after: _Amount) -> FigureChange:
+    sides: dict[SideName, _Amount] = {"before": before, "after": after}
+    bounds = tuple(key for key, side in sides.items() if side.is_least)
     ratio = None
     if before.value and after.value is not None and not bounds:
         ratio = after.value / before.value
-    return {
-        "name": name,
-        "unit": unit,
-        "before": before.value,
-        "after": after.value,
-        "ratio": ratio,
-        "at_least": bounds,
-        "at_most": {key: side.most for key, side in sides.items() if side.most is not None},
-    }
+    known_bounds = {key: side.most for key, side in sides.items() if side.most is not None}
+    return FigureChange(name, unit, before.value, after.value, ratio, bounds, known_bounds)
 
 
 def _collectives(
     one: Mapping[str, Any], other: Mapping[str, Any]
-) -> Iterator[tuple[str, str, _Amount, _Amount]]:
+) -> Iterator[tuple[str, _Unit, _Amount, _Amount]]:
     """Yield the number and the bytes of collectives along each axis, if both sides have them."""
     before, after = _by_axes(one), _by_axes(other)
     if before is None or after is None:
         return
     for axes in dict.fromkeys((*before, *after)):
         rows = [side.get(axes, {"calls": 0, "bytes": 0}) for side in (before, after)]
-        for name, unit, key in (("collectives", "count", "calls"), ("bytes", "bytes", "bytes")):
-            one_row, other_row = (_Amount(row[key], bool(row.get("loops"))) for row in rows)
-            yield f"{name} along {axes}", unit, one_row, other_row
+        calls, sizes = (
+            [_Amount(row[key], bool(row.get("loops"))) for row in rows]
+            for key in ("calls", "bytes")
+        )
+        yield f"collectives along {axes}", "count", calls[0], calls[1]
+        yield f"bytes along {axes}", "bytes", sizes[0], sizes[1]
 
 
 def _by_axes(document: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -111,27 +103,25 @@ def _by_axes(document: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if rows is None else {axes_text(row["axes"]): row for row in rows}
 
 
-def figure_text(figure: Mapping[str, Any]) -> tuple[str, str, str]:
+def figure_text(figure: FigureChange) -> tuple[str, str, str]:
     """Return the texts of a changed figure: before, after, and the change.
 
     >>> figure_text(figure_changes({"cost": {"flops": 8}}, {"cost": {"flops": 12}})[0])
     ('8', '12', '+50.0%')
     """
-    before, after = (_side_text(figure, side) for side in ("before", "after"))
-    return before, after, change(figure["ratio"])
+    before = _side_text(figure, "before", figure.before)
+    return before, _side_text(figure, "after", figure.after), change(figure.ratio)
 
 
-def _side_text(figure: Mapping[str, Any], side: str) -> str:
+def _side_text(figure: FigureChange, side: SideName, value: float | None) -> str:
     """Return the text of the figure of a side, with its bounds.
 
-    >>> figure = {"unit": "bytes", "after": 1024, "at_least": ["after"], "at_most": {"after": 2048}}
-    >>> _side_text(figure, "after")
-    'at least 1.00 KiB, at most 2.00 KiB'
+    Example: "at least 1.00 KiB, at most 2.00 KiB".
     """
-    shown = _UNITS[figure["unit"]]
-    least = "at least " if side in figure["at_least"] else ""
-    most = figure["at_most"].get(side)
-    return least + shown(figure[side]) + ("" if most is None else f", at most {shown(most)}")
+    shown = _UNITS[figure.unit]
+    least = "at least " if side in figure.at_least else ""
+    most = figure.at_most.get(side)
+    return least + shown(value) + ("" if most is None else f", at most {shown(most)}")
 
 
 def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> _Amount:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from olympus.files import to_data
+from olympus_cli.diff.comparison import ComparedChange, Comparison
 from olympus_cli.diff.text import MOST, change_text, render_comparison
 from olympus_cli.gate_reports.failures import failure_data
 from olympus_cli.gate_reports.gate_report import Case, GateReport, place_in
 from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.reports.changes import short_name
 
-Document = Mapping[str, Any]
 
-
-def comparison_report(document: Document, root: Path | None) -> GateReport:
+def comparison_report(comparison: Comparison, root: Path | None) -> GateReport:
     """Return the report of a comparison; lines of the second side are relative to `root`.
 
     `root` is None if the second side has no files in the working tree, as for a revision or a
@@ -23,16 +22,16 @@ def comparison_report(document: Document, root: Path | None) -> GateReport:
     """
     return GateReport(
         "diff",
-        tuple(_cases(document, root)),
+        tuple(_cases(comparison, root)),
         (),
-        document,
-        text=render_comparison(document),
+        comparison.to_data(),
+        text=render_comparison(comparison),
     )
 
 
 def revision_report(
     side: str,
-    documents: Mapping[str, Document],
+    comparisons: Mapping[str, Comparison],
     added: Sequence[str],
     removed: Sequence[str],
     target_runs: TargetRuns,
@@ -40,7 +39,7 @@ def revision_report(
 ) -> GateReport:
     """Return the report of all targets compared with the revision `side`, "git:REV".
 
-    `documents` are the comparisons by target.  `added` are the targets that the revision does not
+    `comparisons` are by target.  `added` are the targets that the revision does not
     have, and `removed` the targets that only the revision has.  Both are reported, but are not
     differences of a program.
     """
@@ -50,36 +49,36 @@ def revision_report(
     return GateReport(
         "diff",
         (
-            *(case for each in documents.values() for case in _cases(each, root)),
+            *(case for each in comparisons.values() for case in _cases(each, root)),
             *(Case(name, "diff", "target", "skipped", reason) for name in added),
             *target_runs.cases,
         ),
         (),
         {
-            "equal": all(each["equal"] for each in documents.values()) and not target_runs.failed,
+            "equal": not target_runs.failed and all(each.equal for each in comparisons.values()),
             "revision": side,
-            "targets": [{"target": name, **each} for name, each in documents.items()],
+            "targets": [{"target": name, **each.to_data()} for name, each in comparisons.items()],
             "added": [*added],
             "removed": [*removed],
             "failed": failure_data(target_runs.failed),
         },
         notes=tuple(notes),
-        text="\n".join(filter(None, map(render_comparison, documents.values()))),
+        text="\n".join(filter(None, map(render_comparison, comparisons.values()))),
         seconds=target_runs.seconds,
     )
 
 
-def _cases(document: Document, root: Path | None) -> Iterator[Case]:
+def _cases(comparison: Comparison, root: Path | None) -> Iterator[Case]:
     """Yield a case for each change and each different option, or one case for equal programs.
 
     Changes with the same text are one case.  Changes of type that only follow from the operands are
     also one case.
     """
-    target = f"{document['sides'][0]['label']} -> {document['sides'][1]['label']}"
-    retyped = [each for each in document["changes"] if each["kind"] == "retyped"]
-    changes_by_text: dict[str, list[Document]] = {}
-    for change in document["changes"]:
-        if change["kind"] != "retyped":
+    target = " -> ".join(side.label for side in comparison.sides)
+    retyped = [change for change in comparison.changes if change.kind == "retyped"]
+    changes_by_text: dict[str, list[ComparedChange]] = {}
+    for change in comparison.changes:
+        if change.kind != "retyped":
             changes_by_text.setdefault(change_text(change).strip(), []).append(change)
     for text, changes in [*changes_by_text.items()][:MOST]:
         times = f"  ({len(changes)} times)" if len(changes) > 1 else ""
@@ -89,16 +88,17 @@ def _cases(document: Document, root: Path | None) -> Iterator[Case]:
     if retyped:
         text = f"{len(retyped)} operations give another type, as the operands do; the first:\n"
         yield _case(target, retyped[0], text + change_text(retyped[0]), root)
-    for each in document["options"]:
-        message = f"{each['name']}: {each['before']} -> {each['after']}"
-        yield Case(target, "diff", f"option {each['name']}", "failed", message, figures=each)
-    if document["equal"]:
+    for option in comparison.options:
+        message = f"{option.name}: {option.before} -> {option.after}"
+        figures = to_data(option)
+        yield Case(target, "diff", f"option {option.name}", "failed", message, figures=figures)
+    if comparison.equal:
         yield Case(target, "diff", "program", "passed")
 
 
-def _case(target: str, change: Document, message: str, root: Path | None) -> Case:
-    spot, after = change["after"] or change["before"], change["after"]
-    place = f"{after['file']}:{after['line']}" if after and after["file"] else ""
-    what = f"{change['of']} {short_name(spot['name'])}" if spot else change["of"]
+def _case(target: str, change: ComparedChange, message: str, root: Path | None) -> Case:
+    spot, after = change.spot, change.after
+    place = f"{after.file}:{after.line}" if after and after.file else ""
+    what = f"{change.role} {short_name(spot.name)}" if spot else change.role
     places = place_in(root, place) if root is not None else ()
-    return Case(target, "diff", f"{what} {change['kind']}", "failed", message, places)
+    return Case(target, "diff", f"{what} {change.kind}", "failed", message, places)

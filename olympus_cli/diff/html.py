@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from jinja2 import Environment
 
+from olympus_cli.diff.comparison import ComparedChange, Comparison
 from olympus_cli.diff.figure_changes import figure_text
 from olympus_cli.diff.text import change_text, cost_cells, count_changes, grouped
 from olympus_cli.reports.changes import plain_types, short_name
@@ -19,42 +19,39 @@ _MAX_LINES = 50  # source lines whose cost changed
 _MAX_CHANGES = 5000  # on the page; more make it slow to open
 
 
-def render_diff_page(document: Mapping[str, Any]) -> str:
-    """Return the HTML of a comparison, which `document` has as JSON-like data.
-
-    Equal comparisons have equal HTML.
+def render_diff_page(comparison: Comparison) -> str:
+    """Return the HTML of a comparison; equal comparisons have equal HTML.
 
     Example:
-      >>> Path("forward.html").write_text(render_diff_page(document), encoding="utf-8")
+      >>> Path("forward.html").write_text(render_diff_page(comparison), encoding="utf-8")
     """
-    changes = document["changes"]
+    changes = comparison.changes
     text = (
         _environment()
         .get_template("comparison.html")
         .render(
-            document=document,
-            sides=document["sides"],
+            comparison=comparison,
+            sides=comparison.sides,
             groups=[
-                (heading, groups(found, change_text))
-                for heading, found in grouped(changes[:_MAX_CHANGES]).items()
+                (heading, groups(in_place, change_text))
+                for heading, in_place in grouped(changes[:_MAX_CHANGES]).items()
             ],
             shell=shell(),
             summary=count_changes(changes),
             omitted=max(0, len(changes) - _MAX_CHANGES),
-            costs=[(*cost_cells(each), each["text"]) for each in document["lines"][:_MAX_LINES]],
-            figures=[(each["name"], *figure_text(each)) for each in document["figures"]],
+            costs=[(*cost_cells(line), line.text) for line in comparison.lines[:_MAX_LINES]],
+            figures=[(figure.name, *figure_text(figure)) for figure in comparison.figures],
         )
     )
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # for lone surrogates
 
 
-def _operations_inside(changes: Sequence[Mapping[str, Any]]) -> int:
+def _operations_inside(changes: Sequence[ComparedChange]) -> int:
     """Return the number of operations in changes, including those of loops and functions.
 
     It is 0 if each change has one operation: the page then shows only the number of changes.
     """
-    sides = [change["after"] or change["before"] or {"operations": 1} for change in changes]
-    operations = sum(side["operations"] for side in sides)
+    operations = sum(change.spot.operations if change.spot else 1 for change in changes)
     return operations if operations > len(changes) else 0
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from olympus.analysis import CostRow
+from olympus_cli.diff.comparison import LineChange, LineCost
 
 Texts = Mapping[tuple[str, int], str]
 
 
 def line_changes(
     one: Sequence[CostRow], other: Sequence[CostRow], texts: tuple[Texts, Texts]
-) -> list[dict[str, Any]]:
+) -> tuple[LineChange, ...]:
     """Return the lines with different flops or bytes, the greatest difference first.
 
     `one` and `other` are the rows of both costs by line, with `key` "path/file.py:41".  `texts` are
@@ -20,7 +20,7 @@ def line_changes(
     remaining lines are matched by number, so that an edited line is one change.
 
     >>> line_changes(cost.lines, [], ({}, {}))
-    [{'before': {'line': 'm.py:1', 'flops': 8, 'bytes': 4}, 'after': None, 'text': None}]
+    (LineChange(before=LineCost(line='m.py:1', flops=8, bytes=4), after=None, text=None),)
     """
     first, second = _by_text(one, texts[0]), _by_text(other, texts[1])
     pairs: list[tuple[CostRow | None, CostRow | None]]
@@ -30,7 +30,7 @@ def line_changes(
     pairs += [(row, right.pop(key, None)) for key, row in left.items()]
     pairs += [(None, row) for row in right.values()]
     changed = sorted((pair for pair in pairs if _differ(*pair)), key=_order)
-    return [_change(before, after, texts) for before, after in changed]
+    return tuple(_change(before, after, texts) for before, after in changed)
 
 
 def _by_text(rows: Sequence[CostRow], texts: Texts) -> dict[tuple[str, str, int], CostRow]:
@@ -61,15 +61,13 @@ def _figures(row: CostRow | None) -> tuple[int, int]:
 
 def _change(
     before: CostRow | None, after: CostRow | None, texts: tuple[Texts, Texts]
-) -> dict[str, Any]:
+) -> LineChange:
     lines = [t.get(_place(r.key)) for r, t in zip((before, after), texts, strict=True) if r]
-    return {"before": _row_data(before), "after": _row_data(after), "text": lines[-1] or None}
+    return LineChange(_line_cost(before), _line_cost(after), lines[-1] or None)
 
 
-def _row_data(row: CostRow | None) -> dict[str, Any] | None:
-    if row is None:
-        return None
-    return {"line": row.key, "flops": row.flops, "bytes": row.bytes}
+def _line_cost(row: CostRow | None) -> LineCost | None:
+    return None if row is None else LineCost(row.key, row.flops, row.bytes)
 
 
 def _order(pair: tuple[CostRow | None, CostRow | None]) -> tuple[int, int, str]:

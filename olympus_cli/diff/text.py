@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from olympus.analysis import Detail
+from olympus_cli.diff.comparison import (
+    ComparedChange,
+    ComparedSpot,
+    Comparison,
+    FigureChange,
+    LineChange,
+    ValueChange,
+)
 from olympus_cli.diff.figure_changes import figure_text
 from olympus_cli.reports.changes import plain_types, short_name
 from olympus_cli.reports.shardings import spoken_name, spoken_value
@@ -15,49 +23,46 @@ from olympus_cli.text.units import byte_size, count
 MOST = 100
 _MAX_LINES = 10  # source lines whose cost changed
 
-Document = Mapping[str, Any]
 
-
-def render_comparison(document: Document) -> str:
+def render_comparison(comparison: Comparison) -> str:
     """Return the text of a comparison; empty if it has no differences."""
-    lines = [*_changes(document)]
-    for title, kind in (("options", "options"), ("versions", "versions")):
-        if document[kind]:
+    lines = [*_changes(comparison.changes)]
+    for title, values in (("options", comparison.options), ("versions", comparison.versions)):
+        if values:
             lines += ["", title]
-            lines += [f"  {each['name']}: {_arrow(each)}" for each in document[kind]]
-    if document["figures"]:
-        lines += ["", "figures", *_figures(document["figures"])]
-    if document["lines"]:
-        lines += ["", "cost by line", *_costs(document["lines"])]
+            lines += [f"  {value.name}: {_arrow(value)}" for value in values]
+    if comparison.figures:
+        lines += ["", "figures", *_figures(comparison.figures)]
+    if comparison.lines:
+        lines += ["", "cost by line", *_costs(comparison.lines)]
     if not lines:
         return ""
-    one, other = document["sides"]
-    return "\n".join([f"{one['label']} -> {other['label']}", *lines]) + "\n"
+    one, other = comparison.sides
+    return "\n".join([f"{one.label} -> {other.label}", *lines]) + "\n"
 
 
-def count_changes(changes: Sequence[Document]) -> str:
+def count_changes(changes: Sequence[ComparedChange]) -> str:
     """Return the number of changes of each kind: "1 operation changed, 2 operations added"."""
-    counted = Counter((each["of"], each["kind"]) for each in changes)
+    counts = Counter((change.role, change.kind) for change in changes)
     return ", ".join(
-        f"{number} {of}{'s' if number > 1 else ''} {kind}" for (of, kind), number in counted.items()
+        f"{number} {role}{'s' if number > 1 else ''} {kind}"
+        for (role, kind), number in counts.items()
     )
 
 
-def grouped(changes: Sequence[Document]) -> dict[str, list[Document]]:
+def grouped(changes: Sequence[ComparedChange]) -> dict[str, list[ComparedChange]]:
     """Return the changes by heading: the function and regions, and the name scope."""
-    found: dict[str, list[Document]] = {}
-    for each in changes:
-        spot = each["after"] or each["before"] or {"scope": ""}
-        scope = f", scope {spot['scope']}" if spot["scope"] else ""
-        heading = f"in {each['where']}{scope}" if each["where"] else "arguments and results"
-        found.setdefault(heading, []).append(each)
-    return found
+    by_heading: dict[str, list[ComparedChange]] = {}
+    for change in changes:
+        scope = f", scope {change.spot.scope}" if change.spot and change.spot.scope else ""
+        heading = f"in {change.where}{scope}" if change.where else "arguments and results"
+        by_heading.setdefault(heading, []).append(change)
+    return by_heading
 
 
-def _changes(document: Document) -> Iterator[str]:
-    changes = document["changes"]
-    retyped = [each for each in changes if each["kind"] == "retyped"]
-    listed = [each for each in changes if each["kind"] != "retyped"]
+def _changes(changes: Sequence[ComparedChange]) -> Iterator[str]:
+    retyped = [change for change in changes if change.kind == "retyped"]
+    listed = [change for change in changes if change.kind != "retyped"]
     shown = 0
     for heading, group in grouped(listed).items():
         counted = Counter(map(change_text, group))  # in order of first occurrence
@@ -83,29 +88,28 @@ def _changes(document: Document) -> Iterator[str]:
         yield count_changes(changes)
 
 
-def change_text(change: Document) -> str:
+def change_text(change: ComparedChange) -> str:
     """Return the text of a change with the lines of both sides, also for the cases of a gate."""
     return "\n".join(_change_lines(change))
 
 
-def _change_lines(change: Document) -> Iterator[str]:
-    before, after = change["before"], change["after"]
-    spots = [spot for spot in (before, after) if spot is not None]
-    names = list(dict.fromkeys(short_name(spot["name"]) for spot in spots))
-    types = f"  {plain_types(', '.join(spots[-1]['types']))}" if spots else ""
-    inside = spots[-1]["operations"] if spots else 0
-    within = f", with {inside - 1} inside it" if inside > 1 and change["kind"] != "changed" else ""
-    what = "the program" if change["of"] == "program" else " -> ".join(names)
-    if change["of"] in ("argument", "result") and not what.startswith(change["of"]):
-        what = f"{change['of']} {what}"
-    yield f"  {change['kind']:<8} {what}{types}{within}"
-    for detail in change["details"]:
-        if detail["what"] != "operation":
-            yield f"    {spoken_name(detail['what'])}: {_detail(detail)}"
-    yield from _lines(before, after)
+def _change_lines(change: ComparedChange) -> Iterator[str]:
+    spots = [spot for spot in (change.before, change.after) if spot is not None]
+    names = list(dict.fromkeys(short_name(spot.name) for spot in spots))
+    types = f"  {plain_types(', '.join(spots[-1].types))}" if spots else ""
+    inside = spots[-1].operations if spots else 0
+    within = f", with {inside - 1} inside it" if inside > 1 and change.kind != "changed" else ""
+    what = "the program" if change.role == "program" else " -> ".join(names)
+    if change.role in ("argument", "result") and not what.startswith(change.role):
+        what = f"{change.role} {what}"
+    yield f"  {change.kind:<8} {what}{types}{within}"
+    for detail in change.details:
+        if detail.what != "operation":
+            yield f"    {spoken_name(detail.what)}: {_detail(detail)}"
+    yield from _lines(change.before, change.after)
 
 
-def _lines(before: Document | None, after: Document | None) -> Iterator[str]:
+def _lines(before: ComparedSpot | None, after: ComparedSpot | None) -> Iterator[str]:
     """Yield the user's lines on both sides; one line if they are the same."""
     shown = [_line(spot) for spot in (before, after)]
     if shown[0] == shown[1] and shown[0]:
@@ -116,47 +120,47 @@ def _lines(before: Document | None, after: Document | None) -> Iterator[str]:
             yield f"    {sign} {line}"
 
 
-def _line(spot: Document | None) -> str:
-    if spot is None or spot["file"] is None:
+def _line(spot: ComparedSpot | None) -> str:
+    if spot is None or spot.file is None:
         return ""
-    return f"{spot['file']}:{spot['line']}" + (f"  {spot['text']}" if spot["text"] else "")
+    return f"{spot.file}:{spot.line}" + (f"  {spot.text}" if spot.text else "")
 
 
-def _arrow(each: Document) -> str:
-    before, after = (plain_types(each[key] or "none") for key in ("before", "after"))
-    return f"{before} -> {after}"
+def _arrow(value: ValueChange) -> str:
+    return " -> ".join(plain_types(text or "none") for text in (value.before, value.after))
 
 
-def _detail(detail: Document) -> str:
-    sides = (spoken_value(detail["what"], detail[key]) for key in ("before", "after"))
+def _detail(detail: Detail) -> str:
+    sides = (spoken_value(detail.what, text) for text in (detail.before, detail.after))
     return " -> ".join(map(plain_types, sides))
 
 
-def _figures(figures: Sequence[Document]) -> Iterator[str]:
-    width = max(len(each["name"]) for each in figures)
-    for each in figures:
-        before, after, change = figure_text(each)
+def _figures(figures: Sequence[FigureChange]) -> Iterator[str]:
+    width = max(len(figure.name) for figure in figures)
+    for figure in figures:
+        before, after, change = figure_text(figure)
         ratio = f"  ({change})" if change else ""
-        yield f"  {each['name']:<{width}}  {before} -> {after}{ratio}"
+        yield f"  {figure.name:<{width}}  {before} -> {after}{ratio}"
 
 
-def _costs(changes: Sequence[Document]) -> Iterator[str]:
-    for each in changes[:_MAX_LINES]:
-        place, *figures = cost_cells(each)
-        yield f"  {place}" + (f"  {each['text']}" if each["text"] else "")
+def _costs(changes: Sequence[LineChange]) -> Iterator[str]:
+    for change in changes[:_MAX_LINES]:
+        place, *figures = cost_cells(change)
+        yield f"  {place}" + (f"  {change.text}" if change.text else "")
         yield f"    {', '.join(figure for figure in figures if figure)}"
     if len(changes) > _MAX_LINES:
         yield f"  ... and {len(changes) - _MAX_LINES} more; --json shows all"
 
 
-def cost_cells(change: Document) -> tuple[str, str, str]:
+def cost_cells(change: LineChange) -> tuple[str, str, str]:
     """Return the texts of a line with changed cost: the place on both sides, flops and bytes.
 
     A figure that is the same on both sides is "".
     """
-    sides = [change[key] for key in ("before", "after")]
-    places = list(dict.fromkeys(side["line"] for side in sides if side))
-    flops, sizes = ([side[name] if side else 0 for side in sides] for name in ("flops", "bytes"))
+    sides = change.before, change.after
+    places = list(dict.fromkeys(side.line for side in sides if side))
+    flops = [side.flops if side else 0 for side in sides]
+    sizes = [side.bytes if side else 0 for side in sides]
     return (
         " -> ".join(places),
         "" if flops[0] == flops[1] else f"flops {count(flops[0])} -> {count(flops[1])}",

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from olympus_cli.history.rendering import RUNS, Reason, describe_change, line_svg, run_rows, verdict
-from olympus_cli.history.series import History, Line
+from olympus_cli.history.rendering import RUNS, describe_change, line_svg, run_rows, verdict
+from olympus_cli.history.series import ChangeReason, History, Line
 from olympus_cli.reports.html.shell import shell, shell_environment
 from olympus_cli.text.units import quantity
 
@@ -23,7 +23,7 @@ def render_history_page(history: History) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # escape lone surrogates
 
 
-def _shown(line: Line, reasons: Sequence[Reason]) -> dict[str, Any]:
+def _shown(line: Line, reasons: Sequence[ChangeReason]) -> dict[str, Any]:
     last = line.points[-1]
     values = [point.figure.value for point in line.points]
     return {

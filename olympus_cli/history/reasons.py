@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,23 +10,19 @@ from typing import Any
 from olympus.analysis import graph_of, read_module, structural_fingerprint
 from olympus.errors import ArtifactError
 from olympus_cli.diff.comparing import SideProgram, compared
+from olympus_cli.diff.comparison import Comparison, value_changes
 from olympus_cli.history.points import Point
-from olympus_cli.history.series import Line, same_program
+from olympus_cli.history.series import ChangeReason, Line, same_program
 from olympus_cli.history.store import program_digests, read_programs
 from olympus_cli.workers.call import OnStage, call
 
 _MAX = 20  # the latest changes of a line, whose programs are compared
 
-Reason = dict[str, Any]
 Pair = tuple[Point, Point]
 
 
-def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[Reason, ...], ...]:
-    """Return the known reasons for each change of each line, as JSON-like data.
-
-    `program` is "changed", "same" or "unknown", `versions` are the differing versions of the tools,
-    and `difference` is the comparison of the programs as by `olympus diff`, or None if they are the
-    same or are not stored.
+def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[ChangeReason, ...], ...]:
+    """Return the known reasons for each change of each line.
 
     Raises:
         ArtifactError: the history is damaged.
@@ -49,24 +45,19 @@ def _differ(pair: Pair) -> bool:
     return same_program(pair[0].figure, pair[1].figure) is False
 
 
-def _reason(pair: Pair, difference: Mapping[str, Any] | None) -> Reason:
+def _reason(pair: Pair, difference: Comparison | None) -> ChangeReason:
     same = same_program(pair[0].figure, pair[1].figure)
-    if difference is not None and not difference["changes"]:
+    if difference is not None and not difference.changes:
         same, difference = True, None
-    return {
-        "program": "unknown" if same is None else "same" if same else "changed",
-        "versions": list(_versions(pair[0].run.versions, pair[1].run.versions)),
-        "difference": difference,
-    }
+    one, other = pair[0].run.versions, pair[1].run.versions
+    return ChangeReason(
+        "unknown" if same is None else "same" if same else "changed",
+        value_changes(one, other, one.keys() | other.keys()),
+        difference,
+    )
 
 
-def _versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[dict[str, str | None]]:
-    for name in sorted(one.keys() | other.keys()):
-        if one.get(name) != other.get(name):
-            yield {"name": name, "before": one.get(name), "after": other.get(name)}
-
-
-def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
+def _compared(path: Path, pairs: Sequence[Pair]) -> list[Comparison | None]:
     """Return the comparison of each pair's programs; None if one is not stored or readable."""
     wanted = [[_wanted(path, point) for point in pair] for pair in pairs]
     digests = [digest for pair in wanted for each in pair for digest in each["digests"]]
@@ -85,7 +76,7 @@ def _compared(path: Path, pairs: Sequence[Pair]) -> list[dict[str, Any] | None]:
         )
     except ArtifactError:  # a stored program crashes the compiler's parser
         return [None] * len(pairs)
-    return comparisons
+    return [None if data is None else Comparison.from_data(data) for data in comparisons]
 
 
 def _wanted(path: Path, point: Point) -> dict[str, Any]:
@@ -104,7 +95,7 @@ def compare_all(
     programs: Mapping[str, Sequence[Any]],
     wanted: Sequence[Sequence[Mapping[str, Any]]],
 ) -> list[dict[str, Any] | None]:
-    """Return the comparisons of pairs of programs, in the process that reads them.
+    """Return the comparisons of pairs of programs as plain data, in the process that reads them.
 
     `programs` are StableHLO and sources by digest; `wanted` has the search key of each side of each
     pair.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from olympus_cli.charts.plot import Plot, PlotMark, Series
+from olympus_cli.diff.comparison import Comparison
 from olympus_cli.diff.text import count_changes, render_comparison
 from olympus_cli.history.changepoints import Changepoint
 from olympus_cli.history.points import Point
-from olympus_cli.history.series import Line
+from olympus_cli.history.series import ChangeReason, Line
 from olympus_cli.text.units import change, quantity
 
 LATEST = ("target", "backend", "metric", "figure", "before", "change", "commit", "time")
@@ -17,8 +19,6 @@ RUNS = ("commit", "time", "by", "figure", "interval", "samples", "change")
 
 _HEIGHT = 12  # lines of a plot in a terminal
 _MAX_LINES = 12  # of the changes of a program
-
-Reason = Mapping[str, Any]
 
 
 def latest_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -92,7 +92,7 @@ def _change(each: Changepoint, unit: str) -> str:
 
 
 def describe_change(
-    line: Line, reasons: Sequence[Reason], most: int | None = _MAX_LINES
+    line: Line, reasons: Sequence[ChangeReason], most: int | None = _MAX_LINES
 ) -> Iterator[str]:
     """Yield texts on the changes of a line: the commit, the levels, and the reasons.
 
@@ -105,26 +105,25 @@ def describe_change(
         facts = ", ".join(filter(None, (change(each.ratio), chance)))
         yield f"{number}  {run.label}  {levels}" + (f"  ({facts})" if facts else "")
         yield f"   {_program(reason)}"
-        for version in reason["versions"]:
-            before, after = version["before"] or "none", version["after"] or "none"
-            yield f"   {version['name']}: {before} -> {after}"
-        yield from (f"   {text}" for text in _difference(reason["difference"], most))
+        for version in reason.versions:
+            yield f"   {version.name}: {version.before or 'none'} -> {version.after or 'none'}"
+        yield from (f"   {text}" for text in _difference(reason.difference, most))
 
 
-def _program(reason: Reason) -> str:
-    if reason["program"] == "unknown":
+def _program(reason: ChangeReason) -> str:
+    if reason.program == "unknown":
         return "whether the program changed is not known"
-    if reason["program"] == "same":
+    if reason.program == "same":
         return "the program is the same"
-    if reason["difference"] is None:
+    if reason.difference is None:
         return "the program changed; what in it is not known, as it is not stored"
-    return f"the program changed: {count_changes(reason['difference']['changes'])}"
+    return f"the program changed: {count_changes(reason.difference.changes)}"
 
 
-def _difference(document: Reason | None, most: int | None) -> Iterator[str]:
-    if document is None:
+def _difference(comparison: Comparison | None, most: int | None) -> Iterator[str]:
+    if comparison is None:
         return
-    changes = {**document, "options": [], "versions": [], "figures": []}
+    changes = replace(comparison, options=(), versions=(), figures=())
     lines = [text for text in render_comparison(changes).splitlines()[1:-1] if text]
     yield from lines[:most]
     if most is not None and len(lines) > most:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from olympus.files import to_data
+from olympus_cli.diff.comparison import COMPARISON_FORMS, Comparison, ValueChange
 from olympus_cli.history.changepoints import Changepoint, changepoints, every_change
 from olympus_cli.history.points import Figure, Point, Run
 
@@ -89,12 +91,25 @@ def _line(
 
 
 @dataclass(frozen=True)
+class ChangeReason:
+    """The known reasons for a change of a figure.
+
+    `versions` are the differing versions of the tools. `difference` is the comparison of the
+    programs, as by `olympus diff`, or None if they are the same or are not stored.
+    """
+
+    program: Literal["changed", "same", "unknown"]
+    versions: tuple[ValueChange, ...]
+    difference: Comparison | None
+
+
+@dataclass(frozen=True)
 class History:
     """The lines of a history, and for each line the known reasons for its changes."""
 
     file: str
     lines: tuple[Line, ...]
-    reasons: tuple[tuple[Mapping[str, Any], ...], ...]
+    reasons: tuple[tuple[ChangeReason, ...], ...]
 
     def without_builds(self) -> History:
         """Return the history without the figures of builds themselves, `build-...`."""
@@ -115,7 +130,7 @@ class History:
         return {"file": self.file, "series": [_line_data(line, reasons) for line, reasons in pairs]}
 
 
-def _line_data(line: Line, reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _line_data(line: Line, reasons: Sequence[ChangeReason]) -> dict[str, Any]:
     return {
         "target": line.target,
         "backend": line.backend,
@@ -124,7 +139,12 @@ def _line_data(line: Line, reasons: Sequence[Mapping[str, Any]]) -> dict[str, An
         "host": line.host,
         "points": [_point_data(point) for point in line.points],
         "changes": [
-            {**asdict(change), "ratio": change.ratio, "run": run_data(line, change), **reason}
+            {
+                **asdict(change),
+                "ratio": change.ratio,
+                "run": run_data(line, change),
+                **to_data(reason, COMPARISON_FORMS),
+            }
             for change, reason in zip(line.changes, reasons, strict=True)
         ],
     }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from olympus.analysis import CostRow
+from olympus_cli.diff.comparison import ComparedSide, Comparison
 from olympus_cli.diff.figure_changes import figure_changes, figure_text
 from olympus_cli.diff.html import render_diff_page
 from olympus_cli.diff.lines import line_changes
@@ -68,7 +69,10 @@ def test_lines_without_text_are_matched_by_number() -> None:
     first = [row("m.py:3", 8), row("m.py:4", 8), row("(unknown)", 5)]
     second = [row("m.py:3", 9), row("m.py:5", 80), row("(unknown)", 5)]
     changes = line_changes(first, second, ({("m.py", 4): "a"}, {("m.py", 5): "a"}))
-    assert [(c["before"]["line"], c["after"]["line"], c["text"]) for c in changes] == [
+    assert [
+        (change.before and change.before.line, change.after and change.after.line, change.text)
+        for change in changes
+    ] == [
         ("m.py:4", "m.py:5", "a"),
         ("m.py:3", "m.py:3", None),
     ]
@@ -86,7 +90,7 @@ def test_figures_of_both_reports_are_compared() -> None:
         "estimate": None,
     }
     changes = figure_changes(first, second)
-    assert [(change["name"], change["ratio"]) for change in changes] == [
+    assert [(change.name, change.ratio) for change in changes] == [
         ("bytes", 0.5),
         ("temporary-memory", None),
         ("peak-memory", 256.0),
@@ -109,12 +113,12 @@ def test_figures_that_are_lower_bounds_have_no_ratio() -> None:
         }
 
     changes = figure_changes(side(2, [], 1.0), side(1, ["m.py:3"], 0.5))
-    assert [(change["name"], *figure_text(change)) for change in changes] == [
+    assert [(change.name, *figure_text(change)) for change in changes] == [
         ("estimated-time", "1.00 s", "at least 500 ms", ""),
         ("collectives along data", "2", "at least 1", ""),
         ("bytes along data", "128 B", "at least 64 B", ""),
     ]
-    assert {tuple(change["at_least"]) for change in changes} == {("after",)}
+    assert {change.at_least for change in changes} == {("after",)}
     loop_changes = figure_changes(side(2, [], 1.0), side(4, [], 1.0))
     assert figure_text(loop_changes[0]) == ("2", "4", "+100.0%")
 
@@ -125,26 +129,23 @@ def test_memory_with_unknown_workspace_has_two_bounds_and_no_ratio() -> None:
         return {"memory": {**memory, "workspace_bound": workspace}}
 
     changes = figure_changes(side(0, 2048), side(1024, 1024))
-    assert [(change["name"], *figure_text(change)) for change in changes] == [
+    assert [(change.name, *figure_text(change)) for change in changes] == [
         ("temporary-memory", "2.00 KiB", "at least 1.00 KiB, at most 2.00 KiB", ""),
         ("peak-memory", "2.00 KiB", "at least 1.00 KiB, at most 2.00 KiB", ""),
         ("allocated memory", "2.00 KiB", "at least 1.00 KiB, at most 2.00 KiB", ""),
         ("bound on memory of kernels", "0 B", "1.00 KiB", ""),
     ]
-    assert (changes[1]["at_least"], changes[1]["at_most"]) == (["after"], {"after": 2048})
+    assert (changes[1].at_least, changes[1].at_most) == (("after",), {"after": 2048})
     exact = figure_changes(side(0, 2048), side(0, 1024))
-    assert {(change["ratio"], *change["at_least"], *change["at_most"]) for change in exact} == {
-        (0.5,)
-    }
+    assert {(change.ratio, *change.at_least, *change.at_most) for change in exact} == {(0.5,)}
     wider = figure_changes(side(1024, 1024), side(3072, 1024))
     assert figure_text(wider[1])[1] == "at least 1.00 KiB, at most 4.00 KiB"
 
 
 def test_the_bounds_of_memory_are_in_the_text_and_on_the_page() -> None:
     first, second = ({"memory": {"peak": 4096, "workspace_bound": size}} for size in (0, 4096))
-    sides = [{"label": label, "fingerprint": "", "operations": 1} for label in "ab"]
-    empty = {key: [] for key in ("changes", "options", "versions", "lines", "notes")}
-    comparison = {**empty, "equal": True, "sides": sides, "figures": figure_changes(first, second)}
+    sides = tuple(ComparedSide(label, "file", "", 1, {}, {}) for label in "ab")
+    comparison = Comparison(True, sides, (), (), (), figure_changes(first, second), (), ())
     bounds = "at least 4.00 KiB, at most 8.00 KiB"
     assert f"peak-memory                 4.00 KiB -> {bounds}" in render_comparison(comparison)
     assert bounds in render_diff_page(comparison)

@@ -22,6 +22,7 @@ from click.testing import Result
 from olympus.errors import CompileError, SpecError, TraceError, UsageError
 from olympus_cli.bench.compare.attempts import Attempt
 from olympus_cli.diff.comparing import SideProgram, compared
+from olympus_cli.diff.comparison import Comparison
 from olympus_cli.diff.gate_report import comparison_report
 from olympus_cli.diff.loading import read_side
 from olympus_cli.diff.sides import FileSide
@@ -247,7 +248,8 @@ def test_diff_of_equal_programs_has_a_case_that_passed(work: Path) -> None:
     (work / "a.mlir").write_text(text)
     data = read_side(lambda _stage: None, FileSide("a.mlir", work / "a.mlir"))
     side = SideProgram.from_data(data)
-    report_of_equal = comparison_report(compared(lambda _stage: None, side, side), work)
+    comparison = Comparison.from_data(compared(lambda _stage: None, side, side))
+    report_of_equal = comparison_report(comparison, work)
     (suite,) = junit(render_junit(report_of_equal))
     assert (len(suite), suite.attrib["failures"]) == (1, "0")
 

@@ -14,10 +14,11 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from olympus.analysis import Estimate, KernelEstimate, KernelProfile, Profile
+from olympus_cli.diff.comparison import ComparedChange, ComparedSide, ComparedSpot, Comparison
 from olympus_cli.diff.html import render_diff_page as render_comparison_page
 from olympus_cli.history.page import render_history_page as render_history
 from olympus_cli.history.points import Point
-from olympus_cli.history.series import History, lines_of
+from olympus_cli.history.series import ChangeReason, History, lines_of
 from olympus_cli.profile.page import render_profile
 from olympus_cli.profile.profiled import ProfiledProgram
 from olympus_cli.reports.html.listing import Listing, Mark
@@ -553,38 +554,23 @@ def other_pages(folder: Path) -> dict[str, str]:
     }
 
 
-def comparison_of_equals() -> dict[str, Any]:
+def comparison_of_equals() -> Comparison:
     """A comparison with one change at twelve layers."""
-    spot = {
-        "name": "stablehlo.tanh",
-        "types": ["tensor<8x16xf32>"],
-        "scope": "",
-        "operations": 2,
-        "file": "layers/decoder.py",
-        "line": 36,
-        "text": "return np.tanh(x @ w) " * 4,
-    }
-    change = {
-        "of": "operation",
-        "kind": "added",
-        "where": "main",
-        "before": None,
-        "after": spot,
-        "details": [],
-    }
-    sides = [
-        {"label": label, "operations": n, "fingerprint": label * 8}
-        for label, n in (("old/step", 10), ("new/step", 34))
-    ]
-    return {
-        "sides": sides,
-        "changes": [change] * 12,
-        "lines": [],
-        "figures": [],
-        "options": [],
-        "versions": [],
-        "notes": [],
-    }
+    spot = ComparedSpot(
+        "stablehlo.tanh",
+        ("tensor<8x16xf32>",),
+        "layers/decoder.py",
+        36,
+        "",
+        "return np.tanh(x @ w) " * 4,
+        2,
+    )
+    change = ComparedChange("operation", "added", "main", None, spot, ())
+    sides = tuple(
+        ComparedSide(label, "file", label * 8, operations, {}, {})
+        for label, operations in (("old/step", 10), ("new/step", 34))
+    )
+    return Comparison(False, sides, (change,) * 12, (), (), (), (), ())
 
 
 def history_of_steps() -> History:
@@ -593,7 +579,7 @@ def history_of_steps() -> History:
     runs = [replace(run(day), commit=f"{day:x}" * 40) for day, _ in enumerate(levels, 1)]
     points = [Point(run, steady(level)) for run, level in zip(runs, levels, strict=True)]
     (line,) = lines_of(points)
-    reason = {"program": "same", "versions": [], "difference": None}
+    reason = ChangeReason("same", (), None)
     return History("/project/build/history.sqlite", (line,), ((reason,) * len(line.changes),))
 
 
