@@ -15,28 +15,28 @@ from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.text.nearest import did_you_mean
 
 
-def _sharding(said: ShardingSpec, spec: TargetSpec) -> NamedSharding:
+def _sharding(declared: ShardingSpec, spec: TargetSpec) -> NamedSharding:
     mesh = AbstractMesh(tuple(spec.mesh.values()), tuple(spec.mesh))
-    return NamedSharding(mesh, PartitionSpec(*said))
+    return NamedSharding(mesh, PartitionSpec(*declared))
 
 
-def placed(structs: Any, said: ShardingSpec | None, spec: TargetSpec) -> Any:
+def placed(structs: Any, declared: ShardingSpec | None, spec: TargetSpec) -> Any:
     """Return the types of an argument's arrays, each with the declared sharding.
 
     Raises:
         UsageError: it cannot cut one of them into equal parts.
     """
-    if said is None or not spec.mesh:
+    if declared is None or not spec.mesh:
         return structs
-    sharding = _sharding(said, spec)
+    sharding = _sharding(declared, spec)
 
-    def one(struct: Any) -> olympus.ShapeDtypeStruct:
+    def with_sharding(struct: Any) -> olympus.ShapeDtypeStruct:
         try:
             return olympus.ShapeDtypeStruct(struct.shape, struct.dtype, sharding=sharding)
         except ShardingError as error:
             raise UsageError(f"the sharding of an argument of {spec.name}: {error}") from error
 
-    return tree.map(one, structs)
+    return tree.map(with_sharding, structs)
 
 
 def results_placed(traced: olympus.stages.Traced, spec: TargetSpec) -> olympus.stages.Traced:
@@ -47,8 +47,10 @@ def results_placed(traced: olympus.stages.Traced, spec: TargetSpec) -> olympus.s
     """
     if not spec.mesh or spec.out_sharding in (None, {}):  # an empty table
         return traced
-    told = _told(spec.out_sharding, traced.out_info, _Place(("out-sharding",), ()), spec)
-    return traced.with_out_shardings(tree.unflatten(tree.structure(traced.out_info), told))
+    shardings = _result_shardings(
+        spec.out_sharding, traced.out_info, _Place(("out-sharding",), ()), spec
+    )
+    return traced.with_out_shardings(tree.unflatten(tree.structure(traced.out_info), shardings))
 
 
 class _Place(NamedTuple):
@@ -57,46 +59,46 @@ class _Place(NamedTuple):
     keys: tuple[str, ...]
     path: tuple[Any, ...]
 
-    def told(self, path: tuple[Any, ...] = ()) -> str:
+    def label(self, path: tuple[Any, ...] = ()) -> str:
         """Return the name of the part, or of the value at a path in it, for messages."""
         parts = keystr((*self.path, *path))
         return f"result{parts}" if parts else "the result"
 
 
-def _told(
-    said: OutSharding, result: Any, place: _Place, spec: TargetSpec
+def _result_shardings(
+    declared: OutSharding, result: Any, place: _Place, spec: TargetSpec
 ) -> list[NamedSharding | None]:
     """Return the shardings of the arrays of a result, or of a part of it, in tree order."""
     with at_key(spec, *place.keys):
-        return _shardings(said, result, place, spec)
+        return _shardings(declared, result, place, spec)
 
 
 def _shardings(
-    said: OutSharding, result: Any, place: _Place, spec: TargetSpec
+    declared: OutSharding, result: Any, place: _Place, spec: TargetSpec
 ) -> list[NamedSharding | None]:
-    if said is None:
+    if declared is None:
         return [None] * len(tree.leaves(result))
-    if not isinstance(said, dict):
-        return _one_for_all(said, result, place, spec)
+    if not isinstance(declared, dict):
+        return _one_for_all(declared, result, place, spec)
     what = f"{'.'.join(place.keys)} of {spec.name}"
     if not isinstance(result, tuple | list | dict):
         raise UsageError(
             f"{what} is a table, with a sharding for each key of a dict or position in a tuple, "
-            f"and {place.told()} is {_kind(result)}",
+            f"and {place.label()} is {_kind(result)}",
             hint=f'write {place.keys[-1]} = ["{next(iter(spec.mesh))}"]',
         )
     parts = _parts(result)
-    for key in said:
+    for key in declared:
         if key not in parts:
             raise UsageError(
-                f"{what} has the key {key!r}, which {place.told()} does not have",
+                f"{what} has the key {key!r}, which {place.label()} does not have",
                 hint=did_you_mean(key, [k for k in parts if isinstance(k, str)], "its keys are"),
             )
-    told: list[NamedSharding | None] = []
+    shardings: list[NamedSharding | None] = []
     for key, (path, part) in parts.items():
         inner = _Place((*place.keys, str(key)), (*place.path, *path))
-        told += _told(said.get(key), part, inner, spec)
-    return told
+        shardings += _result_shardings(declared.get(key), part, inner, spec)
+    return shardings
 
 
 def _parts(result: Any) -> dict[Any, tuple[tuple[Any, ...], Any]]:
@@ -104,19 +106,19 @@ def _parts(result: Any) -> dict[Any, tuple[tuple[Any, ...], Any]]:
 
     Positions are strings, like the keys of a table in olympus.toml.
     """
-    found = tree.leaves_with_path(result, is_leaf=lambda part: part is not result)
+    leaves = tree.leaves_with_path(result, is_leaf=lambda part: part is not result)
     if isinstance(result, dict):
-        return {getattr(path[0], "key", i): (path, part) for i, (path, part) in enumerate(found)}
-    return {str(i): (path, part) for i, (path, part) in enumerate(found)}
+        return {getattr(path[0], "key", i): (path, part) for i, (path, part) in enumerate(leaves)}
+    return {str(i): (path, part) for i, (path, part) in enumerate(leaves)}
 
 
 def _one_for_all(
-    said: ShardingSpec, result: Any, place: _Place, spec: TargetSpec
+    declared: ShardingSpec, result: Any, place: _Place, spec: TargetSpec
 ) -> list[NamedSharding | None]:
-    found = tree.leaves_with_path(result)
-    for path, struct in found:
-        array = f"{place.told(path)} ({ShapeSpec(str(struct.dtype), struct.shape)})"
-        misfit = misfit_of(struct.shape, said, spec.mesh, array)
+    leaves = tree.leaves_with_path(result)
+    for path, struct in leaves:
+        array = f"{place.label(path)} ({ShapeSpec(str(struct.dtype), struct.shape)})"
+        misfit = misfit_of(struct.shape, declared, spec.mesh, array)
         if misfit is not None:
             raise UsageError(
                 f"{'.'.join(place.keys)} of {spec.name} {misfit.message}",
@@ -124,7 +126,7 @@ def _one_for_all(
                 if path
                 else misfit.hint,
             )
-    return [_sharding(said, spec)] * len(found)
+    return [_sharding(declared, spec)] * len(leaves)
 
 
 def _kind(result: Any) -> str:
@@ -153,7 +155,7 @@ def check_placement(traced: olympus.stages.Traced, spec: TargetSpec) -> None:
         raise with_line(error, spec, "mesh")
     if where is not None and where.num_devices != spec.num_devices:
         error = UsageError(
-            f"{spec.name} has a mesh of {spec.num_devices} devices, and its function asks for "
+            f"{spec.name} has a mesh of {spec.num_devices} devices, and its function needs "
             f"{where.num_devices}"
         )
         raise with_line(error, spec, "mesh")

@@ -29,7 +29,7 @@ _ORDERS = 999  # random orders, so that the smallest probability is 0.001
 _FIRST_ORDERS = 99  # of them: enough if the probability is then above `_PLAIN`
 _PLAIN = 0.1
 _FAR = 6.0  # typical differences of neighbours: six standard deviations of normal noise
-_AT_ONCE = 2_000_000  # numbers in memory at a time
+_ELEMENTS_PER_BATCH = 2_000_000  # numbers in memory at a time
 
 Floats = NDArray[np.float64]
 
@@ -159,10 +159,10 @@ def _probability(
     random: np.random.Generator,
 ) -> float:
     """Return the probability that a random order has a segment that differs by `largest`."""
-    at_once = max(1, min(_FIRST_ORDERS, _AT_ONCE // len(segments[0])))
+    per_batch = max(1, min(_FIRST_ORDERS, _ELEMENTS_PER_BATCH // len(segments[0])))
     tried = as_large = 0
     while tried < _ORDERS:
-        count = min(at_once, _ORDERS - tried)
+        count = min(per_batch, _ORDERS - tried)
         orders = random.permuted(np.tile(values, (count, 1)), axis=1)
         largest_of_order = _differences(orders, *segments).max(axis=1)
         as_large += int((largest_of_order >= largest * (1 - 1e-12)).sum())

@@ -9,7 +9,7 @@ from olympus_core import xla
 from olympus_core.base.avals import ShapedArray
 from olympus_core.ir.dce_cse import restrict
 from olympus_core.ir.olympuspr import Eqn, Olympuspr
-from olympus_core.ir.primitive import AtOnce, Batched, Linear, MultipleResults, TangentSplit
+from olympus_core.ir.primitive import Batched, EagerOperation, Linear, MultipleResults, TangentSplit
 from olympus_core.transforms.evaluate import evaluate
 from olympus_core.transforms.programs import (
     batch_program,
@@ -124,11 +124,13 @@ class JitCall(ProgramCall):
     def spoken(self, params: dict[str, Any]) -> str:
         return str(params["name"])
 
-    def at_once(self, params: dict[str, Any]) -> AtOnce:
+    def eager_operation(self, params: dict[str, Any]) -> EagerOperation:
         options = params.get("compiler_options", ())
         donated = params.get("donated", frozenset())
         ins, outs = params.get("in_shardings", ()), params.get("out_shardings", ())
-        return AtOnce(f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs)
+        return EagerOperation(
+            f"jit_{params['name']}", params["olympuspr"], donated, options, ins, outs
+        )
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         if operation.name == "stablehlo.composite":

@@ -200,7 +200,7 @@ class FlatRule(Protocol):
         """Return the rule mapped over axes `dims` of the operands, and axis 0 of the results."""
 
 
-def _call_at_once(
+def _call_unstaged(
     fun: Callable[..., Any], rule: Any, leaves: Sequence[Any], unstaged: ConcretizationError
 ) -> Any:
     """Return the result of a function with a rule, without staging it.
@@ -362,7 +362,7 @@ class CustomFunction(abc.ABC, Generic[_P, _R]):
         try:
             body = stage_body(fun, in_tree, call.in_avals, "a function with a rule of its own")
         except ConcretizationError as error:  # its control flow needs concrete values
-            unstaged_result: _R = _call_at_once(fun, self._flat_rule(call, None), leaves, error)
+            unstaged_result: _R = _call_unstaged(fun, self._flat_rule(call, None), leaves, error)
             return unstaged_result
         outs = self._primitive.bind(
             *body.consts,

@@ -28,7 +28,7 @@ from olympus_core.execution.spmd import (
     placement,
 )
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
-from olympus_core.ir.primitive import AtOnce, Primitive
+from olympus_core.ir.primitive import EagerOperation, Primitive
 from olympus_core.ir.trace import Trace, current_trace, install_base, using_trace
 from olympus_core.ir.tracer import Tracer
 from olympus_core.lowering.entry import EntryAttributes, warn_unusable_donations
@@ -57,22 +57,24 @@ def _as_it_is(_: ShapedArray, x: Any) -> Any:
     return x
 
 
-def _at_once(
+def _eager_operation(
     primitive: Primitive, avals: tuple[ShapedArray, ...], params: dict[str, Any]
-) -> tuple[AtOnce, tuple[ShapedArray, ...]]:
+) -> tuple[EagerOperation, tuple[ShapedArray, ...]]:
     """Return the program of an eager operation, and the types of its results."""
     out_avals = primitive.out_avals(avals, params)
-    operation = primitive.at_once(params)
+    operation = primitive.eager_operation(params)
     if operation is None:
         invars, outvars = tuple(map(Var, avals)), tuple(map(Var, out_avals))
         eqn = Eqn(primitive, invars, outvars, params, source.Source(None, 0, ""))
         outs = primitive.result_shardings(params)
-        operation = AtOnce(primitive.name, Olympuspr(invars, (eqn,), outvars), out_shardings=outs)
+        operation = EagerOperation(
+            primitive.name, Olympuspr(invars, (eqn,), outvars), out_shardings=outs
+        )
     return operation, out_avals
 
 
 def _compile(primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any) -> _Compiled:
-    operation, out_avals = _at_once(primitive, avals, dict(items))
+    operation, out_avals = _eager_operation(primitive, avals, dict(items))
     entry = compilation.entry_attributes(operation.name, operation.program, operation.donated)
     warn_unusable_donations(entry, avals)
     where = placement(primitive.spoken(dict(items)), operation.program, *operation[4:])
@@ -94,7 +96,7 @@ def _compile_on(
     primitive: Primitive, avals: tuple[ShapedArray, ...], items: Any, committed: _Shardings
 ) -> ShardedProgram:
     """Compile the operation for arrays of which some have an explicit sharding."""
-    operation, _ = _at_once(primitive, avals, dict(items))
+    operation, _ = _eager_operation(primitive, avals, dict(items))
     requested = operation.in_shardings or (None,) * len(avals)
     for i, (needed, own) in enumerate(zip(requested, committed, strict=True)):
         if needed is None or own is None or needed.is_equivalent_to(own, avals[i].ndim):
@@ -116,7 +118,7 @@ def _compile_on(
 
 
 def _sharded(
-    operation: AtOnce, entry: EntryAttributes, where: Placement, committed: _Shardings = ()
+    operation: EagerOperation, entry: EntryAttributes, where: Placement, committed: _Shardings = ()
 ) -> ShardedProgram:
     if where.devices is None:
         raise ShardingError(

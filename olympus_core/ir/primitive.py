@@ -133,7 +133,7 @@ class Batched(NamedTuple):
     name: Any = None
 
 
-class AtOnce(NamedTuple):
+class EagerOperation(NamedTuple):
     """The program to compile for a primitive that is bound to concrete values.
 
     `options` are the compiler's, sorted by name.  The shardings are the requested ones; None for an
@@ -250,7 +250,7 @@ class Primitive:
         """Return the name of the operation in messages."""
         return self.name
 
-    def at_once(self, params: dict[str, Any]) -> AtOnce | None:
+    def eager_operation(self, params: dict[str, Any]) -> EagerOperation | None:
         """Return the program to compile for concrete values; None for a program of it alone."""
         return None
 

@@ -156,7 +156,7 @@ class _Call(NamedTuple):
 
     consts: tuple[Any, ...]
     params: dict[str, Any]
-    at_once: dict[str, Any]
+    eager_params: dict[str, Any]
     out_tree: tree.PyTreeDef
 
 
@@ -212,7 +212,7 @@ class StagedFunction(Generic[_P, _R]):
         # that produces a NaN runs the program again
         looks = state.debug_nans or state.debug_infs
         keeps = looks or not trace.at_base()
-        params = call.params if keeps else call.at_once
+        params = call.params if keeps else call.eager_params
         try:
             outs = trace.current_trace().process(jit_p, [*call.consts, *arguments.leaves], params)
         except UsageError as error:
@@ -280,12 +280,12 @@ class StagedFunction(Generic[_P, _R]):
 
     def _call_of(self, program: Program) -> _Call:
         closed, consts = hoist_consts(program.olympuspr)
-        params = at_once = {"name": self.name, "olympuspr": closed}
+        params = eager_params = {"name": self.name, "olympuspr": closed}
         if program.donated:
-            at_once = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
+            eager_params = params | {"donated": frozenset(len(consts) + i for i in program.donated)}
         if self.options.compiler_options:
-            at_once = at_once | {"compiler_options": self.options.compiler_options}
-        return _Call(consts, params, at_once, program.out_tree)
+            eager_params = eager_params | {"compiler_options": self.options.compiler_options}
+        return _Call(consts, params, eager_params, program.out_tree)
 
     def clear_cache(self) -> None:
         """Forget the programs traced so far."""

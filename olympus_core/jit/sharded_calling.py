@@ -71,7 +71,7 @@ class ShardedFunction(StagedFunction[_P, _R]):
         if trace.at_base():
             looks = state.debug_nans or state.debug_infs
             placement = {"in_shardings": (None,) * len(consts) + ins, "out_shardings": outs}
-            params = (call.params if looks else call.at_once) | placement
+            params = (call.params if looks else call.eager_params) | placement
             try:
                 results = trace.current_trace().process(jit_p, [*consts, *leaves], params)
             except UsageError as error:

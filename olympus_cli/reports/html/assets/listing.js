@@ -1,4 +1,4 @@
-// The programs: only the lines in sight are in the page, so tens of thousands scroll at once.
+// The programs: only the lines in sight are in the page, so that tens of thousands of lines scroll fast.
 const ROW = 20; // px, the height of a line in report.css
 const BEYOND = 30; // lines above and below those in sight
 
