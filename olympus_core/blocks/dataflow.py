@@ -168,9 +168,9 @@ class Flow:
     def _of_kinds(
         self, figure: Callable[[Eqn], Sequence[int]], counts: Ints, places: Ints, within: Ints
     ) -> Ints:
-        each = [figure(eqn) for eqn in self.kinds]
-        numbers = np.array([x for one in each for x in one], np.int64)
-        ends = np.cumsum([len(one) for one in each], dtype=np.int64)
+        figures = [figure(eqn) for eqn in self.kinds]
+        numbers = np.array([x for one in figures for x in one], np.int64)
+        ends = np.cumsum([len(one) for one in figures], dtype=np.int64)
         found: Ints = numbers[(ends[self._kind] - counts)[places] + within]
         return found
 

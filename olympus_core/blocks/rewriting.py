@@ -130,8 +130,8 @@ def _calls(
     every = np.concatenate([for_them, read], axis=1)
     numbers = [*range(before), *(before + outside).tolist()]
     inputs, places, other = _inputs(flow, every, numbers, {-1, *again.twins})
-    given = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
-    outputs = [tuple([variables[n] for n in row]) for row in given.tolist()]
+    result_values = flow.first_result[repeat[:, [t for t, _ in results]]] + [r for _, r in results]
+    outputs = [tuple([variables[n] for n in row]) for row in result_values.tolist()]
     eqns = [
         *map(flow.equation_of, again.twins),
         *[flow.eqns[place] for place in repeat[0].tolist()],
@@ -278,6 +278,6 @@ def _with_inputs(eqns: Sequence[Eqn], other: dict[int, Var]) -> list[Eqn]:
 
 def block_primitive() -> Primitive:
     """Return the primitive of the calls."""
-    found = op.find("block")
-    assert found is not None  # control/call.py declares it
-    return found
+    primitive = op.find("block")
+    assert primitive is not None  # control/call.py declares it
+    return primitive

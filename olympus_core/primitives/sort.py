@@ -193,10 +193,10 @@ def _before(keys: list[tuple[ShapedArray, Any, Any]]) -> Any:
 
 def _compare(direction: str, aval: ShapedArray, x: Any, y: Any) -> Any:
     kind = dtypes.kind(aval.dtype)
-    how = "TOTALORDER" if kind == "f" else "SIGNED" if kind == "i" else "UNSIGNED"
+    compare_type = "TOTALORDER" if kind == "f" else "SIGNED" if kind == "i" else "UNSIGNED"
     attributes = {
         "comparison_direction": mlir.parsed_attr(f"#stablehlo<comparison_direction {direction}>"),
-        "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {how}>"),
+        "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {compare_type}>"),
     }
     return mlir.op1("stablehlo.compare", shaped((), BOOL), (x, y), attributes)
 

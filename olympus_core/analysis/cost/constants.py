@@ -141,19 +141,19 @@ class Memo(Generic[T]):
     def __len__(self) -> int:
         return sum(map(len, self._found.values()))
 
-    def get(self, given: BlockArguments) -> T | None:
+    def get(self, arguments: BlockArguments) -> T | None:
         """Return the cached result for equal values of the queried arguments, or None."""
         for numbers, results in self._found.items():
-            result = results.get(tuple([_key(given.of(n)) for n in numbers]))
+            result = results.get(tuple([_key(arguments.of(n)) for n in numbers]))
             if result is not None:
                 return result
         return None
 
-    def save(self, given: BlockArguments, found: T) -> None:
+    def save(self, arguments: BlockArguments, result: T) -> None:
         """Save a result under the arguments that were queried."""
-        numbers = tuple(sorted(given.queried))
-        key = tuple([_key(given.queried[n]) for n in numbers])
-        self._found.setdefault(numbers, {})[key] = found
+        numbers = tuple(sorted(arguments.queried))
+        key = tuple([_key(arguments.queried[n]) for n in numbers])
+        self._found.setdefault(numbers, {})[key] = result
 
 
 def _key(value: Value | None) -> Any:
@@ -261,16 +261,16 @@ class Scope:
         if rule is None:
             return None
         operands = [self.of(x) for x in op.operands]
-        given = [x for x in operands if x is not None]
-        if len(given) < len(operands):
+        known = [x for x in operands if x is not None]
+        if len(known) < len(operands):
             return None
         tensor = tensor_of(value.type)
-        found = rule(op, given, tensor.sizes)
-        if found is None or found.size > _LARGEST:
+        result = rule(op, known, tensor.sizes)
+        if result is None or result.size > _LARGEST:
             return None
-        if found.dtype != tensor.dtype:
-            found = found.astype(tensor.dtype)
-        return found if found.dtype.kind != "f" or _is_certain(op, given, found) else None
+        if result.dtype != tensor.dtype:
+            result = result.astype(tensor.dtype)
+        return result if result.dtype.kind != "f" or _is_certain(op, known, result) else None
 
     def _constant(self, op: Any) -> Value | None:
         attribute = op.attributes["value"]
@@ -278,12 +278,12 @@ class Scope:
         if not isinstance(attribute, mlir.ir.DenseElementsAttr):
             return None
         if attribute.is_splat:
-            found = np.asarray(attribute.get_splat_value().value).astype(tensor.dtype)
+            value = np.asarray(attribute.get_splat_value().value).astype(tensor.dtype)
         elif tensor.elements > _LARGEST:
             return None
         else:
-            found = np.array(attribute).astype(tensor.dtype).reshape(tensor.sizes)
-        return found if found.dtype.kind != "f" or _is_plain(found) else None
+            value = np.array(attribute).astype(tensor.dtype).reshape(tensor.sizes)
+        return value if value.dtype.kind != "f" or _is_plain(value) else None
 
     def _called(self, op: Any, value: Any) -> Value | None:
         shared, name = self.knowledge, op.attributes["callee"].value
@@ -291,15 +291,15 @@ class Scope:
         if function is None or not len(function.regions[0].blocks):
             return None
         operands = op.operands
-        given = BlockArguments(lambda number: self.of(operands[number]))
+        arguments = BlockArguments(lambda number: self.of(operands[number]))
         memo = shared.results.setdefault((name, value.result_number), Memo())
-        found = memo.get(given)
+        found = memo.get(arguments)
         if found is None:
             block = function.regions[0].blocks[0]
-            inside = Scope(shared, block, given, budget=self._budget or shared.calls)
+            inside = Scope(shared, block, arguments, budget=self._budget or shared.calls)
             last = block.operations[len(block.operations) - 1].operation
             found = (inside.of(last.operands[value.result_number]),)
-            memo.save(given, found)
+            memo.save(arguments, found)
         return found[0]
 
 
@@ -326,7 +326,7 @@ _EXACT: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
-def _is_certain(op: Any, given: Sequence[Value], result: Value) -> bool:
+def _is_certain(op: Any, operands: Sequence[Value], result: Value) -> bool:
     """Return True if every compilation of the program computes this float.
 
     A compiler may reassociate sums and products, and round once for two operations.
@@ -336,17 +336,17 @@ def _is_certain(op: Any, given: Sequence[Value], result: Value) -> bool:
     exact = _EXACT.get(op.name)
     if exact is None or all(use.owner.name in _ENDS for use in op.results[0].uses):
         return True
-    if not all(np.isfinite(x) for x in (*given, result)):
+    if not all(np.isfinite(x) for x in (*operands, result)):
         return False
     from fractions import Fraction  # few programs compute floats of constants alone
 
-    x, y = (Fraction(float(operand)) for operand in given)
+    x, y = (Fraction(float(operand)) for operand in operands)
     return exact(x, y) == Fraction(float(result))
 
 
-def _converted(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+def _converted(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     """Convert a value: floats without loss, or toward zero to an integer in range; else None."""
-    (x,) = given
+    (x,) = operands
     dtype = np.dtype(tensor_of(op.results[0].type).dtype)
     if dtype.kind == "b":
         return np.asarray(x != 0)
@@ -361,20 +361,20 @@ def _converted(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value
     return converted
 
 
-def _compared(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+def _compared(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     direction = mlir.hlo.ComparisonDirectionAttr(op.attributes["comparison_direction"]).value
-    x, y = given
+    x, y = operands
     if x.dtype.kind == "f" and x == 0 and y == 0 and "TOTALORDER" in str(op.attributes):
         return None  # its zeros have an order
     return np.asarray(_COMPARE[direction](x, y))
 
 
-def _reshaped(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
-    return given[0] if given[0].shape == () else given[0].reshape(sizes)
+def _reshaped(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    return operands[0] if operands[0].shape == () else operands[0].reshape(sizes)
 
 
-def _broadcast(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
-    (x,) = given
+def _broadcast(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+    (x,) = operands
     if x.shape == () or x.size == 1:
         return x.reshape(())
     if np.prod(sizes) > _LARGEST:
@@ -387,7 +387,7 @@ def _broadcast(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value
     return np.broadcast_to(x.transpose(order).reshape(placed), sizes)
 
 
-def _iota(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+def _iota(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     if np.prod(sizes) > _LARGEST:
         return None
     axis = op.attributes["iota_dimension"].value
@@ -395,8 +395,8 @@ def _iota(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | No
     return np.broadcast_to(np.arange(sizes[axis]).reshape(shape), sizes)
 
 
-def _sliced(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
-    (x,) = given
+def _sliced(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    (x,) = operands
     if x.shape == ():
         return x
     parts = (op.attributes[k] for k in ("start_indices", "limit_indices", "strides"))
@@ -414,45 +414,45 @@ def reduction(op: Any) -> str | None:
     return str(inner.name) if is_plain and both == {0, 1} else None
 
 
-def _reduced(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+def _reduced(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     """Reduce one array by one operation that returns x for equal operands x; else return None."""
     rule = _REDUCE.get(reduction(op) or "")
     if rule is None:
         return None
-    x, start = given
+    x, start = operands
     if x.shape:
         x = rule(x, axis=tuple(op.attributes["dimensions"]))
     return np.asarray(rule(np.stack(np.broadcast_arrays(x, start)), axis=0))
 
 
-def _selected(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
-    return np.asarray(np.where(*given))
+def _selected(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    return np.asarray(np.where(*operands))
 
 
-def _clamped(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value:
-    low, x, high = given
+def _clamped(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+    low, x, high = operands
     return np.asarray(np.minimum(np.maximum(x, low), high))
 
 
-def _joined(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+def _joined(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
     return (
         None
-        if any(x.shape == () for x in given)
-        else np.concatenate(given, axis=op.attributes["dimension"].value)
+        if any(x.shape == () for x in operands)
+        else np.concatenate(operands, axis=op.attributes["dimension"].value)
     )
 
 
 def _two(rule: Callable[[Value, Value], Any]) -> _Rule:
-    def apply(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
-        result = rule(*given)
+    def apply(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+        result = rule(*operands)
         return None if result is None else np.asarray(result)
 
     return apply
 
 
 def _one(rule: Callable[[Value], Any | None]) -> _Rule:
-    def apply(op: Any, given: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
-        result = rule(given[0])
+    def apply(op: Any, operands: Sequence[Value], sizes: tuple[int, ...]) -> Value | None:
+        result = rule(operands[0])
         return None if result is None else np.asarray(result)
 
     return apply

@@ -135,11 +135,11 @@ class Cost(CostFigures):
         [...]
         """
         rows = self._summed((key.place.stack, key) for key in self._rows)
-        found = [
+        stacks = [
             CostStack(stack[::-1], dataclasses.replace(row, key=_line(stack)))
             for stack, row in rows
         ]
-        return tuple(sorted(found, key=lambda each: (*_by_cost(each.row), each.frames)))
+        return tuple(sorted(stacks, key=lambda stack: (*_by_cost(stack.row), stack.frames)))
 
     def _summed(self, keys: Iterable[tuple[_G, Key]]) -> Iterator[tuple[_G, CostRow]]:
         """Yield a row for each group, summed over its keys."""

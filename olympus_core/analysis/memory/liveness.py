@@ -227,9 +227,9 @@ class Liveness:
         donated = set()
         for alias in self.module.input_output_alias:
             parameter = parameters[alias.parameter]
-            given = self._at[self.entry.number, parameter.id, alias.parameter_index]
-            self._join(given, self._result(self.entry, alias.output_index))
-            donated.add(given.number)
+            argument = self._at[self.entry.number, parameter.id, alias.parameter_index]
+            self._join(argument, self._result(self.entry, alias.output_index))
+            donated.add(argument.number)
         for value in self.values:
             if value.is_argument or value.is_constant:
                 value.start = 0

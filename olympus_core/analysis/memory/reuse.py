@@ -23,12 +23,12 @@ def reuse_operands(live: Liveness) -> None:
     """
     inside: dict[tuple[int, str], dict[int, Index]] = {}  # by the form and the kind of a fusion
     for time, (_, instruction) in enumerate(live.steps):
-        given = set()
+        reused = set()
         for operand, index in _could_take(live, instruction, inside):
             old = live.at(time, instruction.operand_ids[operand], ())
             new = live.at(time, instruction.id, index)
-            if index not in given and _is_free(live, old, new, time):
-                given.add(index)
+            if index not in reused and _is_free(live, old, new, time):
+                reused.add(index)
                 old.end = time - 1
 
 

@@ -117,8 +117,8 @@ def _flops(plain: int, of_complex: int) -> Rule:
     """Return a rule of `plain` or `of_complex` flops per element, for float or complex values."""
 
     def rule(op: OperationView) -> Counts:
-        each = (of_complex if op.is_complex else plain) if op.has_floats else 0
-        return Counts(flops=each * op.results[0].elements, bytes=op.moved)
+        flops = (of_complex if op.is_complex else plain) if op.has_floats else 0
+        return Counts(flops=flops * op.results[0].elements, bytes=op.moved)
 
     return rule
 
@@ -186,8 +186,8 @@ def _scatter(op: OperationView) -> Counts:
 
 def _applied(op: OperationView, times: int, body: int = 0) -> Counts:
     """Count `times` applications of a body, and all bytes of operands and results."""
-    each = op.bodies[body]
-    return Counts(each.flops * times, each.transcendentals * times, op.moved)
+    counts = op.bodies[body]
+    return Counts(counts.flops * times, counts.transcendentals * times, op.moved)
 
 
 def _reduce(op: OperationView) -> Counts:
@@ -314,8 +314,8 @@ def _fft(op: OperationView) -> Counts:
     lengths, kind = op.attributes["fft_length"], op.attributes["fft_type"]
     side = op.results[0] if kind == "IRFFT" else op.operands[0]
     count = side.elements // max(1, math.prod(lengths))
-    each = formulas.fft(lengths, of_real=kind in ("RFFT", "IRFFT"))
-    return Counts(flops=count * each, bytes=op.moved)
+    flops = formulas.fft(lengths, of_real=kind in ("RFFT", "IRFFT"))
+    return Counts(flops=count * flops, bytes=op.moved)
 
 
 # Custom calls, by the routine or the target

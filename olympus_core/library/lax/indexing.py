@@ -71,7 +71,9 @@ def gather(
 
     Source: https://www.openxla.org/xla/operation_semantics#gather
     """
-    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    gather_mode = (
+        GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    )
     return gather_p.bind(
         operand,
         start_indices,
@@ -79,8 +81,8 @@ def gather(
         slice_sizes=canonical_shape(slice_sizes, "slice_sizes"),
         unique_indices=bool(unique_indices),
         indices_are_sorted=bool(indices_are_sorted),
-        mode=how,
-        fill_value=_fill(how, fill_value, get_aval(operand).dtype),
+        mode=gather_mode,
+        fill_value=_fill(gather_mode, fill_value, get_aval(operand).dtype),
     )
 
 

@@ -26,12 +26,12 @@ class Compare(Elementwise):
 
     def attributes(self, aval: ShapedArray) -> dict[str, Any]:
         kind = dtypes.kind(aval.dtype)
-        how = "FLOAT" if kind in "fc" else "SIGNED" if kind == "i" else "UNSIGNED"
+        compare_type = "FLOAT" if kind in "fc" else "SIGNED" if kind == "i" else "UNSIGNED"
         return {
             "comparison_direction": mlir.parsed_attr(
                 f"#stablehlo<comparison_direction {self.direction}>"
             ),
-            "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {how}>"),
+            "compare_type": mlir.parsed_attr(f"#stablehlo<comparison_type {compare_type}>"),
         }
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:

@@ -34,8 +34,8 @@ class _Reals:
     def op(self, name: str, *operands: Any) -> Any:
         return mlir.op1(f"stablehlo.{name}", self.aval, [self._value(x) for x in operands])
 
-    def _compare(self, how: Compare, x: Any, y: Any) -> Any:
-        return emit_compare(how, self.aval, self._value(x), self._value(y))
+    def _compare(self, comparison: Compare, x: Any, y: Any) -> Any:
+        return emit_compare(comparison, self.aval, self._value(x), self._value(y))
 
     def equal(self, x: Any, y: Any) -> Any:
         return self._compare(eq_p, x, y)

@@ -75,23 +75,23 @@ class TriangularSolve(MatrixPrimitive, SingleResult):
             upside = (swapped(aval), swapped(out))
             values = [emit_swap(x, o) for x, o in zip((a, b), upside, strict=True)]
             avals = (upside, upside[1:])
-            (found,) = lapack("trsm", values, avals, options, ((1, 0),))
-            return emit_swap(found, out)
-        how = ("ADJOINT" if conjugate else "TRANSPOSE") if transpose else "NO_TRANSPOSE"
+            (solution,) = lapack("trsm", values, avals, options, ((1, 0),))
+            return emit_swap(solution, out)
+        transpose_kind = ("ADJOINT" if conjugate else "TRANSPOSE") if transpose else "NO_TRANSPOSE"
         attributes = {
             name: mlir.bool_attr(params[name]) for name in ("left_side", "lower", "unit_diagonal")
         }
-        attributes["transpose_a"] = mlir.parsed_attr(f"#stablehlo<transpose {how}>")
+        attributes["transpose_a"] = mlir.parsed_attr(f"#stablehlo<transpose {transpose_kind}>")
         return mlir.op1("stablehlo.triangular_solve", out, (a, b), attributes)
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        how = operation.text("transpose_a").rpartition(" ")[2].rstrip(">")
+        transpose_kind = operation.text("transpose_a").rpartition(" ")[2].rstrip(">")
         names = ("left_side", "lower", "unit_diagonal")
         return self.bind(
             *operands,
             **{name: operation.flag(name) for name in names},
-            transpose_a=how != "NO_TRANSPOSE",
-            conjugate_a=how == "ADJOINT",
+            transpose_a=transpose_kind != "NO_TRANSPOSE",
+            conjugate_a=transpose_kind == "ADJOINT",
         )
 
     def jvp(

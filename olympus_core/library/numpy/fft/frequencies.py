@@ -33,8 +33,8 @@ def _frequencies(
     wanted = requested_dtype(name, dtype, dtypes.default_dtype("f"))
     computed = dtypes.to_inexact(wanted)
     step = reshape(asarray(d, dtype=computed), ()) * size
-    found = convert(arange(first, last, dtype=computed) / step, wanted)
-    return placed(found, device)
+    frequencies = convert(arange(first, last, dtype=computed) / step, wanted)
+    return placed(frequencies, device)
 
 
 def fftfreq(
@@ -65,8 +65,8 @@ def _shifted(name: str, x: Any, axes: int | Sequence[int] | None, back: bool) ->
     if axes is None:
         which = tuple(range(aval.ndim))
     else:  # a repeated axis is shifted repeatedly, as in NumPy
-        given = axes if isinstance(axes, Sequence) else (axes,)
-        which = tuple([canonical_axis(i, aval.ndim) for i in given])
+        requested = axes if isinstance(axes, Sequence) else (axes,)
+        which = tuple([canonical_axis(i, aval.ndim) for i in requested])
     halves = [aval.shape[i] // 2 for i in which]
     return roll(x, [-n for n in halves] if back else halves, which)
 

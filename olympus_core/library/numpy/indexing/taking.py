@@ -65,10 +65,10 @@ def take(
     _check_positions("take", a, indices)
     position = 0 if axis is None else canonical_axis(axis, len(shape_of(a)))
     x: Any = _flat(a) if axis is None else a
-    how: Mode = "fill" if mode is None else mode
+    read_mode: Mode = "fill" if mode is None else mode
     if mode == "wrap":
-        indices, how = remainder(indices, shape_of(x)[position]), "promise_in_bounds"
-    elif how not in ("fill", "clip"):
+        indices, read_mode = remainder(indices, shape_of(x)[position]), "promise_in_bounds"
+    elif read_mode not in ("fill", "clip"):
         raise ShapeError(f"the mode of take is 'fill', 'clip' or 'wrap', and not {mode!r}")
     index: tuple[Any, ...] = (*[slice(None)] * position, indices)
     return read(
@@ -76,9 +76,9 @@ def take(
         index,
         unique_indices=unique_indices,
         indices_are_sorted=indices_are_sorted,
-        mode=how,
+        mode=read_mode,
         fill_value=fill_value,
-        wrap_negative_indices=how == "fill",
+        wrap_negative_indices=read_mode == "fill",
     )
 
 

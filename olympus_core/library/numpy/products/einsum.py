@@ -135,11 +135,11 @@ def _find_path(
     if optimize is False:
         left_to_right = [(0, len(shapes) - 1 - i) for i in range(1, len(shapes) - 1)]
         return [(0, 1), *left_to_right]
-    how = "optimal" if optimize in ("auto", True) and len(shapes) <= 5 else "greedy"
-    how = optimize if optimize in ("optimal", "greedy") else how
+    strategy = "optimal" if optimize in ("auto", True) and len(shapes) <= 5 else "greedy"
+    strategy = optimize if optimize in ("optimal", "greedy") else strategy
     terms, output = _expanded(subscripts, shapes)
     views = [np.broadcast_to(np.float32(0), s) for s in shapes]
-    path = np.einsum_path(f"{','.join(terms)}->{output}", *views, optimize=how)[0]
+    path = np.einsum_path(f"{','.join(terms)}->{output}", *views, optimize=strategy)[0]
     return [tuple(map(int, p)) for p in path[1:]]
 
 
@@ -270,8 +270,8 @@ def _path(
 ) -> tuple[tuple[int, ...], ...]:
     if len(shapes) <= 2:
         return ((0, 1),) if len(shapes) == 2 else ()
-    how = optimize if isinstance(optimize, (str, bool)) else tuple(map(_hashable, optimize))
-    return _cached_path(text, shapes, how)
+    strategy = optimize if isinstance(optimize, (str, bool)) else tuple(map(_hashable, optimize))
+    return _cached_path(text, shapes, strategy)
 
 
 def _hashable(step: Any) -> Any:
