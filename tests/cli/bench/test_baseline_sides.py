@@ -116,9 +116,11 @@ class Cut:
         pass
 
 
-@pytest.mark.parametrize("other", [("--rounds", "5"), ("--baseline", "main"), ("--baseline", "x")])
+@pytest.mark.parametrize(
+    "options", [("--rounds", "5"), ("--baseline", "main"), ("--baseline", "x")]
+)
 def test_an_interruption_keeps_the_complete_rounds(
-    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, other: tuple[str, str]
+    work: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, options: tuple[str, str]
 ) -> None:
     remaining = [measured(), measured(factor=3.0)]
 
@@ -132,10 +134,10 @@ def test_an_interruption_keeps_the_complete_rounds(
     recorded: list[object] = []
     monkeypatch.setattr(bench, "record_bench", lambda _project, document: recorded.extend(document))
     write_baseline(baseline_path(work, "main"), {"f": [measured()] * 3})
-    if other[1] == "x":  # the other side is measured in turns
+    if options[1] == "x":  # the other side is measured in turns
         side = contextlib.nullcontext([rounds.Side(SamplerWork.of_target(Request("f").spec()))])
         monkeypatch.setattr(bench, "other_sides", lambda *_: side)
-    result = invoke("bench", "f", "--json", "--save-baseline", "kept", *other)
+    result = invoke("bench", "f", "--json", "--save-baseline", "kept", *options)
     assert result.exit_code == 130, result.output
     (document,) = json.loads(result.stdout)["targets"]
     samples = document["metrics"]["steady-call"]["samples"]
@@ -144,9 +146,9 @@ def test_an_interruption_keeps_the_complete_rounds(
     assert document["facts"]["stopped_by"] == "interrupted"
     assert "the measuring was interrupted (whole rounds: 2)" in result.stderr
     comparisons = json.loads(result.stdout)["comparisons"]
-    assert len(comparisons) == (other[0] == "--baseline")
+    assert len(comparisons) == (options[0] == "--baseline")
     for comparison in comparisons:
-        assert comparison["rounds"] == [2, 3 if other[1] == "main" else 2]
+        assert comparison["rounds"] == [2, 3 if options[1] == "main" else 2]
         metric = comparison["metrics"]["steady-call"]
         assert (metric["verdict"]["word"], metric["fails"]) == ("inconclusive", False)
         assert metric["now"] > 0 and metric["before"] > 0

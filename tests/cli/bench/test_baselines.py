@@ -115,7 +115,7 @@ def test_the_name_of_a_baseline_must_be_a_file_name(tmp_path: Path, name: str) -
         (lambda d: metric(d).update(better="sideways"), "is not one of lower, higher, neither"),
     ],
 )
-def test_a_damaged_baseline_is_refused(
+def test_a_damaged_baseline_is_an_error(
     tmp_path: Path, change: Callable[[dict], object], message: str
 ) -> None:
     path = baseline_path(tmp_path, "main")

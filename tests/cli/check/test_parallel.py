@@ -92,7 +92,7 @@ def traces(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
-def test_a_target_is_traced_once_whether_stale_or_fresh(
+def test_a_stale_or_fresh_target_is_traced_once(
     work: Path, invoke: Invoke, workers: Counted, jobs: int
 ) -> None:
     result = invoke("check", "-j", str(jobs))

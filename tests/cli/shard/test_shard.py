@@ -107,7 +107,7 @@ def test_results_of_a_step_have_the_shardings_of_its_arguments(
     assert (backend["memory"]["peak"], sent) == (row["peak"], row["collective_bytes"])
 
 
-def test_which_results_replace_which_arguments() -> None:
+def test_results_replace_the_arguments_of_their_type() -> None:
     w, x, lr = "f32[8]", "f32[4]", "f32[]"
     tree = {"a": w, "b": [x, lr]}
 

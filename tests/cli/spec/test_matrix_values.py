@@ -55,7 +55,7 @@ def result_of(work: Path, invoke: Invoke, target: str) -> float:
     return float(np.load(work / "out.npz")["result"])
 
 
-def test_inputs_take_the_values_of_the_matrix(work: Path, invoke: Invoke) -> None:
+def test_inputs_use_the_values_of_the_matrix(work: Path, invoke: Invoke) -> None:
     (work / "olympus.toml").write_text(
         HEAD + 'args.u = "f32[{n}]"\nmatrix.n = [4, 8]\n'
         'inputs.u = { from = "m.py:ones", with = { n = "{n}" } }\n'
@@ -86,7 +86,7 @@ def test_the_line_of_the_hint_is_accepted(work: Path, invoke: Invoke) -> None:
     assert result_of(work, invoke, "t") == 8
 
 
-def test_every_table_of_a_target_takes_the_values(work: Path) -> None:
+def test_every_table_of_a_target_uses_the_values(work: Path) -> None:
     (work / "olympus.toml").write_text(
         """\
 [target.t]

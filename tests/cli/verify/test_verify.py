@@ -306,7 +306,7 @@ def test_random_keys_and_unchecked_operations(work: Path, invoke: Invoke) -> Non
     assert "note: no independent reference for bitcast_convert_type:" in result.stderr
 
 
-def test_a_target_of_which_nothing_is_judged(work: Path, invoke: Invoke) -> None:
+def test_a_target_without_a_judged_result(work: Path, invoke: Invoke) -> None:
     (work / "program.py").write_text(PROGRAM + "\n\ndef nothing(x):\n    return ()\n")
     for shape, entry, reason in (
         ("x=f32[4]", "nothing", "the program returns no results"),

@@ -229,7 +229,7 @@ def test_a_program_starts_processes_with_its_own_path(work: Path) -> None:
     assert (done.returncode, done.stderr.strip()) == (0, "3 False")
 
 
-def test_the_working_directory_comes_last(folder: Path) -> None:
+def test_the_working_directory_is_the_last_on_the_path(folder: Path) -> None:
     assert safe_path(["", "/a", str(folder), "/b"]) == ["/a", "/b", "", str(folder)]
 
 
@@ -237,7 +237,7 @@ def test_the_working_directory_comes_last(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("hostile", ["forks", "scribbles", "leaves_a_daemon"])
-def test_processes_and_writes_of_a_program_do_not_affect_others(work: Path, hostile: str) -> None:
+def test_processes_and_writes_of_a_program_affect_no_other(work: Path, hostile: str) -> None:
     done = olympus("build", hostile, "good", "-j1", "--json")
     assert done.returncode == 0, done.stderr
     targets = json.loads(done.stdout)["targets"]

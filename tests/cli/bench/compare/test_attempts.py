@@ -247,7 +247,7 @@ def test_an_interrupted_comparison_has_figures_and_no_verdict() -> None:
     assert cut(1, [replace(measured(), backend="gpu")], paired=False) is None
 
 
-def test_another_unit_in_a_baseline_is_refused() -> None:
+def test_another_unit_in_a_baseline_is_an_error() -> None:
     def measure(rounds: int) -> Rounds:
         in_bytes = replace(measured(), metrics={"steady-call": Metric("B", "lower", (1.0,))})
         return [measured()] * rounds, [in_bytes] * rounds
