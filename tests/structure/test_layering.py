@@ -21,7 +21,7 @@ ORDERS = {
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
         *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
-        *("verification", "artifact", "api"),
+        *("verification", "artifact", "api", "interop"),
     ],
     "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],
     "olympus_core/analysis": [
@@ -51,8 +51,9 @@ ORDERS = {
 NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/")
 #: Names of functions that several modules have: `olympus.analysis.compare` and
 #: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
-#: `command` is the click command of each module of commands, and `main` starts each process
-SHARED = {"compare", "command", "main", "structure", "evaluate"}
+#: `jit` stages a function or one of JAX, `command` is the click command of each module of commands,
+#: and `main` starts each process
+SHARED = {"compare", "jit", "command", "main", "structure", "evaluate"}
 #: The folders whose places are listed in docs/explanation/design.md
 PACKAGE_ORDERS = ("olympus_core", "olympus_cli")
 #: A reader keeps this many folders in mind
@@ -62,7 +63,7 @@ NAMESPACES = ["lax", "numpy", "special", "random", "nn", "scipy"]
 DOORS = {
     "jaxlib": ("olympus_core/mlir/bindings.py", "olympus_core/base/tree.py", "olympus_core/xla/"),
     "rich": ("olympus_cli/terminal/console.py",),
-    "jax": (),
+    "jax": ("olympus_core/interop/jax_modules.py",),
 }
 
 FILES = [p for name in PACKAGES for p in sorted((ROOT / name).rglob("*.py"))]

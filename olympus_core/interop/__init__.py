@@ -1,0 +1,1 @@
+"""Programs of other libraries: each module converts them to and from OLYMPUS."""

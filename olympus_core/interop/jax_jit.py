@@ -1,0 +1,168 @@
+"""`jit` for functions of JAX: a primitive of JAX whose lowering is that of OLYMPUS.
+
+JAX traces the function, dispatches calls, caches, donates and shards. The function is one equation
+of a primitive. Its rules of derivatives and of batching are those of the function's jaxpr. Its
+lowering rule raises the module of that jaxpr, lowers it for the CPU, and adds it to JAX's module.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
+
+from olympus_core.base.errors import LoweringError, UsageError
+from olympus_core.execution.compilation import Repeats, checked_repeats
+from olympus_core.interop.jax_lowering import (
+    call_module,
+    is_for_one_cpu,
+    jaxpr_module,
+    lowered,
+    raised,
+)
+from olympus_core.interop.jax_modules import ad, batching, core, jax, mlir, partial_eval
+from olympus_core.raising.raising import UnraisableError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_logger = logging.getLogger("olympus")
+#: True while a jaxpr is lowered to be raised: JAX lowers the calls in it
+_raising = contextvars.ContextVar("_raising", default=False)
+
+raised_p = core.Primitive("olympus_jit")
+raised_p.multiple_results = True
+
+
+@overload
+def jit(
+    fun: Callable[_P, _R], /, *, repeats: Repeats = "auto", as_is: bool = False, **options: Any
+) -> Callable[_P, _R]: ...
+@overload
+def jit(
+    fun: None = None, /, *, repeats: Repeats = "auto", as_is: bool = False, **options: Any
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    repeats: Repeats = "auto",
+    as_is: bool = False,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    **options: Any,
+) -> Any:
+    """Return `jax.jit(fun)`, with the program lowered by OLYMPUS for one CPU.
+
+    The options are those of `jax.jit`. With `repeats` "off", no repeated block of the program is
+    a function that the compiler does not inline. With `as_is`, the program is JAX's unchanged.
+
+    `jax.grad` and other derivatives of the result are those of `fun`, and JAX lowers them. To lower
+    them by OLYMPUS, call `jit` last: `jit(jax.grad(fun))`.
+
+    A program with effects or callbacks, for several devices, for an accelerator or for an export is
+    JAX's unchanged; the logger "olympus" reports it at the level INFO.
+
+    Raises UsageError for a `repeats` other than "auto" and "off", and the errors of `jax.jit`.
+
+    >>> step = olympus.interop.jax.jit(train_step, donate_argnums=0)
+    """
+    repeats = checked_repeats(repeats)
+    statics = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    if fun is None:
+        return functools.partial(jit, repeats=repeats, as_is=as_is, **statics, **options)
+    if not callable(fun):
+        raise UsageError(f"jit needs a function, and got {fun!r:.80}")
+    if as_is:
+        return jax.jit(fun, **statics, **options)
+    traced = jax.jit(fun, **statics)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _call(traced, repeats, args, kwargs)
+
+    return jax.jit(call, **statics, **options)
+
+
+def _call(traced: Any, repeats: Repeats, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Trace a function, and bind its jaxpr as one equation; statics are in `args` by value."""
+    if jax.config.jax_disable_jit:
+        return traced(*args, **kwargs)
+    program = traced.trace(*args, **kwargs)
+    jaxpr = program.jaxpr
+    leaves = [x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, core.Tracer)]
+    operands = [*jaxpr.consts, *program._consts, *leaves]
+    if jaxpr.effects or len(operands) != len(jaxpr.consts) + len(jaxpr.in_avals):
+        return traced(*args, **kwargs)
+    results = _bind(jaxpr.jaxpr, operands, program.fun_name, repeats)
+    return jax.tree.unflatten(program.out_tree, results)
+
+
+def _bind(jaxpr: Any, operands: Sequence[Any], name: str, repeats: Repeats) -> list[Any]:
+    """Bind an open jaxpr; unused operands, and results that are operands, are none of its own."""
+    open_jaxpr = partial_eval.convert_constvars_jaxpr(jaxpr)
+    values = dict(zip(open_jaxpr.invars, operands, strict=True))
+    own = [isinstance(x, core.Literal) or x not in values for x in open_jaxpr.outvars]
+    pruned, used = partial_eval.dce_jaxpr(open_jaxpr, own)
+    needed = [x for x, u in zip(operands, used, strict=True) if u]
+    bound = iter(
+        raised_p.bind(*needed, jaxpr=core.ClosedJaxpr(pruned, ()), name=name, repeats=repeats)
+        if any(own)
+        else ()
+    )
+    return [next(bound) if o else values[x] for x, o in zip(open_jaxpr.outvars, own, strict=True)]
+
+
+def _impl(*operands: Any, jaxpr: Any, name: str, repeats: Repeats) -> list[Any]:
+    return core.jaxpr_as_fun(jaxpr)(*operands)  # type: ignore[no-any-return]
+
+
+def _abstract(*avals: Any, jaxpr: Any, name: str, repeats: Repeats) -> list[Any]:
+    return jaxpr.out_avals  # type: ignore[no-any-return]
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, name: str, repeats: Repeats
+) -> tuple[list[Any], list[Any]]:
+    """Return the results and tangents of the jaxpr; the jaxpr of the two is not bound as one."""
+    nonzero = [not isinstance(t, ad.Zero) for t in tangents]
+    dual, has_tangent = ad.jvp_jaxpr(jaxpr, nonzero, instantiate=False)
+    outs = core.jaxpr_as_fun(dual)(*primals, *(t for t in tangents if not isinstance(t, ad.Zero)))
+    count = len(jaxpr.out_avals)
+    rest = iter(outs[count:])
+    return outs[:count], [
+        next(rest) if n else ad.Zero(aval.to_tangent_aval())
+        for n, aval in zip(has_tangent, jaxpr.out_avals, strict=True)
+    ]
+
+
+def _batch(
+    axis: Any, operands: Sequence[Any], dims: Sequence[Any], *, jaxpr: Any, **params: Any
+) -> tuple[list[Any], Sequence[Any]]:
+    batched, out_dims = batching.batch_jaxpr2(jaxpr, axis, tuple(dims))
+    outs = _bind(batched.jaxpr, [*batched.consts, *operands], **params)
+    return outs, out_dims
+
+
+def _lower(ctx: Any, *operands: Any, jaxpr: Any, name: str, repeats: Repeats) -> Any:
+    if not _raising.get() and is_for_one_cpu(ctx):
+        token = _raising.set(True)
+        try:
+            content, constants = jaxpr_module(ctx, jaxpr)
+            ours = lowered(raised(content), name, repeats)
+        except (UnraisableError, LoweringError) as exc:
+            _logger.info("'%s' is compiled as JAX lowers it: %s", name, exc)
+        else:
+            return call_module(ctx, ours, name, [*constants, *operands])
+        finally:
+            _raising.reset(token)
+    return mlir.core_call_lowering(ctx, *operands, name=name, call_jaxpr=jaxpr)
+
+
+raised_p.def_impl(_impl)
+raised_p.def_abstract_eval(_abstract)
+ad.primitive_jvps[raised_p] = _jvp
+batching.fancy_primitive_batchers[raised_p] = _batch
+mlir.register_lowering(raised_p, _lower, cacheable=False)

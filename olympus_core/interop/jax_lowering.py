@@ -1,0 +1,105 @@
+"""A module of JAX, raised and lowered again by OLYMPUS, as a function of JAX's module."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_core import xla
+from olympus_core.base.context import enable_x64
+from olympus_core.execution import compilation
+from olympus_core.execution.compilation import Repeats
+from olympus_core.interop.jax_modules import core, mlir, sharding_impls
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering.entry import EntryAttributes
+from olympus_core.mlir import bindings
+from olympus_core.raising.raising import UnraisableError, raise_module
+from olympus_core.xla.runtime.hlo_conversion import module_bytes
+
+#: The MLIR context of OLYMPUS is shared by all threads, and JAX lowers in several.
+_converting = threading.RLock()
+
+
+def raised(content: bytes) -> Olympuspr:
+    """Return the program of a module of JAX, in MLIR bytecode.
+
+    Raises UnraisableError for a module with effects, dynamic shapes or several devices.
+    """
+    with _converting:
+        return raise_module(bindings.parsed(content, "JAX's module"))
+
+
+def lowered(program: Olympuspr, name: str, repeats: Repeats) -> bytes:
+    """Return the module of a program for the CPU, in MLIR bytecode.
+
+    Raises LoweringError for a program that the CPU has no form for.
+    """
+    with _converting, enable_x64():  # the dtypes are those of the program
+        module, _ = compilation.lower(program, EntryAttributes(name), xla.Target("cpu"), repeats)
+        main = module.body.operations[0]
+        del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have
+        return module_bytes(module)
+
+
+def is_for_one_cpu(ctx: Any) -> bool:
+    """Return True if a rule lowers for one CPU of this process, and not for an export."""
+    module = ctx.module_context
+    axes = module.axis_context
+    return (
+        tuple(module.platforms) == ("cpu",)
+        and ctx.platforms is None
+        and isinstance(axes, sharding_impls.ShardingContext)
+        and axes.num_devices == 1
+        and not module.lowering_parameters.for_export
+        and not ctx.dim_var_values
+    )
+
+
+def jaxpr_module(ctx: Any, jaxpr: Any) -> tuple[bytes, list[Any]]:
+    """Return a jaxpr lowered by JAX as a module of its own, and the values of its constants.
+
+    The constants are the leading arguments of the function `main`.
+
+    Raises UnraisableError if the module calls Python.
+    """
+    outer = ctx.module_context
+    ir = mlir.ir
+    module = ir.Module.create(loc=ir.Location.unknown(outer.context))
+    inner = outer.replace(
+        module=module,
+        ip=ir.InsertionPoint(module.body),
+        symbol_table=ir.SymbolTable(module.operation),
+        lowering_cache={},
+        cached_primitive_lowerings={},
+        keepalives=[],
+        host_callbacks=[],
+    )
+    constants = core.jaxpr_const_args(jaxpr.jaxpr)
+    avals = [*(aval for _, aval in constants), *jaxpr.in_avals]
+    with ir.Location.unknown(outer.context), inner.ip:
+        mlir.lower_jaxpr_to_fun(
+            inner, "main", jaxpr, [], num_const_args=len(constants), in_avals=avals
+        )
+    if inner.keepalives or inner.host_callbacks:
+        raise UnraisableError("the program calls Python")
+    values = [
+        mlir.ir_constants(x, const_lowering=ctx.const_lowering, aval=aval) for x, aval in constants
+    ]
+    return mlir.module_to_bytecode(module), values
+
+
+def call_module(ctx: Any, content: bytes, name: str, operands: Sequence[Any]) -> list[Any]:
+    """Add the functions of a module to the one that JAX lowers, and emit the call of its `main`."""
+    outer = ctx.module_context
+    ir = mlir.ir
+    module = ir.Module.parse(content, outer.context)
+    symbol = mlir.merge_mlir_modules(outer.module, name, module, outer.symbol_table)
+    types, tree = mlir.ir_tree_registry.flatten(
+        [mlir.aval_to_ir_types(outer, aval) for aval in ctx.avals_out]
+    )
+    flat, _ = mlir.ir_tree_registry.flatten(list(operands))
+    callee = {"callee": ir.FlatSymbolRefAttr.get(symbol)}
+    call = ir.Operation.create("func.call", types, flat, callee)
+    results: list[Any] = tree.unflatten(list(call.results))
+    return results

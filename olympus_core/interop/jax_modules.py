@@ -1,0 +1,37 @@
+"""The modules of JAX that the conversion uses; the errors of a missing or mismatched JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_core.base.errors import BackendError
+
+_INSTALL = "pip install 'olympus[jax]'"
+
+
+class JaxImportError(BackendError, ImportError):
+    """Raised when JAX cannot be imported; the message has the command that installs it."""
+
+
+try:
+    import jax as _jax
+    from jax._src import core as _core
+    from jax._src import sharding_impls as _sharding_impls
+    from jax._src.interpreters import ad as _ad
+    from jax._src.interpreters import batching as _batching
+    from jax._src.interpreters import mlir as _mlir
+    from jax._src.interpreters import partial_eval as _partial_eval
+except ModuleNotFoundError as exc:
+    if exc.name != "jax":
+        raise
+    raise JaxImportError("olympus.interop.jax needs JAX", hint=_INSTALL) from None
+except RuntimeError as exc:  # jax checks the version of jaxlib when it is imported
+    raise JaxImportError(f"JAX cannot be imported: {exc}", hint=_INSTALL) from None
+
+jax: Any = _jax
+core: Any = _core
+sharding_impls: Any = _sharding_impls
+ad: Any = _ad
+batching: Any = _batching
+mlir: Any = _mlir
+partial_eval: Any = _partial_eval
