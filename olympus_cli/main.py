@@ -106,7 +106,7 @@ class Commands(click.Group):
                 error.show()
             return error.exit_code
         except click.ClickException as error:
-            from olympus_cli.options.usage import usage_error
+            from olympus_cli.options.usage_errors import usage_error
 
             return _report(usage_error(error), words, verbose=False)
 

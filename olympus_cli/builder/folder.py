@@ -1,4 +1,7 @@
-"""The folder for the outputs of one program, never that of another target or entry."""
+"""The folder for the outputs of a program that a command names, and the check that it is free.
+
+A folder with the outputs of another target or entry is refused.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from olympus_cli.text.paths import display_path
 def _entry_folder(
     spec: TargetSpec, project: str | Path | None, own: Devices | None, instead: str
 ) -> Path:
-    """Return the folder of the function's name in the build folder.
+    """Return the folder of an entry in the build folder: its name is that of the function.
 
     `own` are the user's devices in addition to the project's. `instead` is the hint for a folder
     that another program uses.
@@ -60,9 +63,9 @@ def outputs_folder(request: Request, spec: TargetSpec, instead: str) -> Path:
 
 
 def check_other_builds(request: Request, spec: TargetSpec, folder: Path, instead: str) -> None:
-    """Check that the folder has no build of the requested target for a backend it is not for.
+    """Check that `folder` has no build of the requested target for a backend that `spec` lacks.
 
-    `spec` is the target with the options of the request, and `instead` is the hint.
+    `spec` is the target with the options of the request, and `instead` is the hint of the error.
 
     Raises:
         UsageError: the outputs for `spec` would remove such a build.

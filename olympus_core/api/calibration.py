@@ -1,4 +1,7 @@
-"""Measurement of the peaks of this machine's CPU, by ordinary compiled programs.
+"""Measurement of the peak rates of this machine's CPU, by ordinary compiled programs.
+
+The rates are floating-point operations per second, transcendental functions per second and bytes
+per second, as `CpuPeaks` has them, with the seconds of a call and of the start of a kernel.
 
 Each time is the first quartile of the times of repeated calls, with the arguments ready and without
 the first call, and the shortest of several rounds: other work of the machine can only increase a
@@ -34,9 +37,10 @@ _F32 = np.dtype("float32")
 
 
 def calibrate(on_figure: Callable[[str], None] = lambda _name: None) -> CpuPeaks:
-    """Measure the peaks of the CPU that this process runs on.
+    """Measure the peak rates of the CPU that this process runs on.
 
-    `on_figure` is called with the name of each figure before it is measured.
+    `on_figure` is called with the name of each group of figures before it is measured: "products",
+    "arithmetic", "memory" and "calls".
 
     Example:
       >>> calibrate().product_float32 > 1e6
@@ -65,6 +69,7 @@ def _round(on_figure: Callable[[str], None]) -> dict[str, float]:
 
 
 def _peaks(times: Mapping[str, float]) -> CpuPeaks:
+    """Return the peak rates from the seconds of a call of each program."""
     copy = 8 * _LARGE / times["in place"]
     # if new memory costs nothing, its rate is that of other memory
     new = max(times["new"] - times["in place"], 4 * _LARGE / (4 * copy))
@@ -84,12 +89,14 @@ def _peaks(times: Mapping[str, float]) -> CpuPeaks:
 
 
 def _product(dtype: str) -> float:
+    """Return the seconds of a product of two square matrices with `_PRODUCT` rows."""
     with enable_x64(dtype == "float64"):
         x = np.ones((_PRODUCT, _PRODUCT), dtype)
         return _seconds(lambda a, b: a @ b, x, x)
 
 
 def _polynomial(x: Any) -> Any:
+    """Return `_MULTIPLY_ADDS` multiply-adds of each element, which bound arithmetic."""
     y = x
     for _ in range(_MULTIPLY_ADDS):
         y = y * y + x

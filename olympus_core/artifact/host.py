@@ -24,7 +24,7 @@ COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
 
 @dataclass(frozen=True)
 class Host:
-    """A machine that builds or runs programs; `cpu_features` of None are not known."""
+    """A machine that builds or runs programs; `cpu_features` is None if it is unknown."""
 
     system: str
     machine: str

@@ -80,15 +80,15 @@ def save(
     """
     programs, executables = _sequence(lowered), _sequence(compiled)
     signature = _common_signature([*executables, *programs])
-    where, members = _programs(programs, root, sources or {})
+    _check_names([name, signature.name, *signature.arg_names])
+    where, program_members = _programs(programs, root, sources or {})
     placement = _placement(programs, executables)
     stored = [_stored(e, has_shardings=placement is not None) for e in executables]
-    for record, executable in zip(stored, executables, strict=True):
-        if record.member in members:
-            raise UsageError(f"two of the executables are for {_label(executable.target)}")
-        content = (serialized or {}).get(executable.target)
-        members[record.member] = executable.serialize() if content is None else content
-    members[OLYMPUSPR] = f"{olympuspr_text.rstrip()}\n".encode()
+    members = {
+        **program_members,
+        **_executable_members(stored, executables, serialized or {}),
+        OLYMPUSPR: f"{olympuspr_text.rstrip()}\n".encode(),
+    }
     manifest = Manifest(
         name=name,
         entry=entry,
@@ -101,12 +101,35 @@ def save(
         members={n: Member(hashlib.sha256(x).hexdigest(), len(x)) for n, x in members.items()},
         placement=placement,
     )
-    for shown in (name, signature.name, *signature.arg_names):
-        if not shown.isprintable():
-            raise UsageError(
-                f"the name {shown!r} has unprintable characters, which a bundle cannot store"
-            )
     container.write(Path(path), {**members, MANIFEST: manifest.to_bytes()})
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Raise UsageError unless the names of a program and its arguments can be shown."""
+    for name in names:
+        if not name.isprintable():
+            raise UsageError(
+                f"the name {name!r} has unprintable characters, which a bundle cannot store"
+            )
+
+
+def _executable_members(
+    stored: Sequence[StoredExecutable],
+    executables: Sequence[stages.Compiled],
+    serialized: Mapping[xla.Target, bytes],
+) -> dict[str, bytes]:
+    """Return the bytes of each executable by the name of its member, `serialized` where it has it.
+
+    Raises:
+      UsageError: two executables are for one target.
+    """
+    members: dict[str, bytes] = {}
+    for record, executable in zip(stored, executables, strict=True):
+        if record.member in members:
+            raise UsageError(f"two of the executables are for {_label(executable.target)}")
+        content = serialized.get(executable.target)
+        members[record.member] = executable.serialize() if content is None else content
+    return members
 
 
 def _sequence(stage: _T | Sequence[_T]) -> list[_T]:

@@ -12,16 +12,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from olympus.errors import OlympusError
 from olympus.files import typed
-from olympus_cli.bench.measure.serving import serve
+from olympus_cli.bench.measure.measuring import Measuring
 from olympus_cli.bench.measure.stopping import Stopping
 from olympus_cli.bench.measure.work import Effort, Prepared, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.workers.call import Isolated, OnStage, RequestProcess
+from olympus_cli.workers.messages import Channel
 
 __all__ = [
     "Effort",
@@ -41,6 +42,23 @@ class Interrupted(KeyboardInterrupt):
         self.measured = measured
 
 
+def _answer_requests(channel: Channel, work: SamplerWork) -> dict[str, Any]:
+    """Measure a program in this process as a `Sampler` requests; return the last answer.
+
+    A request is a list: ["prepare"], ["sample", CALLS], or ["finish", WHY], which is the last.
+    """
+    channel("load")
+    measuring = Measuring(work, channel)
+    while True:
+        match channel.request():
+            case ["prepare"]:
+                channel.answer(asdict(measuring.prepare()))
+            case ["sample", int(calls)]:
+                channel.answer(measuring.sample(calls))
+            case ["finish", stopped]:
+                return measuring.finish(stopped).document()
+
+
 class Sampler:
     """The program of `work` in a process of its own, which `close` ends.
 
@@ -54,7 +72,7 @@ class Sampler:
     def __init__(self, work: SamplerWork, on_stage: OnStage = lambda _stage: None) -> None:
         self.work = work
         process = Isolated(
-            serve,
+            _answer_requests,
             work,
             action=work.does,
             quiet=True,  # so that Ctrl-C ends the measurement and not the program

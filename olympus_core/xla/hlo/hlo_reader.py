@@ -23,7 +23,7 @@ def read_hlo_module(data: bytes | memoryview) -> HloModule:
       ArtifactError: the bytes are cut off or are not a module.
 
     Example:
-      >>> read_module(module.as_serialized_hlo_module_proto()).entry.root.opcode
+      >>> read_hlo_module(module.as_serialized_hlo_module_proto()).entry.root.opcode
       'tuple'
     """
     with gc_pause.paused():

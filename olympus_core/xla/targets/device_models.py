@@ -1,7 +1,8 @@
 """The figures of devices: sizes and features for the compiler, and peak rates for estimates.
 
-`devices.toml` beside this module has the built-in devices, with the source of every figure and the
-meaning of each key. A user's own devices have the same form.
+`devices.toml` beside this module has the built-in devices, which OLYMPUS ships, with the source of
+every figure and the meaning of each key. A user's own devices have the same form; the key `like`
+copies the figures of another device.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ def device_models(
 ) -> dict[str, DeviceModel]:
     """Return the devices of `tables`, which has a table for each name, as in `[device.NAME]`.
 
-    `like` names another device of `tables` or of `known`, by default the built-in devices.
+    `known` are devices that exist already, by default the built-in ones. The key `like` names
+    another device of `tables` or of `known`, which has the figures that the table lacks. If the
+    table changes a figure, the source of the group of that figure is not copied.
     `fail(keys, message, hint)`, if given, raises the error of a mistake at the key path `keys`.
 
     Raises:
@@ -121,7 +124,7 @@ def device_models(
 
 @functools.cache
 def shipped_devices() -> dict[str, DeviceModel]:
-    """Return the built-in devices, by name, in the order of the file."""
+    """Return the built-in devices by name, in the order of `devices.toml`."""
     data = _file()
     return device_models(_with_titles(data["device"], data["source"]), {})
 

@@ -1,6 +1,6 @@
-"""Mistakes in the options and arguments of a command, reported like every other error.
+"""Click's errors for wrong options and arguments, as a UsageError of OLYMPUS with its hint.
 
-The hint has the nearest name, or the command that shows the help.
+The hint has the nearest option, or the command that shows the help.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from olympus_cli.text.nearest import nearest
 
 
 def usage_error(error: click.ClickException) -> UsageError:
-    """Return an error of click as a UsageError, in the style of the other messages.
+    """Return click's error as a UsageError, with a message in the style of the others.
 
     >>> str(usage_error(click.UsageError("Got unexpected extra argument (x).")))
     'got unexpected extra argument (x)'
