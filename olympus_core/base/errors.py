@@ -147,7 +147,7 @@ class ExchangeError(TraceError, BufferError):
 
 
 class IndexingError(TraceError, IndexError, TypeError):
-    """Raised when an index has an unsupported type or rank, or is out of bounds."""
+    """Raised for an index of an unsupported type or rank, and by functions that check bounds."""
 
 
 class NonConcreteBooleanIndexError(IndexingError):
