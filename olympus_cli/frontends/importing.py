@@ -185,7 +185,7 @@ def _attribute(owner: Any, name: str, module: ModuleType, noun: str) -> Any:
             where = f"{getattr(owner, '__qualname__', type(owner).__name__)} of {where}"
         names = _functions(owner) if noun == "function" else _public(owner)
         hint = did_you_mean(name, names, "it has")
-        raise EntryError(f"there is no {noun} {name!r} in {where}", hint=hint) from None
+        raise EntryError(f"{where} has no {noun} {name!r}", hint=hint) from None
     except Exception as error:  # of a property, or of the module's `__getattr__`
         raise _failed(f"{module.__name__}.{name}", error) from error
 
@@ -242,7 +242,8 @@ def _from_file(
         if os.path.isfile(f"{path}.py"):
             near = [f"{place}.py"]
         raise EntryError(
-            f"there is no file {display_path(path)}", hint=did_you_mean(place, near, f"{root} has")
+            f"file {display_path(path)} does not exist",
+            hint=did_you_mean(place, near, f"{root} has"),
         )
     taken = _is_taken(path.stem, path.parent)
     _importable(path.parent, python_path, first=not taken)
@@ -353,7 +354,7 @@ def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleTyp
     except ModuleNotFoundError as error:
         if _is_itself(name, error):
             hint = _elsewhere(name, root) or _modules(name, root)
-            raise EntryError(f"there is no module {name!r}", hint=hint) from error
+            raise EntryError(f"no module is named {name!r}", hint=hint) from error
         raise _failed(name, error, _elsewhere(error.name or "", root)) from error
     except BaseException as error:  # a module that exits must not exit the command
         if is_ours_on_purpose(error) or is_interrupt(error) or is_defect(error):

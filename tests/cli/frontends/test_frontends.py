@@ -174,12 +174,12 @@ it = It()
 @pytest.mark.parametrize(
     ("entry", "message", "hint"),
     [
-        ("model:forwrd", "no function 'forwrd' in model (model.py)", "forward"),
-        ("model:Net.aply", "no function 'aply' in Net of model (model.py)", "apply"),
-        ("modle:forward", "no module 'modle'", "model"),
-        ("model.sub:forward", "no module 'model.sub'", ""),
-        ("modle.py:forward", "no file modle.py", "model.py"),
-        ("nowhere/m.py:f", "no file nowhere/m.py", ""),
+        ("model:forwrd", "model (model.py) has no function 'forwrd'", "forward"),
+        ("model:Net.aply", "Net of model (model.py) has no function 'aply'", "apply"),
+        ("modle:forward", "no module is named 'modle'", "model"),
+        ("model.sub:forward", "no module is named 'model.sub'", ""),
+        ("modle.py:forward", "file modle.py does not exist", "model.py"),
+        ("nowhere/m.py:f", "file nowhere/m.py does not exist", ""),
         ("model:Net.bias", "is a value of type int, not a function", ""),
         ("model:", "'model:' is not an entry", "module:function"),
         (":f", "':f' is not an entry", ""),
@@ -194,7 +194,7 @@ it = It()
         ("relative.py:f", "raises ImportError", "package.module:function"),
         ("lazy:f", "lazy.f raises ZeroDivisionError while it is imported", ""),
         ("lazy:it.wrong", "lazy.wrong raises KeyError while it is imported: 'k'\n  laz", ""),
-        ("lazy:it.othr", "there is no function 'othr' in It of lazy", "other"),
+        ("lazy:it.othr", "It of lazy (lazy.py) has no function 'othr'", "other"),
         ("queue:f", "queue.py does not take its place", "queue.py:function"),
     ],
 )
@@ -419,7 +419,7 @@ def test_modules_are_found_on_the_projects_python_path(
     (folder / "main.py").write_text("from inner import f\n")
     toml = '[target.t]\nentry = "inner:f"\nargs = ["f32[2]"]\n'
     (folder / "olympus.toml").write_text(toml)
-    with pytest.raises(EntryError, match="there is no module 'inner'") as caught:
+    with pytest.raises(EntryError, match="no module is named 'inner'") as caught:
         load_target(Request("t").spec())
     assert (
         caught.value.hint
@@ -450,6 +450,6 @@ def test_the_message_has_the_full_name_of_a_module(folder: Path) -> None:
     (folder / "pkg").mkdir()
     (folder / "pkg" / "__init__.py").touch()
     (folder / "pkg" / "net.py").touch()
-    with pytest.raises(EntryError, match="there is no module 'net'") as caught:
+    with pytest.raises(EntryError, match="no module is named 'net'") as caught:
         load_entry("net:f", folder)
     assert caught.value.hint == "did you mean pkg.net?"

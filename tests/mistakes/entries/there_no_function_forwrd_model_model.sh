@@ -1,4 +1,4 @@
 olympus trace model:forwrd
 # exit 2
-# error: there is no function 'forwrd' in model (model.py)
+# error: model (model.py) has no function 'forwrd'
 # hint: did you mean forward?

@@ -1,4 +1,4 @@
 olympus trace nosuch:f
 # exit 2
-# error: there is no module 'nosuch'
+# error: no module is named 'nosuch'
 # hint: looked in ..., which has leaving, model, odd
