@@ -1,1 +1,1 @@
-"""Programs of other libraries: each module is imported by itself, and needs its library."""
+"""Programs of other libraries and formats: each module needs its library, and is imported alone."""

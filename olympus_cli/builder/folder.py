@@ -12,6 +12,7 @@ from olympus.errors import ArtifactError, UsageError
 from olympus_cli.reports.json import read_report
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.devices import Devices
+from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, build_dir, project_of
 from olympus_cli.text.paths import display_path
@@ -57,7 +58,7 @@ def outputs_folder(request: Request, spec: TargetSpec, instead: str) -> Path:
         UsageError: the project has a target of the entry's name, or another entry's outputs are
             there.
     """
-    if ":" in request.text:
+    if is_entry(request.text):
         return Path.cwd() / _entry_folder(spec, request.project, request.devices, instead)
     return Path.cwd() / build_dir(request.project, spec.root, request.devices) / spec.name
 
@@ -70,7 +71,7 @@ def check_other_builds(request: Request, spec: TargetSpec, folder: Path, instead
     Raises:
         UsageError: the outputs for `spec` would remove such a build.
     """
-    if ":" in request.text:
+    if is_entry(request.text):
         return
     try:
         builds = read_report(folder).backends

@@ -32,6 +32,7 @@ from olympus_cli.process import interrupts
 from olympus_cli.reports.json import has_report
 from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.spec.devices import read_devices
+from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import open_project
 
@@ -56,9 +57,7 @@ from olympus_cli.spec.resolve import open_project
 @stage_options
 @page_option
 @click.option("--force", is_flag=True, help="Also build targets that are fresh.")
-@click.option(
-    "--frozen", is_flag=True, help="Build nothing; exit with code 7 if a target is stale."
-)
+@click.option("--frozen", is_flag=True, help="Build nothing; exit with code 7 if one is stale.")
 @gate_options
 def command(
     names: tuple[str, ...],
@@ -69,6 +68,7 @@ def command(
     device_config: Path | None,
     optimize: str | None,
     repeats: str | None,
+    as_is: bool,
     page: bool,
     force: bool,
     frozen: bool,
@@ -82,7 +82,7 @@ def command(
       olympus build forward --backend gpu --jobs 2
       olympus build --frozen --output github
     """
-    if entry := next((name for name in names if ":" in name), None):
+    if entry := next((name for name in names if is_entry(name)), None):
         raise UsageError(
             f"{entry!r} is an entry, and build takes targets of olympus.toml",
             hint=f"olympus compile {entry} --shapes ... compiles an entry",
@@ -90,7 +90,7 @@ def command(
     opened = open_project(project, read_devices(device_config))
     chosen = named_backend(backend, opened.devices) if backend else None
     options = Options(jobs, time_limit, force, frozen, chosen, page)
-    given: dict[str, Any] = given_stages(optimize, repeats)
+    given: dict[str, Any] = given_stages(optimize, repeats, as_is)
     selected = (replace(spec, **given) for spec in opened.select(names))
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:

@@ -11,6 +11,7 @@ import click
 import olympus
 from olympus_cli.options.shared import (
     Command,
+    as_is_option,
     backend_options,
     common_options,
     entry_options,
@@ -34,6 +35,7 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 @entry_options
 @backend_options
 @repeats_option
+@as_is_option
 @click.option(
     "--format",
     "form",

@@ -29,6 +29,7 @@ from olympus_cli.options.shared import (
 from olympus_cli.process import interrupts
 from olympus_cli.reports.json import PAGE
 from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
@@ -74,7 +75,7 @@ def command(
             hint="add --backend cpu to compile it for the CPU",
         )
     with ExitStack() as stack:
-        alone = output is not None and ":" in request.text  # only the page of an entry is kept
+        alone = output is not None and is_entry(request.text)  # only the page of an entry is kept
         if not alone:
             folder = outputs_folder(request, spec, f"-o FILE writes only the page of {spec.entry}")
             if spec.outputs is None and output is None:

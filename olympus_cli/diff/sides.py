@@ -19,6 +19,7 @@ from typing import TypeAlias
 from olympus.errors import UsageError
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.revisions.revision import PREFIX, Checkouts, blaming_revision, split_revision
+from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.model import Checkout, TargetSpec
 from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
@@ -189,7 +190,7 @@ def _at_revision(
             f"{text} names no target, and the other side is not one",
             hint=f"such as {text}:TARGET",
         )
-    if ":" in target:
+    if is_entry(target):
         here = Path(request.project) if request.project else Path.cwd()
         here = here if os.path.isdir(here) else here.parent
     else:

@@ -63,6 +63,15 @@ class Traceable:
         """The name of the function for the user."""
         return _name(self.function)
 
+    @property
+    def definition(self) -> str | None:
+        """The place `file:line` where the function begins; None if it is not known."""
+        return defined_at(self.function)
+
+    def prepare(self) -> None:
+        """Compute the shapes that come from functions; raise as `example_args` does."""
+        self._given  # noqa: B018  (it is cached)
+
     def example_args(self) -> tuple[tuple[Tree, ...], dict[str, Tree]]:
         """Return the arrays' shapes, by position and by name, as a compiled program takes them.
 
@@ -142,15 +151,15 @@ class Traceable:
         return arg
 
 
-def load_target(spec: TargetSpec) -> Traceable:
-    """Return the program of a target: import its entry, and bind its arguments to the signature.
+def load_function(spec: TargetSpec) -> Traceable:
+    """Return the function of a target: import its entry, and bind its arguments to the signature.
 
     Raises:
         EntryError: the entry cannot be found or imported.
         UsageError: the arguments do not fit the function's signature, or the program of a revision
             imports a module of the project that is not from its checkout.
 
-    Example: `load_target(target).trace().lower()`.
+    Example: `load_function(target).trace().lower()`.
     """
     expect_devices(spec.num_devices)
     with at_key(spec, "entry"):
@@ -224,7 +233,7 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
 def values_of(source: FromEntry, spec: TargetSpec) -> Tree:
     """Return the result of a function, called as by `shapes_of`; raises the same errors.
 
-    Example: `values_of(FromEntry("model:init"), load_target(spec).spec)`.
+    Example: `values_of(FromEntry("model:init"), load_function(spec).spec)`.
     """
     with visiting():
         call = _call_of(source, spec)

@@ -296,24 +296,31 @@ def backend_options(function: F) -> F:
 repeats_option = click.option(
     "--repeats",
     type=click.Choice(REPEATS),
-    help="Compile repeated blocks of the program once: where it saves time (auto), or never (off).",
+    help="Outline repeated blocks of the program as functions where it pays, or never.",
 )
 
 
-def given_stages(optimize: str | None, repeats: str | None) -> dict[str, str]:
-    """Return the given ones of the two options, by the names of the fields that they override."""
-    both = {"optimize": optimize, "repeats": repeats}
-    return {name: value for name, value in both.items() if value is not None}
+as_is_option = click.option(
+    "--as-is",
+    is_flag=True,
+    help="Compile the program of a file unchanged, without simplification and outlining.",
+)
+
+
+def given_stages(optimize: str | None, repeats: str | None, as_is: bool) -> dict[str, Any]:
+    """Return the given ones of the options, by the names of the fields that they override."""
+    options = {"optimize": optimize, "repeats": repeats, "as_is": as_is or None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def stage_options(function: F) -> F:
-    """Add --optimize and --repeats, which control how the program is lowered and compiled."""
+    """Add --optimize, --repeats and --as-is, which control how programs are compiled."""
     optimize = click.option(
         "--optimize",
         type=click.Choice(OPTIMIZE),
         help="Compile for a fast program (default), or in a short time (fast-build).",
     )
-    return _decorated(function, optimize, repeats_option)
+    return _decorated(function, optimize, repeats_option, as_is_option)
 
 
 trips_option = click.option(
@@ -330,7 +337,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --shapes, --static and --project, as one parameter `request`.
 
     The request also gets `text`, `backend`, `device`, `topology`, `device_config`, `optimize`,
-    `repeats` and `trips`, if the command has them.
+    `repeats`, `as_is` and `trips`, if the command has them.
     """
 
     @functools.wraps(function)
@@ -344,6 +351,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         device: str | None = None,
         optimize: str | None = None,
         repeats: str | None = None,
+        as_is: bool = False,
         trips: tuple[str, ...] = (),
         device_config: pathlib.Path | None = None,
         topology: str | None = None,
@@ -351,7 +359,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
-        given = given_stages(optimize, repeats)
+        given = given_stages(optimize, repeats, as_is)
         over = backend, device, given, trips, device_config, topology
         request = Request(text, shapes, statics, project, *over)
         return function(*args, request=request, **rest)

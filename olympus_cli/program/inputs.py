@@ -22,7 +22,8 @@ from olympus import tree
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
 from olympus.tree_util import keystr
-from olympus_cli.frontends.python import load_target, values_of
+from olympus_cli.frontends.loading import load_target
+from olympus_cli.frontends.python import values_of
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.input_files import (
     array_names,

@@ -18,8 +18,9 @@ from typing import Any, Literal, TypeAlias
 import olympus
 from olympus.errors import BackendError, UsageError
 from olympus.stages import ArgInfo
-from olympus_cli.faults.blame import defined_at, is_users
-from olympus_cli.frontends.python import Traceable, load_target
+from olympus_cli.faults.blame import is_users
+from olympus_cli.frontends.loading import load_target
+from olympus_cli.frontends.program_source import ProgramSource
 from olympus_cli.frontends.statics import static_text
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.target_table import at_key
@@ -41,10 +42,10 @@ def _with_place(warning: warnings.WarningMessage, root: Path) -> str:
     return f"{text}, at {file.removeprefix(f'{root}{os.sep}')}:{warning.lineno}"
 
 
-def _warn_of_none(source: Traceable) -> None:
+def _warn_of_none(source: ProgramSource) -> None:
     """Warn about a function that returns None, at the line where it begins."""
     message = f"function {source.name} returns None and has no results (is a return missing?)"
-    file, _, line = (defined_at(source.function) or "").rpartition(":")
+    file, _, line = (source.definition or "").rpartition(":")
     warnings.warn_explicit(message, UserWarning, file or "<unknown>", int(line or 0))
 
 
@@ -120,7 +121,10 @@ class Program:
     """
 
     def __init__(
-        self, source: Traceable, on_stage: OnStage = _ignore_stage, clock: Stopwatch | None = None
+        self,
+        source: ProgramSource,
+        on_stage: OnStage = _ignore_stage,
+        clock: Stopwatch | None = None,
     ) -> None:
         self.source = source
         self.spec = source.spec
@@ -169,7 +173,7 @@ class Program:
     def trace(self, *, stacks: bool = False) -> None:
         """Trace the program to Olympuspr; with `stacks` it has the call stack of each operation."""
         with self.clock.part("load"):
-            self.source.example_args()
+            self.source.prepare()
         self._on_stage("trace")
         recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
         with self.clock.part("trace"), self._warnings_kept(), recorded:

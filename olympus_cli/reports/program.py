@@ -10,10 +10,10 @@ from olympus.stages import ArgInfo
 
 if TYPE_CHECKING:
     import olympus
-    from olympus_cli.frontends.python import Traceable
+    from olympus_cli.frontends.program_source import ProgramSource
 
 
-def program_document(source: Traceable, traced: olympus.stages.Traced) -> dict[str, Any]:
+def program_document(source: ProgramSource, traced: olympus.stages.Traced) -> dict[str, Any]:
     """Return the document's common part."""
     spec = source.spec
     return {

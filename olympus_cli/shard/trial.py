@@ -11,6 +11,7 @@ import olympus
 from olympus import tree
 from olympus.errors import CompileError
 from olympus.sharding import NamedSharding
+from olympus_cli.frontends.program_source import ProgramSource
 from olympus_cli.frontends.python import Traceable
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.program_figures import fits_between
@@ -61,8 +62,9 @@ def default_order(found: Sequence[TrialFigures]) -> str:
     return "memory" if any(each.fits is False for each in found) else "time"
 
 
-def parameters(program: Traceable) -> list[str]:
+def parameters(program: ProgramSource) -> list[str]:
     """Return the parameters for the arguments of a target, the positional arguments first."""
+    assert isinstance(program, Traceable)  # only a function has a mesh
     bound, spec = program.binding, program.spec
     by_id = {id(arg): name for name, arg in zip(bound.names, bound.args, strict=True)}
     return [*(by_id[id(arg)] for arg in spec.args), *spec.kwargs]

@@ -119,6 +119,7 @@ class TargetSpec:
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
+    as_is: bool = False  # True to compile the program of a file unchanged
     budget: Budget = field(default_factory=Budget)
     bench: BenchSpec = field(default_factory=BenchSpec)
     golden: bool = False  # True if its program must equal the saved one

@@ -20,6 +20,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
+from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -56,7 +57,7 @@ HISTORY = "history.sqlite"  # the file name in the build folder
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
     *("entry", "args", "static", "donate", "backends", "mesh", "out-sharding"),
-    *("optimize", "repeats", "compiler-options", "matrix"),
+    *("optimize", "repeats", "as-is", "compiler-options", "matrix"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
 
@@ -226,6 +227,7 @@ def _target(
         compiler_options=_compiler_options(section),
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
+        as_is=section.flag("as-is"),
         inputs=input_specs(section, root),
         tolerance=tolerance_spec(section),
         budget=budget_of(section, devices),
@@ -239,8 +241,8 @@ def _target(
 
 
 def _entry(section: Section, key: str, text: str) -> str:
-    if ":" not in text:
-        hint = 'write "package.module:function" or "path/file.py:function"'
+    if not is_entry(text):
+        hint = 'write "package.module:function", "path/file.py:function" or a file "step.mlir"'
         section.fail(key, f"is {text!r}, which names no function", hint)
     return text
 

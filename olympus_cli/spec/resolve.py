@@ -12,6 +12,7 @@ from typing import Any
 from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
+from olympus_cli.spec.entries import FORMS, entry_name, is_entry
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
 from olympus_cli.spec.project_file import is_named
@@ -33,7 +34,7 @@ class Request:
     project: str | None = None
     backend: str | None = None
     device: str | None = None
-    stages: Mapping[str, Any] = field(default_factory=dict)  # `optimize`, `repeats`, if given
+    stages: Mapping[str, Any] = field(default_factory=dict)  # those of `given_stages`
     trips: tuple[str, ...] = ()
     device_config: Path | None = None
     topology: str | None = None
@@ -50,17 +51,17 @@ class Request:
     def spec(self) -> TargetSpec:
         """Return the target of the request, with the options applied.
 
-        A text with ":" is an entry.  It is resolved in the project's folder if `project` is given,
-        and in the working directory otherwise.  Any other text is the name of a target.  Named
-        shapes and statics replace those of the same name in the target; positional shapes replace
-        all its arguments.
+        A text with ":", or the name of a program's file, is an entry.  It is resolved in the
+        project's folder if `project` is given, and in the working directory otherwise.  Any other
+        text is the name of a target.  Named shapes and statics replace those of the same name in
+        the target; positional shapes replace all its arguments.
 
         Raises:
             UsageError: a name, a shape, a static or a backend is wrong.
 
         Example: `Request("model:forward", shapes="x=f32[8,3]", statics=("train=false",)).spec()`.
         """
-        find = _entry if ":" in self.text else _target
+        find = _entry if is_entry(self.text) else _target
         found, devices = find(self.text, self.project, self.devices)
         target = self._with_options(found, devices)
         is_own = set(target.backends) <= set(found.backends) and found == replace(
@@ -131,7 +132,7 @@ def expanded(names: Sequence[str], request: Request) -> list[str]:
     Raises:
         UsageError: there is no project, or no such target in it.
     """
-    entries = [name for name in names if ":" in name or name.endswith(".olympus")]
+    entries = [name for name in names if is_entry(name) or name.endswith(".olympus")]
     targets = [name for name in names if name not in entries]
     if targets or not names:
         targets = [
@@ -174,7 +175,7 @@ def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, De
     root = resolved(path.parent if is_named(path) else path)
     if not os.path.isdir(root):
         raise UsageError(f"--project {project}: the folder does not exist")
-    name = text.rpartition(":")[2]
+    name = entry_name(text)
     file = path if is_named(path) else find_project(root) if project is None else root / FILE
     folders, devices = beside_targets(file) if file is not None and is_named(file) else ((), {})
     spec = TargetSpec(
@@ -203,7 +204,7 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
         raise UsageError(
             f"{text!r} has no ':', so that it is not an entry but a target, and {FILE} is missing "
             f"in {Path.cwd()} and in every folder above it",
-            hint=entry or "an entry is package.module:function or path/file.py:function",
+            hint=entry or FORMS,
         )
     opened = open_project(project, own)
     if entry and not opened.has(text):

@@ -1,1 +1,1 @@
-"""Programs of other libraries: each module converts them to and from OLYMPUS."""
+"""Programs of other libraries and formats: each module converts them to and from OLYMPUS."""

@@ -32,6 +32,7 @@ __all__ = [
     "BYTECODE",
     "EntrySignature",
     "broadcast",
+    "bytecode",
     "chlo",
     "constant",
     "context",
@@ -313,10 +314,15 @@ def without_locations(module: ir.Module) -> ir.Module:
     return copy
 
 
-def _copy(module: ir.Module) -> ir.Module:
+def bytecode(module: ir.Module) -> bytes:
+    """Return a module as MLIR bytecode, with its locations."""
     out = io.BytesIO()
     module.operation.write_bytecode(out)
-    copied: ir.Module = ir.Module.parse(out.getvalue(), context())
+    return out.getvalue()
+
+
+def _copy(module: ir.Module) -> ir.Module:
+    copied: ir.Module = ir.Module.parse(bytecode(module), context())
     return copied
 
 
@@ -432,9 +438,18 @@ def _read(read: Callable[[], ir.Module], name: str) -> ir.Module:
             if not module.operation.verify():
                 raise ArtifactError(f"{name} is not valid StableHLO")
         except (ValueError, ir.MLIRError) as exc:
-            reason = messages[0] if messages else str(exc)
+            reason = _with_position(messages[0] if messages else str(exc))
             raise ArtifactError(f"{name} is not StableHLO that can be read: {reason}") from None
     return module
+
+
+_POSITION = re.compile(r'error: "-":(\d+):(\d+): (.*)')
+
+
+def _with_position(message: str) -> str:
+    """Return an error of MLIR's parser with its line and column, in one line; others unchanged."""
+    found = _POSITION.search(message)
+    return f"line {found[1]}, column {found[2]}: {found[3]}" if found else message
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from olympus_core.analysis.sources.places import read_name
 from olympus_core.base import dtypes, gc_pause
 from olympus_core.base.avals import ShapedArray, shaped
@@ -187,6 +189,9 @@ class Raising:
             if constant is not None:
                 return [constant]
         operands = [self.scope.read(x) for x in operation.operands]
+        is_splat = name == "stablehlo.broadcast_in_dim" and len(operation.attributes) == 1
+        if is_splat and isinstance(operands[0], np.generic):
+            return [Splat(operands[0], view.aval_out)]
         for primitive in _recognizers().get(name, ()):
             for inputs in self._forms(primitive, operands):
                 results = self._try(primitive, view, inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +115,17 @@ class Traced(Stage):
         s = self.signature
         entry = compilation.entry_attributes(name, self.olympuspr, s.donated, self.result_names)
         return entry._replace(in_shardings=s.in_shardings, out_shardings=s.out_shardings)
+
+    def with_donations(self, indices: Sequence[int]) -> Traced:
+        """Return the program with the buffers of these arguments, by flat index, donated too.
+
+        >>> traced.with_donations([0]).donate_argnums
+        (0,)
+        """
+        changed = copy.copy(self)
+        donated = self.signature.donated.union(indices)
+        changed.signature = self.signature._replace(donated=donated)
+        return changed
 
     def with_out_shardings(self, out_shardings: Any) -> Traced:
         """Return the program with the given shardings of its results, as `jit(out_shardings=)`.

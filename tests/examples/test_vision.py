@@ -11,7 +11,7 @@ import pytest
 
 import olympus
 from benchmarks.programs import EXAMPLES, load_source
-from olympus_cli.frontends.python import load_target
+from olympus_cli.frontends.loading import load_target
 from olympus_cli.spec.project import load_project
 
 IMAGES = np.random.default_rng(0).standard_normal((4, 16, 16, 3), np.float32)

@@ -23,6 +23,7 @@ from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.program.bundle import SUFFIX, BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
+from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.model import Checkout
 from olympus_cli.spec.resolve import Request, project_of
 from olympus_cli.text.paths import display_path
@@ -121,7 +122,7 @@ def _at(found: Checkout, program: RequestedProgram, target: str | None) -> Side:
     add_revision = partial(blaming_revision, found)
     text = target or program.request.text
     here = project_root(program.request)
-    if ":" in text and program.request.project is None:
+    if is_entry(text) and program.request.project is None:
         here = Path.cwd()  # an entry is relative to the current folder, in a project or not
     with add_revision():
         project = str(found.counterpart(here))

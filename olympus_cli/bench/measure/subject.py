@@ -18,10 +18,11 @@ from olympus.sharding import expect_devices
 from olympus_cli.bench.measure.imports import import_seconds
 from olympus_cli.bench.measure.stopping import repetitions
 from olympus_cli.bench.measure.work import BundleWork, SamplerWork
-from olympus_cli.frontends.python import load_target
+from olympus_cli.frontends.loading import load_target
 from olympus_cli.program.bundle import load_bundle
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program
+from olympus_cli.spec.entries import program_file
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
 
@@ -110,7 +111,8 @@ class TargetSubject(Subject):
             return
         self.on_stage("import")
         rest = time_limit - (time.perf_counter() - start)
-        for name, seconds in import_seconds(self._spec, rest).items():
+        module = None if program_file(self._spec.entry) else self._spec
+        for name, seconds in import_seconds(module, rest).items():
             self.seconds[name] = list(seconds)
 
     def cost(self) -> Cost:

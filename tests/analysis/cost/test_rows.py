@@ -12,7 +12,7 @@ import olympus.numpy as jnp
 from olympus import lax, nn
 from olympus.errors import UsageError
 from olympus.stages import Compiled
-from olympus_cli.frontends.python import load_target
+from olympus_cli.frontends.loading import load_target
 from olympus_cli.spec.project import load_project
 from olympus_core.analysis.cost.cost import cost_of_module
 from olympus_core.analysis.sources.places import Place, Places, read_name

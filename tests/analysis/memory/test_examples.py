@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.programs import EXAMPLES
-from olympus_cli.frontends.python import load_target
+from olympus_cli.frontends.loading import load_target
 from olympus_cli.spec.project import load_project
 from olympus_core import xla
 from tests.analysis.memory.test_memory import TARGETS, check

@@ -14,12 +14,12 @@ import olympus
 from olympus.errors import EntryError, SpecError, TraceError, UsageError
 from olympus_cli.frontends.binding import Static
 from olympus_cli.frontends.importing import load_entry
-from olympus_cli.frontends.python import Traceable, load_target
+from olympus_cli.frontends.python import Traceable, load_function
 from olympus_cli.spec.resolve import Request
 
 
 def program(text: str, shapes: str = "", *statics: str) -> Traceable:
-    return load_target(Request(text, shapes, statics).spec())
+    return load_function(Request(text, shapes, statics).spec())
 
 
 def shapes_of(tree: Any) -> Any:
@@ -282,7 +282,7 @@ def test_donate_names_an_array(project: Path, name: str, message: str) -> None:
     toml = project / "olympus.toml"
     toml.write_text(toml.read_text().replace('donate = ["x"]', f'donate = ["{name}"]'))
     with pytest.raises(UsageError, match=message) as caught:
-        load_target(Request("forward@batch=1", statics=("scale=2",)).spec())
+        load_function(Request("forward@batch=1", statics=("scale=2",)).spec())
     assert caught.value.hint == "its arrays are params, x"
 
 
@@ -311,7 +311,7 @@ def test_a_function_for_shapes_has_only_statics(project: Path) -> None:
 
 
 def test_donations_and_statics_reach_the_program(project: Path) -> None:
-    traced = load_target(Request("forward@batch=8", statics=("relu=true",)).spec()).trace()
+    traced = load_function(Request("forward@batch=8", statics=("relu=true",)).spec()).trace()
     args, kwargs = traced.args_info
     assert kwargs == {}
     assert [args[0]["w"].donated, args[1].donated] == [False, True]
@@ -362,7 +362,7 @@ def test_a_function_for_shapes_gets_values_by_with(
     (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
     target = Request("step@batch=8").spec()
     assert target.static == {}
-    args, _ = load_target(target).example_args()
+    args, _ = load_function(target).example_args()
     assert shapes_of(args[0]) == shapes
     assert args[1].shape == (8,)
 
@@ -395,7 +395,7 @@ def test_wrong_arguments_of_a_function_for_shapes(
     (folder / "m.py").write_text(CACHE)
     (folder / "olympus.toml").write_text(STEP.replace("{cache}", cache))
     with pytest.raises(UsageError) as caught:
-        load_target(Request("step@batch=8").spec()).example_args()
+        load_function(Request("step@batch=8").spec()).example_args()
     assert message in str(caught.value)
     assert hint in (caught.value.hint or "")
 
@@ -405,7 +405,7 @@ def test_a_key_of_the_matrix_that_is_no_argument_has_a_hint(folder: Path) -> Non
     toml = '[target.t]\nentry = "m:f"\nargs = ["f32[2]"]\nmatrix.n = [1]\n'
     (folder / "olympus.toml").write_text(toml)
     with pytest.raises(UsageError, match="f has no argument 'n'") as caught:
-        load_target(Request("t@n=1").spec()).example_args()
+        load_function(Request("t@n=1").spec()).example_args()
     assert "not written as {n} is a static argument; its arguments are x" in str(caught.value.hint)
 
 
@@ -420,21 +420,21 @@ def test_modules_are_found_on_the_projects_python_path(
     toml = '[target.t]\nentry = "inner:f"\nargs = ["f32[2]"]\n'
     (folder / "olympus.toml").write_text(toml)
     with pytest.raises(EntryError, match="no module is named 'inner'") as caught:
-        load_target(Request("t").spec())
+        load_function(Request("t").spec())
     assert (
         caught.value.hint
         == 'it is in src: put python-path = ["src"] into [project] of olympus.toml'
     )
     with pytest.raises(EntryError, match="No module named 'inner'") as caught:
-        load_target(Request("main:f", shapes="f32[2]").spec())
+        load_function(Request("main:f", shapes="f32[2]").spec())
     assert 'python-path = ["src"]' in str(caught.value.hint)
     (folder / "olympus.toml").write_text(f'[project]\npython-path = ["src", "lib"]\n{toml}')
     for text, shapes in (("t", None), ("inner:f", "f32[2]"), ("main.py:f", "f32[2]")):
         for name in ("inner", "outer", "main"):
             sys.modules.pop(name, None)
-        assert load_target(Request(text, shapes=shapes).spec()).name == "f"
+        assert load_function(Request(text, shapes=shapes).spec()).name == "f"
     monkeypatch.chdir(folder / "src")
-    assert load_target(Request("main:f", shapes="f32[2]", project="..").spec()).name == "f"
+    assert load_function(Request("main:f", shapes="f32[2]", project="..").spec()).name == "f"
 
 
 def test_the_python_path_must_be_an_existing_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import olympus
 from olympus.errors import UsageError
-from olympus_cli.frontends.python import load_target
+from olympus_cli.frontends.loading import load_target
 from olympus_cli.spec.project import load_project
 from tests.cli.conftest import Invoke
 from tests.cli.mesh.project import ARGS, OWN, OWN_TARGET, written

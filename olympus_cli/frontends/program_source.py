@@ -1,0 +1,33 @@
+"""The interface of a frontend: a program that can be traced, whatever it is written in."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import olympus
+from olympus_cli.spec.model import TargetSpec
+
+
+class ProgramSource(Protocol):
+    """The program of a target, which is not traced yet."""
+
+    @property
+    def spec(self) -> TargetSpec:
+        """The target, with the values of its statics."""
+
+    @property
+    def name(self) -> str:
+        """The name of the program for the user."""
+
+    @property
+    def definition(self) -> str | None:
+        """The place `file:line` of the program's definition; None if it is not known."""
+
+    def prepare(self) -> None:
+        """Compute the shapes that come from functions, before tracing, whose time is measured."""
+
+    def trace(self) -> olympus.stages.Traced:
+        """Return the traced program; raise an OlympusError if it fails."""
+
+    def check_imports(self) -> None:
+        """Check that the program of a revision has imported no module of the working tree."""

@@ -1,0 +1,122 @@
+"""Targets with a file of StableHLO or HLO as entry."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+import olympus
+from olympus.errors import ArgumentError, EntryError, UsageError
+from olympus.interop import stablehlo
+from olympus_cli.spec.entries import ProgramFile, program_file
+from olympus_cli.spec.model import ArgSpec, ShapeSpec, TargetSpec
+from olympus_cli.spec.target_table import at_key, with_line
+from olympus_cli.text.paths import display_path
+
+
+@dataclasses.dataclass(frozen=True)
+class FileSource:
+    """The program of a file; its arguments have the types of the file."""
+
+    spec: TargetSpec
+    file: ProgramFile
+
+    @property
+    def name(self) -> str:
+        """The name of the file, and of the function unless it is `main`."""
+        return self.spec.entry
+
+    @property
+    def definition(self) -> str | None:
+        """None: the lines of a file's operations are those of the program that it was made from."""
+        return None
+
+    def prepare(self) -> None:
+        """Do nothing: the file has the types of the arguments."""
+
+    def trace(self) -> olympus.stages.Traced:
+        """Return the program, with the target's donations marked.
+
+        Raises:
+            ArtifactError: the file has no program that can be read.
+            UsageError: a shape or a donation does not fit the program.
+        """
+        traced = self._read()
+        names = traced.arg_names
+        for name in self.spec.donate:
+            if name not in names:
+                error = UsageError(
+                    f"donate names {name!r}, which is not an argument of {self.name}",
+                    hint=f"its arguments are {', '.join(names[:20])}",
+                )
+                raise with_line(error, self.spec, "donate")
+        donated = [i for i, name in enumerate(names) if name in self.spec.donate]
+        return traced.with_donations(donated)
+
+    def check_imports(self) -> None:
+        """Do nothing: a file imports no modules."""
+
+    def _read(self) -> olympus.stages.Traced:
+        path = self.spec.root / self.file.path
+        with at_key(self.spec, "entry"):
+            try:
+                return stablehlo.read(
+                    path,
+                    name=display_path(path),
+                    function=self.file.function,
+                    shapes=self._shapes(),
+                    as_is=self.spec.as_is,
+                )
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise EntryError(f"{display_path(path)} cannot be read: {reason}") from None
+            except ArgumentError as error:
+                wrong = UsageError(str(error), hint=error.hint)
+                raise with_line(wrong, self.spec, "args") from None
+
+    def _shapes(self) -> dict[str, olympus.ShapeDtypeStruct] | list[olympus.ShapeDtypeStruct]:
+        if self.spec.args:
+            return [self._shape(f"argument {i}", x) for i, x in enumerate(self.spec.args)]
+        return {name: self._shape(repr(name), x) for name, x in self.spec.kwargs.items()}
+
+    def _shape(self, what: str, arg: ArgSpec) -> olympus.ShapeDtypeStruct:
+        if not isinstance(arg, ShapeSpec) or arg.sharding is not None:
+            raise with_line(
+                UsageError(
+                    f"{what} of {self.name} needs a shape, because the arguments of a file are "
+                    "flat arrays on one device",
+                    hint='write a shape such as "f32[8,128]" for each array',
+                ),
+                self.spec,
+                "args",
+            )
+        return olympus.ShapeDtypeStruct(arg.shape, np.dtype(arg.dtype))
+
+
+def load_file(spec: TargetSpec) -> FileSource:
+    """Return the program of a target whose entry is a file; the file is read when it is traced.
+
+    Raises:
+        EntryError: the file does not exist.
+        UsageError: the target has statics, a mesh or a matrix, which only functions have.
+    """
+    file = program_file(spec.entry)
+    assert file is not None
+    for key, value in (
+        ("static", spec.static),
+        ("mesh", spec.mesh),
+        ("out-sharding", spec.out_sharding),
+    ):
+        if value:
+            raise with_line(
+                UsageError(f"{key} is for a Python function, and {spec.entry} is a file"),
+                spec,
+                key,
+            )
+    path = Path(spec.root) / file.path
+    if not path.exists():
+        with at_key(spec, "entry"):
+            raise EntryError(f"file {display_path(path)} does not exist")
+    return FileSource(spec, file)

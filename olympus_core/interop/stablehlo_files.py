@@ -1,0 +1,255 @@
+"""Programs of other tools, read from StableHLO or HLO."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from olympus_core import xla
+from olympus_core.analysis.cost.cost import Cost
+from olympus_core.base import tree
+from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
+from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
+from olympus_core.base.regular_files import read_regular
+from olympus_core.execution.compilation import Repeats, checked_repeats
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.mlir import bindings as mlir
+from olympus_core.raising.raising import UnraisableError, aval_of, raise_module
+from olympus_core.stages.interface import Interface
+from olympus_core.stages.stages import Lowered, Traced
+from olympus_core.xla.runtime.program_formats import (
+    dynamic_arguments,
+    main_function,
+    parse_program,
+    refined,
+)
+
+#: largest file that is read, in bytes
+_MAX_FILE = 2**31
+_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
+
+
+class UnchangedProgram(Traced):
+    """A program that is compiled as it was read, without simplification and outlining.
+
+    `reason` is the reason why it has no Olympuspr, for messages.
+    """
+
+    def __init__(self, signature: Interface, module: Any, reason: str) -> None:
+        self.signature = signature
+        self.module = module
+        self.reason = reason
+
+    @property
+    def olympuspr(self) -> Olympuspr:  # type: ignore[override]
+        """Raise UsageError: the program has no Olympuspr."""
+        self._fail()
+
+    def _fail(self) -> NoReturn:
+        raise UsageError(f"'{self.fun_name}' is compiled unchanged, because {self.reason}")
+
+    def lower(
+        self,
+        target: xla.Target | None = None,
+        *,
+        lowering_platforms: str | Sequence[str] | None = None,
+        repeats: Repeats = "auto",
+    ) -> Lowered:
+        """Return the module as it was read, for a target: by default the CPU."""
+        checked_repeats(repeats)
+        if lowering_platforms is not None:
+            names = (
+                [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
+            )
+            target = xla.target_on(names[0])
+        return Lowered(self.signature, self.module, target or xla.Target("cpu"))
+
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """Return the cost of the program: see `Lowered.cost`."""
+        return self.lower().cost(trips)
+
+    def placement(self) -> None:
+        """Return None: the program runs on any one device."""
+        return
+
+
+def read(
+    source: bytes | str | os.PathLike[str],
+    *,
+    name: str = "",
+    function: str = "main",
+    shapes: Mapping[str, ShapeDtypeStruct] | Sequence[ShapeDtypeStruct] = (),
+    as_is: bool = False,
+) -> Traced:
+    """Return the program of a file, or of the bytes of one, as a traced function.
+
+    The formats are StableHLO and MHLO (text, bytecode, portable artifacts), files of `jax.export`,
+    and HLO (text or protocol buffer). The arguments are flat, in the order of the program. Their
+    names are those in its locations, such as `params['w']`, or `arg0`, `arg1`, ... The operations
+    have the lines of the program that the tool read, if the module has them.
+
+    The program is raised to an Olympuspr, so that it is simplified and its repeated blocks are
+    compiled once. With `as_is` it is compiled unchanged, and so is a program that cannot be raised:
+    one with side effects, or with types that are not arrays.
+
+    Args:
+      source: the path of a file, or its bytes.
+      name: the name of the program in messages; by default that of the file.
+      function: the function of the module to read.
+      shapes: the types of arguments, by name or in order; arguments with dynamic shapes need one.
+      as_is: True to compile the module unchanged.
+
+    Raises:
+      ArtifactError: the content is not a program in one of the formats, or has no such function.
+      ArgumentError: a shape is missing, or does not fit its argument.
+      UsageError: the program is for several devices.
+      OSError: the file cannot be read.
+
+    >>> traced = read("step.mlir")
+    >>> traced.lower().compile()(*arrays)
+    """
+    if isinstance(source, bytes):
+        content, name = source, name or "the program"
+    else:
+        name = name or Path(source).name
+        content = read_regular(source, _MAX_FILE)
+    module = _one_function(parse_program(content, name), function, name)
+    names = _names(main_function(module))
+    by_index = _by_index(shapes, names)
+    _check_shapes(module, names, by_index)
+    dynamic = dynamic_arguments(module)
+    if dynamic:
+        module = refined(module, {i: by_index[i] for i in dynamic}, name)
+    _check_devices(module)
+    signature = _signature(module, Path(name).name.partition(".")[0] or "main", names)
+    if as_is:
+        return UnchangedProgram(signature, module, "it is read with as_is")
+    try:
+        return Traced(signature, raise_module(module))
+    except UnraisableError as exc:
+        return UnchangedProgram(signature, module, str(exc))
+
+
+def _one_function(module: Any, function: str, name: str) -> Any:
+    """Return the module with the function as its `main`, which is public."""
+    chosen = main_function(module, function, name)
+    if function == "main":
+        return module
+    private, public = (mlir.string_attr(text) for text in ("private", "public"))
+    for view in list(module.body.operations):
+        operation = view.operation
+        if operation.name != "func.func" or operation == chosen.operation:
+            continue
+        if operation.attributes["sym_name"].value == "main":
+            operation.erase()
+        else:
+            operation.attributes["sym_visibility"] = private
+    chosen.operation.attributes["sym_visibility"] = public
+    chosen.operation.attributes["sym_name"] = mlir.string_attr("main")
+    try:
+        module.operation.verify()
+    except mlir.ir.MLIRError:
+        raise ArtifactError(
+            f"a function of the program calls main, so that {function} is not a program by itself"
+        ) from None
+    return module
+
+
+def _names(function: Any) -> list[str]:
+    """Return the names of the arguments; each once."""
+    names: list[str] = []
+    for i, argument in enumerate(function.operation.regions[0].blocks[0].arguments):
+        location = argument.location
+        name = f"arg{i}"
+        if isinstance(location, mlir.ir.NameLoc):
+            with mlir.readable("the program"):
+                name = location.name_str or name
+        names.append(name if name not in names else f"arg{i}")
+    return names
+
+
+def _by_index(
+    shapes: Mapping[str, ShapeDtypeStruct] | Sequence[ShapeDtypeStruct], names: Sequence[str]
+) -> dict[int, ShapedArray]:
+    """Return the requested types by the index of the argument."""
+    if not isinstance(shapes, Mapping):
+        if len(shapes) > len(names):
+            raise ArgumentError(
+                f"the program takes {len(names)} arrays, and {len(shapes)} shapes are given"
+            )
+        shapes = dict(zip(names, shapes, strict=False))
+    unknown = [name for name in shapes if name not in names]
+    if unknown:
+        raise ArgumentError(
+            f"the program has no argument {unknown[0]!r}",
+            hint=f"its arguments are {', '.join(names[:20])}",
+        )
+    return {names.index(name): ShapedArray(x.shape, x.dtype) for name, x in shapes.items()}
+
+
+def _check_shapes(module: Any, names: Sequence[str], shapes: Mapping[int, ShapedArray]) -> None:
+    """Raise ArgumentError if a type does not fit its argument, or a dynamic one has none."""
+    for i, kind in enumerate(main_function(module).type.inputs):
+        if not isinstance(kind, mlir.ir.RankedTensorType):
+            continue
+        if i not in shapes:
+            if not kind.has_static_shape:
+                raise ArgumentError(
+                    f"argument {names[i]!r} has the dynamic shape {kind}, and no shape is given",
+                    hint=f'give its shape: --shapes "{names[i]}={_example(kind)}"',
+                )
+            continue
+        aval = shapes[i]
+        sizes = [None if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
+        fits = (
+            len(sizes) == aval.ndim
+            and all(n in (None, m) for n, m in zip(sizes, aval.shape, strict=True))
+            and mlir.element_type(aval.dtype) == kind.element_type
+        )
+        if not fits:
+            raise ArgumentError(
+                f"argument {names[i]!r} has the type {kind}, and got {aval.short_name()}"
+            )
+
+
+def _example(kind: Any) -> str:
+    """Return a shape that fits a dynamic type, such as f32[8,128]."""
+    sizes = [8 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
+    return f"{kind.element_type}[{','.join(map(str, sizes))}]"
+
+
+def _check_devices(module: Any) -> None:
+    attributes = module.operation.attributes
+    for name, what in (("mhlo.num_partitions", "devices"), ("mhlo.num_replicas", "replicas")):
+        if name in attributes and attributes[name].value > 1:
+            raise UsageError(
+                f"the program is for {attributes[name].value} {what}, and programs that are read "
+                "from a file are for one device"
+            )
+
+
+def _signature(module: Any, name: str, names: Sequence[str]) -> Interface:
+    function = main_function(module)
+    try:
+        inputs = tuple([aval_of(x) for x in function.type.inputs])
+        results = tuple([aval_of(x) for x in function.type.results])
+    except UnraisableError as exc:
+        raise ArtifactError(f"the program's arguments and results are arrays, and {exc}") from None
+    attributes = function.operation.attributes.get("arg_attrs") or []
+    donated = frozenset([i for i, own in enumerate(attributes) if any(x in own for x in _DONATED)])
+    out: Any = tuple(range(len(results)))
+    if len(results) == 1:
+        out = 0
+    elif not results:
+        out = None
+    return Interface(
+        name,
+        tree.structure((tuple(range(len(inputs))), {})),
+        tree.structure(out),
+        tuple(names),
+        inputs,
+        results,
+        donated,
+    )

@@ -1,0 +1,126 @@
+"""Every command takes the programs of every frontend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Invoke = Callable[..., Result]
+
+PYTHON = """
+import olympus.numpy as jnp
+
+
+def f(x):
+    return jnp.tanh(x @ x).sum()
+"""
+STABLEHLO = """
+func.func @main(%arg0: tensor<8x8xf32>) -> tensor<f32> {
+  %0 = stablehlo.dot_general %arg0, %arg0, contracting_dims = [1] x [0]
+    : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x8xf32>
+  %2 = stablehlo.constant dense<0.0> : tensor<f32>
+  %3 = stablehlo.reduce(%1 init: %2) applies stablehlo.add across dimensions = [0, 1]
+    : (tensor<8x8xf32>, tensor<f32>) -> tensor<f32>
+  return %3 : tensor<f32>
+}
+"""
+HLO = """
+HloModule f
+
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT sum = f32[] add(x, y)
+}
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[8,8] tanh(product)
+  zero = f32[] constant(0)
+  ROOT total = f32[] reduce(y, zero), dimensions={0,1}, to_apply=add
+}
+"""
+#: The files of each frontend, its entry, and the shapes that the entry needs.
+FRONTENDS = {
+    "python": ("m.py", PYTHON, "m:f", "f32[8,8]"),
+    "stablehlo": ("m.mlir", STABLEHLO, "m.mlir", None),
+    "hlo": ("m.hlo", HLO, "m.hlo", None),
+}
+COMMANDS = [
+    ("trace",),
+    ("lower",),
+    ("lower", "--format", "hlo"),
+    ("cost",),
+    ("compile", "--output", "there"),
+    ("report", "--output", "page.html"),
+    ("run",),
+    ("verify",),
+    ("bench", "--precision", "50", "--rounds", "1"),
+    ("profile",),
+]
+
+
+@pytest.fixture(params=FRONTENDS)
+def entry(request: pytest.FixtureRequest, project: Path) -> tuple[str, ...]:
+    """Write the program of a frontend; return its entry and options."""
+    file, text, entry, shapes = FRONTENDS[request.param]
+    (project / file).write_text(text)
+    return (entry, "--shapes", shapes) if shapes else (entry,)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_command_takes_the_entry(
+    command: tuple[str, ...], entry: tuple[str, ...], invoke: Invoke
+) -> None:
+    name, *options = command
+    result = invoke(name, *entry, *options)
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize("frontend", FRONTENDS)
+def test_a_target_is_built_and_checked(frontend: str, project: Path, invoke: Invoke) -> None:
+    file, text, entry, shapes = FRONTENDS[frontend]
+    (project / file).write_text(text)
+    args = f'args = ["{shapes}"]\n' if shapes else ""
+    (project / "olympus.toml").write_text(
+        f'[target.t]\nentry = "{entry}"\n{args}golden = true\nbudget.flops = "2 k"\n'
+    )
+    assert invoke("build").exit_code == 0
+    assert "fresh" in invoke("build").stdout
+    assert invoke("check", "--update").exit_code == 0
+    result = invoke("check")
+    assert result.exit_code == 0, result.stdout
+    assert invoke("diff", "t", "t").exit_code == 0
+    document = json.loads(invoke("cost", "t", "--json").stdout)
+    assert document["entry"] == entry
+    changed = text.replace("tanh", "cosine" if frontend == "stablehlo" else "cosh")
+    changed = changed.replace("cosh(", "cosine(") if frontend == "hlo" else changed
+    (project / file).write_text(changed)
+    rebuilt = invoke("build")
+    assert rebuilt.stdout.startswith("rebuilt") or "built" in rebuilt.stdout
+    assert "fresh" not in rebuilt.stdout
+    assert invoke("check").exit_code == 1
+
+
+def test_as_is_compiles_the_program_of_a_file_unchanged(project: Path, invoke: Invoke) -> None:
+    dead = "%dead = stablehlo.sine %arg0 : tensor<8x8xf32>\n  return"
+    (project / "m.mlir").write_text(STABLEHLO.replace("return", dead))
+    assert "sine" not in invoke("lower", "m.mlir").stdout
+    assert "sine" in invoke("lower", "m.mlir", "--as-is").stdout
+    (project / "olympus.toml").write_text('[target.t]\nentry = "m.mlir"\nas-is = true\n')
+    assert "sine" in invoke("lower", "t").stdout
+    result = invoke("trace", "t")
+    assert result.exit_code == 2
+    assert "compiled unchanged, because it is read with as_is" in result.stderr
+
+
+def test_donate_names_an_argument_of_the_file(project: Path, invoke: Invoke) -> None:
+    (project / "m.mlir").write_text(STABLEHLO)
+    (project / "olympus.toml").write_text('[target.t]\nentry = "m.mlir"\ndonate = ["arg0"]\n')
+    assert "jax.buffer_donor" in invoke("lower", "t").stdout

@@ -1,0 +1,180 @@
+"""Programs read from files of StableHLO, MHLO, HLO and `jax.export`."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import olympus
+from olympus.errors import ArgumentError, ArtifactError, UsageError
+from olympus.interop import stablehlo
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+ADD = """
+func.func @main(%arg0: tensor<3xf32>, %arg1: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %arg0, %arg1 : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+MHLO = """
+func.func @main(%arg0: tensor<3xf32>, %arg1: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = "mhlo.add"(%arg0, %arg1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  func.return %0 : tensor<3xf32>
+}
+"""
+
+
+def f(params: Any, x: Any) -> Any:
+    return {"loss": jnp.tanh(x @ params["w"]).sum(), "y": x * 2}
+
+
+PARAMS = {"w": np.full((4, 4), 0.25, np.float32)}
+LOWERED = jax.jit(f).lower(PARAMS, X)
+FORMATS = {
+    "text": lambda: LOWERED.as_text().encode(),
+    "text with locations": lambda: LOWERED.as_text(debug_info=True).encode(),
+    "hlo text": lambda: LOWERED.as_text(dialect="hlo").encode(),
+    "hlo proto": lambda: LOWERED.compiler_ir("hlo").as_serialized_hlo_module_proto(),
+    "portable artifact": lambda: jax.export.export(jax.jit(f))(PARAMS, X).mlir_module_serialized,
+    "jax.export": lambda: bytes(jax.export.export(jax.jit(f))(PARAMS, X).serialize()),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_read_and_computes_the_same(name: str) -> None:
+    compiled = stablehlo.read(FORMATS[name]()).lower().compile()
+    loss, y = compiled(PARAMS["w"], X)
+    want = f(PARAMS, X)
+    np.testing.assert_allclose(loss, want["loss"], rtol=1e-6)
+    np.testing.assert_array_equal(y, want["y"])
+
+
+def test_mhlo_is_converted() -> None:
+    one = np.ones(3, np.float32)
+    assert np.asarray(stablehlo.read(MHLO.encode()).lower().compile()(one, one)).tolist() == [2] * 3
+
+
+def test_a_file_gives_the_names_of_arguments_and_of_the_program(tmp_path: Path) -> None:
+    file = tmp_path / "step.v1.mlir"
+    file.write_text(LOWERED.as_text(debug_info=True))
+    traced = stablehlo.read(file)
+    assert traced.fun_name == "step"
+    assert traced.arg_names == ("params['w']", "x")
+    assert stablehlo.read(ADD.encode()).arg_names == ("arg0", "arg1")
+
+
+def test_donations_of_a_file_are_donations() -> None:
+    text = jax.jit(lambda x, y: (x + y, y), donate_argnums=0).lower(X, X).as_text()
+    assert stablehlo.read(text.encode()).donate_argnums == (0,)
+    traced = stablehlo.read(ADD.encode()).with_donations([1])
+    assert [a.donated for a in traced.arguments] == [False, True]
+
+
+def test_costs_are_at_the_lines_of_the_program() -> None:
+    cost = stablehlo.read(LOWERED.as_text(debug_info=True).encode()).cost()
+    lines = {row.key for row in cost.by("line")}
+    assert f"{__file__}:{f.__code__.co_firstlineno + 1}" in lines
+
+
+def test_another_function_of_the_module_is_read() -> None:
+    text = ADD.replace("@main", "@add") + ADD.replace("stablehlo.add", "stablehlo.multiply")
+    two, three = np.full(3, 2, np.float32), np.full(3, 3, np.float32)
+    for name, want in (("add", 5), ("main", 6)):
+        compiled = stablehlo.read(text.encode(), function=name).lower().compile()
+        assert np.asarray(compiled(two, three)).tolist() == [want] * 3
+
+
+def test_a_program_as_is_is_compiled_unchanged() -> None:
+    text = ADD.replace("return", "%unused = stablehlo.tanh %arg0 : tensor<3xf32>\n  return")
+    traced = stablehlo.read(text.encode(), as_is=True)
+    lowered = traced.lower()
+    assert "tanh" in lowered.as_text()
+    assert "tanh" not in stablehlo.read(text.encode()).lower().as_text()
+    one = np.ones(3, np.float32)
+    assert np.asarray(lowered.compile()(one, one)).tolist() == [2] * 3
+    with pytest.raises(UsageError, match="is compiled unchanged, because it is read with as_is"):
+        _ = traced.olympuspr
+
+
+def test_a_program_with_an_effect_is_compiled_unchanged() -> None:
+    text = ADD.replace(
+        "return",
+        "stablehlo.custom_call @Sharding(%0) {has_side_effect = true} "
+        ": (tensor<3xf32>) -> ()\n  return",
+    )
+    traced = stablehlo.read(text.encode())
+    assert "has_side_effect" in traced.lower().as_text()
+    with pytest.raises(UsageError, match=r"compiled unchanged, because stablehlo\.custom_call has"):
+        _ = traced.olympuspr
+
+
+def test_dynamic_shapes_are_refined() -> None:
+    rows = jax.export.symbolic_shape("rows, 4")
+    exported = jax.export.export(jax.jit(lambda x: (x * 2).sum(axis=0)))(
+        jax.ShapeDtypeStruct(rows, np.float32)
+    )
+    content = bytes(exported.serialize())
+    shape = olympus.ShapeDtypeStruct((3, 4), "float32")
+    for shapes in ([shape], {"arg0": shape}):
+        compiled = stablehlo.read(content, shapes=shapes).lower().compile()
+        np.testing.assert_allclose(compiled(X), (X * 2).sum(axis=0), rtol=1e-6)
+    with pytest.raises(ArgumentError, match="argument 'arg0' has the dynamic shape") as error:
+        stablehlo.read(content)
+    assert error.value.hint == 'give its shape: --shapes "arg0=f32[8,4]"'
+    with pytest.raises(ArgumentError, match=r"has the type tensor<\?x4xf32>, and got f32\[3,5\]"):
+        stablehlo.read(content, shapes=[olympus.ShapeDtypeStruct((3, 5), "float32")])
+
+
+def test_a_shape_is_checked_against_the_file() -> None:
+    content = ADD.encode()
+    shape = olympus.ShapeDtypeStruct((3,), "float32")
+    assert stablehlo.read(content, shapes=[shape]).arg_names == ("arg0", "arg1")
+    with pytest.raises(ArgumentError, match="the program takes 2 arrays, and 3 shapes are given"):
+        stablehlo.read(content, shapes=[shape] * 3)
+    with pytest.raises(ArgumentError, match="the program has no argument 'x'"):
+        stablehlo.read(content, shapes={"x": shape})
+    with pytest.raises(ArgumentError, match=r"has the type tensor<3xf32>, and got s32\[3\]|i32"):
+        stablehlo.read(content, shapes=[olympus.ShapeDtypeStruct((3,), "int32")])
+
+
+WRONG = {
+    "an unknown operation": (b"func.func @main() {\n  foo.bar\n}", "line 2, column 3: "),
+    "an undefined value": (ADD.replace("%arg0, %arg1 :", "%a, %b :").encode(), "line 3, column"),
+    "no StableHLO": (b"hello", "is not StableHLO that can be read: line 1, column 1"),
+    "no HLO": (b"HloModule f\nENTRY {", "is not HLO that can be read"),
+    "bytes": (b"\xff\xfe\x00\x01", "is not a program that can be read"),
+    "cut bytecode": (b"ML\xefR\x0dStableHLO_v1.0", "is not StableHLO"),
+    "nothing": (b"", "the program has no function 'main'"),
+    "another name": (ADD.replace("@main", "@f").encode(), "the program has no function 'main'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_program_is_an_error(name: str) -> None:
+    content, message = WRONG[name]
+    with pytest.raises(ArtifactError, match=message):
+        stablehlo.read(content)
+
+
+def test_a_program_for_several_devices_is_refused() -> None:
+    text = f"module attributes {{mhlo.num_partitions = 4 : i32}} {{ {ADD} }}"
+    with pytest.raises(UsageError, match="the program is for 4 devices"):
+        stablehlo.read(text.encode())
+
+
+def test_mutated_files_are_errors_or_programs() -> None:
+    rng = np.random.default_rng(0)
+    for name in ("text", "hlo text", "hlo proto", "jax.export"):
+        content = bytearray(FORMATS[name]())
+        for _ in range(20):
+            mutated = bytearray(content)
+            for place in rng.integers(0, len(mutated), 3):
+                mutated[place] = rng.integers(32, 127)
+            with contextlib.suppress(ArtifactError, UsageError, ArgumentError):
+                stablehlo.read(bytes(mutated)).lower()
