@@ -1,3 +1,4 @@
-"""Functions of JAX compiled by OLYMPUS; it needs JAX, from `pip install 'olympus[jax]'`."""
+"""Functions of JAX compiled by OLYMPUS, and calls between the two; `olympus[jax]` installs JAX."""
 
+from olympus_core.interop.jax_calls import callable as callable
 from olympus_core.interop.jax_jit import jit as jit

@@ -30,13 +30,16 @@ def raised(content: bytes) -> Olympuspr:
         return raise_module(bindings.parsed(content, "JAX's module"))
 
 
-def lowered(program: Olympuspr, name: str, repeats: Repeats) -> bytes:
+def lowered(program: Olympuspr, name: str, repeats: Repeats, *, portable: bool = False) -> bytes:
     """Return the module of a program for the CPU, in MLIR bytecode.
 
-    Raises LoweringError for a program that the CPU has no form for.
+    If it is `portable`, the module is the same for every platform.
+
+    Raises LoweringError for a program that the platform has no form for.
     """
+    entry = EntryAttributes(name, portable=portable)
     with _converting, enable_x64():  # the dtypes are those of the program
-        module, _ = compilation.lower(program, EntryAttributes(name), xla.Target("cpu"), repeats)
+        module, _ = compilation.lower(program, entry, xla.Target("cpu"), repeats)
         main = module.body.operations[0]
         del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have
         return module_bytes(module)

@@ -16,6 +16,7 @@ class JaxImportError(BackendError, ImportError):
 try:
     import jax as _jax
     from jax._src import core as _core
+    from jax._src import dispatch as _dispatch
     from jax._src import sharding_impls as _sharding_impls
     from jax._src.interpreters import ad as _ad
     from jax._src.interpreters import batching as _batching
@@ -30,6 +31,7 @@ except RuntimeError as exc:  # jax checks the version of jaxlib when it is impor
 
 jax: Any = _jax
 core: Any = _core
+apply_primitive: Any = _dispatch.apply_primitive
 sharding_impls: Any = _sharding_impls
 ad: Any = _ad
 batching: Any = _batching

@@ -1,0 +1,349 @@
+"""Calls between the two: OLYMPUS functions in programs of JAX, and the other way round.
+
+An OLYMPUS function becomes an equation of a primitive of JAX, with the traced program. Its rules of
+derivatives, of batching and of lowering are those of that program. A JAX function becomes a call of
+the program that is raised from its module. Its derivative is that of `jax.vjp`, raised as well.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_core.arrays.device_array import DeviceArray, array_to_numpy
+from olympus_core.artifact.bundle import Bundle
+from olympus_core.base import dtypes, tree
+from olympus_core.base.avals import ShapedArray, get_aval, shaped
+from olympus_core.base.context import enable_x64, state
+from olympus_core.base.errors import LoweringError, SignatureError, UsageError
+from olympus_core.base.source import function_name
+from olympus_core.control.call import jit_p
+from olympus_core.control.custom_vjp import custom_vjp
+from olympus_core.interop.jax_lowering import call_module, is_for_one_cpu, lowered, raised
+from olympus_core.interop.jax_modules import ad, apply_primitive, batching, core, jax, mlir
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.primitive import Batched
+from olympus_core.ir.tracer import Tracer
+from olympus_core.jit.calling import StagedFunction
+from olympus_core.raising.raising import UnraisableError
+from olympus_core.stages.compiled import Compiled
+from olympus_core.transforms.programs import (
+    batch_program,
+    jvp_program,
+    split_program,
+    transposed_program,
+)
+from olympus_core.transforms.staging import freeze, hoist_consts, stage
+
+program_p = core.Primitive("olympus_program")
+program_p.multiple_results = True
+
+
+def callable(fun: Any) -> Callable[..., Any]:
+    """Return a function that calls an OLYMPUS function in JAX, or a JAX function in OLYMPUS.
+
+    Called with arrays of JAX, `fun` is an OLYMPUS function or a loaded bundle. The call is part of
+    the JAX program that is being traced, also under `jax.jit` and `jax.vmap`. It has the
+    derivatives of OLYMPUS, to any order. Containers in its arguments and results are those of JAX.
+
+    Called with arrays of OLYMPUS, `fun` is a JAX function. It has the reverse derivatives of JAX,
+    to any order.
+
+    Python numbers are part of the program by value: each value is traced.
+
+    Raises:
+      UsageError: `fun` cannot be called, or is a compiled program without its StableHLO.
+      SignatureError: in a call, the arguments are not those of a bundle.
+      LoweringError: in a call, a JAX function cannot be part of an OLYMPUS program, because it has
+        effects, calls Python or needs several devices.
+
+    >>> jax.vmap(callable(olympus.artifact.load("f.olympus")))(x)
+    >>> olympus.grad(callable(jax_loss))(params)
+    """
+    if isinstance(fun, Bundle):
+        return functools.partial(_call_bundle, fun, _bundled_program(fun))
+    if isinstance(fun, Compiled):
+        raise UsageError(
+            f"'{fun.fun_name}' is compiled, and has no StableHLO",
+            hint="pass the function, or the bundle that olympus.artifact.load returns",
+        )
+    if not hasattr(fun, "__call__"):  # noqa: B004  (the builtin has the name of this function)
+        raise UsageError(f"callable needs a function or a bundle, and got {fun!r:.80}")
+    programs: dict[Any, Any] = {}
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        is_ours = any(isinstance(x, (Tracer, DeviceArray)) for x in tree.leaves((args, kwargs)))
+        if is_ours:
+            return fun(*args, **kwargs) if _is_olympus(fun) else _call_jax(fun, args, kwargs)
+        if isinstance(fun, _JITTED):
+            return fun(*args, **kwargs)
+        return _call_olympus(fun, programs, args, kwargs)
+
+    return call
+
+
+_JITTED = type(jax.jit(lambda: 0))
+
+
+def _is_olympus(fun: Any) -> bool:
+    return isinstance(fun, StagedFunction)
+
+
+def _name(fun: Any) -> str:
+    return str(getattr(fun, "name", None) or function_name(fun))
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.generic, Tracer, DeviceArray, jax.Array, core.Tracer))
+
+
+def _split(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]], Any]:
+    """Return the arrays of a list, a function that puts others in their places, and a key.
+
+    The key has the other values, which are part of the program.
+    """
+    flags = [_is_array(x) for x in leaves]
+
+    def filled(arrays: Sequence[Any]) -> list[Any]:
+        rest = iter(arrays)
+        return [next(rest) if f else x for x, f in zip(leaves, flags, strict=True)]
+
+    values = tuple(None if f else (type(x), x) for x, f in zip(leaves, flags, strict=True))
+    return [x for x, f in zip(leaves, flags, strict=True) if f], filled, values
+
+
+# An OLYMPUS function in a program of JAX
+
+
+def _aval(x: Any) -> ShapedArray:
+    """Return the type of an array of JAX."""
+    aval = jax.typeof(x)
+    if not isinstance(aval.dtype, np.dtype):
+        raise UsageError(
+            f"an OLYMPUS function takes arrays of numbers, and got {aval.str_short()}",
+            hint="pass jax.random.key_data(key), and call olympus.random.wrap_key_data in it",
+        )
+    return shaped(tuple(aval.shape), aval.dtype, aval.weak_type)
+
+
+def _call_olympus(
+    fun: Any, programs: dict[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    leaves, in_tree = jax.tree.flatten((args, kwargs))
+    operands, filled, values = _split(leaves)
+    x64 = bool(jax.config.jax_enable_x64)
+    with enable_x64(x64):
+        avals = tuple([_aval(x) for x in operands])
+    key: Any = (in_tree, avals, values, x64)
+    try:
+        entry = programs.get(key)
+    except TypeError:  # a value is not hashable
+        entry = key = None
+    if entry is None:
+        trees: list[Any] = []
+
+        def flat(*arrays: Any) -> list[Any]:
+            in_args, in_kwargs = jax.tree.unflatten(in_tree, filled(arrays))
+            results, out_tree = jax.tree.flatten(fun(*in_args, **in_kwargs))
+            trees.append(out_tree)
+            return list(results)
+
+        with enable_x64(x64):
+            staged = freeze(stage(flat, avals, what=_name(fun)))
+        program, consts = hoist_consts(staged)
+        constants = [array_to_numpy(x) for x in consts]
+        entry = program, constants, trees[0]
+        if key is not None:
+            programs[key] = entry
+    program, constants, out_tree = entry
+    results = _bind(program, _name(fun), [*constants, *operands])
+    return jax.tree.unflatten(out_tree, results)
+
+
+def _bundled_program(bundle: Bundle) -> Olympuspr:
+    if bundle.num_devices > 1:
+        raise UsageError(
+            f"{bundle.path} needs {bundle.num_devices} devices, and a program of JAX can call a "
+            "bundle of one"
+        )
+    try:
+        return raised(bundle.stablehlo())
+    except UnraisableError as exc:
+        raise LoweringError(f"{bundle.path} cannot be part of a program of JAX: {exc}") from None
+
+
+def _call_bundle(bundle: Bundle, program: Olympuspr, *args: Any, **kwargs: Any) -> Any:
+    signature, name = bundle.manifest.signature, bundle.manifest.function
+    operands = jax.tree.leaves((args, kwargs))
+    if len(operands) != len(signature.arguments):
+        raise SignatureError(
+            f"'{name}' takes {len(signature.arguments)} arrays, and got {len(operands)}"
+        )
+    for x, argument in zip(operands, signature.arguments, strict=True):
+        aval = jax.typeof(x)
+        if (aval.shape, aval.dtype) != (argument.aval.shape, argument.aval.dtype):
+            raise SignatureError(
+                f"the argument {argument.name} of '{name}' is {argument.aval.long_name()}, and got "
+                f"{aval.str_short()}"
+            )
+    results = _bind(program, name, operands)
+    return signature.result_tree.structure().unflatten(results)
+
+
+def _bind(program: Olympuspr, name: str, operands: Sequence[Any]) -> list[Any]:
+    return list(program_p.bind(*operands, program=program, name=name))
+
+
+def _abstract(*avals: Any, program: Olympuspr, name: str) -> list[Any]:
+    return [core.ShapedArray(a.shape, a.dtype, weak_type=a.weak_type) for a in program.out_avals]
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, program: Olympuspr, name: str
+) -> tuple[list[Any], list[Any]]:
+    """Return the results and tangents, from one program without and one with tangents.
+
+    So JAX can evaluate the first, and transpose the second, which has saved residuals.
+    """
+    nonzero = tuple(not isinstance(t, ad.Zero) and t.dtype != jax.dtypes.float0 for t in tangents)
+    count = len(program.outvars)
+    dual, has_tangent = jvp_program(program, nonzero, (False,) * count)
+    own = [t for t, n in zip(tangents, nonzero, strict=True) if n]
+    parts = split_program(dual, (False,) * len(primals) + (True,) * len(own))
+    known = _bind(parts.known, name, primals)
+    residuals = known[len(known) - parts.num_residuals :]
+    unknown = iter(_bind(parts.unknown, f"{name}_tangents", [*residuals, *own]))
+    knowns = iter(known)
+    outs = [next(unknown) if u else next(knowns) for u in parts.unknown_outs]
+    rest = iter(outs[count:])
+    out_tangents = [
+        next(rest) if h else ad.Zero(jax.typeof(x).to_tangent_aval())
+        for x, h in zip(outs[:count], has_tangent, strict=True)
+    ]
+    return outs[:count], out_tangents
+
+
+def _transpose(
+    cotangents: Sequence[Any], *operands: Any, program: Olympuspr, name: str
+) -> list[Any]:
+    linear = tuple(ad.is_undefined_primal(x) for x in operands)
+    nonzero = tuple(not isinstance(c, ad.Zero) for c in cotangents)
+    transposed, has_cotangent = transposed_program(program, linear, nonzero)
+    values = [x for x, u in zip(operands, linear, strict=True) if not u]
+    own = [c for c, n in zip(cotangents, nonzero, strict=True) if n]
+    outs = iter(_bind(transposed, f"{name}_transpose", [*values, *own]))
+    flags = iter(has_cotangent)
+    return [
+        (next(outs) if next(flags) else ad.Zero(x.aval)) if u else None
+        for x, u in zip(operands, linear, strict=True)
+    ]
+
+
+def _batch(
+    operands: Sequence[Any], dims: Sequence[Any], *, program: Olympuspr, name: str
+) -> tuple[list[Any], Sequence[Any]]:
+    sizes = {x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None}
+    batched, out_dims = batch_program(program, Batched(sizes.pop()), tuple(dims))
+    return _bind(batched, name, operands), out_dims
+
+
+def _lower(ctx: Any, *operands: Any, program: Olympuspr, name: str) -> list[Any]:
+    if is_for_one_cpu(ctx):
+        content = lowered(program, name, "auto")
+    else:
+        content = lowered(program, name, "off", portable=True)
+    return call_module(ctx, content, name, operands)
+
+
+program_p.def_impl(functools.partial(apply_primitive, program_p))
+program_p.def_abstract_eval(_abstract)
+ad.primitive_jvps[program_p] = _jvp
+ad.primitive_transposes[program_p] = _transpose
+batching.primitive_batchers[program_p] = _batch
+mlir.register_lowering(program_p, _lower, cacheable=False)
+
+
+# A JAX function in a program of OLYMPUS
+
+
+def _call_jax(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    leaves, in_tree = tree.flatten((args, kwargs))
+    operands, filled, _ = _split(leaves)
+    trees: list[Any] = []
+
+    def flat(*arrays: Any) -> list[Any]:
+        in_args, in_kwargs = in_tree.unflatten(filled(arrays))
+        results, out_tree = jax.tree.flatten(fun(*in_args, **in_kwargs))
+        trees.append(out_tree)
+        return list(results)
+
+    outs = _call_flat(flat, _name(fun), operands)
+    return jax.tree.unflatten(trees[0], outs)
+
+
+def _call_flat(flat: Callable[..., list[Any]], name: str, operands: Sequence[Any]) -> list[Any]:
+    """Bind the program of a JAX function on flat lists, with the derivative of `jax.vjp`."""
+    program = _raised_function(flat, name, [get_aval(x) for x in operands])
+    is_real = [dtypes.kind(a.dtype) in "fc" for a in program.in_avals]
+    has_tangent = [dtypes.kind(a.dtype) in "fc" for a in program.out_avals]
+
+    structures: list[Any] = []  # of the residuals, the same for each call of `forward`
+
+    def primal(*xs: Any) -> list[Any]:
+        return list(jit_p.bind(*xs, olympuspr=program, name=name))
+
+    def forward(*xs: Any) -> tuple[list[Any], Any]:
+        def with_residuals(*values: Any) -> list[Any]:
+            def real(*own: Any) -> tuple[list[Any], list[Any]]:
+                reals = iter(own)
+                full = [next(reals) if r else v for v, r in zip(values, is_real, strict=True)]
+                outs = flat(*full)
+                differentiated = [x for x, h in zip(outs, has_tangent, strict=True) if h]
+                return differentiated, outs
+
+            own = [v for v, r in zip(values, is_real, strict=True) if r]
+            _, pullback, outs = jax.vjp(real, *own, has_aux=True)
+            residuals, structure = jax.tree.flatten(pullback)
+            structures.append(structure)
+            return [*outs, *residuals]
+
+        outs = _call_flat(with_residuals, f"{name}_forward", xs)
+        count = len(has_tangent)
+        return outs[:count], outs[count:]
+
+    def backward(residuals: list[Any], cotangents: list[Any]) -> tuple[Any, ...]:
+        count = len(residuals)
+
+        def pulled(*values: Any) -> list[Any]:
+            pullback = jax.tree.unflatten(structures[-1], values[:count])
+            return list(pullback(list(values[count:])))
+
+        own = [c for c, h in zip(cotangents, has_tangent, strict=True) if h]
+        outs = iter(_call_flat(pulled, f"{name}_backward", [*residuals, *own]))
+        return tuple([next(outs) if r else None for r in is_real])
+
+    primal.__name__ = name  # in the error of a forward derivative
+    call = custom_vjp(primal)
+    call.defvjp(forward, backward)
+    return call(*operands)
+
+
+def _raised_function(
+    flat: Callable[..., list[Any]], name: str, avals: Sequence[ShapedArray]
+) -> Olympuspr:
+    """Return the program of a JAX function of flat lists, for arguments of types `avals`."""
+    types = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+    with jax.enable_x64(state.enable_x64):
+        traced = jax.jit(flat, keep_unused=True).trace(*types)
+        what = f"the JAX function '{name}' cannot be part of a program of OLYMPUS"
+        if traced.jaxpr.effects:
+            raise LoweringError(f"{what}: it has effects")
+        module = traced.lower(lowering_platforms=("cpu",)).compiler_ir()
+    try:
+        return raised(mlir.module_to_bytecode(module))
+    except UnraisableError as exc:
+        raise LoweringError(f"{what}: {exc}") from None

@@ -1,0 +1,242 @@
+"""OLYMPUS functions and bundles in programs of JAX, and JAX functions in programs of OLYMPUS."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import olympus as ox
+import olympus.artifact
+import olympus.numpy as onp
+from olympus.errors import LoweringError, SignatureError, TransformError, UsageError
+from olympus.interop.jax import callable as jax_callable
+from olympus.interop.jax import jit
+from tests.artifact.bundles import save
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+TABLE = np.arange(3, dtype=np.float32)
+X = np.array([0.5, 1.0, 2.0], np.float32)
+
+
+def ours(x: Any, y: Any, scale: float = 2.0) -> Any:
+    """Return a tree of results; it has the same derivatives as `theirs`."""
+    return Pair(onp.sin(x) * y + onp.asarray(TABLE), {"sum": (x * y).sum() * scale})
+
+
+def theirs(x: Any, y: Any, scale: float = 2.0) -> Any:
+    return Pair(jnp.sin(x) * y + TABLE, {"sum": (x * y).sum() * scale})
+
+
+def assert_close(actual: Any, expected: Any) -> None:
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for x, y in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+def loss(fun: Any) -> Any:
+    return lambda x, y: fun(x, y)[1]["sum"] ** 2 + fun(x, y)[0].sum()
+
+
+F = jax_callable(ours)
+G = jax_callable(ox.jit(ours))
+
+
+@pytest.mark.parametrize("fun", [F, G], ids=["function", "jit"])
+def test_olympus_function_in_jax(fun: Any) -> None:
+    x, y = jnp.asarray(X), jnp.ones(3) * 2
+    assert_close(fun(x, y), theirs(x, y))
+    assert_close(jax.jit(fun)(x, y), theirs(x, y))
+    assert_close(jit(fun)(x, y), theirs(x, y))
+    assert_close(jax.jit(lambda x, y: fun(x + 1, y, scale=3.0))(x, y), theirs(x + 1, y, 3.0))
+    assert isinstance(fun(X, X)[0], jax.Array)
+
+
+def test_batches_of_an_olympus_function() -> None:
+    xs = jnp.stack([X, X + 1, X * 2])
+    for axes in ((0, 0), (0, None), (None, 1)):
+        args = [xs if a is not None else xs[0] for a in axes]
+        expected = jax.vmap(theirs, axes)(*args)
+        assert_close(jax.vmap(F, axes)(*args), expected)
+        assert_close(jax.jit(jax.vmap(F, axes))(*args), expected)
+
+
+def test_derivatives_of_an_olympus_function() -> None:
+    x, y = jnp.asarray(X), jnp.ones(3) * 2
+    mine, reference = loss(F), loss(theirs)
+    for transform in (jax.grad, jax.jacfwd, jax.hessian):
+        for argument in (0, 1):
+            expected = transform(reference, argument)(x, y)
+            assert_close(transform(mine, argument)(x, y), expected)
+            assert_close(jax.jit(transform(mine, argument))(x, y), expected)
+    xs = jnp.stack([x, y])
+    expected = jax.vmap(jax.grad(reference), (0, None))(xs, y)
+    assert_close(jax.vmap(jax.grad(mine), (0, None))(xs, y), expected)
+    assert_close(jax.grad(lambda x: jax.checkpoint(mine)(x, y))(x), jax.grad(reference)(x, y))
+
+
+def test_residuals_are_saved_and_not_computed_again() -> None:
+    text = jax.jit(jax.grad(lambda x: jax_callable(onp.exp)(x).sum())).lower(X).as_text()
+    assert text.count("stablehlo.exponential") == 1
+
+
+def test_derivative_by_floats_alone() -> None:
+    scaled = jax_callable(lambda x, n: x * n.sum())
+    derivative = jax.grad(lambda x: scaled(x, jnp.arange(4)).sum())(jnp.asarray(X))
+    np.testing.assert_array_equal(derivative, [6, 6, 6])
+
+
+def test_python_values_are_part_of_the_program() -> None:
+    repeated = jax_callable(lambda x, n, kind: onp.tile(x, n) if kind == "tile" else x)
+    assert repeated(X, 2, "tile").shape == (6,)
+    assert repeated(X, 3, "tile").shape == (9,)
+    assert repeated(X, 3, "none").shape == (3,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "bfloat16", "complex64"])
+def test_dtypes(dtype: str) -> None:
+    x = jnp.asarray([1, 0, 3], dtype)
+    result = jax_callable(lambda x: x[::-1])(x)
+    assert result.dtype == x.dtype
+    np.testing.assert_array_equal(result, x[::-1])
+
+
+def test_x64_is_that_of_jax() -> None:
+    with jax.enable_x64(True):
+        assert jax_callable(lambda x: x + onp.arange(3))(np.ones(3)).dtype == np.float64
+        assert ox.numpy.arange(3).dtype == np.int32
+    with ox.enable_x64():
+        assert jax_callable(lambda x: x * jnp.arange(3))(onp.ones(3)).dtype == np.float64
+
+
+def test_several_devices() -> None:
+    mesh = Mesh(np.array(jax.devices()[:2]), "d")
+    x = jax.device_put(jnp.ones((4, 3)), NamedSharding(mesh, PartitionSpec("d")))
+    result = jax.jit(jax_callable(lambda x: onp.tanh(x) @ x.T))(x)
+    np.testing.assert_allclose(result, np.tanh(x) @ x.T, rtol=1e-6)
+
+
+def test_typed_key_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"arrays of numbers, and got key<fry>\[\]") as caught:
+        jax_callable(lambda key: key)(jax.random.key(0))
+    assert caught.value.hint is not None and "key_data" in caught.value.hint
+
+
+def test_error_of_an_olympus_function_has_its_line() -> None:
+    def branch(flag: Any) -> Any:
+        return 1 if flag else 2
+
+    with pytest.raises(ox.errors.TracerBoolConversionError) as caught:
+        jax.jit(jax_callable(branch))(True)
+    assert any(entry.name == "branch" for entry in caught.traceback)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("bundles") / "f.olympus"
+    return olympus.artifact.load(save(path, ox.jit(ours).trace(X, X), name="f"))
+
+
+def test_bundle_in_jax(bundle: Any) -> None:
+    fun, x, y = jax_callable(bundle), jnp.asarray(X), jnp.ones(3)
+    expected = theirs(x, y)
+    for actual in (fun(x, y), fun(x, y=y), jax.jit(fun)(x, y)):
+        np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6)
+        np.testing.assert_allclose(actual[1]["sum"], expected[1]["sum"], rtol=1e-6)
+    mapped = jax.vmap(fun, (0, None))(jnp.stack([x, y]), y)
+    np.testing.assert_allclose(mapped[0], jax.vmap(theirs, (0, None))(jnp.stack([x, y]), y)[0])
+    np.testing.assert_allclose(jax.grad(loss(fun))(x, y), jax.grad(loss(theirs))(x, y), rtol=1e-5)
+
+
+def test_arguments_of_a_bundle_are_checked(bundle: Any) -> None:
+    with pytest.raises(SignatureError, match="'ours' takes 2 arrays, and got 1"):
+        jax_callable(bundle)(X)
+    with pytest.raises(
+        SignatureError, match=r"argument y of 'ours' is float32\[3\], and got float32\[2\]"
+    ):
+        jax_callable(bundle)(X, X[:2])
+
+
+def test_what_cannot_be_called(bundle: Any) -> None:
+    with pytest.raises(UsageError, match="needs a function or a bundle, and got 3"):
+        jax_callable(3)
+    with pytest.raises(UsageError, match="'ours' is compiled, and has no StableHLO"):
+        jax_callable(bundle.compiled())
+
+
+def looped(x: Any, n: int) -> Any:
+    """Return a number and a shape: a `scan`, which JAX lowers to a loop without a reverse."""
+    last, _ = jax.lax.scan(lambda c, _: (jnp.tanh(c * 1.5), None), x, None, length=4)
+    return {"sum": last.sum() * n, "size": x.shape[0]}
+
+
+H = jax_callable(looped)
+
+
+def test_jax_function_in_olympus() -> None:
+    x, expected = onp.asarray(X), looped(jnp.asarray(X), 2)
+    for actual in (H(x, 2), ox.jit(lambda x: H(x, 2))(x)):
+        assert isinstance(actual["sum"], ox.Array)
+        np.testing.assert_allclose(actual["sum"], expected["sum"], rtol=1e-6)
+        assert actual["size"] == 3
+
+
+def test_derivatives_of_a_jax_function() -> None:
+    x, reference = onp.asarray(X), lambda x: looped(x, 2)["sum"]
+    mine = lambda x: H(x, 2)["sum"]  # noqa: E731
+    first = jax.grad(reference)(jnp.asarray(X))
+    np.testing.assert_allclose(ox.grad(mine)(x), first, rtol=1e-5)
+    np.testing.assert_allclose(ox.jit(ox.grad(mine))(x), first, rtol=1e-5)
+    second = jax.hessian(reference)(jnp.asarray(X))
+    np.testing.assert_allclose(ox.jacrev(ox.grad(mine))(x), second, rtol=1e-4, atol=1e-6)
+    rows = ox.vmap(ox.grad(mine))(onp.stack([x, x + 1]))
+    np.testing.assert_allclose(rows[0], first, rtol=1e-5)
+    with pytest.raises(TransformError, match="'looped' has a reverse derivative"):
+        ox.jvp(mine, (x,), (x,))
+
+
+def test_custom_rule_of_a_jax_function_is_used() -> None:
+    @jax.custom_vjp
+    def doubled(x: Any) -> Any:
+        return x * 2
+
+    doubled.defvjp(lambda x: (x * 2, None), lambda _, g: (g * 100,))
+    assert ox.grad(jax_callable(doubled))(1.0 * onp.ones(())) == 100
+
+
+def test_derivative_by_the_floats_of_a_jax_function() -> None:
+    gather = jax_callable(lambda table, index: (table[index], index + 1))
+    table, index = onp.asarray(X), onp.array([2, 2, 0])
+    np.testing.assert_array_equal(
+        ox.grad(lambda t: gather(t, index)[0].sum())(table), np.array([1, 0, 2])
+    )
+
+
+def test_jitted_functions_are_called_by_their_own_arrays() -> None:
+    assert isinstance(jax_callable(jax.jit(jnp.sin))(jnp.ones(2)), jax.Array)
+    assert isinstance(jax_callable(ox.jit(onp.sin))(onp.ones(2)), ox.Array)
+
+
+def test_jax_function_that_calls_python() -> None:
+    def called(x: Any) -> Any:
+        return jax.pure_callback(lambda x: x, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    def printing(x: Any) -> Any:
+        jax.debug.print("{}", x)
+        return x
+
+    message = "'called' cannot be part of a program of OLYMPUS: "
+    with pytest.raises(LoweringError, match=message):
+        jax_callable(called)(onp.ones(3))
+    with pytest.raises(LoweringError, match="OLYMPUS: it has effects"):
+        jax_callable(printing)(onp.ones(3))
