@@ -239,7 +239,7 @@ CASES: dict[str, Callable[[], Prepared]] = {
 def measured(case: Callable[[], Prepared], rounds: int) -> tuple[list[Any], list[Any], float]:
     """Return the seconds to compile and to run, for both sides, and the largest difference.
 
-    The difference is relative to the largest result of JAX with the same place in the tree.
+    The difference is relative to the largest number in the results of JAX.
     """
     fresh, args = case()
     compiling: list[list[float]] = [[], []]
@@ -253,9 +253,10 @@ def measured(case: Callable[[], Prepared], rounds: int) -> tuple[list[Any], list
             sides[side] = (jit, jax.jit)[side](fresh()).trace(*args).lower().compile()
             compiling[side].append(time.process_time() - start)
         results = [jax.tree.leaves(jax.block_until_ready(side(*args))) for side in sides]
+        largest = max(float(np.max(np.abs(x))) for x in results[1])
         for ours, theirs in zip(*results, strict=True):
             apart = np.max(np.abs(np.asarray(ours, "f8") - np.asarray(theirs, "f8")))
-            difference = max(difference, float(apart / (np.max(np.abs(theirs)) + 1e-30)))
+            difference = max(difference, float(apart) / largest)
         calls = max(3, min(MOST_CALLS, int(RUN_SECONDS / seconds(sides[1], args))))
         samples = [[seconds(side, args) for side in sides] for _ in range(calls)]
         for side in (0, 1):

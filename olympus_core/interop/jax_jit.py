@@ -108,7 +108,7 @@ def _bind(jaxpr: Any, operands: Sequence[Any], name: str, repeats: Repeats) -> l
     pruned, used = partial_eval.dce_jaxpr(open_jaxpr, own)
     needed = [x for x, u in zip(operands, used, strict=True) if u]
     bound = iter(
-        raised_p.bind(*needed, jaxpr=core.ClosedJaxpr(pruned, ()), name=name, repeats=repeats)
+        raised_p.bind(*needed, jaxpr=partial_eval.close_jaxpr(pruned), name=name, repeats=repeats)
         if any(own)
         else ()
     )
@@ -150,12 +150,12 @@ def _lower(ctx: Any, *operands: Any, jaxpr: Any, name: str, repeats: Repeats) ->
     if not _raising.get() and is_for_one_cpu(ctx):
         token = _raising.set(True)
         try:
-            content, constants = jaxpr_module(ctx, jaxpr)
-            ours = lowered(raised(content), name, repeats)
+            content, symbol = jaxpr_module(ctx, jaxpr, name, operands)
+            ours = lowered(raised(content, symbol), name, repeats)
         except (UnraisableError, LoweringError) as exc:
             _logger.info("'%s' is compiled as JAX lowers it: %s", name, exc)
         else:
-            return call_module(ctx, ours, name, [*constants, *operands])
+            return call_module(ctx, ours, name, operands)
         finally:
             _raising.reset(token)
     return mlir.core_call_lowering(ctx, *operands, name=name, call_jaxpr=jaxpr)

@@ -10,7 +10,7 @@ from olympus_core import xla
 from olympus_core.base.context import enable_x64
 from olympus_core.execution import compilation
 from olympus_core.execution.compilation import Repeats
-from olympus_core.interop.jax_modules import core, mlir, sharding_impls
+from olympus_core.interop.jax_modules import mlir, sharding_impls
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.mlir import bindings
@@ -21,13 +21,13 @@ from olympus_core.xla.runtime.hlo_conversion import module_bytes
 _converting = threading.RLock()
 
 
-def raised(content: bytes) -> Olympuspr:
-    """Return the program of a module of JAX, in MLIR bytecode.
+def raised(content: bytes, name: str = "main") -> Olympuspr:
+    """Return the program of a function of a module of JAX, in MLIR bytecode.
 
     Raises UnraisableError for a module with effects, dynamic shapes or several devices.
     """
     with _converting:
-        return raise_module(bindings.parsed(content, "JAX's module"))
+        return raise_module(bindings.parsed(content, "JAX's module"), name)
 
 
 def lowered(program: Olympuspr, name: str, repeats: Repeats, *, portable: bool = False) -> bytes:
@@ -59,10 +59,10 @@ def is_for_one_cpu(ctx: Any) -> bool:
     )
 
 
-def jaxpr_module(ctx: Any, jaxpr: Any) -> tuple[bytes, list[Any]]:
-    """Return a jaxpr lowered by JAX as a module of its own, and the values of its constants.
+def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> tuple[bytes, str]:
+    """Return a module with the function that JAX lowers a jaxpr to, and the symbol of the function.
 
-    The constants are the leading arguments of the function `main`.
+    JAX's rule of a call emits the function, into a module of its own.
 
     Raises UnraisableError if the module calls Python.
     """
@@ -78,18 +78,22 @@ def jaxpr_module(ctx: Any, jaxpr: Any) -> tuple[bytes, list[Any]]:
         keepalives=[],
         host_callbacks=[],
     )
-    constants = core.jaxpr_const_args(jaxpr.jaxpr)
-    avals = [*(aval for _, aval in constants), *jaxpr.in_avals]
-    with ir.Location.unknown(outer.context), inner.ip:
-        mlir.lower_jaxpr_to_fun(
-            inner, "main", jaxpr, [], num_const_args=len(constants), in_avals=avals
-        )
+    flat, tree = mlir.ir_tree_registry.flatten(list(operands))
+    types = [x.type for x in flat]
+    with ir.Location.unknown(outer.context):
+        with inner.ip:
+            caller = bindings.func.FuncOp("caller", ir.FunctionType.get(types, []))
+        block = caller.add_entry_block()
+        with ir.InsertionPoint(block):
+            own = ctx.replace(module_context=inner, const_lowering={}, tokens_out=None)
+            arguments = tree.unflatten(list(block.arguments))
+            mlir.core_call_lowering(own, *arguments, name=name, call_jaxpr=jaxpr)
+            callee = [x.operation for x in block.operations if x.operation.name == "func.call"][-1]
+            ir.Operation.create("func.return", [], [])
     if inner.keepalives or inner.host_callbacks:
         raise UnraisableError("the program calls Python")
-    values = [
-        mlir.ir_constants(x, const_lowering=ctx.const_lowering, aval=aval) for x, aval in constants
-    ]
-    return mlir.module_to_bytecode(module), values
+    symbol = ir.FlatSymbolRefAttr(callee.attributes["callee"]).value
+    return mlir.module_to_bytecode(module), symbol
 
 
 def call_module(ctx: Any, content: bytes, name: str, operands: Sequence[Any]) -> list[Any]:
@@ -97,7 +101,9 @@ def call_module(ctx: Any, content: bytes, name: str, operands: Sequence[Any]) ->
     outer = ctx.module_context
     ir = mlir.ir
     module = ir.Module.parse(content, outer.context)
-    symbol = mlir.merge_mlir_modules(outer.module, name, module, outer.symbol_table)
+    symbol = mlir.merge_mlir_modules(
+        outer.module, mlir.sanitize_name(name), module, outer.symbol_table
+    )
     types, tree = mlir.ir_tree_registry.flatten(
         [mlir.aval_to_ir_types(outer, aval) for aval in ctx.avals_out]
     )
