@@ -277,7 +277,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3, help="compilations of each (default: 3)")
     parser.add_argument("--only", default="", help="the programs with this text in their names")
     options = parser.parse_args(argv)
-    print("| program | JAX's compile s | compile | JAX's run ms | run | difference |")
+    print("| program | JAX, compile, s | compile | JAX, run, ms | run | difference |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     ratios = []
     for name, case in CASES.items():
@@ -289,7 +289,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         theirs = float(np.median(compiling[1])), float(np.median(running[1])) * 1e3
         print(
             f"| {name} | {theirs[0]:.2f} | {pair[0]:.2f} | {theirs[1]:.2f} | {pair[1]:.2f} "
-            f"| {difference:.0e} |",
+            f"| {f'{difference:.0e}' if difference else 0} |",
             flush=True,
         )
     means, most = np.exp(np.log(ratios).mean(axis=0)), np.max(ratios, axis=0)
