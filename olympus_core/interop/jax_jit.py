@@ -11,9 +11,9 @@ import contextvars
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from olympus_core.base.errors import LoweringError, UsageError
+from olympus_core.base.errors import OlympusError, UsageError
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.interop.jax_lowering import (
     call_module,
@@ -27,6 +27,7 @@ from olympus_core.raising.raising import UnraisableError
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_R_co = TypeVar("_R_co", covariant=True)
 
 _logger = logging.getLogger("olympus")
 #: True while a jaxpr is lowered to be raised: JAX lowers the calls in it
@@ -36,14 +37,32 @@ raised_p = core.Primitive("olympus_jit")
 raised_p.multiple_results = True
 
 
+class JaxJitted(Protocol[_P, _R_co]):
+    """The function that `jax.jit` returns, with its stages."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+    def trace(self, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        """Return the `jax.stages.Traced` for arguments, or for their shapes and dtypes."""
+
+    def lower(self, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        """Return the `jax.stages.Lowered`."""
+
+    def eval_shape(self, *args: _P.args, **kwargs: _P.kwargs) -> Any:
+        """Return the shapes and dtypes of the result."""
+
+    def clear_cache(self) -> None:
+        """Discard the compiled programs."""
+
+
 @overload
 def jit(
     fun: Callable[_P, _R], /, *, repeats: Repeats = "auto", as_is: bool = False, **options: Any
-) -> Callable[_P, _R]: ...
+) -> JaxJitted[_P, _R]: ...
 @overload
 def jit(
     fun: None = None, /, *, repeats: Repeats = "auto", as_is: bool = False, **options: Any
-) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
+) -> Callable[[Callable[_P, _R]], JaxJitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
@@ -152,7 +171,7 @@ def _lower(ctx: Any, *operands: Any, jaxpr: Any, name: str, repeats: Repeats) ->
         try:
             content, symbol = jaxpr_module(ctx, jaxpr, name, operands)
             ours = lowered(raised(content, symbol), name, repeats)
-        except (UnraisableError, LoweringError) as exc:
+        except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
             _logger.info("'%s' is compiled as JAX lowers it: %s", name, exc)
         else:
             return call_module(ctx, ours, name, operands)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -215,6 +219,40 @@ def test_custom_rules_are_used() -> None:
         inner = jit(fun)
         assert jax.grad(lambda x, inner=inner: 7 * inner(x))(1.0) == expected
         assert jit(jax.grad(lambda x, inner=inner: 7 * inner(x)))(1.0) == expected
+
+
+def test_derivative_with_integer_arguments_and_results() -> None:
+    @jit
+    def fun(x: Any, index: Any) -> Any:
+        return (x[index] ** 2).sum(), {"next": index + 1, "is_large": x > 2}
+
+    grad, extra = jax.grad(fun, has_aux=True)(X[0], jnp.array([1, 1]))
+    np.testing.assert_array_equal(grad, [0, 4, 0])
+    np.testing.assert_array_equal(extra["next"], [2, 2])
+    (value, _), (tangent, zero) = jax.jvp(lambda x: fun(x, 1), (X[0],), (X[0],))
+    assert (value, tangent, zero["next"].dtype) == (1, 2, jax.dtypes.float0)
+
+
+def test_nan_is_reported_by_debug_nans() -> None:
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match="nan"):
+        jit(lambda x: jnp.log(x))(-X - 1)
+
+
+def test_executables_are_read_from_the_cache_of_jax(tmp_path: Path) -> None:
+    program = """
+import jax, jax.numpy as jnp, numpy as np
+from olympus.interop.jax import jit
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+jit(lambda x: jnp.tanh(x) @ x.T)(np.ones((3, 3), "f4"))
+"""
+    run = [sys.executable, "-c", program]
+    environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
+    written = []
+    for _ in range(2):
+        subprocess.run(run, env=environment, check=True, capture_output=True)
+        written.append(sorted(path.name for path in tmp_path.glob("*-cache")))
+    assert written[0] and written[0] == written[1]
 
 
 def test_batching() -> None:
