@@ -33,7 +33,7 @@ from olympus_cli.text.paths import display_path, quoted, resolved
 
 # The path before any project's folder is added; `python -m` adds one.
 _PATH = tuple(place for place in sys.path if Path(place).resolve() != Path.cwd())
-_TAKEN = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
+_USED_NAMES = frozenset(sys.stdlib_module_names) | frozenset(sys.modules)
 
 _FORM = "an entry is package.module:function or path/file.py:function"
 
@@ -65,7 +65,7 @@ class _Caching(importlib.machinery.SourceFileLoader):
             sys.dont_write_bytecode = before
 
 
-class _Kept:
+class _OursFirst:
     """The finder of the standard library and our packages at their places before any project's."""
 
     @staticmethod
@@ -77,10 +77,10 @@ class _Kept:
             return _spec(name) if name in _OURS else None
         if name.partition(".")[0] not in _PACKAGES:
             return None
-        found = importlib.machinery.PathFinder.find_spec(name, path)
-        if found is not None and type(found.loader) is importlib.machinery.SourceFileLoader:
-            found.loader = _Caching(found.loader.name, found.loader.path)
-        return found
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
+            spec.loader = _Caching(spec.loader.name, spec.loader.path)
+        return spec
 
 
 def load_entry(
@@ -95,9 +95,9 @@ def load_entry(
         EntryError: no such file, module or attribute (the hint has the nearest), a module that
             fails to be imported (its own file and line), an object that cannot be called.
     """
-    owner, found = _found(entry, root, python_path, "function", checkout)
-    _check_function(entry, owner, found)
-    return found  # type: ignore[no-any-return]
+    owner, function = _found(entry, root, python_path, "function", checkout)
+    _check_function(entry, owner, function)
+    return function  # type: ignore[no-any-return]
 
 
 def load_value(
@@ -137,17 +137,17 @@ def _found(
     return owner, found
 
 
-def _check_function(entry: str, owner: Any, found: Any) -> None:
+def _check_function(entry: str, owner: Any, function: Any) -> None:
     """Raise EntryError for an object that cannot be called with arrays, or returns none."""
-    if not callable(found):
-        kind = type(found).__name__
+    if not callable(function):
+        kind = type(function).__name__
         raise EntryError(f"{entry} is a value of type {kind}, not a function", hint=_FORM)
-    if inspect.isclass(found):
+    if inspect.isclass(function):
         raise EntryError(
             f"{entry} is a class, not a function",
             hint="name a function that makes an object of it and returns arrays",
         )
-    code = inspect.unwrap(found)
+    code = inspect.unwrap(function)
     if inspect.iscoroutinefunction(code) or inspect.isasyncgenfunction(code):
         raise EntryError(
             f"{entry} is an async function, which returns no arrays", hint="write it with `def`"
@@ -157,7 +157,7 @@ def _check_function(entry: str, owner: Any, found: Any) -> None:
             f"{entry} is a generator function, which returns no arrays",
             hint="return a list or a tuple in the place of `yield`",
         )
-    if inspect.isclass(owner) and not inspect.ismethod(found) and _takes_self(found):
+    if inspect.isclass(owner) and not inspect.ismethod(function) and _takes_self(function):
         module, _, path = entry.rpartition(":")
         method = path.rpartition(".")[2]
         raise EntryError(
@@ -197,12 +197,12 @@ def _public(owner: Any) -> list[str]:
 
 def _functions(owner: Any) -> list[str]:
     """Return the public names of the callables in a module, a class or an object."""
-    found = []
+    names = []
     for name in _public(owner):
         with suppress(Exception):  # of a property
             if callable(getattr(owner, name)):
-                found.append(name)
-    return found
+                names.append(name)
+    return names
 
 
 def _from_name(
@@ -245,9 +245,9 @@ def _from_file(
             f"file {display_path(path)} does not exist",
             hint=did_you_mean(place, near, f"{root} has"),
         )
-    taken = _is_taken(path.stem, path.parent)
-    _importable(path.parent, python_path, first=not taken)
-    name = _private_name(path) if taken or not path.stem.isidentifier() else path.stem
+    is_used = _is_used(path.stem, path.parent)
+    _importable(path.parent, python_path, first=not is_used)
+    name = _private_name(path) if is_used or not path.stem.isidentifier() else path.stem
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return loaded
@@ -258,13 +258,13 @@ def _private_name(path: Path) -> str:
     return "olympus_entry_" + "".join(c if c.isalnum() else "_" for c in path.stem)
 
 
-def _is_taken(name: str, folder: Path) -> bool:
+def _is_used(name: str, folder: Path) -> bool:
     """Return True if another module, not of a project, has the name; `import` must still find it.
 
     Otherwise a file is imported with its own name, so that `import model` in a sibling finds the
     same module.
     """
-    if name in _TAKEN:
+    if name in _USED_NAMES:
         return True
     elsewhere = [place for place in relocated(_PATH) if Path(place).resolve() != folder]
     spec = importlib.machinery.PathFinder.find_spec(name, elsewhere)
@@ -292,10 +292,10 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
     is not used in place of one of these.
     """
     folders = [folder, *python_path]
-    for each in reversed(folders):
-        _forget_others(each)
-    if _Kept not in sys.meta_path:
-        sys.meta_path.insert(0, _Kept)
+    for directory in reversed(folders):
+        _forget_others(directory)
+    if _OursFirst not in sys.meta_path:
+        sys.meta_path.insert(0, _OursFirst)
     others = [place for place in sys.path if Path(place).resolve() not in folders]
     system = frozenset(relocated(_PATH))
     before = [] if first else [place for place in others if place in system]
@@ -306,10 +306,10 @@ def _importable(folder: Path, python_path: Sequence[Path], first: bool = True) -
 
 def _forget_others(folder: Path) -> None:
     """Remove modules of another project if `folder` has its own with the same names."""
-    for top in {name.partition(".")[0] for name in sys.modules} - _TAKEN:
+    for top in {name.partition(".")[0] for name in sys.modules} - _USED_NAMES:
         own = importlib.machinery.PathFinder.find_spec(top, [str(folder)])
         loaded = getattr(sys.modules.get(top), "__spec__", None)
-        if own is None or _origin(own) == _origin(loaded) or _is_taken(top, folder):
+        if own is None or _origin(own) == _origin(loaded) or _is_used(top, folder):
             continue
         for name in [n for n in sys.modules if n == top or n.startswith(top + ".")]:
             del sys.modules[name]

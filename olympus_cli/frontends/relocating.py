@@ -247,11 +247,11 @@ def _copies(top: Path) -> frozenset[str]:
     """Return the files of packages that were installed as copies of a folder of the repository."""
     from importlib import metadata  # slow, and only needed for revisions
 
-    found: set[str] = set()
-    for each in metadata.distributions():
-        if _is_copy_of(each, top):
-            found.update(str(each.locate_file(file)) for file in each.files or ())
-    return frozenset(found)
+    files: set[str] = set()
+    for distribution in metadata.distributions():
+        if _is_copy_of(distribution, top):
+            files.update(str(distribution.locate_file(file)) for file in distribution.files or ())
+    return frozenset(files)
 
 
 def _is_copy_of(package: Distribution, top: Path) -> bool:

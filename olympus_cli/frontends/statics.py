@@ -43,11 +43,11 @@ def with_statics(
         SpecError: a table does not fit the annotation, or a value cannot be static.
         TraceError: the function of an entry failed.
     """
-    made: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, value in spec.static.items():
         with at_key(spec, "static", name):
-            made[name] = _made(name, value, function, signature, spec)
-    return dataclasses.replace(spec, static=made)
+            values[name] = _static_value(name, value, function, signature, spec)
+    return dataclasses.replace(spec, static=values)
 
 
 def static_text(value: object) -> str:
@@ -89,7 +89,7 @@ class _Place(NamedTuple):
         self.source.fail(self.keys, message, hint)
 
 
-def _made(
+def _static_value(
     name: str,
     value: object,
     function: Callable[..., Any],
@@ -114,14 +114,14 @@ def _made(
 def _check_scalar(name: str, value: object, kind: Any, spec: TargetSpec) -> None:
     """Raise SpecError for a scalar if the annotation needs a table or an array."""
     kinds = _alternatives(kind)
-    needed = [each for each in kinds if _is_tuple(each) or _is_table(each)]
-    if not needed or len(needed) < len([each for each in kinds if each is not type(None)]):
+    needed = [option for option in kinds if _is_tuple(option) or _is_table(option)]
+    if not needed or len(needed) < len([option for option in kinds if option is not type(None)]):
         return
-    if any(isinstance(value, typing.get_origin(each) or each) for each in needed):
+    if any(isinstance(value, typing.get_origin(option) or option) for option in needed):
         return
-    examples = [form for each in needed if (form := _example(each))]
+    examples = [form for option in needed if (form := _example(option))]
     hint = f"write {form_of(spec, 'static', name, examples[0])}" if examples else None
-    forms = " or ".join("an array" if _is_tuple(each) else _spoken(each) for each in needed)
+    forms = " or ".join("an array" if _is_tuple(option) else _spoken(option) for option in needed)
     raise SpecError(f"static argument {name!r} must be {forms}; got {value!r}", hint=hint)
 
 
@@ -177,11 +177,11 @@ def _check_reference(value: Any, place: _Place) -> None:
 
 def _from_entry(entry: str, place: _Place, spec: TargetSpec) -> object:
     with visiting():
-        found = load_value(entry, spec.root, spec.python_path, spec.checkout)
-    if not (inspect.isroutine(found) or inspect.isclass(found) or _is_partial(found)):
-        return found
+        value = load_value(entry, spec.root, spec.python_path, spec.checkout)
+    if not (inspect.isroutine(value) or inspect.isclass(value) or _is_partial(value)):
+        return value
     try:
-        inspect.signature(found).bind()
+        inspect.signature(value).bind()
     except TypeError as error:
         place.fail(
             f"is from {entry}, which needs arguments: {error}",
@@ -189,13 +189,13 @@ def _from_entry(entry: str, place: _Place, spec: TargetSpec) -> object:
         )
     except ValueError:  # a built-in that has no signature
         pass
-    name = str(getattr(found, "__qualname__", entry))
-    with blaming(name, defined_at(found), "it made a static"):
-        return found()
+    name = str(getattr(value, "__qualname__", entry))
+    with blaming(name, defined_at(value), "it made a static"):
+        return value()
 
 
-def _is_partial(found: object) -> bool:
-    return isinstance(found, functools.partial)
+def _is_partial(value: object) -> bool:
+    return isinstance(value, functools.partial)
 
 
 def _check(value: object, place: _Place) -> None:
@@ -206,9 +206,9 @@ def _check(value: object, place: _Place) -> None:
     except TypeError as error:
         hint = _FROZEN if dataclasses.is_dataclass(value) else "such as a tuple, not a list"
         place.fail(f"is a value of type {kind}, and a static is hashable: {error}", hint)
-    if found := _ADDRESS.search(static_text(value)):
+    if address := _ADDRESS.search(static_text(value)):
         place.fail(
-            f"is a value of type {kind} with the text {found[0]}, and the key of a build has the "
+            f"is a value of type {kind} with the text {address[0]}, and the key of a build has the "
             "text of each static: an address in it is another in every process",
             f"define __repr__ of {kind}, or of the object in it, with the values that matter",
         )
@@ -291,8 +291,8 @@ def _tuple(value: Any, kinds: Sequence[Any], place: _Place) -> tuple[Any, ...]:
     if kinds == ((),) or len(kinds) != len(value):
         place.fail(f"must be an array of {len(kinds)} values; got {len(value)}")
     return tuple(
-        _converted(each, kind, place.at(i))
-        for i, (each, kind) in enumerate(zip(value, kinds, strict=True))
+        _converted(item, kind, place.at(i))
+        for i, (item, kind) in enumerate(zip(value, kinds, strict=True))
     )
 
 
@@ -328,7 +328,7 @@ def _object(value: dict[str, Any], kind: type, place: _Place) -> Any:
         hints = typing.get_type_hints(kind)
     except Exception as error:  # a name that only type checkers import, for example
         place.fail(f"is a {name}, whose annotations cannot be evaluated: {described(error)}")
-    given = {k: _converted(each, hints.get(k, Any), place.at(k)) for k, each in value.items()}
+    given = {k: _converted(item, hints.get(k, Any), place.at(k)) for k, item in value.items()}
     try:
         return kind(**given)
     except (ValueError, TypeError) as error:  # raised by its own checks

@@ -158,7 +158,7 @@ def _members(
         with archive.open(members[leaf.name]) as content:
             arrays.append(_array(content, leaf, path))
             if content.read(1):  # no further: it may never end
-                raise ValueError(f"{leaf.name!r} in it has more bytes than its header says")
+                raise ValueError(f"{leaf.name!r} in it has more bytes than its header gives")
     return arrays
 
 
@@ -219,7 +219,7 @@ def _array(file: IO[bytes], leaf: ArgInfo, path: Path) -> Array:
     check_type(dtype, shape, leaf, path)
     data = file.read(size := math.prod(shape) * dtype.itemsize)
     if len(data) != size:
-        raise ValueError(f"it has {len(data)} bytes of data, and its header says {size}")
+        raise ValueError(f"it has {len(data)} bytes of data, and its header gives {size}")
     flat = np.frombuffer(data, dtype)
     return cast_array(
         flat.reshape(shape[::-1]).T if by_columns else flat.reshape(shape), leaf, path
@@ -256,17 +256,17 @@ def npz_bytes(arrays: Sequence[tuple[str, Array]]) -> bytes:
         UsageError: two have one name, or a name is longer than such a file can have.
     """
     content = io.BytesIO()
-    taken: set[str] = set()
+    names: set[str] = set()
     with zipfile.ZipFile(content, "w") as members:
         for name, array in arrays:
-            if name in taken:
+            if name in names:
                 raise UsageError(f"a .npz file cannot hold two arrays of the name {name!r:.120}")
             if len(name.encode()) > _LONGEST_NAME:
                 raise UsageError(
                     f"a .npz file cannot hold an array with a name of {len(name)} characters: "
                     f"{name!r:.120}..."
                 )
-            taken.add(name)
+            names.add(name)
             with members.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
     return content.getvalue()
@@ -326,10 +326,10 @@ def cast_array(array: Array, leaf: ArgInfo, path: Path) -> Array:
     if _is_portable_form(array, cast):
         return cast
     whole = _kind(leaf.dtype) == "integer"
-    kept = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
-    if not np.all(kept):
+    fits = (cast == array) if whole else np.isfinite(cast) == np.isfinite(array)
+    if not np.all(fits):
         problem = _another(array.dtype, array.shape, leaf, path)
-        raise UsageError(f"{problem}, and {array[~kept].flat[0]!s} does not fit {leaf.dtype_name}")
+        raise UsageError(f"{problem}, and {array[~fits].flat[0]!s} does not fit {leaf.dtype_name}")
     console.message(
         f"note: {leaf.name} of {display_path(path)} is {array.dtype}, "
         f"and is cast to {leaf.dtype_name}"

@@ -75,21 +75,21 @@ class InputOptions:
 
     def arrays(self, leaves: Sequence[ArgInfo]) -> list[Array]:
         """Return one array for each leaf; raises the errors of `file_inputs`."""
-        how = self.seed, self.int_range, self.specs, self.target
+        options = self.seed, self.int_range, self.specs, self.target
         if self.file is None:
-            return seeded_inputs(leaves, *how)
+            return seeded_inputs(leaves, *options)
         absent = self._absent(self.file, leaves) if self.target is not None else []
-        held = [leaf for leaf in leaves if leaf not in absent]
-        found = iter(file_inputs(self.file, held, leaves))
+        present = [leaf for leaf in leaves if leaf not in absent]
+        from_file = iter(file_inputs(self.file, present, leaves))
         if not absent:
-            return list(found)
+            return list(from_file)
         names = listed([leaf.name for leaf in absent])
         come = "comes" if len(absent) == 1 else "come"
         console.message(
             f"note: {names}, not in {display_path(self.file)}, {come} from the inputs of the target"
         )
-        made = iter(seeded_inputs(leaves, *how, wanted=absent))
-        return [next(made if leaf in absent else found) for leaf in leaves]
+        seeded = iter(seeded_inputs(leaves, *options, wanted=absent))
+        return [next(seeded if leaf in absent else from_file) for leaf in leaves]
 
     def _absent(self, file: Path, leaves: Sequence[ArgInfo]) -> list[ArgInfo]:
         """Return the leaves that `file` does not have and that `specs` describe.
@@ -158,12 +158,12 @@ def _whole_arguments(
     target: TargetSpec | None,
 ) -> dict[str, Array]:
     """Return the arrays of arguments from a function or a .safetensors file, by name."""
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for key, spec in specs.items():
         parts = [leaf for leaf in leaves if chosen.get(leaf.name) == key]
         with at_key(target, "inputs", key):
-            found.update(_whole_argument(key, spec, parts, target))
-    return found
+            arrays.update(_whole_argument(key, spec, parts, target))
+    return arrays
 
 
 def _whole_argument(
@@ -230,25 +230,25 @@ def _filled(leaf: ArgInfo, draw: Callable[[int], Array]) -> Array:
     A generator gives the same numbers in pieces as in one call. Of complex numbers, all real parts
     are drawn before the imaginary parts.
     """
-    made = np.empty(leaf.shape, leaf.dtype)
-    flat = made.reshape(-1)
-    for part in (flat.real, flat.imag) if made.dtype.kind == "c" else (flat,):
+    array = np.empty(leaf.shape, leaf.dtype)
+    flat = array.reshape(-1)
+    for part in (flat.real, flat.imag) if array.dtype.kind == "c" else (flat,):
         for start in range(0, part.size, _PIECE):
             piece = part[start : start + _PIECE]
             piece[...] = draw(piece.size).astype(part.dtype)
-    return made
+    return array
 
 
 def _chosen(
     specs: Mapping[str, InputSpec], leaves: Sequence[ArgInfo], target: TargetSpec | None
 ) -> dict[str, str]:
     """Return the key in `specs` of each described leaf: the longest name that contains it."""
-    found: dict[str, str] = {}
+    key_of: dict[str, str] = {}
     used = set()
     for leaf in leaves:
         fitting = [key for key in specs if _is_part(leaf.name, key)]
         if fitting:
-            found[leaf.name] = max(fitting, key=len)
+            key_of[leaf.name] = max(fitting, key=len)
             used.update(fitting)
     for key in specs:
         if key not in used:
@@ -259,7 +259,7 @@ def _chosen(
                 hint=near or f"it takes {listed(names) or 'no arrays'}",
             )
             raise with_line(error, target, "inputs", key)
-    return found
+    return key_of
 
 
 def _is_part(name: str, key: str) -> bool:
@@ -288,10 +288,10 @@ def _drawn(leaf: ArgInfo, spec: InputSpec, rng: np.random.Generator) -> Array:
 
     def values(count: int) -> Array:
         with np.errstate(all="ignore"):
-            found = _floats(spec, rng, count).astype(part)
-        if not np.isfinite(found).all():
+            numbers = _floats(spec, rng, count).astype(part)
+        if not np.isfinite(numbers).all():
             raise _overflow(leaf, spec)
-        return found
+        return numbers
 
     return _filled(leaf, values)
 

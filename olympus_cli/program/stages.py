@@ -176,7 +176,7 @@ class Program:
             self.source.prepare()
         self._on_stage("trace")
         recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
-        with self.clock.part("trace"), self._warnings_kept(), recorded:
+        with self.clock.part("trace"), self._recorded_warnings(), recorded:
             self.traced = self.source.trace()
             if self.traced.out_info is None:
                 _warn_of_none(self.source)
@@ -189,7 +189,7 @@ class Program:
                 continue
             self._on_stage(f"lower for {label}")
             start = time.perf_counter()
-            with self._warnings_kept():
+            with self._recorded_warnings():
                 lowered = self.traced.lower(backend, repeats=self.spec.repeats)
             self.units.append(Unit(label, backend, lowered, time.perf_counter() - start))
 
@@ -258,7 +258,7 @@ class Program:
             self._on_stage(f"compile for {unit.label}")
             on_begin()
             start = time.perf_counter()
-            with self._warnings_kept():
+            with self._recorded_warnings():
                 unit.compiled = unit.lowered.compile(
                     self.spec.compiler_options, optimize=self.spec.optimize
                 )
@@ -299,7 +299,7 @@ class Program:
         return {name: static_text(value) for name, value in sorted(self.spec.static.items())}
 
     @contextmanager
-    def _warnings_kept(self) -> Iterator[None]:
+    def _recorded_warnings(self) -> Iterator[None]:
         """Save Python's warnings for the report, each only once, instead of printing them."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")

@@ -62,7 +62,7 @@ def dotted(name: str) -> str:
     >>> dotted("params[0]['w'].scale")
     'params.0.w.scale'
     """
-    return ".".join(_key(found[1]) if found[2] is None else found[2] for found in _parts(name))
+    return ".".join(_key(part[1]) if part[2] is None else part[2] for part in _parts(name))
 
 
 def _parts(name: str) -> list[re.Match[str]]:
@@ -143,10 +143,10 @@ def _names_of(
     """Return the tensor of each leaf: with the leaf's name, the dotted name, or that less `key`."""
     wanted = {leaf.name for leaf in leaves}
     every = _forms(program, key)
-    forms = [{name: each for name, each in form.items() if name in wanted} for form in every]
+    forms = [{name: tensor for name, tensor in form.items() if name in wanted} for form in every]
     fitting = [i for i, form in enumerate(forms) if set(form.values()) == set(tensors)]
-    alike = [(len(set(form.values()) & set(tensors)), i == 1) for i, form in enumerate(forms)]
-    chosen = fitting[0] if fitting else alike.index(max(alike))  # of equals, the dotted names
+    scores = [(len(set(form.values()) & set(tensors)), i == 1) for i, form in enumerate(forms)]
+    chosen = fitting[0] if fitting else scores.index(max(scores))  # of equals, the dotted names
     form, known = forms[chosen], list(every[chosen].values())
     if len(set(form.values())) < len(leaves):
         raise UsageError(
@@ -172,7 +172,7 @@ def _forms(leaves: Sequence[ArgInfo], key: str | None) -> list[dict[str, str]]:
     forms = [{leaf.name: leaf.name for leaf in leaves}, whole]
     if key is not None:
         prefix = f"{dotted(key)}."
-        forms.append({name: each.removeprefix(prefix) for name, each in whole.items()})
+        forms.append({name: tensor.removeprefix(prefix) for name, tensor in whole.items()})
     return forms
 
 

@@ -277,11 +277,11 @@ BOMBS = {
     ),
     "more data than in the header": (
         archive_of("x.npy", header(SIZED.format(64)), bytes(10**8), zipfile.ZIP_DEFLATED),
-        "'x' in it has more bytes than its header says",
+        "'x' in it has more bytes than its header gives",
     ),
     "less data than in the header": (
         archive_of("x.npy", header(SIZED.format(64)), bytes(10), zipfile.ZIP_DEFLATED),
-        "it has 10 bytes of data, and its header says 256",
+        "it has 10 bytes of data, and its header gives 256",
     ),
     "a header without end": (
         archive_of("x.npy", b"\x93NUMPY\x02\x00" + b"\xff" * 4, bytes(10**8), zipfile.ZIP_DEFLATED),
