@@ -14,6 +14,9 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
 
+import numpy as np
+
+from olympus_core.arrays.device_array import put_array
 from olympus_core.base import dtypes, tree
 from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct, get_aval, shaped
 from olympus_core.base.context import state, surroundings
@@ -22,7 +25,7 @@ from olympus_core.base.source import function_name, look_like
 from olympus_core.control.call import jit_p
 from olympus_core.execution.argument_errors import named_error
 from olympus_core.ir import trace
-from olympus_core.ir.olympuspr import Olympuspr, exact
+from olympus_core.ir.olympuspr import Olympuspr, Var, exact
 from olympus_core.ir.tracer import Tracer
 from olympus_core.transforms import data
 from olympus_core.transforms.evaluate import evaluate
@@ -146,6 +149,17 @@ class Program(NamedTuple):
     out_tree: tree.PyTreeDef
     arg_names: tuple[str, ...]
     donated: frozenset[int]
+
+
+def _of_its_type(constant: Any, var: Var) -> Any:
+    """Return a constant as an array on the device if a call would narrow it to 32 bits.
+
+    It is a NumPy array of 64 bits, from a part of the function that enables x64.
+    """
+    if not isinstance(constant, np.ndarray):
+        return constant
+    narrowed = dtypes.canonicalize(constant.dtype) != var.aval.dtype
+    return put_array(constant, var.aval) if narrowed else constant
 
 
 class _Call(NamedTuple):
@@ -280,6 +294,7 @@ class StagedFunction(Generic[_P, _R]):
 
     def _call_of(self, program: Program) -> _Call:
         closed, consts = hoist_consts(program.olympuspr)
+        consts = tuple(map(_of_its_type, consts, closed.invars))
         params = eager_params = {"name": self.name, "olympuspr": closed}
         if program.donated:
             eager_params = params | {"donated": frozenset(len(consts) + i for i in program.donated)}

@@ -224,3 +224,15 @@ def test_attributes_of_a_callable_object_do_not_hide_methods():
 def test_jit_of_pmap_is_a_program_too():
     share = olympus.pmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")
     np.testing.assert_allclose(olympus.jit(share)(X + 1), (X + 1) / (X + 1).sum())
+
+
+def test_constants_of_64_bits_keep_their_type_outside_x64():
+    large = np.array([2**40])
+
+    @olympus.jit
+    def f(x):
+        with olympus.enable_x64(True):
+            return x.astype("int64") + large
+
+    assert f(X[:1]).tolist() == [2**40]
+    assert olympus.jit(lambda x: f(x))(X[:1]).tolist() == [2**40]

@@ -43,6 +43,7 @@ OURS = {
         *("ad_checkpoint", "files", "make_olympuspr", "xla_computation"),
         "include_full_tracebacks_in_locations",  # in JAX an option without a context
         *("DeviceModel", "Topology", "analysis", "device_models", "verification"),
+        "interop",  # an attribute once one of its modules is imported
     },
     ".extend": {"mark_caller"},
     ".stages": {

@@ -52,8 +52,8 @@ NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/"
 #: Names of functions that several modules have: `olympus.analysis.compare` and
 #: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
 #: `jit` stages a function or one of JAX, `command` is the click command of each module of commands,
-#: and `main` starts each process
-SHARED = {"compare", "jit", "command", "main", "structure", "evaluate"}
+#: `main` starts each process, and `load` reads a bundle or an ONNX model
+SHARED = {"compare", "jit", "load", "command", "main", "structure", "evaluate"}
 #: The folders whose places are listed in docs/explanation/design.md
 PACKAGE_ORDERS = ("olympus_core", "olympus_cli")
 #: A reader keeps this many folders in mind
@@ -133,6 +133,10 @@ NAMED_ABOVE = {
     ("olympus_core/ir/tracer.py", "olympus.core"),  # the same
     ("olympus_core/ir/conversions.py", "olympus.numpy"),  # the module in a hint
     ("olympus_core/library/numpy/array_api.py", "olympus.numpy"),  # the namespace of an array
+    # the namespaces that operators of ONNX are written in
+    ("olympus_core/interop/onnx_models/operators/namespaces.py", "olympus.lax"),
+    ("olympus_core/interop/onnx_models/operators/namespaces.py", "olympus.nn"),
+    ("olympus_core/interop/onnx_models/operators/namespaces.py", "olympus.numpy"),
     ("olympus_core/ir/primitive.py", "olympus_core.primitives"),  # searched for a primitive
     ("olympus_core/ir/primitive.py", "olympus_core.control"),
 }
