@@ -2,3 +2,5 @@
 
 from olympus_core.interop.jax_calls import callable as callable
 from olympus_core.interop.jax_jit import jit as jit
+from olympus_core.interop.jax_tracing import result_types as result_types
+from olympus_core.interop.jax_tracing import trace as trace

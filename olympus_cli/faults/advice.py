@@ -162,6 +162,12 @@ def _import(error: ImportError) -> str | None:
     return None
 
 
+def calls_jax(error: BaseException) -> bool:
+    """Return True if an error of tracing is due to a function of JAX that got an OLYMPUS array."""
+    cause = error.__cause__
+    return cause is not None and _of_jax(cause) is not None
+
+
 def _of_jax(error: BaseException) -> str | None:
     """Return the remedy if JAX was given an array of OLYMPUS; None if JAX has no part in the error.
 

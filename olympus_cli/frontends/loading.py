@@ -1,4 +1,4 @@
-"""The choice of the frontend of a target, by the form of its entry."""
+"""The choice of the frontend of a target, by the form of its entry and by its function."""
 
 from __future__ import annotations
 
@@ -22,4 +22,9 @@ def load_target(spec: TargetSpec) -> ProgramSource:
         return load_file(spec)
     from olympus_cli.frontends.python import load_function
 
-    return load_function(spec)
+    source = load_function(spec)
+    if spec.frontend == "olympus":
+        return source
+    from olympus_cli.frontends.jax_functions import chosen
+
+    return chosen(source)

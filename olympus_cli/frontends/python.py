@@ -104,8 +104,8 @@ class Traceable:
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
         )
         with fitting_hints(self.spec), blaming(self.name, defined_at(self.function)):
-            keywords = {name: _plain(value) for name, value in kwargs.items()}
-            traced: olympus.stages.Traced = jitted.trace(*map(_plain, args), **keywords)
+            keywords = {name: plain_value(value) for name, value in kwargs.items()}
+            traced: olympus.stages.Traced = jitted.trace(*map(plain_value, args), **keywords)
         traced = results_placed(traced, self.spec)
         check_placement(traced, self.spec)
         return traced
@@ -133,6 +133,9 @@ class Traceable:
             {name: self._argument(name, value) for name, value in self.binding.kwargs.items()},
         )
 
+    def _shapes_from(self, source: FromEntry) -> Tree:
+        return shapes_of(source, self.spec)
+
     def _argument(self, name: str, given: Static | ArgSpec) -> Any:
         with at_key(self.spec, "args", name):
             return self._tree(given)
@@ -143,7 +146,7 @@ class Traceable:
                 return placed(_struct(arg), arg.sharding, self.spec)
             case FromEntry():
                 with visiting():
-                    return placed(shapes_of(arg, self.spec), arg.sharding, self.spec)
+                    return placed(self._shapes_from(arg), arg.sharding, self.spec)
             case dict():
                 return {key: self._tree(value) for key, value in arg.items()}
             case list():
@@ -201,7 +204,8 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     return struct
 
 
-def _plain(given: Any) -> Any:
+def plain_value(given: Any) -> Any:
+    """Return the value of a static, and any other argument as it is."""
     return given.value if isinstance(given, Static) else given
 
 
@@ -225,7 +229,7 @@ def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
         UsageError: it has no argument of a name in `with`, lacks a value for a required one, or
             would take the default of one that the matrix varies.
     """
-    call = _call_of(source, spec)
+    call = entry_call(source, spec)
     with blaming(_name(call.func), defined_at(call.func)):
         return olympus.eval_shape(call)
 
@@ -236,12 +240,13 @@ def values_of(source: FromEntry, spec: TargetSpec) -> Tree:
     Example: `values_of(FromEntry("model:init"), load_function(spec).spec)`.
     """
     with visiting():
-        call = _call_of(source, spec)
+        call = entry_call(source, spec)
         with blaming(_name(call.func), defined_at(call.func), "it made inputs"):
             return call()
 
 
-def _call_of(source: FromEntry, spec: TargetSpec) -> partial[Any]:
+def entry_call(source: FromEntry, spec: TargetSpec) -> partial[Any]:
+    """Return the call of the function of `{ from = ... }`; raise as `shapes_of` does."""
     function = load_entry(source.entry, spec.root, spec.python_path, spec.checkout)
     signature = _signature(function)
     parameters = signature.parameters

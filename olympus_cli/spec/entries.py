@@ -7,6 +7,9 @@ from typing import NamedTuple
 #: The suffixes of files with StableHLO, MHLO or HLO, and of files of `jax.export`.
 PROGRAM_SUFFIXES = (".mlir", ".mlirbc", ".hlo", ".hlo.txt", ".hlo.pb", ".jax_export")
 
+#: The values of the key `frontend`, the default first.
+FRONTENDS = ("auto", "olympus", "jax")
+
 #: The forms, for messages.
 FORMS = "an entry is package.module:function, path/file.py:function or a file such as step.mlir"
 

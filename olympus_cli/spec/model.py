@@ -119,6 +119,8 @@ class TargetSpec:
     compiler_options: Mapping[str, str | int | bool | float] = field(default_factory=dict)
     optimize: Optimize = "default"
     repeats: Repeats = "auto"
+    #: the library of its function: "auto" is JAX if OLYMPUS cannot trace it because it calls JAX
+    frontend: str = "auto"
     as_is: bool = False  # True to compile the program of a file unchanged
     budget: Budget = field(default_factory=Budget)
     bench: BenchSpec = field(default_factory=BenchSpec)

@@ -20,7 +20,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
-from olympus_cli.spec.entries import is_entry
+from olympus_cli.spec.entries import FRONTENDS, is_entry
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -56,7 +56,7 @@ __all__ = [
 HISTORY = "history.sqlite"  # the file name in the build folder
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
-    *("entry", "args", "static", "donate", "backends", "mesh", "out-sharding"),
+    *("entry", "frontend", "args", "static", "donate", "backends", "mesh", "out-sharding"),
     *("optimize", "repeats", "as-is", "compiler-options", "matrix"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
@@ -228,6 +228,7 @@ def _target(
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
         as_is=section.flag("as-is"),
+        frontend=section.choice("frontend", FRONTENDS),
         inputs=input_specs(section, root),
         tolerance=tolerance_spec(section),
         budget=budget_of(section, devices),

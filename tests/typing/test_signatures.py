@@ -72,6 +72,11 @@ ANYTHING: dict[str, tuple[str, str]] = {
         "the arguments of a user's function, and its tree",
     ),
     "olympus.flatten_util.ravel_pytree": ("pytree", "a tree"),
+    "olympus.interop.jax.callable": ("fun", "a function or a bundle"),
+    "olympus.interop.jax.jit": ("options return", "the options of jax.jit, and a function"),
+    "olympus.interop.jax.result_types": ("return", "a tree"),
+    "olympus.interop.jax.trace": ("args kwargs", "the arguments of a user's function"),
+    "olympus.interop.onnx.OnnxModel.function": ("constants", "the constants of shapes"),
     "olympus.jvp": (
         "primals tangents return",
         "the arguments of a user's function, and their tangents",

@@ -18,6 +18,13 @@ import olympus.numpy as jnp
 def f(x):
     return jnp.tanh(x @ x).sum()
 """
+JAX = """
+import jax.numpy as jnp
+
+
+def f(x):
+    return jnp.tanh(x @ x).sum()
+"""
 STABLEHLO = """
 func.func @main(%arg0: tensor<8x8xf32>) -> tensor<f32> {
   %0 = stablehlo.dot_general %arg0, %arg0, contracting_dims = [1] x [0]
@@ -49,6 +56,7 @@ ENTRY main {
 #: The files of each frontend, its entry, and the shapes that the entry needs.
 FRONTENDS = {
     "python": ("m.py", PYTHON, "m:f", "f32[8,8]"),
+    "jax": ("j.py", JAX, "j:f", "f32[8,8]"),
     "stablehlo": ("m.mlir", STABLEHLO, "m.mlir", None),
     "hlo": ("m.hlo", HLO, "m.hlo", None),
 }

@@ -1,0 +1,136 @@
+"""Targets with a function of JAX as entry: JAX traces it, and OLYMPUS compiles its program."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import olympus
+from olympus.errors import TraceError, UsageError
+from olympus_cli.faults.advice import calls_jax
+from olympus_cli.faults.blame import blaming, defined_at
+from olympus_cli.frontends.binding import Static
+from olympus_cli.frontends.python import Traceable, entry_call, plain_value
+from olympus_cli.spec.model import FromEntry
+from olympus_cli.spec.target_table import fitting_hints, with_line
+
+#: The loggers of JAX that report a GPU plugin without a GPU, as an error with a traceback.
+_PLUGIN_LOGGERS = ("jax._src.xla_bridge", "jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
+
+
+@contextlib.contextmanager
+def _without_plugin_messages() -> Iterator[None]:
+    """Hide JAX's messages on plugins: the compiler for GPUs is one that JAX cannot run."""
+    loggers = [logging.getLogger(name) for name in _PLUGIN_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def is_jax_function(function: Callable[..., Any]) -> bool:
+    """Return True for the result of `jax.jit` or another transformation of JAX."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    wrapped = getattr(function, "__wrapped__", function)
+    kinds = (type(function), wrapped if callable(wrapped) else function)
+    return any(str(x.__module__).partition(".")[0] in ("jax", "jaxlib") for x in kinds)
+
+
+def uses_jax(function: Callable[..., Any]) -> bool:
+    """Return True if JAX is imported, and the module of a function has a name from JAX."""
+    jax = sys.modules.get("jax")
+    while isinstance(function, functools.partial):
+        function = function.func
+    names = getattr(function, "__globals__", {})
+    return jax is not None and any(_is_of_jax(value) for value in names.values())
+
+
+def _is_of_jax(value: object) -> bool:
+    name = getattr(value, "__name__", None) if isinstance(value, type(sys)) else None
+    owner = name or getattr(value, "__module__", None)
+    is_jax = isinstance(owner, str) and owner.partition(".")[0] in ("jax", "flax", "equinox")
+    return is_jax and (name is None or sys.modules.get(name) is value)
+
+
+def chosen(source: Traceable) -> Traceable:
+    """Return a function as one of JAX if it is one, or if its target sets `frontend = "jax"`."""
+    fields = (source.spec, source.function, source.signature, source.binding)
+    if source.spec.frontend == "jax" or is_jax_function(source.function):
+        return JaxFunction(*fields)
+    return EitherFunction(*fields) if uses_jax(source.function) else source
+
+
+@dataclasses.dataclass(frozen=True)
+class JaxFunction(Traceable):
+    """A function of JAX, and the call of it that its target describes."""
+
+    def trace(self) -> olympus.stages.Traced:
+        """Return the traced program, with its statics fixed and its donations marked.
+
+        Raises:
+            TraceError: the function raised, or cannot be traced; with its own line.
+            UsageError: the target has a mesh, or the program is for several devices.
+        """
+        from olympus.interop import jax  # it imports JAX
+
+        for key, value in (("mesh", self.spec.mesh), ("out-sharding", self.spec.out_sharding)):
+            if value:
+                error = UsageError(f"{key} is for a function of OLYMPUS; {self.name} is JAX's")
+                raise with_line(error, self.spec, key)
+        args, kwargs = self._given
+        statics = [i for i, value in enumerate(args) if isinstance(value, Static)]
+        names = self.binding.names
+        blamed = blaming(self.name, defined_at(self.function))
+        with _without_plugin_messages(), fitting_hints(self.spec), blamed:
+            return jax.trace(
+                self.function,
+                [plain_value(x) for x in args],
+                {name: plain_value(x) for name, x in kwargs.items()},
+                static_argnums=tuple(statics),
+                static_argnames=tuple(k for k, v in kwargs.items() if isinstance(v, Static)),
+                donate_argnums=tuple(i for i, n in enumerate(names) if n in self.spec.donate),
+                donate_argnames=tuple(n for n in kwargs if n in self.spec.donate),
+                as_is=self.spec.as_is,
+            )
+
+    def _shapes_from(self, source: FromEntry) -> Any:
+        from olympus.interop import jax
+
+        call = entry_call(source, self.spec)
+        name = str(getattr(call.func, "__qualname__", source.entry))
+        with _without_plugin_messages(), blaming(name, defined_at(call.func)):
+            return jax.result_types(call)
+
+
+@dataclasses.dataclass(frozen=True)
+class EitherFunction(JaxFunction):
+    """A function of a module that uses JAX: it is traced by JAX if OLYMPUS cannot trace it."""
+
+    def trace(self) -> olympus.stages.Traced:
+        """Return the traced program; raise as `JaxFunction.trace` does."""
+        try:
+            with _without_plugin_messages():
+                return Traceable.trace(self)
+        except TraceError as error:
+            if not calls_jax(error):
+                raise
+        return super().trace()
+
+    def _shapes_from(self, source: FromEntry) -> Any:
+        try:
+            with _without_plugin_messages():
+                return Traceable._shapes_from(self, source)
+        except TraceError as error:
+            if not calls_jax(error):
+                raise
+        return super()._shapes_from(source)
