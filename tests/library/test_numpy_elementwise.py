@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from tests.day import diagonals
 from tests.library.oracle import Row, check, check_types, row
 
 DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32", "complex64"]
@@ -475,18 +476,17 @@ def test_a_call_converts_and_computes_in_one_program() -> None:
 _INF = float("inf")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda package, s, m: s + (m == 0) * -_INF,
-        lambda package, s, m: package.nn.softmax(s + (m == 0) * -_INF),
-        lambda package, s, m: s + -_INF * (m == 0),
-        lambda package, s, m: s + (s > 1.5) * -_INF,
-        lambda package, s, m: (s / 0) * (m == 0),
-        lambda package, s, m: package.numpy.log(s * (m != 0)) * (m != 0),
-    ],
-)
-@pytest.mark.parametrize("dtype", ["int32", "float32", "bool"])
+SELECTIONS = [
+    lambda package, s, m: s + (m == 0) * -_INF,
+    lambda package, s, m: package.nn.softmax(s + (m == 0) * -_INF),
+    lambda package, s, m: s + -_INF * (m == 0),
+    lambda package, s, m: s + (s > 1.5) * -_INF,
+    lambda package, s, m: (s / 0) * (m == 0),
+    lambda package, s, m: package.numpy.log(s * (m != 0)) * (m != 0),
+]
+
+
+@pytest.mark.parametrize(("call", "dtype"), diagonals(SELECTIONS, ["int32", "float32", "bool"], 3))
 def test_a_bool_times_an_infinity_is_a_selection_under_eager_transformations(
     call: Callable[..., Any], dtype: str
 ) -> None:

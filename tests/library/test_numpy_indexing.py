@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import olympus as ox
 from olympus.errors import IndexingError, ShapeError
+from tests.day import by_day
 from tests.drawn import examples
 from tests.library.oracle import Row, check, row
 
@@ -197,9 +198,12 @@ def test_a_batch_preserves_a_promise_about_indices_only_if_it_is_true(
     assert gather.params["indices_are_sorted"] is gather.params["unique_indices"] is preserved
 
 
-@pytest.mark.parametrize(("name", "step"), [("set", 1), ("add", 1), ("multiply", 4), ("max", 4)])
-def test_updates_out_of_bounds(name: str, step: int) -> None:
-    check(at_rows(name, np.float32(0.5))[::step])
+STEPS = {"set": 1, "add": 1, "multiply": 4, "max": 4}
+
+
+@pytest.mark.parametrize("name", by_day(STEPS, ["set", "multiply"]))
+def test_updates_out_of_bounds(name: str) -> None:
+    check(at_rows(name, np.float32(0.5))[:: STEPS[name]])
 
 
 def test_eager_updates_out_of_bounds() -> None:
@@ -234,7 +238,7 @@ DTYPES = ["bool", "int8", "uint8", "int32", "bfloat16", "float16", "float32", "c
 
 @pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types:FutureWarning")
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", by_day(DTYPES, ["bool", "int8", "bfloat16", "complex64"]))
 def test_updates_keep_the_dtype(dtype: str) -> None:
     x = np.array([1, 0, 3, 1]).astype(getattr(ml_dtypes, dtype, dtype))
     values: list[Any] = [True, 1, 2.5, *(np.array([1, 2]).astype(d) for d in ("int8", "float32"))]

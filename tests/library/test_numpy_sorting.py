@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import olympus as ox
+from tests.day import by_day, diagonals
 from tests.drawn import examples
 from tests.library.oracle import Row, check, row
 
@@ -36,7 +37,7 @@ def named(name: str, *args: Any, **options: Any) -> Row:
     return row(label, lambda np_like, *given: getattr(np_like, name)(*given, **options), *args)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", by_day(DTYPES, ["float32", "uint8", "complex64"]))
 def test_sort_and_argsort(dtype: str) -> None:
     options = [{}, {"axis": 0}, {"axis": None}, {"descending": True}]
     options += [{"axis": 0, "descending": True, "stable": True}]
@@ -77,9 +78,11 @@ def test_partitions(name: str, axis: int) -> None:
     assert (smaller <= middle).all() and (middle <= greater).all()
 
 
-@pytest.mark.parametrize("method", ["scan", "scan_unrolled", "compare_all", "sort"])
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_searchsorted(method: str, side: str) -> None:
+METHODS = ["scan", "scan_unrolled", "compare_all", "sort"]
+
+
+@pytest.mark.parametrize(("side", "method"), diagonals(["left", "right"], METHODS, 2))
+def test_searchsorted(side: str, method: str) -> None:
     values_to_find = np.array([[0, 1, 2], [5, -1, np.nan]], np.float32)
     vectors = [np.sort(SPECIAL), np.sort(values(shape=(16,))), np.ones(1, np.float32)]
     rows = [named("searchsorted", v, values_to_find, side=side, method=method) for v in vectors]

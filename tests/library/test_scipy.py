@@ -18,6 +18,7 @@ import scipy.special
 import olympus as ox
 import olympus.scipy
 from olympus.errors import ArgumentError, DTypeError, ShapeError
+from tests.day import by_day
 from tests.library.oracle import Row, check, check_derivatives, row
 
 rng = np.random.default_rng(0)
@@ -177,7 +178,7 @@ SPECIAL = [
 ]
 
 
-@pytest.mark.parametrize("jit", [True, False])
+@pytest.mark.parametrize("jit", by_day([True, False], [True]))
 @pytest.mark.parametrize("rows", [DECOMPOSITIONS, EQUATIONS], ids=["decompositions", "equations"])
 def test_linalg(rows: list[Row], jit: bool) -> None:
     if jit:
@@ -250,7 +251,11 @@ SMOOTH: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+#: Functions of which another one tests the rule of derivatives: they take longest.
+COMPOSED = {"cho_solve", "lu_solve", "first of beta", "first of poch"}
+
+
+@pytest.mark.parametrize("name", by_day(SMOOTH, SMOOTH.keys() - COMPOSED))
 def test_first_and_second_derivatives(name: str) -> None:
     check_derivatives(*SMOOTH[name])
 

@@ -74,8 +74,22 @@ def _owners(operation: Any) -> Iterator[Any]:
             yield from (x.owner for x in inner.operation.operands)
 
 
-@pytest.mark.parametrize("platform", ["cpu", "cuda"])
-@pytest.mark.parametrize("case", SINGLE)
+def with_platforms() -> list[Any]:
+    """Return the parameters of a test: each row with each platform.
+
+    By day, only the first row of a primitive is lowered for a GPU.
+    """
+    parameters, primitives = [], set()
+    for case in CASES:
+        if case.primitive not in DEVICES:
+            marks = pytest.mark.night if case.primitive in primitives else ()
+            parameters.append(pytest.param(case, "cpu", id=f"{case.id}-cpu"))
+            parameters.append(pytest.param(case, "cuda", id=f"{case.id}-cuda", marks=marks))
+            primitives.add(case.primitive)
+    return parameters
+
+
+@pytest.mark.parametrize(("case", "platform"), with_platforms())
 def test_lower_raise_lower_gives_the_same_module(case: Case, platform: str) -> None:
     traced = olympus.jit(lambda *a: case.call(olympus.lax, *a)).trace(*case.arrays(case.dtypes[0]))
     first = lower_module(traced.olympuspr, ENTRY, platform)

@@ -19,12 +19,12 @@ SPECS = {
 MOST = 1.005
 
 
-#: The examples that are compiled for a GPU by day; each of the others takes seconds.
-SMALL = ("gp", "kalman", "lstm", "mlp")
+#: The programs that are compiled for a GPU by day; each of the others takes seconds.
+SMALL = ("gp:predict", "kalman:smooth@steps=20", "lstm:lstm@steps=10", "mlp:mlp@batch=1")
 
 
 def by_day(name: str, backend: str) -> bool:
-    return backend == "cpu" or name.partition(":")[0] in SMALL
+    return backend == "cpu" or name in SMALL
 
 
 @pytest.mark.parametrize(
