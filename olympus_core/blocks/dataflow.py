@@ -75,10 +75,10 @@ class Flow:
     def _by_kind(self, labels: Labels) -> tuple[list[Eqn], Ints]:
         """Return an equation of each kind, and the number of the kind of each equation."""
         kinds = [e.kind or labels.kind(e) for e in self.eqns]
-        found = dict(zip(kinds, self.eqns, strict=True))
-        number = dict(zip(found, range(len(found)), strict=True))
+        eqn_of_kind = dict(zip(kinds, self.eqns, strict=True))
+        number = dict(zip(eqn_of_kind, range(len(eqn_of_kind)), strict=True))
         numbers = np.fromiter(map(number.__getitem__, kinds), np.int64, len(kinds))
-        return list(found.values()), numbers
+        return list(eqn_of_kind.values()), numbers
 
     def per_equation(self, figure: Callable[[Eqn], int]) -> Ints:
         """Return a number for each equation, computed once for each kind."""
@@ -102,12 +102,12 @@ class Flow:
         cheap = self.per_equation(lambda e: e.primitive.is_cheap) > 0
         is_free = np.zeros(len(self.eqns), np.bool_)
         for _ in range(_MAX_FREE):
-            found = cheap.copy()
-            found[self.reader[~constant[self.operands]]] = False
-            if (found == is_free).all():
+            free_now = cheap.copy()
+            free_now[self.reader[~constant[self.operands]]] = False
+            if (free_now == is_free).all():
                 break
-            is_free = found
-            constant[self.first_result[found]] = True
+            is_free = free_now
+            constant[self.first_result[free_now]] = True
         return constant, is_free
 
     def _labels(self, atoms: Sequence[Atom], is_constant: Flags) -> Ints:
@@ -118,14 +118,14 @@ class Flow:
         constant = np.flatnonzero(is_constant)
         readers = self.reader[constant]
         slots = constant - self.first_operand[readers]
-        found = dict(zip(readers.tolist(), self._kind[readers].tolist(), strict=True))
+        label_of = dict(zip(readers.tolist(), self._kind[readers].tolist(), strict=True))
         numbers: dict[Any, int] = {}
         columns = readers.tolist(), slots.tolist(), constant.tolist()
         for reader, slot, operand in zip(*columns, strict=True):
-            key = found[reader], slot, atoms[operand]
-            found[reader] = numbers.setdefault(key, len(self.kinds) + len(numbers))
+            key = label_of[reader], slot, atoms[operand]
+            label_of[reader] = numbers.setdefault(key, len(self.kinds) + len(numbers))
         labels = self._kind.copy()
-        labels[list(found)] = list(found.values())
+        labels[list(label_of)] = list(label_of.values())
         return labels
 
     def _without(self, is_free: Flags) -> None:
@@ -171,8 +171,8 @@ class Flow:
         figures = [figure(eqn) for eqn in self.kinds]
         numbers = np.array([x for one in figures for x in one], np.int64)
         ends = np.cumsum([len(one) for one in figures], dtype=np.int64)
-        found: Ints = numbers[(ends[self._kind] - counts)[places] + within]
-        return found
+        gathered: Ints = numbers[(ends[self._kind] - counts)[places] + within]
+        return gathered
 
     @functools.cached_property
     def sizes(self) -> Ints:

@@ -138,18 +138,18 @@ def _callees(program: Olympuspr, labels: Labels) -> dict[Any, tuple[Olympuspr, C
 
     The key of the program itself is None.
     """
-    found: dict[Any, tuple[Olympuspr, Counter[Any]]] = {}
+    callees: dict[Any, tuple[Olympuspr, Counter[Any]]] = {}
 
     def visit(key: Any, body: Olympuspr) -> None:
         calls: Counter[Any] = Counter()
         for callee, nested in _calls_in(body, labels):
             calls[callee] += 1
-            if callee not in found:
+            if callee not in callees:
                 visit(callee, nested)
-        found[key] = body, calls
+        callees[key] = body, calls
 
     visit(None, program)
-    return dict(reversed(found.items()))
+    return dict(reversed(callees.items()))
 
 
 def _calls_in(program: Olympuspr, labels: Labels) -> Iterator[tuple[Any, Olympuspr]]:
@@ -214,7 +214,7 @@ def _named(program: Olympuspr, labels: Labels) -> Olympuspr:
 def _calls_within(program: Olympuspr) -> list[Eqn]:
     """Return the calls in a program, in their order; each callee is visited once."""
     seen: set[int] = set()
-    found: list[Eqn] = []
+    calls: list[Eqn] = []
     pending = [iter([e for e in program.eqns if e.primitive.has_programs])]
     while pending:
         eqn = next(pending[-1], None)
@@ -222,12 +222,12 @@ def _calls_within(program: Olympuspr) -> list[Eqn]:
             pending.pop()
             continue
         if eqn.primitive.is_call:
-            found.append(eqn)
+            calls.append(eqn)
         for nested in sub_programs(eqn):
             if id(nested) not in seen:
                 seen.add(id(nested))
                 pending.append(iter([e for e in nested.eqns if e.primitive.has_programs]))
-    return found
+    return calls
 
 
 def blocks(program: Olympuspr) -> tuple[Block, ...]:
@@ -236,7 +236,7 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
     The number of occurrences of a nested block is the product over the nesting.
     """
     every = [eqn for eqn in _calls_within(program) if eqn.primitive.is_outlined]
-    found = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in every}
+    programs = {eqn.params["name"]: eqn.params["olympuspr"] for eqn in every}
     known: dict[int, Counter[str]] = {}
 
     def times(inside: Olympuspr) -> Counter[str]:
@@ -251,7 +251,7 @@ def blocks(program: Olympuspr) -> tuple[Block, ...]:
                     counts.update(times(nested))
         return counts
 
-    if not found:
+    if not programs:
         return ()
     counts = times(program)
-    return tuple(Block(name, inner, counts[name]) for name, inner in found.items())
+    return tuple(Block(name, inner, counts[name]) for name, inner in programs.items())

@@ -200,8 +200,8 @@ class _Fusion:
         one[readers] = values
         several = np.zeros(len(of), np.bool_)
         several[readers[values != one[readers]]] = True
-        found: Flags = several[of]
-        return found
+        flags: Flags = several[of]
+        return flags
 
 
 def _are_large(eqn: Eqn) -> list[bool]:

@@ -54,14 +54,14 @@ _RESULTS = 64  # results of an equation; further ones may be confused with those
 def find(flow: Flow, thresholds: Thresholds) -> list[Repeat]:
     """Return the repeats that occur often enough, in the order of the program, without overlap."""
     search = _Search(flow, thresholds)
-    found: list[Repeat] = []
+    repeats: list[Repeat] = []
     for candidates in (search.in_a_row, search.apart):
         for _ in range(_MAX_ROUNDS):
             more = search.take(candidates())
             if not more:
                 break
-            found += more
-    return sorted(found, key=lambda repeat: int(repeat[0, 0]))
+            repeats += more
+    return sorted(repeats, key=lambda repeat: int(repeat[0, 0]))
 
 
 class _Search:
@@ -80,15 +80,15 @@ class _Search:
 
     def take(self, candidates: Iterable[Repeat]) -> list[Repeat]:
         """Return the candidates that save the most equations, greedily."""
-        found: list[Repeat] = []
+        chosen: list[Repeat] = []
         every = list(candidates)
         ranked = sorted([(-self._saved(r), r.tolist(), i) for i, r in enumerate(every)])
         for saved, _, i in ranked:
             repeat = every[i]
             if saved and (self.open[repeat] >= 0).all():
                 self.open[repeat] = -1 - repeat
-                found.append(repeat)
-        return found
+                chosen.append(repeat)
+        return chosen
 
     def in_a_row(self) -> list[Repeat]:
         """Return the repeats of adjacent stretches."""
@@ -134,7 +134,7 @@ class _Search:
     def _with_period(self, period: int) -> list[Repeat]:
         """Return the repeats of adjacent stretches, `period` equations each."""
         matches = self.open[:-period] == self.open[period:]
-        found: list[Repeat] = []
+        repeats: list[Repeat] = []
         least = max(self.least.occurrences - 2, 1) * period  # one more may be before, with gaps
         stretches = [
             (start, end)
@@ -149,12 +149,12 @@ class _Search:
             crossed = np.flatnonzero(~linked[start:end]) + start
             start, starts = self._starts(period, start, crossed)
             if starts.any():
-                found += self._cut(period, start, end, starts)
+                repeats += self._cut(period, start, end, starts)
                 continue
             whole = matches[start:end] & linked[start:end]
             for a, b in _stretches(whole, least):
-                found += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
-        return found
+                repeats += self._cut(period, start + a, start + b, np.ones(period, np.bool_))
+        return repeats
 
     def apart(self) -> list[Repeat]:
         """Return the repeats of stretches with other equations between them.
@@ -164,7 +164,7 @@ class _Search:
         places = self._seeds()
         if not len(places):
             return []
-        found: list[Repeat] = []
+        repeats: list[Repeat] = []
         for before, after in _AROUND:
             groups: dict[bytes, list[int]] = {}
             rows = _windows(self.flow.labels, places, before, after)
@@ -172,8 +172,8 @@ class _Search:
                 groups.setdefault(row.tobytes(), []).append(place)
             for group in groups.values():
                 if len(group) >= self.least.occurrences:
-                    found += self._grown(np.array(group))
-        return found
+                    repeats += self._grown(np.array(group))
+        return repeats
 
     def _grown(self, seeds: Ints) -> list[Repeat]:
         """Return the repeat that extends from each seed to both sides as far as all agree."""
@@ -284,7 +284,7 @@ class _Search:
         first, size = int(block[0]), len(block)
         start = max(first - 2 * size, 0)
         labels = self.open[start:first].tolist()
-        found: list[int] = []
+        places: list[int] = []
         between: list[int] = []
         for twin in reversed(self.flow.labels[block].tolist()):
             while labels and labels[-1] >= 0 and labels[-1] != twin:
@@ -294,11 +294,11 @@ class _Search:
                 between.append(start + len(labels))
             if not labels or labels.pop() != twin:
                 return None
-            found.append(start + len(labels))
+            places.append(start + len(labels))
         read = self.flow.operands[np.isin(self.flow.reader, between)]
-        if np.isin(self.flow.producer[read[read >= 0]], found).any():
+        if np.isin(self.flow.producer[read[read >= 0]], places).any():
             return None
-        occurrence = np.array(found[::-1])
+        occurrence = np.array(places[::-1])
         rows = self.flow.links(np.array([block, occurrence]))
         return occurrence if (rows[0] == rows[1]).all() else None
 
@@ -339,8 +339,8 @@ class _Crossing:
     def within(self, start: int) -> tuple[Ints, Ints]:
         """Return the equations from `start` on with such operands, and the operands' distances."""
         near = self._near(start)
-        found = (near < self.period) & (self.place >= start)
-        return self.place[found], near[found]
+        is_near = (near < self.period) & (self.place >= start)
+        return self.place[is_near], near[is_near]
 
 
 def _is_periodic(values: Ints) -> bool:

@@ -28,7 +28,9 @@ class Rewriting:
     def __init__(self, flow: Flow, repeats: Sequence[Repeat], thresholds: Thresholds) -> None:
         self.flow = flow
         agreeing = [self._agreeing(repeat) for repeat in repeats]
-        agreeing = [each for each in agreeing if len(each[0]) >= thresholds.occurrences]
+        agreeing = [
+            (repeat, links) for repeat, links in agreeing if len(repeat) >= thresholds.occurrences
+        ]
         self.repeats = [repeat for repeat, _ in agreeing]
         stored = choose(flow, self.repeats)
         self.moves = np.zeros(len(flow.eqns), np.bool_)
@@ -58,20 +60,22 @@ class Rewriting:
         Values in `inside` already exist.
         """
         operands_of_value = self.flow.operands_of_value
-        found: dict[int, None] = {}
+        ordered: dict[int, None] = {}
         pending = [*wanted][::-1]
         while pending:
             x = pending.pop()
-            if not recomputed[x] or x in inside or x in found:
+            if not recomputed[x] or x in inside or x in ordered:
                 continue
             missing = [
-                y for y in operands_of_value(x) if recomputed[y] and not (y in inside or y in found)
+                y
+                for y in operands_of_value(x)
+                if recomputed[y] and not (y in inside or y in ordered)
             ]
             if missing:
                 pending += [x, *missing[::-1]]
             else:
-                found[x] = None
-        return [*found]
+                ordered[x] = None
+        return [*ordered]
 
     def program(self) -> Olympuspr:
         """Return the program with calls in place of the repeats."""
@@ -191,17 +195,19 @@ def _recomputed_values(rewriting: Rewriting, repeat: Repeat, read: Ints) -> _Rec
     recomputed = rewriting.is_recomputed
     rows: list[list[int]] = read[:, rewriting.recomputed[read].any(axis=0)].tolist()
     own = rewriting.flow.first_result[repeat[:, rewriting.moves[repeat[0]]]].tolist()
-    found = _matching_recomputation(rewriting, rows, recomputed)
-    recomputed_rows = zip(*found.twins.values(), strict=True) if found else ()
-    if found is None or not all(map(set.isdisjoint, map(set, own), recomputed_rows)):
+    recomputation = _matching_recomputation(rewriting, rows, recomputed)
+    recomputed_rows = zip(*recomputation.twins.values(), strict=True) if recomputation else ()
+    if recomputation is None or not all(map(set.isdisjoint, map(set, own), recomputed_rows)):
         recipe = _Recipes(rewriting.flow, recomputed)
         is_equal = [len(set(map(recipe.of, column))) == 1 for column in zip(*rows, strict=True)]
         other = [[x for x, same in zip(row, is_equal, strict=True) if not same] for row in rows]
         inside = [{*a, *b} for a, b in zip(own, other, strict=True)]
-        found = _matching_recomputation(rewriting, rows, recomputed, inside)
-    found = found or _matching_recomputation(rewriting, rows, rewriting.flow.is_free.tolist())
-    assert found is not None  # like equations read the same free values
-    return found
+        recomputation = _matching_recomputation(rewriting, rows, recomputed, inside)
+    recomputation = recomputation or _matching_recomputation(
+        rewriting, rows, rewriting.flow.is_free.tolist()
+    )
+    assert recomputation is not None  # like equations read the same free values
+    return recomputation
 
 
 def _matching_recomputation(

@@ -98,13 +98,13 @@ class Agreement:
     def inside(self, mesh: AnyMesh, operands: Sequence[Differing]) -> Agreement:
         """Return the agreement in a `shard_map` of operands from outside of all maps."""
         unequal = min(_NOWHERE.union(*operands), key=str, default=None)
-        found = self._inside.get((mesh, unequal))
-        if found is None:
-            found = self._inside[mesh, unequal] = Agreement(
+        agreement = self._inside.get((mesh, unequal))
+        if agreement is None:
+            agreement = self._inside[mesh, unequal] = Agreement(
                 self.platform, self.devices, mesh, unequal, refuses=self.refuses
             )
-            found.undecided = self.undecided
-        return found
+            agreement.undecided = self.undecided
+        return agreement
 
     def follow(self, program: Olympuspr, operands: Sequence[Differing]) -> tuple[Differing, ...]:
         """Return the axes along which each result may differ, from those of the operands.
@@ -112,10 +112,10 @@ class Agreement:
         Raises ShardingError for a collective in it that some devices may not reach.
         """
         key = program, tuple(operands)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._followed(simplify(program), operands)
-        return found
+        results = self._known.get(key)
+        if results is None:
+            results = self._known[key] = self._followed(simplify(program), operands)
+        return results
 
     def _followed(self, program: Olympuspr, operands: Sequence[Differing]) -> tuple[Differing, ...]:
         env: dict[Any, Differing] = dict(zip(program.invars, operands, strict=True))

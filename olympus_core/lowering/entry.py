@@ -116,9 +116,9 @@ def _attributes(
     """Return `sdy.sharding` for each array that has a sharding."""
     rows: list[dict[str, ir.Attribute]] = [{} for _ in avals]
     for row, sharding, aval in zip(rows, shardings, avals, strict=False):
-        found = None if sharding is None else meshes.attribute(sharding, aval.shape)
-        if found is not None:
-            row["sdy.sharding"] = found
+        attribute = None if sharding is None else meshes.attribute(sharding, aval.shape)
+        if attribute is not None:
+            row["sdy.sharding"] = attribute
     return rows
 
 

@@ -34,11 +34,11 @@ def fingerprint(program: Olympuspr) -> str:
     >>> fingerprint(make_olympuspr(sin)(1.0)) == fingerprint(make_olympuspr(lambda x: sin(x))(2.0))
     True
     """
-    found = _known.get(program)
-    if found is None:
+    digest = _known.get(program)
+    if digest is None:
         text = repr(_of_program(program)).encode("utf-8", "surrogatepass")
-        found = _known[program] = hashlib.sha256(text).hexdigest()
-    return found
+        digest = _known[program] = hashlib.sha256(text).hexdigest()
+    return digest
 
 
 def _of_program(program: Olympuspr) -> tuple[Any, ...]:

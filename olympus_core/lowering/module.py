@@ -105,14 +105,14 @@ class _Module:
         key: tuple[Any, ...] = (id(code), instruction, scope, backward, eqn.primitive)
         if self.callers:
             key = (*key, id(caller), self.around)
-        found = self.locations.get(key)
-        if found is None:
+        entry = self.locations.get(key)
+        if entry is None:
             root = f"transpose({self.root})" if backward else self.root
             name = "/".join([x for x in (root, scope, eqn.primitive.name) if x])
             stack = self.stack(eqn) if self.callers else ()
             place = _stack_location(stack) if stack else _file_location_at(eqn.source.position())
-            found = self.locations[key] = mlir.ir.Location.name(name, place), caller
-        return found[0]
+            entry = self.locations[key] = mlir.ir.Location.name(name, place), caller
+        return entry[0]
 
     def stack(self, eqn: Eqn) -> tuple[source.Position, ...]:
         """Return the line of an equation and its calls in this function, the innermost first.
@@ -268,19 +268,19 @@ class LoweringContext:
         """Return a literal at the given shape; equal constants are emitted once in a block."""
         value = np.asarray(literal.value, literal.aval.dtype)
         key = (value.dtype, value.tobytes(), shape)
-        found = self.constants.get(key)
-        if found is None:
+        constant = self.constants.get(key)
+        if constant is None:
             full = np.broadcast_to(value, shape) if shape else value
-            found = self.constants[key] = mlir.constant(full)
-        return found
+            constant = self.constants[key] = mlir.constant(full)
+        return constant
 
     def numpy_constant(self, value: np.ndarray[Any, Any]) -> ir.Value:
         """Return the elements of an array; equal constants are emitted once in a block."""
         key = (value.dtype, value.tobytes(), value.shape)
-        found = self.constants.get(key)
-        if found is None:
-            found = self.constants[key] = mlir.constant(value)
-        return found
+        constant = self.constants.get(key)
+        if constant is None:
+            constant = self.constants[key] = mlir.constant(value)
+        return constant
 
     def full(self, operand: Any, aval: ShapedArray, shape: Shape) -> ir.Value:
         """Return a value, or a literal, at `shape`: a scalar is broadcast to it."""

@@ -44,8 +44,8 @@ def piecewise(
     Array([1., 7.], dtype=float32)
     """
     x, aval = operand("piecewise", x)
-    given = condlist if isinstance(condlist, (Array, np.ndarray, Sequence)) else [condlist]
-    conditions = [convert(asarray(c), dtypes.bool_) for c in given]
+    masks = condlist if isinstance(condlist, (Array, np.ndarray, Sequence)) else [condlist]
+    conditions = [convert(asarray(c), dtypes.bool_) for c in masks]
     count = len(conditions)
     if len(funclist) not in (count, count + 1):
         raise ArgumentError(
@@ -177,9 +177,9 @@ def _checked(call: Callable[..., Any], outs: list[Core], sizes: dict[str, int]) 
     """Return the function with a check of its results' shapes against the signature."""
 
     def checked(*args: Any) -> Any:
-        found = call(*args)
-        results = found if isinstance(found, tuple) else (found,)
-        if isinstance(found, list) or len(results) != len(outs):
+        returned = call(*args)
+        results = returned if isinstance(returned, tuple) else (returned,)
+        if isinstance(returned, list) or len(results) != len(outs):
             raise ArgumentError(
                 f"vectorize: the signature has {len(outs)} results, and {function_name(call)} "
                 f"returned {len(results)}"
@@ -187,7 +187,7 @@ def _checked(call: Callable[..., Any], outs: list[Core], sizes: dict[str, int]) 
         known = dict(sizes)
         for i, (x, core) in enumerate(zip(results, outs, strict=True)):
             _bind_sizes(known, core, shape_of(x), f"result {i}")
-        return found
+        return returned
 
     return checked
 
@@ -207,8 +207,8 @@ def _mapped(call: Callable[..., Any], arrays: list[Any], loops: Sequence[Shape])
             lone.append(axis)
         else:
             mapped = vmap(mapped, in_axes)
-    found = mapped(*squeezed)
-    return tree.map(lambda x: expand_dims(x, tuple(lone)), found) if lone else found
+    result = mapped(*squeezed)
+    return tree.map(lambda x: expand_dims(x, tuple(lone)), result) if lone else result
 
 
 def apply_along_axis(

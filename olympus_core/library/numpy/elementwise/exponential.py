@@ -81,9 +81,9 @@ def _weighted(function: Any) -> Any:
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         total = function(*primals)
-        given = zip(primals, tangents, strict=True)
+        pairs = zip(primals, tangents, strict=True)
         shares = [
-            multiply(t, _weight(x, total)) for x, t in given if not isinstance(t, SymbolicZero)
+            multiply(t, _weight(x, total)) for x, t in pairs if not isinstance(t, SymbolicZero)
         ]
         return total, functools.reduce(add, shares)
 

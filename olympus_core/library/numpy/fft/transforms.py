@@ -196,8 +196,8 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     >>> ihfft(array([8.0, -2.0, 0.0, -2.0]))
     Array([1.-0.j, 2.-0.j, 3.-0.j], dtype=complex64)
     """
-    found = _along_one("ihfft", FftType.RFFT, a, n, axis, _reversed("ihfft", norm))
-    return asarray(conjugate(found))
+    spectrum = _along_one("ihfft", FftType.RFFT, a, n, axis, _reversed("ihfft", norm))
+    return asarray(conjugate(spectrum))
 
 
 def fft2(

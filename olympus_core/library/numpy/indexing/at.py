@@ -130,9 +130,9 @@ def _located(entries: list[Any], shape: Shape, clip: bool, wrap: bool) -> tuple[
         if e.__class__ is int:
             if not length:
                 raise IndexingError(f"index {e} is out of bounds for axis {axis}, of length 0")
-            found = e + length if e < 0 and wrap else e
-            inside = inside and (clip or 0 <= found < length)
-            e = min(max(found, 0), length - 1)
+            index = e + length if e < 0 and wrap else e
+            inside = inside and (clip or 0 <= index < length)
+            e = min(max(index, 0), length - 1)
         located.append(e)
         axis += 1
     return located, inside
