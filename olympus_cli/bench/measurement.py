@@ -107,8 +107,8 @@ class Measured:
         for name, metric in stored.metrics.items():
             if not metric.samples or metric.batch < 1:
                 raise ValueError(f"metrics.{name} has no sample")
-        given: dict[str, Any] = {**vars(stored), **scalars}
-        return Measured(**given)
+        fields: dict[str, Any] = {**vars(stored), **scalars}
+        return Measured(**fields)
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ class _Stored:
 
 def _current_names(metrics: Mapping[str, object]) -> dict[str, str]:
     """Return the document's name of each current metric; raise ValueError if one has two names."""
-    found: dict[str, str] = {}
+    name_of: dict[str, str] = {}
     for name in metrics:
         current = current_name(name)
-        if current in found:
-            raise ValueError(f"metrics has {current} twice, as {found[current]} and as {name}")
-        found[current] = name
-    return found
+        if current in name_of:
+            raise ValueError(f"metrics has {current} twice, as {name_of[current]} and as {name}")
+        name_of[current] = name
+    return name_of
 
 
 def _without_summary(metric: object) -> object:
@@ -146,8 +146,8 @@ def _scalars(value: object, where: str) -> dict[str, Any]:
     """Return an object of numbers, texts and nulls; raise ValueError for any other."""
     if not isinstance(value, dict):
         raise ValueError(f"{where} is not an object")
-    for name, each in value.items():
-        is_number = isinstance(each, int | float) and abs(each) <= sys.float_info.max
-        if not (each is None or isinstance(each, str) or is_number):
+    for name, scalar in value.items():
+        is_number = isinstance(scalar, int | float) and abs(scalar) <= sys.float_info.max
+        if not (scalar is None or isinstance(scalar, str) or is_number):
             raise ValueError(f"{where}.{name} is not a number, a string or null")
     return value

@@ -111,10 +111,10 @@ def _above(facts: Any) -> str:
 
 def _warm_up(facts: Any) -> str:
     calls = _number(facts, "warm_up_calls") or 0
-    how = {"yes": "then steady", "no": "and not steady yet"}.get(
+    end = {"yes": "then steady", "no": "and not steady yet"}.get(
         str(facts.get("warm_up_steady")), "too few to judge whether it is steady"
     )
-    return f"{calls:g} calls in {duration(_number(facts, 'warm_up_seconds'))}, {how}"
+    return f"{calls:g} calls in {duration(_number(facts, 'warm_up_seconds'))}, {end}"
 
 
 def _inputs(facts: Any) -> str:
@@ -157,12 +157,12 @@ def _load(measured: Measured) -> str:
 
 def overview_table(attempts: Sequence[Attempt]) -> Table:
     """Return a table with a row for each target, including failed ones."""
-    found = [each.measured for each in attempts if each.measured is not None]
+    measured = [attempt.measured for attempt in attempts if attempt.measured is not None]
     names = ("steady-call", "first-call", "compile", "load", "process-memory")
-    shown = [name for name in names if any(name in each.metrics for each in found)]
+    shown = [name for name in names if any(name in attempt.metrics for attempt in measured)]
     rows = tuple(
-        (each.name, *(_median(each.measured, name) for name in shown), _fate(each.failure))
-        for each in attempts
+        (attempt.name, *(_median(attempt.measured, name) for name in shown), _fate(attempt.failure))
+        for attempt in attempts
     )
     return ("all targets", ("target", *shown, "outcome"), rows)
 
@@ -184,30 +184,33 @@ def sweep_table(sweep: Sweep) -> Table:
 def attempt_tables(attempts: Sequence[Attempt]) -> list[Table]:
     """Return the tables of each target, in the order of measurement."""
     tables: list[Table] = []
-    for each in attempts:
-        if each.measured is not None:
-            tables += measured_tables(each.measured)
-        if each.compared is not None:
-            tables.append(compared_table(each.compared))
+    for attempt in attempts:
+        if attempt.measured is not None:
+            tables += measured_tables(attempt.measured)
+        if attempt.compared is not None:
+            tables.append(compared_table(attempt.compared))
     return tables
 
 
 def bench_report(attempts: Sequence[Attempt]) -> GateReport:
     """Return the report: a case for each target, and the document of `--json`."""
-    found = [each.measured for each in attempts if each.measured is not None]
-    compared = [each.compared for each in attempts if each.compared is not None]
-    sweeps = sweeps_of(found)
+    measured = [attempt.measured for attempt in attempts if attempt.measured is not None]
+    comparisons = [attempt.compared for attempt in attempts if attempt.compared is not None]
+    sweeps = sweeps_of(measured)
     tables = attempt_tables(attempts)
     if len(attempts) > 1:
         tables.append(overview_table(attempts))
     tables += map(sweep_table, sweeps)
     return GateReport(
         "bench",
-        (*map(_case, attempts), *(case for each in compared for case in compared_cases(each))),
+        (
+            *map(_case, attempts),
+            *(case for compared in comparisons for case in compared_cases(compared)),
+        ),
         tuple(tables),
         {
-            "targets": [each.document() for each in found],
-            "comparisons": [each.document() for each in compared],
+            "targets": [program.document() for program in measured],
+            "comparisons": [compared.document() for compared in comparisons],
             "sweeps": [sweep.to_data() for sweep in sweeps],
             "failed": failure_data(
                 [
@@ -217,8 +220,14 @@ def bench_report(attempts: Sequence[Attempt]) -> GateReport:
                 ]
             ),
         },
-        notes=tuple(f"{each.target}: {note}" for each in compared for note in compared_notes(each)),
-        warnings=tuple(Remark(f"{each.target}: {note}") for each in found for note in each.notes),
+        notes=tuple(
+            f"{compared.target}: {note}"
+            for compared in comparisons
+            for note in compared_notes(compared)
+        ),
+        warnings=tuple(
+            Remark(f"{program.target}: {note}") for program in measured for note in program.notes
+        ),
     )
 
 
@@ -241,8 +250,8 @@ _WORDS: dict[str, Word] = {
 
 def compared_table(compared: Compared) -> tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return a table with a row for each metric that both sides have."""
-    how = "in turns" if compared.paired else "stored"
-    title = f"{compared.target} against {compared.label}, {how}: means over the processes"
+    pairing = "in turns" if compared.paired else "stored"
+    title = f"{compared.target} against {compared.label}, {pairing}: means over the processes"
     return title, _COMPARED_COLUMNS, tuple(map(_row, compared.judged))
 
 
@@ -289,7 +298,7 @@ def worse_lines(compared: Compared) -> Iterator[str]:
 
 def _worse(judged: Judged, label: str) -> str:
     verdict = judged.verdict
-    before, now = (_figure(each, judged.unit) for each in (judged.before, judged.now))
+    before, now = (_figure(figure, judged.unit) for figure in (judged.before, judged.now))
     return (
         f"{judged.metric} is worse than {label}: {now}, and it was {before}; "
         f"ratio {verdict.ratio:.3f}, {_confidence(verdict.confidence)} interval "

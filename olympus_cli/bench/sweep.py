@@ -159,19 +159,23 @@ def _are_sizes(values: Sequence[object]) -> bool:
     return len(set(values)) > 1 and all(isinstance(value, int | float) for value in values)
 
 
-def sweeps_of(found: Sequence[Measured]) -> list[Sweep]:
+def sweeps_of(measured: Sequence[Measured]) -> list[Sweep]:
     """Return a sweep for each target and each numeric axis."""
     return [
-        Sweep(name, axis, _lines([each for each in found if _base(each.target) == name], axis))
-        for name, axis in axes_of((each.target, each.matrix) for each in found)
+        Sweep(
+            name,
+            axis,
+            _lines([program for program in measured if _base(program.target) == name], axis),
+        )
+        for name, axis in axes_of((program.target, program.matrix) for program in measured)
     ]
 
 
 def _lines(members: Sequence[Measured], axis: str) -> tuple[SweepLine, ...]:
     lines: dict[str, list[Measured]] = {}
-    for each in members:
-        lines.setdefault(suffix(_others(each, axis)), []).append(each)
-    return tuple(_line(each, axis) for each in lines.values())
+    for measured in members:
+        lines.setdefault(suffix(_others(measured, axis)), []).append(measured)
+    return tuple(_line(measured, axis) for measured in lines.values())
 
 
 def _others(member: Measured, axis: str) -> dict[str, float | str]:
@@ -179,7 +183,7 @@ def _others(member: Measured, axis: str) -> dict[str, float | str]:
 
 
 def _line(members: Sequence[Measured], axis: str) -> SweepLine:
-    points = tuple(sorted((_point(each, axis) for each in members), key=lambda p: p.x))
+    points = tuple(sorted((_point(measured, axis) for measured in members), key=lambda p: p.x))
     return SweepLine(_others(members[0], axis), points)
 
 

@@ -61,9 +61,9 @@ def exchanged(one: Path, other: Path) -> bool:
 def _renameat2() -> Any:
     """Return Linux's renameat2, as described in its manual page renameat2(2); None elsewhere."""
     try:
-        found = ctypes.CDLL(None, use_errno=True).renameat2
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
         return None
     path, folder = ctypes.c_char_p, ctypes.c_int
-    found.argtypes = (folder, path, folder, path, ctypes.c_uint)
-    return found
+    rename.argtypes = (folder, path, folder, path, ctypes.c_uint)
+    return rename

@@ -56,8 +56,8 @@ class Files:
         Raises:
             OSError: one cannot be written.
         """
-        found = [each.result() for each in self._listed]
-        return tuple(sorted(found, key=lambda file: PurePosixPath(file.path)))
+        files = [future.result() for future in self._listed]
+        return tuple(sorted(files, key=lambda file: PurePosixPath(file.path)))
 
     def _written(self, name: str, content: str | bytes) -> OutputFile:
         size, digest = 0, hashlib.sha256()

@@ -29,9 +29,9 @@ def _entry_folder(
     Raises:
         UsageError: the project has a target of that name, or another entry's outputs are there.
     """
-    found = project_of(project, spec.root, own)
-    folder = (found.build_dir if found else spec.root / "build") / spec.name
-    if found and spec.name in found.targets:
+    declared = project_of(project, spec.root, own)
+    folder = (declared.build_dir if declared else spec.root / "build") / spec.name
+    if declared and spec.name in declared.targets:
         raise UsageError(
             f"{display_path(folder)} is for the outputs of target {spec.name!r}",
             hint=f"{spec.name!r} without a file is the target; {instead}",

@@ -57,8 +57,8 @@ class Manifest:
         """Return the list in `directory`; raise ArtifactError if it is missing or damaged."""
         path = directory / MANIFEST
         try:
-            found = {"parts": {}, "sources": "", **read_json(path, _VERSION)}
-            manifest: Manifest = typed(found, Manifest)
+            document = {"parts": {}, "sources": "", **read_json(path, _VERSION)}
+            manifest: Manifest = typed(document, Manifest)
         except ValueError as error:
             raise ArtifactError(f"{display_path(path)} is damaged: {error}") from error
         for file in manifest.files:
@@ -107,8 +107,8 @@ def written_by_build(directory: Path, bundle: str) -> frozenset[str]:
     Raises:
         NewerSchema: a newer version of OLYMPUS wrote the report, and there is no other sign.
     """
-    found = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
-    usual = frozenset(_with_usual_names(found, bundle))
+    paths = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
+    usual = frozenset(_with_usual_names(paths, bundle))
     try:
         return usual | {MANIFEST, *(file.path for file in Manifest.read(directory).files)}
     except ArtifactError:
@@ -121,13 +121,13 @@ def written_by_build(directory: Path, bundle: str) -> frozenset[str]:
         newer = error
     except ArtifactError:
         pass
-    if MANIFEST in found or found.issuperset(_PROGRAM[:2]):
+    if MANIFEST in paths or paths.issuperset(_PROGRAM[:2]):
         return usual
     if newer is not None:
         raise newer
     return frozenset()
 
 
-def _with_usual_names(found: Iterable[str], bundle: str) -> Iterable[str]:
+def _with_usual_names(paths: Iterable[str], bundle: str) -> Iterable[str]:
     usual = {MANIFEST, PAGE, REPORT, SUMMARY, bundle, *_PROGRAM}
-    return (path for path in found if path in usual or _OF_BACKEND.fullmatch(path))
+    return (path for path in paths if path in usual or _OF_BACKEND.fullmatch(path))

@@ -190,10 +190,10 @@ def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
     for unit in program.units:
         (files.directory / unit.label).mkdir()
         if unit.stablehlo != first.stablehlo:
-            found = olympus.analysis.SourceMap.of(unit.lowered.module, program.spec.root)
+            source_map = olympus.analysis.SourceMap.of(unit.lowered.module, program.spec.root)
             files.write(f"{unit.label}/stablehlo.mlir", unit.stablehlo)
-            files.write(f"{unit.label}/sources.json", found.to_bytes())
-            sources.setdefault(unit.kind, found)
+            files.write(f"{unit.label}/sources.json", source_map.to_bytes())
+            sources.setdefault(unit.kind, source_map)
     files.write("program.hlo.txt", first.lowered.as_text("hlo"))
     return sources
 
@@ -219,7 +219,7 @@ def _inspect(
         compile_seconds=unit.compile_seconds,
         xla_seconds=compiled.executable.xla_seconds,
         ops=instruction_counts(text),
-        blocks=tuple(block_report(each, spec.root) for each in unit.lowered.blocks),
+        blocks=tuple(block_report(block, spec.root) for block in unit.lowered.blocks),
     )
 
 
@@ -296,9 +296,9 @@ def _reported(program: Program, report: Report, directory: Path, project: str) -
 
 
 def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
-    found = analysis or {}
+    figures = analysis or {}
     names = ("flops", "transcendentals", "bytes accessed")
-    return XlaCost(*(_amount(found.get(name)) for name in names))
+    return XlaCost(*(_amount(figures.get(name)) for name in names))
 
 
 def _amount(figure: float | None) -> float | None:

@@ -48,8 +48,8 @@ class Options:
 
 def _is_meant(chosen: olympus.Target, backend: olympus.Target) -> bool:
     """Return True if a choice matches a backend; it may omit the device and the topology."""
-    for each in (backend, backend._replace(topology=None)):
-        if chosen in (each, each._replace(device=None)):
+    for target in (backend, backend._replace(topology=None)):
+        if chosen in (target, target._replace(device=None)):
             return True
     return False
 
@@ -87,6 +87,6 @@ def plan(
             failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
         else:
             labels = options.labels(spec)
-            how = options.force, options.frozen, options.page, options.profile
-            tasks[spec.name] = Task(spec, place, labels, *how)
+            settings = options.force, options.frozen, options.page, options.profile
+            tasks[spec.name] = Task(spec, place, labels, *settings)
     return tasks, failed

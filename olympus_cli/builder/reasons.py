@@ -125,16 +125,16 @@ Reason = (
 
 def are_of_operations(reasons: Sequence[Reason]) -> bool:
     """Return True if only operations of the program differ."""
-    return all(isinstance(each, OperationChanged | ProgramChanged) for each in reasons)
+    return all(isinstance(reason, OperationChanged | ProgramChanged) for reason in reasons)
 
 
 def are_of_program(reasons: Sequence[Reason]) -> bool:
     """Return True if only operations and results of the program differ."""
     return all(
-        isinstance(each, OperationChanged | ProgramChanged)
-        or each == DigestChanged(STRUCTURE)
-        or (isinstance(each, InterfaceChanged) and each.role == "result")
-        for each in reasons
+        isinstance(reason, OperationChanged | ProgramChanged)
+        or reason == DigestChanged(STRUCTURE)
+        or (isinstance(reason, InterfaceChanged) and reason.role == "result")
+        for reason in reasons
     )
 
 
@@ -224,10 +224,10 @@ def _of_operations(unit: Unit, directory: Path, root: Path) -> Iterator[Reason]:
         module = read_module(content)
         places = SourceMap.parse(sources.read_bytes()) if sources.exists() else None
         before = graph_of(module, places.places if places and places.fits(module) else None)
-        found = compare(before, graph_of(unit.lowered.module))
+        difference = compare(before, graph_of(unit.lowered.module))
     except (ArtifactError, OSError):
         return
-    changes = sorted(found.changes, key=lambda each: each.kind == "retyped")
+    changes = sorted(difference.changes, key=lambda change: change.kind == "retyped")
     yield from (OperationChanged(*line) for line in change_lines(changes, root))
 
 

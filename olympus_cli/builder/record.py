@@ -27,7 +27,9 @@ class Record:
     @property
     def keys(self) -> dict[str, str]:
         """The content key of each backend that it built for, by the backend's label."""
-        return {each.label: each.key for each in self.report.backends} if self.report else {}
+        return (
+            {backend.label: backend.key for backend in self.report.backends} if self.report else {}
+        )
 
     @property
     def has_page(self) -> bool:

@@ -43,12 +43,12 @@ class Moves:
     @property
     def are_needed(self) -> bool:
         """True if a line, a name scope or the text of a line differs."""
-        return any(each.is_needed for each in self.relocations.values())
+        return any(relocation.is_needed for relocation in self.relocations.values())
 
     @property
     def are_exact(self) -> bool:
         """True if each line of the earlier build is one line now, and the name scopes are equal."""
-        return all(each.is_exact for each in self.relocations.values())
+        return all(relocation.is_exact for relocation in self.relocations.values())
 
 
 def moves_of(program: Program, directory: Path) -> Moves:
@@ -113,7 +113,7 @@ def _report(
 ) -> Report:
     """Write all files except the report in its forms; return the report on them."""
     assert record.report is not None
-    reports = {each.label: each for each in record.report.backends}
+    reports = {backend.label: backend for backend in record.report.backends}
     with Files(directory) as files:
         write_lowered(program, files)
         backends = []
@@ -173,7 +173,7 @@ def _refreshed(unit: Unit, before: BackendReport, program: Program) -> BackendRe
         axes=figures.axes,
         each_device=figures.each_device,
         cost=cost_report(unit.lowered.cost(spec.trips), spec.root),
-        blocks=tuple(block_report(each, spec.root) for each in unit.lowered.blocks),
+        blocks=tuple(block_report(block, spec.root) for block in unit.lowered.blocks),
     )
 
 

@@ -79,12 +79,12 @@ def unstable_warning(program: Program, label: str, *, golden: bool, elsewhere: b
     With `golden`, the warning is about a golden program, whose independent operations may have
     another order; otherwise about a build. `elsewhere` is that of `instability_of`.
     """
-    found = instability_of(program, label, elsewhere=elsewhere)
-    if found is None or (golden and found.is_order):
+    instability = instability_of(program, label, elsewhere=elsewhere)
+    if instability is None or (golden and instability.is_order):
         return None
-    place = f"{found.place}: " if found.place else ""
-    remedy = "" if found.when == _EVERY_TRACE else f"; {found.remedy}"
-    return f"{place}{found.statement(golden=golden)}: {found.words}{remedy}"
+    place = f"{instability.place}: " if instability.place else ""
+    remedy = "" if instability.when == _EVERY_TRACE else f"; {instability.remedy}"
+    return f"{place}{instability.statement(golden=golden)}: {instability.words}{remedy}"
 
 
 def instability_of(program: Program, label: str, *, elsewhere: bool) -> Instability | None:

@@ -77,19 +77,19 @@ class TargetFolder:
         if outputs is None:
             return None
         labels = tuple(unit.label for unit in program.units)
-        found = None
+        build = None
         with suppress(UsageError):
             place = locate(outputs.path.parent, outputs.path.name, program.spec.name + SUFFIX)
             place.check_owner(program.spec.root)
             task = Task(program.spec, place, labels)
-            found = _usable(program, place.final)
-            if found is None:
-                found = _built(program, task, on_stage, self._lock or own_lock(on_stage))
-            elif not found.is_current:
-                found = (
-                    _refreshed(program, task, on_stage, self._lock or own_lock(on_stage)) or found
+            build = _usable(program, place.final)
+            if build is None:
+                build = _built(program, task, on_stage, self._lock or own_lock(on_stage))
+            elif not build.is_current:
+                build = (
+                    _refreshed(program, task, on_stage, self._lock or own_lock(on_stage)) or build
                 )
-        return found
+        return build
 
 
 def _usable(program: Program, folder: Path) -> Build | None:
@@ -118,9 +118,9 @@ def _built(program: Program, task: Task, on_stage: OnStage, lock: Lock) -> Build
     """
     folder = task.place.final
     with lock(folder, None):
-        found = _usable(program, folder)  # another build may have made it in the meantime
-        if found is not None or not _may_write(program, read_record(folder)):
-            return found
+        build = _usable(program, folder)  # another build may have made it in the meantime
+        if build is not None or not _may_write(program, read_record(folder)):
+            return build
         return _brought_up_to_date(program, task, on_stage)
 
 
@@ -138,10 +138,10 @@ def _refreshed(program: Program, task: Task, on_stage: OnStage, lock: Lock) -> B
 
 
 def _brought_up_to_date(program: Program, task: Task, on_stage: OnStage) -> Build | None:
-    found = bring_up_to_date(program, task, on_stage)
-    if found.staged:
+    outcome = bring_up_to_date(program, task, on_stage)
+    if outcome.staged:
         task.place.commit()
-    return None if found.report is None else Build(task.place.final, found.report)
+    return None if outcome.report is None else Build(task.place.final, outcome.report)
 
 
 def _may_write(program: Program, record: Record | None) -> bool:
@@ -169,8 +169,8 @@ def up_to_date(program: Program, on_stage: OnStage, store: Store = _TARGET_FOLDE
         OlympusError: the errors of `Program.compile`.
     """
     program.leave_out_absent()
-    found = store.up_to_date(program, on_stage)
-    return found if found is not None and found.is_current else None
+    build = store.up_to_date(program, on_stage)
+    return build if build is not None and build.is_current else None
 
 
 def give_executables(program: Program, on_stage: OnStage, store: Store = _TARGET_FOLDER) -> None:
@@ -179,11 +179,11 @@ def give_executables(program: Program, on_stage: OnStage, store: Store = _TARGET
     Raises:
         OlympusError: the errors of `Program.compile`.
     """
-    found = store.up_to_date(program, on_stage)
+    build = store.up_to_date(program, on_stage)
     waiting = [unit for unit in program.units if unit.compiled is None]
     if not waiting:  # they were compiled just now
         return
-    if found is None or not _load(found, program, waiting, on_stage):
+    if build is None or not _load(build, program, waiting, on_stage):
         program.compile()
 
 

@@ -48,17 +48,17 @@ def watching(
 
 def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> GateReport:
     """Return the report of a build into folders of `build_dir`; `root` is the project's folder."""
-    folders = [(each, build_dir / each.target) for each in outcomes]
-    warnings = [(each, text) for each in outcomes for text in _warnings(each)]
+    folders = [(outcome, build_dir / outcome.target) for outcome in outcomes]
+    warnings = [(outcome, text) for outcome in outcomes for text in _warnings(outcome)]
     return GateReport(
         "build",
         tuple(map(_case, outcomes)),
         (),
         {
             "build_dir": str(build_dir),
-            "targets": [_outcome_data(each, folder) for each, folder in folders],
+            "targets": [_outcome_data(outcome, folder) for outcome, folder in folders],
         },
-        warnings=tuple(remark(each.target, text, root) for each, text in warnings),
+        warnings=tuple(remark(outcome.target, text, root) for outcome, text in warnings),
         text=build_text(folders),
         text_in=partial(build_text, folders),
     )

@@ -215,8 +215,8 @@ def _foreign(directory: Path, bundle: str) -> str | None:
     if not known:
         return "exists and is not the output of a build"
     known |= {parent.as_posix() for path in known for parent in Path(path).parents}
-    found = (path.relative_to(directory).as_posix() for path in sorted(directory.rglob("*")))
-    foreign = next((path for path in found if path not in known), None)
+    paths = (path.relative_to(directory).as_posix() for path in sorted(directory.rglob("*")))
+    foreign = next((path for path in paths if path not in known), None)
     return foreign and f"holds {foreign!r}, which no build put there"
 
 

@@ -132,11 +132,11 @@ def _refreshed(program: Program, record: Record, task: Task, on_stage: OnStage) 
             if reason in _QUIET:  # a folder that is in use or read-only is not changed
                 return fresh
             raise
-        how = directory, project, on_stage, task.page, task.profile
+        options = directory, project, on_stage, task.page, task.profile
         if (task.page or record.has_page) and not whole.has_stacks:
             whole = whole.lowered_for(record.keys, stacks=True)
         try:
-            report = refresh(whole, record, moves, task.place.final, *how)
+            report = refresh(whole, record, moves, task.place.final, *options)
             status: Status = "fresh" if reason in _QUIET else "built"
             return replace(fresh, status=status, reason=reason, report=report, staged=True)
         except OSError as error:

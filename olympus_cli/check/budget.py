@@ -133,8 +133,8 @@ def _count(field: str) -> BudgetMetric:
     """Return the metric of a field of the cost, which its rows have too."""
 
     def figure(figures: Figures) -> float | None:
-        found: float | None = getattr(figures.cost, field)
-        return found
+        value: float | None = getattr(figures.cost, field)
+        return value
 
     return BudgetMetric(figure, _rows(field), _not_counted, _uncounted)
 
@@ -144,7 +144,7 @@ def _not_counted(figures: Figures) -> str:
 
 
 def _uncounted(figures: Figures) -> Sequence[Part]:
-    return [Part(each.line, each.what) for each in figures.cost.unknown if each.line]
+    return [Part(unknown.line, unknown.what) for unknown in figures.cost.unknown if unknown.line]
 
 
 def _matmul(figures: Figures) -> float | None:
@@ -157,8 +157,8 @@ def _memory(field: str, has_kernels: bool = True) -> BudgetMetric:
 
     def planned(figures: Figures) -> int | None:
         assert figures.compiled is not None
-        found: int | None = getattr(figures.compiled.memory, field)
-        return found
+        value: int | None = getattr(figures.compiled.memory, field)
+        return value
 
     def figure(figures: Figures) -> float | None:
         assert figures.compiled is not None
@@ -174,9 +174,9 @@ def _memory(field: str, has_kernels: bool = True) -> BudgetMetric:
         assert figures.compiled is not None
         kinds = {"arguments": ("argument",), "temporaries": ("temporary",)}.get(field)
         return [
-            (each.bytes, each.line or each.name)
-            for each in figures.compiled.memory.largest
-            if kinds is None or each.kind in kinds
+            (part.bytes, part.line or part.name)
+            for part in figures.compiled.memory.largest
+            if kinds is None or part.kind in kinds
         ]
 
     return BudgetMetric(figure, parts, least=least)
@@ -214,15 +214,15 @@ def _collective_rows(figures: Figures) -> Sequence[Collective]:
 
 def _calls_by_line(figures: Figures) -> Parts:
     """Return the lines of collectives, or their operations, with the number of calls."""
-    return [(each.calls, each.line or each.operation) for each in _collective_rows(figures)]
+    return [(row.calls, row.line or row.operation) for row in _collective_rows(figures)]
 
 
 def _bytes_by_line(figures: Figures) -> Parts:
     """Return the lines that contribute to collectives, or the operations, with the bytes sent."""
     return [
-        (part.bytes * each.calls, part.line or each.operation)
-        for each in _collective_rows(figures)
-        for part in each.lines
+        (part.bytes * row.calls, part.line or row.operation)
+        for row in _collective_rows(figures)
+        for part in row.lines
     ]
 
 
@@ -237,8 +237,8 @@ def _instructions(opcode: str) -> BudgetMetric:
 
 def _size(field: str) -> BudgetMetric:
     def figure(figures: Figures) -> float | None:
-        found: float | None = getattr(figures, field)
-        return found
+        value: float | None = getattr(figures, field)
+        return value
 
     return BudgetMetric(figure, _rows("operations"), by_operations=True)
 
@@ -250,14 +250,17 @@ def _estimated(figures: Figures) -> float | None:
 
 def _not_estimated(figures: Figures) -> str:
     assert figures.compiled is not None
-    found = figures.compiled.estimate
-    return "; ".join(found.unknown) if found else "this backend has no estimate"
+    estimate = figures.compiled.estimate
+    return "; ".join(estimate.unknown) if estimate else "this backend has no estimate"
 
 
 def _kernels(figures: Figures) -> Parts:
     assert figures.compiled is not None
-    found = figures.compiled.estimate
-    return [(each.seconds, each.line or each.name) for each in (found.kernels if found else ())]
+    estimate = figures.compiled.estimate
+    return [
+        (kernel.seconds, kernel.line or kernel.name)
+        for kernel in (estimate.kernels if estimate else ())
+    ]
 
 
 #: The metric of each key of `LIMITED`.
@@ -401,21 +404,21 @@ def _fitting(target: str, device: str, figures: Figures, memory: int | None) -> 
     if figures.absent is not None:
         return _not_compiled(target, "fits", device, figures, figures.absent)
     assert figures.compiled is not None
-    found = figures.compiled.memory
-    needed = found.bound(found.needed)
+    memory_figures = figures.compiled.memory
+    needed = memory_figures.bound(memory_figures.needed)
     if needed is None or memory is None:
         why = f"whether it fits {device} is not known: the compiler does not report its memory"
         return Verdict(target, figures.backend, "fits", "unknown", device, why)
     limit = f"{device} ({byte_size(memory)})"
-    text = between_text(found.needed, found.workspace_bound)
+    text = between_text(memory_figures.needed, memory_figures.workspace_bound)
     if needed <= memory:
         return Verdict(target, figures.backend, "fits", text, limit)
     lines = _largest(
-        [(each.bytes, each.line or each.name) for each in figures.compiled.memory.largest],
+        [(buffer.bytes, buffer.line or buffer.name) for buffer in figures.compiled.memory.largest],
         byte_size,
     )
     why = f"it needs {text}, and {device} has {byte_size(memory)}"
-    if found.workspace_bound:
+    if memory_figures.workspace_bound:
         why += f"; {_KERNELS}"
     return Verdict(target, figures.backend, "fits", text, limit, why, lines)
 
@@ -424,10 +427,10 @@ def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
     """Return the verdict on a forbidden operation or dtype."""
     times = _times(name, figures)
     key = f"forbid {name}"
-    passed = [each for each, dtype in figures.dtypes.items() if dtype == forbidden_name(name)]
+    passed = [place for place, dtype in figures.dtypes.items() if dtype == forbidden_name(name)]
     if passed and not times:
         why = f"the program has {name}, which is forbidden, as a dtype of arguments or results"
-        lines = tuple(Part(each, name) for each in passed[:_MAX])
+        lines = tuple(Part(place, name) for place in passed[:_MAX])
         text = count(len(passed))
         base = partial(Verdict, target, figures.backend, key, text, "none", why, lines)
         return base(value=len(passed), most=0)
@@ -442,9 +445,9 @@ def _forbidden(target: str, name: str, figures: Figures) -> Verdict:
 def _times(name: str, figures: Figures) -> int:
     """Return the number of executions of an operation or dtype, or else of its occurrences."""
     meant = forbidden_name(name)
-    found = [row for row in figures.by_dtype if row.key == meant] + _rows_of(name, figures)
+    rows = [row for row in figures.by_dtype if row.key == meant] + _rows_of(name, figures)
     written = figures.ops.get(f"stablehlo.{meant}", 0) or figures.ops.get(str(meant), 0)
-    return sum(row.operations for row in found) or written
+    return sum(row.operations for row in rows) or written
 
 
 def _rows_of(name: str, figures: Figures) -> list[CostRow]:
@@ -457,7 +460,11 @@ def _rows_of(name: str, figures: Figures) -> list[CostRow]:
 def _forbidden_parts(name: str, figures: Figures) -> Parts:
     """Return the number of forbidden operations at each place: as executed, or else as written."""
     meant = str(forbidden_name(name))
-    rows = [row for each in _rows_of(name, figures) for row in figures.lines_of(each.key, None)]
+    rows = [
+        row
+        for row_of_name in _rows_of(name, figures)
+        for row in figures.lines_of(row_of_name.key, None)
+    ]
     rows = rows or list(figures.lines_of(None, meant))
     return [(row.operations, row.key) for row in rows] or figures.occurrences(meant)
 

@@ -61,8 +61,8 @@ class Checked:
     @staticmethod
     def from_data(data: object) -> Checked:
         """Return the object for the data of `check_in_worker`."""
-        found: Checked = typed(data, Checked)
-        return found
+        checked: Checked = typed(data, Checked)
+        return checked
 
 
 def check_in_worker(
@@ -94,14 +94,14 @@ def check_in_worker(
     on_stage("count")
     memory = memory_of(spec.budget.fits)
     verdicts: list[Verdict] = []
-    found: dict[str, dict[str, float]] = {}
+    figures_by_label: dict[str, dict[str, float]] = {}
     programs: dict[str, str] = {}
     for unit in units:
         figures = unit_figures(unit, spec.root, spec.trips, sizes, report)
         if unit not in program.units:
             figures = replace(figures, absent=absent)
-        found[unit.label] = figures_of(figures)
-        known = found[unit.label] if update else saved.get(unit.label, {})
+        figures_by_label[unit.label] = figures_of(figures)
+        known = figures_by_label[unit.label] if update else saved.get(unit.label, {})
         verdicts += judge_budget(spec.name, spec.budget, figures, known, memory)
         if spec.golden and update:
             programs[unit.label] = unit.stablehlo
@@ -110,7 +110,9 @@ def check_in_worker(
     warnings = tuple(program.warnings)
     texts = {unit.label: unit.stablehlo for unit in units}
     sources = {unit.label: _sources(unit, spec.root) for unit in units}
-    return asdict(Checked(spec.name, tuple(verdicts), found, programs, warnings, texts, sources))
+    return asdict(
+        Checked(spec.name, tuple(verdicts), figures_by_label, programs, warnings, texts, sources)
+    )
 
 
 def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
@@ -132,8 +134,10 @@ def _golden_verdict(program: Program, unit: Unit, update: bool) -> Verdict:
     if not verdict.fails:
         return verdict
     same_counts = saved is not None and _has_counts_of(unit, saved)
-    found = instability_of(program, unit.label, elsewhere=same_counts)
-    return unstable(verdict, found) if found is not None and not found.is_order else verdict
+    instability = instability_of(program, unit.label, elsewhere=same_counts)
+    if instability is None or instability.is_order:
+        return verdict
+    return unstable(verdict, instability)
 
 
 def _is_saved(spec: TargetSpec, label: str, text: bytes) -> bool:
@@ -173,7 +177,7 @@ def _sizes(program: Program) -> dict[str, int]:
 def _built_sizes(report: Report, target: str) -> dict[str, int]:
     """Return the sizes as by `_sizes`, from the outputs of a build."""
     files = {file.path: file.bytes for file in report.outputs}
-    labels = [each.label for each in report.backends]
+    labels = [backend.label for backend in report.backends]
     sizes = {label: files[f"{label}/executable.bin"] for label in labels}
     return {"": files[target + SUFFIX], **sizes}
 
@@ -192,7 +196,7 @@ def unit_figures(
     program are those of `report`, if there is one.
     """
     backends = report.backends if report else ()
-    built = next((each for each in backends if each.label == unit.label), None)
+    built = next((backend for backend in backends if backend.label == unit.label), None)
     cost = unit.lowered.cost(trips)
     compiled = unit.compiled
     arguments = unit.lowered.arguments

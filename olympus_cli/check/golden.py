@@ -45,17 +45,17 @@ def judge_golden(
             f"the golden program {path} of {target} is not StableHLO: {error}",
             hint=f"olympus check {target} --update saves it again, or git restore {path}",
         ) from error
-    found = compare(golden, graph)
-    before, after = (each[:_DIGITS] for each in found.fingerprints)
-    if not found:
+    difference = compare(golden, graph)
+    before, after = (fingerprint[:_DIGITS] for fingerprint in difference.fingerprints)
+    if not difference:
         return Verdict(target, backend, "golden", after, before)
     project = [] if Path.cwd().is_relative_to(root) else ["--project", display_path(root)]
     device = backend.replace("-", ":", 1)
     show = shlex.join(["olympus", "diff", path, target, "--backend", device, *project])
     save = shlex.join(["olympus", "check", "--update", target, *project])
-    why = f"the program is not the golden one: {counted(len(found.changes), 'change')}"
+    why = f"the program is not the golden one: {counted(len(difference.changes), 'change')}"
     parts = (
-        *_listed(found, root),
+        *_listed(difference, root),
         Part("", f"{show} shows the difference"),
         Part("", f"{save} saves it if the change is meant"),
     )
@@ -72,21 +72,21 @@ def check_golden(on_stage: OnStage, saved: bytes) -> None:
     graph_of(read_module(saved, "the golden program"))
 
 
-def unstable(verdict: Verdict, found: Instability) -> Verdict:
+def unstable(verdict: Verdict, instability: Instability) -> Verdict:
     """Return a broken verdict on a program that differs from another trace of it.
 
     Saving such a program again does not help.
     """
     return replace(
         verdict,
-        why=found.statement(golden=True),
-        lines=(Part(found.place, found.words), Part("", found.remedy)),
+        why=instability.statement(golden=True),
+        lines=(Part(instability.place, instability.words), Part("", instability.remedy)),
     )
 
 
-def _listed(found: Difference, root: Path) -> Iterator[Part]:
+def _listed(difference: Difference, root: Path) -> Iterator[Part]:
     """Yield the first changes, equal ones in one line, and the number of the others."""
-    lines = counted_changes(found.changes, root)
+    lines = counted_changes(difference.changes, root)
     for place, words, _ in lines[:_MAX]:
         yield Part(place, words)
     if rest := sum(times for _, _, times in lines[_MAX:]):

@@ -94,17 +94,17 @@ def read_saved(root: Path, target: str) -> Saved:
     if not os.path.lexists(path):
         return Saved(target, {})
     try:
-        found: Saved = typed(read_json(path, _VERSION), Saved)
+        saved: Saved = typed(read_json(path, _VERSION), Saved)
     except ArtifactError as error:
         error.hint = error.hint or remedy
         raise
     except ValueError as error:
         message = f"{display_path(path)} does not hold saved figures: {error}"
         raise ArtifactError(message, hint=remedy) from error
-    if found.target != target:
-        message = f"{display_path(path)} has the figures of target {found.target!r}"
+    if saved.target != target:
+        message = f"{display_path(path)} has the figures of target {saved.target!r}"
         raise ArtifactError(message, hint=remedy)
-    return found
+    return saved
 
 
 def write_saved(root: Path, saved: Saved) -> Path:

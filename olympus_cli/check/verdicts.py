@@ -36,28 +36,28 @@ def checked_report(
     `unjudged` are the targets without a budget and a golden program. The ones among the cases of
     `target_runs` have a row, and a note names the others.
     """
-    verdicts = [verdict for each in results for verdict in each.verdicts]
+    verdicts = [verdict for checked in results for verdict in checked.verdicts]
     shown = {verdict.target for verdict in verdicts}
     failed = [case.target for case in target_runs.cases if case.verdict == "not judged"]
     others = [target for target in unjudged if target not in failed]
     failed = [target for target in failed if target not in shown]
-    reasons = [(each, UNJUDGED) for each in unjudged]
-    reasons += [(each.target, NO_DONATION) for each in results if not each.is_judged]
-    rows = (*map(_row, verdicts), *((each, "", "", "", "", "not judged") for each in failed))
+    reasons = [(target, UNJUDGED) for target in unjudged]
+    reasons += [(checked.target, NO_DONATION) for checked in results if not checked.is_judged]
+    rows = (*map(_row, verdicts), *((target, "", "", "", "", "not judged") for target in failed))
     return GateReport(
         "check",
-        (*(_case(each, roots[each.target]) for each in verdicts), *target_runs.cases),
+        (*(_case(verdict, roots[verdict.target]) for verdict in verdicts), *target_runs.cases),
         (("", COLUMNS, rows),) if rows else (),
         {
-            "targets": [_data(each) for each in results],
-            "not_judged": [{"target": each, "reason": reason} for each, reason in reasons],
+            "targets": [_data(checked) for checked in results],
+            "not_judged": [{"target": target, "reason": reason} for target, reason in reasons],
             "failed": failure_data(target_runs.failed),
         },
         notes=(unjudged_note(others),) if others else (),
         warnings=tuple(
-            remark(each.target, text, roots[each.target])
-            for each in results
-            for text in each.warnings
+            remark(checked.target, text, roots[checked.target])
+            for checked in results
+            for text in checked.warnings
         ),
         seconds=target_runs.seconds,
     )
@@ -114,7 +114,7 @@ def _data(checked: Checked) -> dict[str, Any]:
     """Return the result for a target, as JSON-like data."""
     return {
         "target": checked.target,
-        "verdicts": [_verdict_data(each) for each in checked.verdicts],
+        "verdicts": [_verdict_data(verdict) for verdict in checked.verdicts],
         "figures": checked.figures,
         "warnings": list(checked.warnings),
     }

@@ -130,15 +130,15 @@ def _at(document: Mapping[str, Any], path: tuple[str, ...]) -> _Amount:
     Memory is also a lower bound if kernels allocate more, up to `workspace_bound`.  A figure of the
     program's cost is never a lower bound; it is None if unknown.
     """
-    found: Any = document
+    value: Any = document
     part: Mapping[str, Any] = {}
     for key in path:
-        if not isinstance(found, Mapping) or key not in found:
+        if not isinstance(value, Mapping) or key not in value:
             return _Amount(None)
-        part, found = found, found[key]
-    if not isinstance(found, int | float):
+        part, value = value, value[key]
+    if not isinstance(value, int | float):
         return _Amount(None)
     workspace = part.get("workspace_bound") or 0
     if path[0] == "memory" and path[-1] in _WITHOUT_WORKSPACE and workspace:
-        return _Amount(found, True, found + workspace)
-    return _Amount(found, path[0] != "cost" and bool(part.get("unknown")))
+        return _Amount(value, True, value + workspace)
+    return _Amount(value, path[0] != "cost" and bool(part.get("unknown")))

@@ -49,15 +49,18 @@ def revision_report(
     return GateReport(
         "diff",
         (
-            *(case for each in comparisons.values() for case in _cases(each, root)),
+            *(case for comparison in comparisons.values() for case in _cases(comparison, root)),
             *(Case(name, "diff", "target", "skipped", reason) for name in added),
             *target_runs.cases,
         ),
         (),
         {
-            "equal": not target_runs.failed and all(each.equal for each in comparisons.values()),
+            "equal": not target_runs.failed
+            and all(comparison.equal for comparison in comparisons.values()),
             "revision": side,
-            "targets": [{"target": name, **each.to_data()} for name, each in comparisons.items()],
+            "targets": [
+                {"target": name, **comparison.to_data()} for name, comparison in comparisons.items()
+            ],
             "added": [*added],
             "removed": [*removed],
             "failed": failure_data(target_runs.failed),

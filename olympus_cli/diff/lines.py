@@ -35,14 +35,14 @@ def line_changes(
 
 def _by_text(rows: Sequence[CostRow], texts: Texts) -> dict[tuple[str, str, int], CostRow]:
     """Return the rows by file, text, and the index among lines with the same text."""
-    found: dict[tuple[str, str, int], CostRow] = {}
+    row_of: dict[tuple[str, str, int], CostRow] = {}
     for row in sorted(rows, key=lambda row: _place(row.key)):
         place = _place(row.key)
         name, number = (place[0], texts.get(place) or f":{place[1]}"), 0
-        while (*name, number) in found:
+        while (*name, number) in row_of:
             number += 1
-        found[*name, number] = row
-    return found
+        row_of[*name, number] = row
+    return row_of
 
 
 def _place(key: str) -> tuple[str, int]:

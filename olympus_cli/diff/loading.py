@@ -41,14 +41,14 @@ def read_side(on_stage: OnStage, side: Side) -> dict[str, Any]:
     """
     match side:
         case TargetSide():
-            found = _of_target(on_stage, side)
+            program = _of_target(on_stage, side)
         case BuildSide():
-            found = _of_build(side)
+            program = _of_build(side)
         case BundleSide():
-            found = _of_bundle(side)
+            program = _of_bundle(side)
         case FileSide():
-            found = SideProgram(side.label, "file", _content(side.path), file=side.label)
-    return found.to_data()
+            program = SideProgram(side.label, "file", _content(side.path), file=side.label)
+    return program.to_data()
 
 
 def _of_target(on_stage: OnStage, side: TargetSide) -> SideProgram:
@@ -143,10 +143,10 @@ def _label(side: BuildSide, report: Report | None) -> str | None:
     if side.backend is None:
         return report.backends[0].label
     wanted = named_backend(side.backend)
-    for each in report.backends:
-        if each.name == wanted.backend and wanted.device in (None, each.device):
-            return each.label
-    built = ", ".join(each.label for each in report.backends)
+    for backend in report.backends:
+        if backend.name == wanted.backend and wanted.device in (None, backend.device):
+            return backend.label
+    built = ", ".join(backend.label for backend in report.backends)
     raise UsageError(f"{side.label} is not built for {side.backend}, only for {built}")
 
 

@@ -107,11 +107,11 @@ def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
         UsageError: the revision does not exist, or its olympus.toml is wrong.
     """
     here = open_project(request.project, request.devices).root
-    found = checkouts.of(_revision_of(text), here)
-    place = found.tree / here.resolve().relative_to(found.top)
+    checkout = checkouts.of(_revision_of(text), here)
+    place = checkout.tree / here.resolve().relative_to(checkout.top)
     if not os.path.isfile(place / FILE):
         return []
-    with blaming_revision(found):
+    with blaming_revision(checkout):
         return [*open_project(place, request.devices).targets]
 
 
@@ -124,14 +124,14 @@ def _with_shapes(side: Side, other: Side) -> Side:
         return side
     if side.spec.args or side.spec.kwargs:
         return side
-    given = other.spec
+    source = other.spec
     spec = replace(
         side.spec,
-        args=given.args,
-        kwargs=given.kwargs,
-        static={**given.static, **side.spec.static},
-        donate=given.donate,
-        backends=given.backends,
+        args=source.args,
+        kwargs=source.kwargs,
+        static={**source.static, **side.spec.static},
+        donate=source.donate,
+        backends=source.backends,
     )
     return replace(side, spec=spec)
 
@@ -195,8 +195,8 @@ def _at_revision(
         here = here if os.path.isdir(here) else here.parent
     else:
         here = open_project(request.project).root
-    found = checkouts.of(revision, here)
-    with blaming_revision(found):
-        project = str(found.counterpart(here))
-        spec = replace(replace(request, text=target, project=project).spec(), checkout=found)
-    return TargetSide(f"{PREFIX}{revision}:{target}", spec, found)
+    checkout = checkouts.of(revision, here)
+    with blaming_revision(checkout):
+        project = str(checkout.counterpart(here))
+        spec = replace(replace(request, text=target, project=project).spec(), checkout=checkout)
+    return TargetSide(f"{PREFIX}{revision}:{target}", spec, checkout)

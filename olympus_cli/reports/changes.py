@@ -35,9 +35,9 @@ def plain_types(text: str) -> str:
     'f32[8,3], u8[], bool[2]'
     """
 
-    def plain(found: re.Match[str]) -> str:
-        dtype = _DTYPES.get(found[2], re.sub("^ui", "u", found[2]))
-        return f"{dtype}[{found[1].rstrip('x').replace('x', ',')}]"
+    def plain(match: re.Match[str]) -> str:
+        dtype = _DTYPES.get(match[2], re.sub("^ui", "u", match[2]))
+        return f"{dtype}[{match[1].rstrip('x').replace('x', ',')}]"
 
     return _TENSOR.sub(plain, text)
 
@@ -49,10 +49,10 @@ def change_lines(changes: Iterable[Change], root: Path) -> list[tuple[str, str]]
 
 def counted_changes(changes: Iterable[Change], root: Path) -> list[tuple[str, str, int]]:
     """Return the lines of `change_lines`, each with the number of its changes."""
-    found = Counter((change_place(each, root), change_words(each)) for each in changes)
+    counts = Counter((change_place(change, root), change_words(change)) for change in changes)
     return [
         (place, f"{words}  ({times} times)" if times > 1 else words, times)
-        for (place, words), times in found.items()
+        for (place, words), times in counts.items()
     ]
 
 
@@ -75,7 +75,7 @@ def change_words(change: Change) -> str:
         return f"{name} {change.kind}"
     if change.role in ("argument", "result") and not name.startswith(change.role):
         name = f"{change.role} {name}"
-    values = "; ".join(_values(each) for each in change.details if each.what != "operation")
+    values = "; ".join(_values(detail) for detail in change.details if detail.what != "operation")
     return f"{name}: {values}" if values else name
 
 

@@ -24,16 +24,16 @@ def plain_name(name: str) -> str:
 
 def groups(rows: Iterable[_R], key: Callable[[_R], Hashable]) -> list[list[_R]]:
     """Return the rows grouped by key, in the order of the first of each."""
-    found: dict[Hashable, list[_R]] = {}
+    by_key: dict[Hashable, list[_R]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return [*found.values()]
+        by_key.setdefault(key(row), []).append(row)
+    return [*by_key.values()]
 
 
 def kernel_groups(kernels: Iterable[KernelEstimate]) -> list[list[KernelEstimate]]:
     """Return the kernels grouped by name, operation, line and bound, the slowest group first."""
-    found = groups(kernels, lambda k: (plain_name(k.name), k.operation, k.line, k.bound))
-    return sorted(found, key=lambda group: -sum(kernel.seconds for kernel in group))
+    kernel_lists = groups(kernels, lambda k: (plain_name(k.name), k.operation, k.line, k.bound))
+    return sorted(kernel_lists, key=lambda group: -sum(kernel.seconds for kernel in group))
 
 
 def buffer_text(group: Sequence[LiveBuffer]) -> str:

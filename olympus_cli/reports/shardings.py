@@ -29,8 +29,8 @@ def spoken_name(what: str) -> str:
     >>> spoken_name("sdy.sharding"), spoken_name("sdy.mesh @mesh"), spoken_name("dimensions")
     ('sharding', 'mesh', 'dimensions')
     """
-    if found := _MESH_NAME.fullmatch(what):
-        return f"mesh {found[1]}".rstrip()
+    if mesh := _MESH_NAME.fullmatch(what):
+        return f"mesh {mesh[1]}".rstrip()
     return _NAMES.get(what, what)
 
 
@@ -48,16 +48,16 @@ def spoken_value(what: str, text: str | None) -> str:
         return "left to the compiler" if what == "sdy.sharding" else "none"
     if not text.startswith("#sdy"):
         return text
-    if found := _MESH.fullmatch(text):
-        order = f", devices in the order {found[2]}" if found[2] else ""
-        return ", ".join(f"{name}={size}" for name, size in _AXIS.findall(found[1])) + order
-    if found := _MANUAL.fullmatch(text):
-        return ", ".join(name for name, _ in _AXIS.findall(found[1]))
-    if found := _SEVERAL.fullmatch(text):
-        each = [_sharding(*parts) for parts in _SHARDING.findall(found[1])]
-        return " | ".join(each) or "none"
-    found = _SHARDING.fullmatch(text.removeprefix("#sdy.sharding"))
-    return _sharding(found[1], found[2]) if found else text
+    if match := _MESH.fullmatch(text):
+        order = f", devices in the order {match[2]}" if match[2] else ""
+        return ", ".join(f"{name}={size}" for name, size in _AXIS.findall(match[1])) + order
+    if match := _MANUAL.fullmatch(text):
+        return ", ".join(name for name, _ in _AXIS.findall(match[1]))
+    if match := _SEVERAL.fullmatch(text):
+        shardings = [_sharding(*parts) for parts in _SHARDING.findall(match[1])]
+        return " | ".join(shardings) or "none"
+    match = _SHARDING.fullmatch(text.removeprefix("#sdy.sharding"))
+    return _sharding(match[1], match[2]) if match else text
 
 
 def _sharding(entries: str, more: str) -> str:

@@ -111,7 +111,7 @@ def _joined(call: CallNode) -> CallNode:
             break  # the line does something of its own
         frames += only.frames
         call = only
-    inner = {frame: _joined(each) for frame, each in call.calls.items()}
+    inner = {frame: _joined(callee) for frame, callee in call.calls.items()}
     return replace(call, frames=frames, calls=inner)
 
 

@@ -151,15 +151,15 @@ def collective_lines(compiled: CompiledFigures | None, width: int | None = None)
     rows = [("collective", "axes", "devices", "bytes", "calls", "time", "line")]
     rows += [
         (
-            each.kind,
-            axes_text(each.axes),
-            str(each.devices),
-            byte_size(each.bytes),
-            least_text(each.loops) + count(each.calls),
-            least_text(each.loops) + duration(each.seconds),
-            lines_text(each),
+            collective.kind,
+            axes_text(collective.axes),
+            str(collective.devices),
+            byte_size(collective.bytes),
+            least_text(collective.loops) + count(collective.calls),
+            least_text(collective.loops) + duration(collective.seconds),
+            lines_text(collective),
         )
-        for each in compiled.collectives[:_MAX_COLLECTIVES]
+        for collective in compiled.collectives[:_MAX_COLLECTIVES]
     ]
     yield from _table(rows, width)
     if (more := len(compiled.collectives) - _MAX_COLLECTIVES) > 0:
@@ -247,15 +247,17 @@ def _at_least(shown: Callable[[float | None], str], total: int | None, least: in
 
 def _device_rows(compiled: CompiledFigures) -> Iterator[tuple[str, str]]:
     """Yield the work of each of several devices, and their sums; nothing for one device."""
-    each, total = compiled.each_device, compiled.total
-    if each is None or total is None:
+    device, total = compiled.each_device, compiled.total
+    if device is None or total is None:
         return
     yield "devices", f"{compiled.devices}; the lines above count all, as the program is written"
-    least = least_text(each.unknown)
-    yield "each does", least + _done(each)
-    repeated = "" if each.repeated is None else f"; {each.repeated:.3g} times the flops as written"
+    least = least_text(device.unknown)
+    yield "each does", least + _done(device)
+    repeated = (
+        "" if device.repeated is None else f"; {device.repeated:.3g} times the flops as written"
+    )
     yield "all do", least + _done(total) + repeated
-    for sentence in each.unknown:
+    for sentence in device.unknown:
         yield "unknown", sentence
 
 
@@ -303,12 +305,12 @@ def between_text(size: int | None, workspace_bound: int) -> str:
     return f"at least {byte_size(size)}, at most {byte_size(size + workspace_bound)}"
 
 
-def _in_all(each: int, own: int, total: int | None, devices: int) -> str:
+def _in_all(need: int, own: int, total: int | None, devices: int) -> str:
     """Return the need of each device and, of several, the sum."""
     if total is None:
-        return between_text(each, own)
+        return between_text(need, own)
     all_need = between_text(total, own * devices)
-    return f"{between_text(each, own)} on each device, {all_need} on all"
+    return f"{between_text(need, own)} on each device, {all_need} on all"
 
 
 def _compiled(backend: BackendReport) -> Iterator[str]:
@@ -341,12 +343,12 @@ def _block(block: BlockReport) -> str:
 
 def _places(lines: Iterable[str]) -> str:
     """Return the lines as ranges: "gpt.py:12-40"."""
-    found: dict[str, list[int]] = {}
+    numbers_of: dict[str, list[int]] = {}
     for line in lines:
         file, _, number = line.rpartition(":")
-        found.setdefault(file, []).append(int(number))
+        numbers_of.setdefault(file, []).append(int(number))
     ranges = [
         f"{file}:{min(numbers)}" + (f"-{max(numbers)}" if len(numbers) > 1 else "")
-        for file, numbers in found.items()
+        for file, numbers in numbers_of.items()
     ]
     return ", ".join(ranges[:_MAX_FILES]) + (", ..." if len(ranges) > _MAX_FILES else "")

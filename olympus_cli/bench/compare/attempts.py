@@ -154,13 +154,13 @@ def _cut_short(
     """Return the results until Ctrl-C: of the program, and of whole rounds of both sides."""
     ours, theirs = whole
     under_way = [error.measured] if isinstance(error, Interrupted) else []
-    found = merged([*ours, *under_way])
+    measured = merged([*ours, *under_way])
     if other is not None or against.processes > 1:
         note = f"the measuring was interrupted (whole rounds: {len(ours)})"
-        facts = {**found.facts, "stopped_by": "interrupted"}
-        found = replace(found, facts=facts, notes=(*found.notes, note))
+        facts = {**measured.facts, "stopped_by": "interrupted"}
+        measured = replace(measured, facts=facts, notes=(*measured.notes, note))
     if other is None:
-        return Attempt(work.label, found, rounds=tuple(ours))
+        return Attempt(work.label, measured, rounds=tuple(ours))
     paired = isinstance(other, Side)
     sides = ours, (theirs if isinstance(other, Side) else list(other))
     compared = cut_short(
@@ -170,7 +170,7 @@ def _cut_short(
         paired=paired,
         spec=bench_spec(work, against),
     )
-    return Attempt(work.label, found, rounds=tuple(ours), compared=compared)
+    return Attempt(work.label, measured, rounds=tuple(ours), compared=compared)
 
 
 def _compared(
@@ -200,7 +200,7 @@ def _compared(
             theirs.append(another)
         return ours[before:], theirs[before:]
 
-    found = compare(
+    comparison = compare(
         against.baseline or "",
         measure,
         paired=isinstance(other, Side),
@@ -208,12 +208,12 @@ def _compared(
         gates=gates,
         rounds=against.processes,
     )
-    return Attempt(work.label, merged(found.ours), rounds=found.ours, compared=found)
+    return Attempt(work.label, merged(comparison.ours), rounds=comparison.ours, compared=comparison)
 
 
 def _check_gates(ours: SamplerWork, theirs: SamplerWork, spec: BenchSpec) -> None:
     """Raise UsageError if none of the metrics in olympus.toml can be compared."""
-    kinds = {isinstance(each.program, BundleWork) for each in (ours, theirs)}
+    kinds = {isinstance(side.program, BundleWork) for side in (ours, theirs)}
     if len(kinds) > 1 and spec.metrics and not set(spec.metrics) & set(INTERLEAVED):
         raise UsageError(
             f"the metrics of target {ours.label!r} cannot be compared with a bundle: "
@@ -228,7 +228,7 @@ def _check_stored(
 ) -> None:
     """Raise UsageError if a stored baseline has none of the metrics that can fail."""
     gates = GATED if spec.metrics is None else spec.metrics
-    if any(all(name in each.metrics for each in stored) for name in gates):
+    if any(all(name in measured.metrics for measured in stored) for name in gates):
         return
     raise UsageError(
         f"the baseline {label} cannot judge target {work.name!r}: it needs {' or '.join(gates)}, "

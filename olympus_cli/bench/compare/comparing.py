@@ -90,7 +90,7 @@ class Compared:
 
     def document(self) -> dict[str, Any]:
         """Return JSON-like data with every number."""
-        worse = {each.metric for each in self.worse}
+        worse = {judgment.metric for judgment in self.worse}
         return {
             "target": self.target,
             "baseline": self.label,
@@ -98,23 +98,24 @@ class Compared:
             "rounds": [len(self.ours), len(self.theirs)],
             "sessions": self.skew and self.skew.to_data(),
             "metrics": {
-                each.metric: {**asdict(each), "fails": each.metric in worse} for each in self.judged
+                judgment.metric: {**asdict(judgment), "fails": judgment.metric in worse}
+                for judgment in self.judged
             },
             "notes": list(self.notes),
         }
 
 
 def _worse(every: Sequence[Judged]) -> tuple[Judged, ...]:
-    judged = {each.metric: each for each in every}
+    judged = {judgment.metric: judgment for judgment in every}
     return tuple(
-        each
-        for each in every
-        if each.gate
-        and each.verdict.word == "worse"
+        judgment
+        for judgment in every
+        if judgment.gate
+        and judgment.verdict.word == "worse"
         and not (
-            each.metric == "steady-cpu"
+            judgment.metric == "steady-cpu"
             and "steady-call" in judged
-            and _spread(judged["steady-call"], each)
+            and _spread(judged["steady-call"], judgment)
         )
     )
 
@@ -129,8 +130,8 @@ def _spread(call: Judged, cpu: Judged) -> bool:
         return False
     if call.verdict.word in ("better", "no change"):
         return True
-    verdicts = [each for each in (call.verdict, call.again) if each is not None]
-    if any(each.ratio is not None and each.ratio < 1 for each in verdicts):
+    verdicts = [verdict for verdict in (call.verdict, call.again) if verdict is not None]
+    if any(verdict.ratio is not None and verdict.ratio < 1 for verdict in verdicts):
         return True
     high, low = call.verdict.high, cpu.verdict.low
     return high is not None and low is not None and high < low
@@ -233,8 +234,8 @@ def cut_short(
     except OlympusError:
         return None
     open_ones = [
-        replace(each, verdict=replace(each.verdict, word="inconclusive", reason=reason))
-        for each in judged
+        replace(judgment, verdict=replace(judgment.verdict, word="inconclusive", reason=reason))
+        for judgment in judged
     ]
     return _compared(target, ours, theirs, open_ones, rule)
 
@@ -261,37 +262,43 @@ def _is_open(judged: Sequence[Judged], rule: _Rule) -> bool:
 
     More processes do not show how sessions differ, so a stored baseline remains undecided.
     """
-    words = [each.verdict.word for each in judged if each.gate and each.verdict.ratio is not None]
+    words = [
+        judgment.verdict.word
+        for judgment in judged
+        if judgment.gate and judgment.verdict.ratio is not None
+    ]
     undecided = bool(words) and all(word == "inconclusive" for word in words)
     return "worse" in words or (rule.paired and undecided)
 
 
 def _is_doubtful(judged: Sequence[Judged], rule: _Rule) -> bool:
     """Return True if a gate seems worse and none is known to be, after two measurements."""
-    words = [each.verdict.word for each in judged if each.gate]
-    seems = any(each.gate and each.seems_worse for each in judged)
+    words = [judgment.verdict.word for judgment in judged if judgment.gate]
+    seems = any(judgment.gate and judgment.seems_worse for judgment in judged)
     return seems and "inconclusive" in words and not _worse(judged)
 
 
 def _suspects(judged: Sequence[Judged]) -> set[str]:
     """Return the gates that are worse, confirmed or not."""
-    return {each.metric for each in judged if each.gate and each.verdict.word == "worse"}
+    return {
+        judgment.metric for judgment in judged if judgment.gate and judgment.verdict.word == "worse"
+    }
 
 
 def _confirmed(
     suspects: Collection[str], last: Sequence[Judged], whole: Sequence[Judged]
 ) -> list[Judged]:
     """Return the verdicts of all rounds; suspects remain worse if the last ones confirm it."""
-    alone = {each.metric: each.verdict for each in last}
-    found = []
-    for each in whole:
-        newest, verdict = alone[each.metric], each.verdict
+    alone = {judgment.metric: judgment.verdict for judgment in last}
+    judgments = []
+    for judgment in whole:
+        newest, verdict = alone[judgment.metric], judgment.verdict
         confirmed = verdict.word == "worse" and newest.is_beyond(verdict)
         open_ = verdict.word in ("worse", "inconclusive")
-        if each.metric in suspects and open_ and not confirmed:
+        if judgment.metric in suspects and open_ and not confirmed:
             verdict = replace(verdict, word="inconclusive", reason=_unconfirmed(verdict, newest))
-        found.append(replace(each, verdict=verdict, again=newest))
-    return found
+        judgments.append(replace(judgment, verdict=verdict, again=newest))
+    return judgments
 
 
 def _unconfirmed(whole: MetricVerdict, last: MetricVerdict) -> str:
@@ -311,12 +318,12 @@ def _judged(
     """
     if not final:  # a worse metric is measured again
         rule = replace(rule, confidence=CONFIDENCE)
-    every = [each.metrics for each in (*ours, *theirs)]
+    every = [measured.metrics for measured in (*ours, *theirs)]
     kinds = {"load" in metrics for metrics in every}
     judged = JUDGED if len(kinds) == 1 else INTERLEAVED  # loading a bundle compiles nothing
     names = [name for name in judged if all(name in metrics for metrics in every)]
     skew = NO_SKEW if rule.paired else _skew(ours, theirs)
-    found = [
+    judgments = [
         _one(name, [m.metrics[name] for m in ours], [m.metrics[name] for m in theirs], rule, skew)
         for name in names
     ]
@@ -325,7 +332,7 @@ def _judged(
         for name in rule.gates
         if name not in names and (rule.named or any(name in metrics for metrics in every))
     ]
-    return found + [_unmeasured(name, ours, theirs, rule) for name in missing]
+    return judgments + [_unmeasured(name, ours, theirs, rule) for name in missing]
 
 
 def _unmeasured(
@@ -336,7 +343,7 @@ def _unmeasured(
     lacking = [
         name_of_side
         for name_of_side, side in sides.items()
-        if not all(name in each.metrics for each in side)
+        if not all(name in measured.metrics for measured in side)
     ]
     reason = "one side is a bundle, which is loaded, and the other is compiled"
     if lacking:
@@ -351,11 +358,11 @@ def _undecided(name: str, reason: str, rule: _Rule) -> Judged:
 
 
 def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule, skew: Skew) -> Judged:
-    if {each.unit for each in ours} != {each.unit for each in theirs}:
+    if {metric.unit for metric in ours} != {metric.unit for metric in theirs}:
         raise ArtifactError(f"the baseline has {name} in {theirs[0].unit}, not in {ours[0].unit}")
     if name not in INTERLEAVED:  # their samples are not paired
-        ours, theirs = ([_whole(each) for each in side] for side in (ours, theirs))
-    theirs = [replace(each, better=ours[0].better) for each in theirs]
+        ours, theirs = ([_whole(metric) for metric in side] for side in (ours, theirs))
+    theirs = [replace(metric, better=ours[0].better) for metric in theirs]
     gate = name in rule.gates
     verdict = judge(
         ours,
@@ -371,10 +378,12 @@ def _one(name: str, ours: list[Metric], theirs: list[Metric], rule: _Rule, skew:
 
 def _levels(ours: list[Metric], theirs: list[Metric], paired: bool) -> tuple[float, float]:
     """Return the values to show of both sides: the medians if their ratio is undefined."""
-    sides = [[each.samples for each in side] for side in (ours, theirs)]
+    sides = [[metric.samples for metric in side] for side in (ours, theirs)]
     if all(sample > 0 for side in sides for samples in side for sample in samples):
         return levels(*sides, paired=paired)
-    now, before = (float(np.median([_median(each) for each in side])) for side in (ours, theirs))
+    now, before = (
+        float(np.median([_median(metric) for metric in side])) for side in (ours, theirs)
+    )
     return now, before
 
 
@@ -390,17 +399,17 @@ def _whole(metric: Metric) -> Metric:
 def merged(rounds: Sequence[Measured]) -> Measured:
     """Return all rounds of a target as one, with all samples in the order of measurement."""
     first = rounds[0]
-    names = [name for name in first.metrics if all(name in each.metrics for each in rounds)]
+    names = [name for name in first.metrics if all(name in measured.metrics for measured in rounds)]
     metrics = {
         name: replace(
             first.metrics[name],
-            samples=tuple(x for each in rounds for x in each.metrics[name].samples),
-            batch=min(each.metrics[name].batch for each in rounds),
+            samples=tuple(x for measured in rounds for x in measured.metrics[name].samples),
+            batch=min(measured.metrics[name].batch for measured in rounds),
         )
         for name in names
     }
     notes: dict[str, str] = {}
-    for note in (note for each in rounds for note in each.notes):
+    for note in (note for measured in rounds for note in measured.notes):
         notes.setdefault(_kind(note), note)
     facts = {**first.facts, "processes": len(rounds)}
     if "steady-call" in metrics:

@@ -51,8 +51,8 @@ def project_root(request: Request) -> Path:
     Raises:
         SpecError: the project's olympus.toml is wrong.
     """
-    found = project_of(request.project, Path.cwd(), request.devices)
-    return Path.cwd() if found is None else found.root
+    project = project_of(request.project, Path.cwd(), request.devices)
+    return Path.cwd() if project is None else project.root
 
 
 @contextmanager
@@ -74,8 +74,8 @@ def other_sides(
     else:
         stored = read_baseline(stored_path(_root(programs), text))
         rounds = [stored.of(program.work.name) for program in programs]
-        for program, each in zip(programs, rounds, strict=True):
-            check_host(program.work.name, each, text, program.work.backends)
+        for program, measured in zip(programs, rounds, strict=True):
+            check_host(program.work.name, measured, text, program.work.backends)
         yield rounds
 
 
@@ -107,26 +107,26 @@ def _revision(text: str, programs: Sequence[RequestedProgram]) -> Iterator[list[
         raise UsageError(f"{text!r} names no revision", hint=f"such as {PREFIX}HEAD~1")
     if target is not None and len(programs) > 1:
         raise UsageError(f"{text} is one target and cannot be the baseline of {len(programs)}")
-    for each in programs:
-        if is_bundle(each.request.text) and target is None:
+    for requested in programs:
+        if is_bundle(requested.request.text) and target is None:
             raise UsageError(
-                f"{text} names no target to compare {each.request.text} with",
+                f"{text} names no target to compare {requested.request.text} with",
                 hint=f"such as {text}:TARGET",
             )
-    with checkout(revision, _root(programs)) as found:
-        yield [_at(found, program, target) for program in programs]
+    with checkout(revision, _root(programs)) as tree:
+        yield [_at(tree, program, target) for program in programs]
 
 
-def _at(found: Checkout, program: RequestedProgram, target: str | None) -> Side:
+def _at(tree: Checkout, program: RequestedProgram, target: str | None) -> Side:
     """Return the side of a program at the revision."""
-    add_revision = partial(blaming_revision, found)
+    add_revision = partial(blaming_revision, tree)
     text = target or program.request.text
     here = project_root(program.request)
     if is_entry(text) and program.request.project is None:
         here = Path.cwd()  # an entry is relative to the current folder, in a project or not
     with add_revision():
-        project = str(found.counterpart(here))
+        project = str(tree.counterpart(here))
         request = replace(program.request, text=text, project=project)
         ours = program.work
-        spec = replace(request.spec(), checkout=found)
+        spec = replace(request.spec(), checkout=tree)
         return Side(SamplerWork.of_target(spec, ours.inputs, ours.effort), add_revision)

@@ -77,14 +77,14 @@ def ratio_interval(
         pairs = zip(ours, theirs, strict=True)
         center, drawn = _resampled([_log(a) - _log(b) for a, b in pairs], random)
     else:
-        center, drawn = _resampled([_log(each) for each in ours], random)
-        other_center, other_drawn = _resampled([_log(each) for each in theirs], random)
+        center, drawn = _resampled([_log(samples) for samples in ours], random)
+        other_center, other_drawn = _resampled([_log(samples) for samples in theirs], random)
         center, drawn = center - other_center, drawn - other_drawn
     low, high = np.quantile(drawn, (tail, 1 - tail)) - center
     wider = _expansion(min(len(ours), len(theirs)), tail)
     # the percentiles of few values may exclude the estimate
     shared = -NormalDist().inv_cdf(tail) * between
-    below, above = (math.hypot(wider * each, shared) for each in (min(low, 0.0), max(high, 0.0)))
+    below, above = (math.hypot(wider * bound, shared) for bound in (min(low, 0.0), max(high, 0.0)))
     ends = center - below, center + above
     return Interval(*map(_bounded_exp, (center, *ends)))
 
@@ -105,7 +105,9 @@ def levels(ours: Rounds, theirs: Rounds, *, paired: bool) -> tuple[float, float]
     (8.0, 2.0)
     """
     if not paired:
-        one, other = (_mean_of_medians([_log(each) for each in side]) for side in (ours, theirs))
+        one, other = (
+            _mean_of_medians([_log(samples) for samples in side]) for side in (ours, theirs)
+        )
     else:
         pairs = [(_log(a), _log(b)) for a, b in zip(ours, theirs, strict=True)]
         level = _mean_of_medians([(a + b) / 2 for a, b in pairs])
@@ -115,7 +117,7 @@ def levels(ours: Rounds, theirs: Rounds, *, paired: bool) -> tuple[float, float]
 
 
 def _mean_of_medians(rounds: Sequence[_Array]) -> float:
-    return float(np.mean([np.median(each) for each in rounds]))
+    return float(np.mean([np.median(samples) for samples in rounds]))
 
 
 def _bounded_exp(logarithm: float) -> float:
@@ -128,7 +130,7 @@ def _log(samples: Sequence[float]) -> _Array:
 
 def _resampled(rounds: Sequence[_Array], random: np.random.Generator) -> tuple[float, _Array]:
     """Return the mean of the rounds' medians, and resamples of it."""
-    medians = np.array([np.median(each) for each in rounds])
+    medians = np.array([np.median(samples) for samples in rounds])
     chosen = random.integers(len(medians), size=(_RESAMPLES, len(medians)))
     return float(medians.mean()), medians[chosen].mean(axis=1)
 

@@ -47,8 +47,8 @@ def alone(side: Side, rounds: int, on_stage: OnStage) -> Iterator[Measured]:
     work = _share(side.work, rounds)
     for _ in range(rounds):
         with side.adding_to_errors():
-            found = measure_target(work, on_stage=on_stage)
-        yield found
+            measured = measure_target(work, on_stage=on_stage)
+        yield measured
 
 
 def alternating(
@@ -81,7 +81,7 @@ def _round(
             slowest, warm_up = max(slowest, prepared.call), max(warm_up, prepared.warm_up)
             opened.append((side, sampler))
         calls = max(1, math.ceil(_SECONDS / max(slowest, 1e-9)))
-        samples = [_sampling(*each) for each in opened]
+        samples = [_sampling(side, sampler) for side, sampler in opened]
         left = _share(ours.work, rounds).effort.calls_limit - warm_up
         pairs = 0
         try:
@@ -91,8 +91,8 @@ def _round(
             if not pairs:
                 raise
             raise Interrupted(_finished(*opened[number % 2], "interrupted")) from error
-        found = [_finished(*each) for each in opened]
-    return (found[0], found[1]) if number % 2 == 0 else (found[1], found[0])
+        measured = [_finished(side, sampler) for side, sampler in opened]
+    return (measured[0], measured[1]) if number % 2 == 0 else (measured[1], measured[0])
 
 
 def turns(
@@ -128,8 +128,8 @@ def _sampling(side: Side, sampler: Sampler) -> Sample:
 def _finished(side: Side, sampler: Sampler, stopped: str = "samples") -> Measured:
     """Return a side's measurement without the load of others, as that includes the other side."""
     with side.adding_to_errors():
-        found = sampler.finish(stopped)
-    return replace(found, conditions={**found.conditions, "others": None})
+        measured = sampler.finish(stopped)
+    return replace(measured, conditions={**measured.conditions, "others": None})
 
 
 def _share(work: SamplerWork, rounds: int) -> SamplerWork:

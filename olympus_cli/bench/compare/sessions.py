@@ -48,7 +48,7 @@ class Session:
 
         others = figures("others")
         threads, limits, clocks = (
-            [each for each in figures(*names) if each > 0]
+            [figure for figure in figures(*names) if figure > 0]
             # a processor that has just worked has the clock of the measurement
             for names in (("threads",), ("cpu_limit",), ("clock_hz_after", "clock_hz"))
         )
@@ -79,12 +79,12 @@ class Skew:
     @property
     def longer(self) -> float:
         """The product of the factors that make times longer now, 1 or more."""
-        return math.prod(max(each, 1.0) for each in self._factors())
+        return math.prod(max(factor, 1.0) for factor in self._factors())
 
     @property
     def shorter(self) -> float:
         """The product of the factors that make times shorter now, 1 or less."""
-        return math.prod(min(each, 1.0) for each in self._factors())
+        return math.prod(min(factor, 1.0) for factor in self._factors())
 
     def _factors(self) -> tuple[float, ...]:
         before, now = self.before, self.now
@@ -127,7 +127,9 @@ class Skew:
                 f"the clock was {clocks[0]:.2f} GHz then and {clocks[1]:.2f} GHz now"
             )
         if before.limit != now.limit:
-            limits = ("none" if each is None else f"{each:g}" for each in (before.limit, now.limit))
+            limits = (
+                "none" if limit is None else f"{limit:g}" for limit in (before.limit, now.limit)
+            )
             differences.append("the limit of processors was {} then and {} now".format(*limits))
         return differences
 
@@ -142,7 +144,7 @@ NO_SKEW = Skew(Session(), Session())
 
 
 def _allowed(session: Session) -> float | None:
-    known = [each for each in (session.threads, session.limit) if each is not None]
+    known = [number for number in (session.threads, session.limit) if number is not None]
     return min(known, default=None)
 
 

@@ -81,22 +81,24 @@ def judge(
 
     Example: `judge(now, before, paired=True).word`.
     """
-    units = {(each.unit, each.better) for each in (*ours, *theirs)}
+    units = {(metric.unit, metric.better) for metric in (*ours, *theirs)}
     if len(units) > 1:
         raise ValueError("the two sides measure different things")
     unknown = MetricVerdict("inconclusive", None, None, None, threshold, confidence)
     if reason := _missing(ours, theirs):
         return replace(unknown, reason=reason)
     tail = (1 - confidence) / 2
-    sides = [each.samples for each in ours], [each.samples for each in theirs]
+    sides = [metric.samples for metric in ours], [metric.samples for metric in theirs]
     ((unit, better),) = units
     between = 0.0 if paired or unit == "B" else math.sqrt(2) * SESSION  # no clock
-    found = ratio_interval(*sides, paired=paired, tail=tail, between=between)
+    interval = ratio_interval(*sides, paired=paired, tail=tail, between=between)
     if between:
         ends = skew.longer, skew.shorter
-        found = found.widened(*(ends if better != "higher" else (1 / ends[1], 1 / ends[0])))
-    word = _word(found, threshold, higher_is_better=better == "higher")
-    verdict = MetricVerdict(word, found.ratio, found.low, found.high, threshold, confidence)
+        interval = interval.widened(*(ends if better != "higher" else (1 / ends[1], 1 / ends[0])))
+    word = _word(interval, threshold, higher_is_better=better == "higher")
+    verdict = MetricVerdict(
+        word, interval.ratio, interval.low, interval.high, threshold, confidence
+    )
     if word == "inconclusive" and between:
         seen = ratio_interval(*sides, paired=paired, tail=tail)
         if _word(seen, threshold, higher_is_better=better == "higher") != word:
@@ -121,14 +123,14 @@ def _missing(ours: Sequence[Metric], theirs: Sequence[Metric]) -> str:
     rounds = min(len(ours), len(theirs))
     if rounds < MIN_ROUNDS:
         return f"it was measured in {rounds} of at least {MIN_ROUNDS} processes"
-    samples = [sample for each in (*ours, *theirs) for sample in each.samples]
-    if not all(each.samples for each in (*ours, *theirs)) or min(samples) <= 0:
+    samples = [sample for metric in (*ours, *theirs) for sample in metric.samples]
+    if not all(metric.samples for metric in (*ours, *theirs)) or min(samples) <= 0:
         return "a process has no sample above 0"
     return ""
 
 
-def _word(found: Interval, threshold: float, *, higher_is_better: bool) -> VerdictWord:
-    low, high = math.log(found.low), math.log(found.high)
+def _word(interval: Interval, threshold: float, *, higher_is_better: bool) -> VerdictWord:
+    low, high = math.log(interval.low), math.log(interval.high)
     if higher_is_better:
         low, high = -high, -low
     limit = math.log1p(threshold)

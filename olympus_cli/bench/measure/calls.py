@@ -110,8 +110,8 @@ class Calls:
         self.processor_seconds = 0.0
         for _ in range(calls):
             turn, self._turn = self._turn, (self._turn + 1) % len(self._sets)
-            given = self._given or self._copies(turn)
-            arrays = [given.get(i, array) for i, array in enumerate(self._sets[turn])]
+            arguments = self._given or self._copies(turn)
+            arrays = [arguments.get(i, array) for i, array in enumerate(self._sets[turn])]
             args, kwargs = self._ready.bind(arrays)
             processor, begin = time.process_time(), clock()
             result = olympus.block_until_ready(compiled(*args, **kwargs))
@@ -154,7 +154,7 @@ def _feeding(ready: Runnable, donated: Sequence[int]) -> dict[int, int] | None:
     if not donated:
         return None
     aliases = ready.compiled.runtime_executable().hlo_module().input_output_alias
-    places = {each.parameter: (each.output_index or (0,))[0] for each in aliases}
+    places = {alias.parameter: (alias.output_index or (0,))[0] for alias in aliases}
     if not all(i in places and _fits(ready, i, places[i]) for i in donated):
         return None
     return {i: places[i] for i in donated}
@@ -166,8 +166,8 @@ def _fits(ready: Runnable, argument: int, result: int) -> bool:
     if compiled.num_devices == 1:
         return True
     (want,) = tree.leaves(compiled.input_shardings)[argument : argument + 1]
-    (found,) = tree.leaves(compiled.output_shardings)[result : result + 1]
-    return len(ready.results[result].shape) == rank and want.is_equivalent_to(found, rank)
+    (sharding,) = tree.leaves(compiled.output_shardings)[result : result + 1]
+    return len(ready.results[result].shape) == rank and want.is_equivalent_to(sharding, rank)
 
 
 @contextmanager

@@ -75,26 +75,26 @@ def trouble(before: Conditions, after: Conditions) -> list[str]:
 
     `before` is from the time before the measurement, which is a load too.
     """
-    found = []
+    sentences = []
     load, waiting = before.get("load"), before.get("waiting")
     threads = before.get("threads")
     assert isinstance(threads, float)
     if isinstance(load, float) and load > _BUSY * threads + 1:
-        found.append(
+        sentences.append(
             f"the machine is busy: a load of {load:g} with {threads:g} processors, so the times "
             "are too long and scattered"
         )
     elif isinstance(waiting, float) and waiting > _WAITING:
-        found.append(
+        sentences.append(
             f"the machine is busy: processes waited for a processor {waiting:g}% of the time, so "
             "the times are too long and scattered"
         )
     first, last = before.get("clock_hz"), after.get("clock_hz")
     if isinstance(first, float) and isinstance(last, float) and last < _SLOWED * first:
-        found.append(
+        sentences.append(
             f"the clock fell from {first / 1e9:.2f} to {last / 1e9:.2f} GHz while it was measured"
         )
-    return found
+    return sentences
 
 
 class Others:

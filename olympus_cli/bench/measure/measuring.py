@@ -100,17 +100,17 @@ class Measuring:
     def _metrics(self, facts: dict[str, Any]) -> dict[str, Metric]:
         """Return all metrics, in the order in which they are reported."""
         seconds = self._subject.seconds
-        found = {
+        metrics = {
             name: Metric("s", "lower", tuple(seconds[name])) for name in _STAGES if name in seconds
         }
-        found["first-call"] = Metric("s", "lower", (self._prepared.first_call,))
-        found["steady-call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)
+        metrics["first-call"] = Metric("s", "lower", (self._prepared.first_call,))
+        metrics["steady-call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)
         if self._subject.backend.backend == "cpu":  # elsewhere, it includes waiting for the device
-            found["steady-cpu"] = Metric("s", "lower", tuple(self._processor), self._batch)
-        found |= rate_metrics(steady, facts)
+            metrics["steady-cpu"] = Metric("s", "lower", tuple(self._processor), self._batch)
+        metrics |= rate_metrics(steady, facts)
         if self._peak is not None:
-            found["process-memory"] = Metric("B", "lower", (float(self._peak),))
-        return found
+            metrics["process-memory"] = Metric("B", "lower", (float(self._peak),))
+        return metrics
 
     def _how(self, stopped: str | None) -> dict[str, Any]:
         """Return the facts of the measurement of the calls."""
@@ -127,24 +127,24 @@ class Measuring:
         }
 
     def _notes(self, after: conditions.Conditions) -> list[str]:
-        found = conditions.trouble(self._before, after)
+        notes = conditions.trouble(self._before, after)
         if self._prepared.steady is False:
-            found.append(
+            notes.append(
                 "the times still changed when the warm-up ended: give a longer --time-limit"
             )
         elif abs(change := drift(self._samples)) >= _DRIFT:
             word = "rose" if change > 0 else "fell"
             ends = len(self._samples) // 4
             first, last = self._samples[:ends], self._samples[-ends:]
-            found.append(
+            notes.append(
                 f"the times {word} while they were measured, from {duration(median(first))} to "
                 f"{duration(median(last))}"
             )
         if self._calls.sets == 1 and self._calls.input_bytes:
-            found.append(
+            notes.append(
                 "there is too little memory for a second set of inputs: all calls read the same"
             )
-        return found
+        return notes
 
 
 def _free_memory(backend: olympus.Target) -> int | None:

@@ -41,8 +41,8 @@ class Stopping:
         """Return the reason why no more samples are needed; None if more are needed."""
         count = len(self.samples)
         if count >= self._next_look:
-            found = summarize(self.samples).precision
-            if found is not None and found <= self._precision:
+            precision = summarize(self.samples).precision
+            if precision is not None and precision <= self._precision:
                 return "precision"
             self._next_look = count + max(1, count // 4)  # a check sorts, which takes time
         if count >= MAX_SAMPLES:

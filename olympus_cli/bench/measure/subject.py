@@ -121,14 +121,14 @@ class TargetSubject(Subject):
 
     @cached_property
     def _cost(self) -> Cost:
-        found: Cost = self._lowered_program.cost(self._spec.trips)
-        return found
+        cost: Cost = self._lowered_program.cost(self._spec.trips)
+        return cost
 
     def estimate(self) -> Estimate | None:
         """Return the estimate from the optimized program."""
         (unit,) = self._program.units
-        found: Estimate = unit.compiled.estimate(trips=self._spec.trips or None)
-        return found
+        result: Estimate = unit.compiled.estimate(trips=self._spec.trips or None)
+        return result
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the program as lowered."""
@@ -195,8 +195,8 @@ class BundleSubject(Subject):
 
     def estimate(self) -> Estimate | None:
         """Return the estimate from the optimized program."""
-        found: Estimate = self._ready.compiled.estimate()
-        return found
+        result: Estimate = self._ready.compiled.estimate()
+        return result
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the program in the bundle."""

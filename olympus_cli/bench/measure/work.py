@@ -71,8 +71,8 @@ class SamplerWork:
         spec: TargetSpec, inputs: InputOptions | None = None, effort: Effort | None = None
     ) -> SamplerWork:
         """Return the work of a target, with the target's own inputs."""
-        given = (inputs or InputOptions()).of(spec)
-        return SamplerWork(spec.name, spec.entry, spec, given, effort or Effort())
+        options = (inputs or InputOptions()).of(spec)
+        return SamplerWork(spec.name, spec.entry, spec, options, effort or Effort())
 
     @staticmethod
     def of_bundle(

@@ -36,7 +36,9 @@ def call_graph(stacks: Sequence[StackReport]) -> Markup | None:
 
 
 def _part(stack: StackReport, has_flops: bool) -> FlamePart:
-    frames = tuple(("line", f"{each.function} {each.line}") for each in stack.frames[:_MAX_DEPTH])
+    frames = tuple(
+        ("line", f"{frame.function} {frame.line}") for frame in stack.frames[:_MAX_DEPTH]
+    )
     frames = frames or (("line", "(unknown)"),)
     if has_flops:
         return FlamePart(frames, stack.flops, stack.backward_flops, stack.bytes)

@@ -47,13 +47,13 @@ def gather(
         report=report,
         backends=tuple(
             replace(
-                _backend(each, units[each.label], directory),
-                measured=measured.get(each.label),
-                stacks=_stacks(program, units[each.label]),
-                kernels=_kernels(program, each, units[each.label]),
-                buffers=_buffers(program, units[each.label]),
+                _backend(backend, units[backend.label], directory),
+                measured=measured.get(backend.label),
+                stacks=_stacks(program, units[backend.label]),
+                kernels=_kernels(program, backend, units[backend.label]),
+                buffers=_buffers(program, units[backend.label]),
             )
-            for each in report.backends
+            for backend in report.backends
         ),
         olympuspr=olympuspr_listing(text, "program.olympuspr"),
         sources=_sources(report, program.spec.root),
@@ -143,13 +143,13 @@ def _peaks(model: DeviceModel, dtypes: set[str]) -> Iterator[tuple[str, float]]:
 
 def _sources(report: Report, root: Path) -> Mapping[str, str]:
     """Return the texts of the readable files in the lines of the report."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for backend in report.backends:
         for path in [*shares_of_files(backend.cost)][:MAX_FILES]:
-            if path not in found:
+            if path not in texts:
                 with suppress(OSError, UnicodeDecodeError, ValueError):
-                    found[path] = _read(root / path)
-    return found
+                    texts[path] = _read(root / path)
+    return texts
 
 
 def _read(path: Path) -> str:

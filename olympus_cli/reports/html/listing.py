@@ -90,10 +90,10 @@ def olympuspr_listing(text: str, path: str) -> Listing:
 
 
 def _equation(line: str) -> tuple[str, Mark | None]:
-    found = _COMMENT.search(line)
-    if found is None:
+    comment = _COMMENT.search(line)
+    if comment is None:
         return line, None
-    return line[: found.start()], Mark("", found[1], int(found[2]))
+    return line[: comment.start()], Mark("", comment[1], int(comment[2]))
 
 
 # --- StableHLO ----------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ _DEEP = 100  # a location inside a location: no printed program comes near
 def stablehlo_listing(text: str, path: str) -> Listing:
     """The listing of a StableHLO module that was printed with debug information."""
     lines = text.rstrip("\n").split("\n")
-    aliases = {found[1]: found[2] for line in lines if (found := _ALIAS.match(line))}
+    aliases = {match[1]: match[2] for line in lines if (match := _ALIAS.match(line))}
     known: dict[str, Mark | None] = {}
 
     def resolve(place: str, depth: int = 0) -> Mark | None:
@@ -123,7 +123,7 @@ def stablehlo_listing(text: str, path: str) -> Listing:
 
 
 def _operation(line: str, resolve: Callable[[str], Mark | None]) -> tuple[str, Mark | None]:
-    places = [found[1] for found in _LOC.finditer(line)]
+    places = [match[1] for match in _LOC.finditer(line)]
     return _LOC.sub("", line), resolve(places[-1]) if places else None
 
 
@@ -135,14 +135,14 @@ def _resolved(
         return None
     if place in aliases:
         return resolve(aliases[place], depth + 1)
-    if found := _FILE.fullmatch(place):
-        return Mark("", _unquoted(found[1]), int(found[2]))
-    if found := _NAMED.fullmatch(place):
-        inner = resolve(found[2], depth + 1) if found[2] else None
-        scope = str(olympus.analysis.read_name(_unquoted(found[1])))
+    if match := _FILE.fullmatch(place):
+        return Mark("", _unquoted(match[1]), int(match[2]))
+    if match := _NAMED.fullmatch(place):
+        inner = resolve(match[2], depth + 1) if match[2] else None
+        scope = str(olympus.analysis.read_name(_unquoted(match[1])))
         return Mark(scope, inner.file, inner.line) if inner else Mark(scope, "", 0)
-    if place.startswith(("callsite(", "fused")) and (found := _INNER.search(place)):
-        return resolve(found[0], depth + 1)
+    if place.startswith(("callsite(", "fused")) and (match := _INNER.search(place)):
+        return resolve(match[0], depth + 1)
     return None
 
 
@@ -163,7 +163,7 @@ def _decoded(text: str, escape: re.Pattern[str], base: int) -> str:
     inner = text[1:-1]
     if "\\" not in inner or not inner.isascii():
         return inner
-    raw = escape.sub(lambda found: chr(int(found[1], base) & 255) if found[1] else found[2], inner)
+    raw = escape.sub(lambda match: chr(int(match[1], base) & 255) if match[1] else match[2], inner)
     return raw.encode("latin-1").decode("utf-8", "replace")
 
 
@@ -200,12 +200,12 @@ def hlo_listing(text: str, path: str) -> Listing:
 
     def instruction(line: str) -> tuple[str, Mark | None]:
         start = line.rfind("metadata={")
-        found = _METADATA.search(line, max(start - 2, 0)) if start >= 0 else None
-        if found is None:
+        metadata = _METADATA.search(line, max(start - 2, 0)) if start >= 0 else None
+        if metadata is None:
             return line, None
-        if found[1] not in known:
-            known[found[1]] = _metadata(found[1], frames)
-        return line[: found.start()] + line[found.end() :], known[found[1]]
+        if metadata[1] not in known:
+            known[metadata[1]] = _metadata(metadata[1], frames)
+        return line[: metadata.start()] + line[metadata.end() :], known[metadata[1]]
 
     return _listing("Optimized HLO", "hlo", path, map(instruction, lines))
 
@@ -252,7 +252,7 @@ def _without_tables(lines: list[str]) -> tuple[dict[str, list[str]], list[str]]:
 def _frames(tables: dict[str, list[str]]) -> dict[int, tuple[str, int]]:
     """The file and line of each stack frame by its number."""
     rows = {
-        name: {int(found[1]): found for line in table if (found := _ROW.match(line))}
+        name: {int(match[1]): match for line in table if (match := _ROW.match(line))}
         for name, table in tables.items()
     }
     names = {n: _plain(row[2]) for n, row in rows.get("FileNames", {}).items() if row[2]}

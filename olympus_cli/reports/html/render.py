@@ -53,7 +53,7 @@ def render_html(page: Page) -> str:
         .get_template("page.html")
         .render(
             page=page,
-            backends=[_backend(page, each) for each in page.backends],
+            backends=[_backend(page, backend) for backend in page.backends],
             warnings=_other_warnings(page.report),
             olympuspr=_packed_listing(page.olympuspr, page),
             shell=shell(_STYLES, _SCRIPTS, licence),
@@ -89,7 +89,8 @@ def _backend(page: Page, backend: BackendPage) -> dict[str, Any]:
         "has_roofline": roofline is not None,
         "has_timeline": memory is not None,
         "listings": [
-            (each, _packed_listing(each, page)) for each in (backend.stablehlo, backend.optimized)
+            (listing, _packed_listing(listing, page))
+            for listing in (backend.stablehlo, backend.optimized)
         ],
     }
 

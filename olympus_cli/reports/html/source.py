@@ -72,7 +72,9 @@ def annotated_files(cost: CostReport, sources: Mapping[str, str]) -> tuple[Annot
         path, line = _place(row)
         if path is not None:
             rows.setdefault(path, {})[line] = row
-    most = max((row.share for found in rows.values() for row in found.values()), default=0.0)
+    most = max(
+        (row.share for file_rows in rows.values() for row in file_rows.values()), default=0.0
+    )
     shares = [*shares_of_files(cost).items()][:MAX_FILES]
     return tuple(
         AnnotatedFile(
@@ -99,7 +101,7 @@ def _lines(rows: Mapping[int, CostRow], text: str | None, most: float) -> list[A
     lines = [(number, code[number - 1]) for number in numbers]
     lines += [(number, Markup("")) for number in outside]
     return [
-        AnnotatedLine(n, each, row, _heat(row, most)) for n, each in lines for row in [rows.get(n)]
+        AnnotatedLine(n, line, row, _heat(row, most)) for n, line in lines for row in [rows.get(n)]
     ]
 
 
@@ -114,8 +116,8 @@ def _highlighted(text: str) -> list[Markup]:
     from pygments.lexers.python import PythonLexer
 
     lexer, formatter = PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
-    found = highlight(visible(text), lexer, formatter).split("\n")
-    return [Markup(line) for line in found[:-1]]
+    lines = highlight(visible(text), lexer, formatter).split("\n")
+    return [Markup(line) for line in lines[:-1]]
 
 
 def _parts(
