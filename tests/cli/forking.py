@@ -35,6 +35,17 @@ _BOOT = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # the session ends it
     "sys.path[:] = {path!r}; from tests.cli.forking import serve; serve({door})"
 )
+#: Modules that most programs load at their first use: a forked process has them already.
+_LOADED_LATE = (
+    "email.parser",
+    "jaxlib.mlir.dialects.chlo",
+    "jaxlib.mlir.dialects.func",
+    "jaxlib.mlir.dialects.sdy",
+    "jaxlib.mlir.dialects.stablehlo",
+    "jaxlib.mlir.ir",
+    "jaxlib.mlir.passmanager",
+    "numpy.random",
+)
 #: Read as modules are imported: with other values, a process must import them itself.
 _READ_ONCE = ("JAX_", "LD_", "MALLOC_", "OLYMPUS_", "OMP_", "PYTHON", "TF_", "XLA_")
 
@@ -129,6 +140,8 @@ def serve(door: int) -> None:
     """Fork a supervisor for each message from the socket, until it is closed."""
     for module in pkgutil.iter_modules(olympus_cli.commands.__path__, "olympus_cli.commands."):
         importlib.import_module(module.name)
+    for name in _LOADED_LATE:
+        importlib.import_module(name)
     gc.freeze()
     children: list[int] = []
     with socket.socket(fileno=door) as messages:
