@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -17,6 +18,10 @@ import jaxlib.xla_client
 import pytest
 
 from tests.drawn import DAY_EXAMPLES, NIGHT_EXAMPLES
+
+# Imports and collection create objects that live as long as the session: the garbage collector
+# takes a third of that time and frees nothing, so it starts afterwards, without these objects.
+gc.disable()
 
 # What a shell has set for OLYMPUS, for JAX or for XLA is no part of a test, nor of the processes
 # that one starts.  This module is the first to run, before anything is imported that reads them.
@@ -94,6 +99,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if night:
         config.hook.pytest_deselected(items=night)
         items[:] = [item for item in items if not item.get_closest_marker("night")]
+
+
+def pytest_collection_finish() -> None:
+    """Start the garbage collector, which ignores the objects that exist so far."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionstart() -> None:
