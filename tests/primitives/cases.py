@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import pytest
+
 from tests.primitives.case import Case
 from tests.primitives.cases_control import CASES as CONTROL
 from tests.primitives.cases_dot import CASES as DOT
@@ -15,7 +20,7 @@ from tests.primitives.cases_rules import CASES as RULES
 from tests.primitives.cases_shape import CASES as SHAPE
 from tests.primitives.cases_sort import CASES as SORT
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "with_dtypes"]
 
 CASES: list[Case] = [
     *ELEMENTWISE,
@@ -30,3 +35,22 @@ CASES: list[Case] = [
     *LINALG,
     *FFT,
 ]
+
+
+def with_dtypes(
+    dtypes_of: Callable[[Case], Sequence[str]], night: Collection[str] = ()
+) -> list[Any]:
+    """Return the parameters of a test: each row with each of its dtypes.
+
+    A row runs by day with its first dtype. It runs at night with another dtype that is in `night`
+    or that an earlier row of its primitive has: a rule depends on the dtype in the same way in all
+    rows.
+    """
+    parameters, tested = [], set()
+    for case in CASES:
+        for position, dtype in enumerate(dict.fromkeys(dtypes_of(case))):
+            repeated = dtype in night or (case.primitive, dtype) in tested
+            marks = pytest.mark.night if position and repeated else ()
+            parameters.append(pytest.param(case, dtype, id=f"{case.id}-{dtype}", marks=marks))
+            tested.add((case.primitive, dtype))
+    return parameters

@@ -17,7 +17,7 @@ import pytest
 import olympus
 from olympus_core.base.errors import TransformError
 from tests.primitives.case import Case, as_plain
-from tests.primitives.cases import CASES
+from tests.primitives.cases import CASES, with_dtypes
 
 
 def derivative_dtypes(case: Case) -> list[str]:
@@ -28,19 +28,9 @@ def derivative_dtypes(case: Case) -> list[str]:
     return [*dtypes, *(d for d in case.dtypes if d in ("float32", "complex64"))]
 
 
-def with_dtypes(by_day: Callable[[list[str]], list[str]]) -> list[Any]:
-    """Each row with each of its dtypes; the rows that `by_day` leaves out run at night."""
-    return [
-        pytest.param(c, d, id=f"{c.id}-{d}", marks=() if d in by_day(dtypes) else pytest.mark.night)
-        for c in CASES
-        for dtypes in [derivative_dtypes(c)]
-        for d in dict.fromkeys(dtypes)
-    ]
-
-
 #: The rules do not depend on the width: by day, float32 only where there are no doubles.
-DIFFERENTIABLE = with_dtypes(lambda dtypes: [dtypes[0], *(d for d in dtypes if d[0] == "c")])
-TWICE_DIFFERENTIABLE = with_dtypes(lambda dtypes: dtypes[:1])
+DIFFERENTIABLE = with_dtypes(derivative_dtypes, night={"float32"})
+TWICE_DIFFERENTIABLE = with_dtypes(derivative_dtypes, night={"float32", "complex64"})
 ROWS = [pytest.param(c, id=c.id) for c in CASES]
 
 
