@@ -129,9 +129,11 @@ class _Reader:
         return found
 
     def found(self) -> str:
+        """Return the next character for a message."""
         return repr(self.peek()) if self.peek() else "the end"
 
     def whole(self, rule: Callable[[], T]) -> T:
+        """Return the result of a rule, which must read up to the end."""
         result = rule()
         if self.peek():
             self.fail(f"expected one shape, and found {self.found()} after it")
@@ -150,6 +152,7 @@ class _Reader:
         self.at += len(closing)
 
     def key_follows(self) -> bool:
+        """Return True if a name and "=" follow; the position does not change."""
         start = self.at
         quote = self.peek() in ("'", '"')
         follows = bool(self.quoted() if quote else self.match(_KEY)) and self.peek() == "="
@@ -187,6 +190,7 @@ class _Reader:
         return self.shape()
 
     def nested(self, rule: Callable[[], T]) -> T:
+        """Return the result of a rule for a part that is one level deeper."""
         if self.depth == MAX_DEPTH:
             self.fail(f"tables and arrays are nested more than {MAX_DEPTH} deep", hint=None)
         self.depth += 1
@@ -195,6 +199,7 @@ class _Reader:
         return result
 
     def inside_quotes(self) -> ArgSpec:
+        """Read a value in quotes, such as '"f32[8]"'."""
         start, end = self.at, self.end
         self.quoted()
         stop = self.at

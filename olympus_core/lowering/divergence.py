@@ -136,10 +136,10 @@ class Agreement:
             waits = message.primitive.waits_along(self, message.params)
             if self.mesh is None and waits:
                 unequal = min(at, key=str)
-                raise _never_met(eqn, decided, message, unequal.axis, unequal)
+                raise _deadlock_error(eqn, decided, message, unequal.axis, unequal)
             if apart := at & waits:
                 axis = min(apart, key=str)
-                raise _never_met(eqn, decided, message, axis, self.unequal)
+                raise _deadlock_error(eqn, decided, message, axis, self.unequal)
         if at and eqn.outputs:  # without results, there is nothing that the compiler could move
             self.undecided.setdefault(eqn.outputs[0], {}).update(map(self._spread, at))
 
@@ -152,9 +152,14 @@ class Agreement:
         return str(axis), Spread(math.prod(inner), self.sizes[axis])
 
 
-def _never_met(
+def _deadlock_error(
     eqn: Eqn, decided: str, message: Eqn, axis: Any, unequal: Unequal | None
 ) -> ShardingError:
+    """Return the error for a collective `message` that only some devices would execute.
+
+    The devices along `axis` may decide differently, as `decided` describes. `unequal` is the result
+    of a `shard_map` that is the origin of the difference; None if it is known by other means.
+    """
     name, since = message.primitive.name, ""
     if unequal is not None:
         since = (

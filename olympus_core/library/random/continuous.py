@@ -32,7 +32,13 @@ def exponential_floats(key: Any, shape: Shape, dtype: DType) -> Array:
 
 
 def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Return floats >= 0 of density exp(-x)."""
+    """Return floats >= 0 of density exp(-x), as an array of shape `shape`.
+
+    Raises ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> exponential(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return draw("exponential", exponential_floats, key, shape, dtype)
 
 
@@ -43,7 +49,13 @@ def _laplace(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Return floats of density exp(-|x|) / 2."""
+    """Return floats of density exp(-|x|) / 2, as an array of shape `shape`.
+
+    Raises ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> laplace(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return draw("laplace", _laplace, key, shape, dtype)
 
 
@@ -57,7 +69,13 @@ def _logistic(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Return floats of density exp(-x) / (1 + exp(-x))**2."""
+    """Return floats of density exp(-x) / (1 + exp(-x))**2, as an array of shape `shape`.
+
+    Raises ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> logistic(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return draw("logistic", _logistic, key, shape, dtype)
 
 
@@ -67,7 +85,13 @@ def _cauchy(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Return floats of density 1 / (pi * (x**2 + 1))."""
+    """Return floats of density 1 / (pi * (x**2 + 1)), as an array of shape `shape`.
+
+    Raises ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> cauchy(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return draw("cauchy", _cauchy, key, shape, dtype)
 
 
@@ -97,9 +121,14 @@ def gumbel_formula(mode: str | None) -> Callable[..., Array]:
 def gumbel(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, mode: str | None = None
 ) -> Array:
-    """Return floats of density exp(-x - exp(-x)).
+    """Return floats of density exp(-x - exp(-x)), as an array of shape `shape`.
 
     With `mode` "high" twice the bits are drawn, so that the greatest float32 is about 32, not 16.
+    The default, None, is "low". Raises ArgumentError (a ValueError) for another mode, and for a
+    dtype that is not a float.
+
+    >>> gumbel(key(0), (2, 3)).shape
+    (2, 3)
     """
     return draw("gumbel", gumbel_formula(mode), key, shape, dtype)
 
@@ -111,7 +140,15 @@ def _pareto(key: Any, b: Any, shape: Shape, dtype: DType) -> Any:
 def pareto(
     key: KeyLike, b: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return floats >= 1 of density b / x**(b + 1)."""
+    """Return floats >= 1 of density b / x**(b + 1).
+
+    `shape` is the shape of the result, by default that of the broadcast parameters. Raises
+    ShapeError for parameters that do not broadcast to it, TypePromotionError for complex ones,
+    ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> pareto(key(0), array([1.0, 2.0])).shape
+    (2,)
+    """
     return draw("pareto", _pareto, key, shape, dtype, b)
 
 
@@ -123,7 +160,15 @@ def _rayleigh(key: Any, scale: Any, shape: Shape, dtype: DType) -> Any:
 def rayleigh(
     key: KeyLike, scale: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2))."""
+    """Return floats >= 0 of density x / scale**2 * exp(-x**2 / (2 * scale**2)).
+
+    `shape` is the shape of the result, by default that of the broadcast parameters. Raises
+    ShapeError for parameters that do not broadcast to it, TypePromotionError for complex ones,
+    ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> rayleigh(key(0), array([1.0, 2.0])).shape
+    (2,)
+    """
     return draw("rayleigh", _rayleigh, key, shape, dtype, scale)
 
 
@@ -139,7 +184,15 @@ def weibull_min(
     shape: ShapeLike = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return floats >= 0 of density c / scale * (x / scale)**(c - 1) * exp(-(x / scale)**c)."""
+    """Return floats >= 0 of density c / scale * (x / scale)**(c - 1) * exp(-(x / scale)**c).
+
+    c is `concentration`. The result has the shape to which `shape` and the parameters broadcast.
+    Raises ShapeError if they do not, TypePromotionError for complex parameters, ArgumentError (a
+    ValueError) for a dtype that is not a float.
+
+    >>> weibull_min(key(0), 1.0, array([1.0, 2.0])).shape
+    (2,)
+    """
     shape = broadcast_shapes(canonical_shape(shape), shape_of(scale), shape_of(concentration))
     return draw("weibull_min", _weibull, key, shape, dtype, scale, concentration)
 
@@ -161,7 +214,15 @@ def triangular(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return floats in [left, right], whose density rises to `mode` and falls from there."""
+    """Return floats in [left, right], whose density rises to `mode` and falls from there.
+
+    `shape` is the shape of the result, by default that of the broadcast parameters. Raises
+    ShapeError for parameters that do not broadcast to it, TypePromotionError for complex ones,
+    ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> triangular(key(0), 0.0, array([0.5, 0.8]), 1.0).shape
+    (2,)
+    """
     return draw("triangular", _triangular, key, shape, dtype, left, mode, right)
 
 
@@ -184,6 +245,13 @@ def wald(
     """Return floats > 0 of the inverse Gaussian distribution with a given mean and scale 1.
 
     By Michael, Schucany and Haas, "Generating random variates using transformations with multiple
-    roots", 1976.
+    roots", The American Statistician 30(2), 1976.
+
+    `shape` is the shape of the result, by default that of the broadcast parameters. Raises
+    ShapeError for parameters that do not broadcast to it, TypePromotionError for complex ones,
+    ArgumentError (a ValueError) for a dtype that is not a float.
+
+    >>> wald(key(0), array([1.0, 2.0])).shape
+    (2,)
     """
     return draw("wald", _wald, key, shape, dtype, mean)
