@@ -7,7 +7,6 @@ file. Names, shapes and dtypes are checked against the program's before an array
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import ml_dtypes  # noqa: F401  (makes numpy know bfloat16 and the 8-bit floats 
 import numpy as np
 
 from olympus.errors import BackendError, UsageError
-from olympus.files import open_regular, read_regular
+from olympus.files import open_regular, parse_json, read_regular
 from olympus.stages import ArgInfo
 from olympus_cli.process.memory import available_memory
 from olympus_cli.text.nearest import renamed
@@ -83,7 +82,9 @@ def tensor_names(path: Path) -> list[str]:
         length = int.from_bytes(file.read(8), "little")
         if length > _MAX_HEADER:
             raise ValueError("the header is too large")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length))
+    if not isinstance(header, dict):
+        raise ValueError("the header is not an object")
     return [name for name in header if name != "__metadata__"]
 
 

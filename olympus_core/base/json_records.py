@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import types
 import typing
+from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, NoReturn
@@ -44,19 +46,30 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 _LIMITS = {int: _LARGEST, float: math.nextafter(math.inf, 0)}
 
 
+#: A surrogate, as a character or as an escape sequence.
+_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+
+
 class DataError(ArtifactError, ValueError):
     """Raised for JSON data that is damaged, or does not have the form of the required record."""
 
 
 def parse_json(content: bytes | str) -> Any:
-    """Return the data of a JSON document.
+    """Return the data of a JSON document; bytes are UTF-8.
 
     Raises:
-      DataError: it is not JSON, has a number that JSON does not have, such as NaN, or is nested
-        too deeply.
+      DataError: it is not JSON, has a number that JSON does not have, such as NaN, or that is out
+        of the range of a float, repeats a key of an object, has a text that is not Unicode, or is
+        nested too deeply.
     """
     try:
-        return json.loads(content, parse_constant=_refuse_constant)
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
+        data = _DECODER.decode(text)
+        if _SURROGATE.search(text):  # two of them, one after the other, are one character
+            json.dumps(data, ensure_ascii=False).encode()
+        return data
+    except UnicodeError as error:
+        raise DataError(f"it has a text that is not Unicode: {error.reason}") from error
     except ValueError as error:
         raise DataError(str(error)) from error
     except RecursionError as error:
@@ -65,6 +78,26 @@ def parse_json(content: bytes | str) -> Any:
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"JSON has no {constant}")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text:.40} is out of range")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        (repeated, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {repeated!r:.80} is repeated")
+    return found
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_refuse_constant
+)
 
 
 def to_data(value: Any, forms: Forms = _AS_DECLARED) -> Any:

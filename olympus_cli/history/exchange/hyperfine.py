@@ -10,12 +10,11 @@ runs, of which the history has only summaries. Files that an earlier OLYMPUS wro
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from olympus.files import typed
+from olympus.files import parse_json, typed
 from olympus_cli.bench.statistics import summarize
 from olympus_cli.history.bench_figures import sample_spread
 from olympus_cli.history.exchange.records import new_point, point_of, read_time
@@ -64,8 +63,8 @@ def _point(result: object, run: Run, where: str, is_second: bool) -> Point:
 
 def _own(text: str, where: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise ValueError(f"{where}.parameters.{_OWN} is not JSON: {error}") from error
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from olympus.files import parse_json
 from olympus_cli.history.exchange.records import point_data, point_of
 from olympus_cli.history.points import Figure, Point, Run, Spread
 from olympus_cli.text.nearest import did_you_mean
@@ -129,6 +130,6 @@ def _number(name: str, text: str, where: str) -> float:
 
 def _versions(text: str, where: str) -> Any:
     try:
-        return json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
+        return parse_json(text) if text else {}
+    except ValueError as error:
         raise ValueError(f"{where}: versions is not JSON: {error}") from error
