@@ -57,7 +57,9 @@ from olympus_cli.spec.resolve import open_project
 @stage_options
 @page_option
 @click.option("--force", is_flag=True, help="Also build targets that are fresh.")
-@click.option("--frozen", is_flag=True, help="Build nothing; exit with code 7 if one is stale.")
+@click.option(
+    "--frozen", is_flag=True, help="Build nothing; exit with code 7 if a target is stale."
+)
 @gate_options
 def command(
     names: tuple[str, ...],

@@ -63,9 +63,9 @@ def command(
     jobs: int | None,
     outputs: Outputs,
 ) -> None:
-    """Without a name, check the default targets that have a budget or are golden. To name a target
-    that has neither is an error (exit code 2). Programs are not run or timed. Targets are checked
-    in parallel; a stale one is built if a limit needs its executable.
+    """Without a name, check the default targets that have a budget or a golden program. A named
+    target that has neither is an error (exit code 2). Targets are checked in parallel, and are not
+    run. A stale target is built if a limit needs its executable.
 
     \b
     Examples:

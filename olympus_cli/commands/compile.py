@@ -44,8 +44,8 @@ from olympus_cli.terminal import console
 def command(
     request: Request, output: Path | None, page: bool, time_limit: float | None, as_json: bool
 ) -> None:
-    """The outputs are the executable, the bundle and the report, as of olympus build.  Without
-    --backend, compile for all backends of the target.
+    """Write the files that olympus build writes: the executable, the bundle and the report.
+    Without --backend, compile for all backends of the target.
 
     \b
     Examples:

@@ -74,8 +74,8 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
 )
 @common_options
 def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool) -> None:
-    """Nothing is written. With --compile, the figures of a fresh build of the target are used if it
-    has one.
+    """The program is traced and lowered, and not run. With --compile, the figures are those of the
+    target's build, which is built first if it is stale.
 
     \b
     Examples:

@@ -52,17 +52,21 @@ def _parsed_mesh(
     if text is None:
         return None
     if not text.strip():
-        raise click.BadParameter("is empty: give axes with sizes, such as data=2,model=4")
+        raise click.BadParameter(
+            "a mesh has axes with sizes, such as data=2,model=4, and this text is empty"
+        )
     mesh: dict[str, int] = {}
     for part in text.split(","):
         name, equals, size = (each.strip() for each in part.partition("="))
         if not equals or not name.isidentifier():
-            raise click.BadParameter(f"must be axes with sizes, data=2,model=4; got {text!r:.80}")
+            raise click.BadParameter(
+                f"a mesh has axes with sizes, such as data=2,model=4, and this is {text!r:.80}"
+            )
         if name in mesh:
-            raise click.BadParameter(f"has the axis {name!r:.80} twice")
+            raise click.BadParameter(f"the mesh has the axis {name!r:.80} twice")
         mesh[name] = _axis_size(name, size)
     if math.prod(mesh.values()) > MOST_DEVICES:
-        raise click.BadParameter(f"has more than {MOST_DEVICES} devices: {text!r:.80}")
+        raise click.BadParameter(f"the mesh {text!r:.80} has more than {MOST_DEVICES} devices")
     return mesh
 
 
@@ -70,13 +74,13 @@ def _axis_size(name: str, text: str) -> int:
     is_whole = text.isascii() and text.isdigit()
     if not is_whole or not text.strip("0"):
         raise click.BadParameter(
-            f"gives the axis {name!r:.80} the size {text!r:.80}, which is not a whole number of "
+            f"the axis {name!r:.80} has the size {text!r:.80}, which is not a whole number of "
             "devices above 0"
         )
     if len(text.lstrip("0")) > len(str(MOST_DEVICES)) or int(text) > MOST_DEVICES:
         raise click.BadParameter(
-            f"gives the axis {name!r:.80} {text:.80} devices, and at most {MOST_DEVICES} are "
-            "allowed"
+            f"the axis {name!r:.80} has the size {text:.80}, and at most {MOST_DEVICES} devices "
+            "are allowed"
         )
     return int(text)
 
@@ -94,16 +98,16 @@ def _axis_size(name: str, text: str) -> int:
     "--by",
     type=click.Choice(tuple(ORDERS)),
     help="Rank by the peak memory of a device, the bytes of collectives, or the time. The default "
-    "is time if every candidate fits the memory of its device, and memory otherwise.",
+    "is time if all shardings fit the memory of the device, and memory otherwise.",
 )
 @common_options
 def command(
     request: Request, mesh: Mapping[str, int] | None, by: str | None, as_json: bool
 ) -> None:
-    """The program is compiled for each candidate and never run, so that no device is needed.
+    """The program is compiled with each sharding and is not run. No device is needed.
 
-    The candidates split the four largest arrays, and the largest array of each argument. One
-    candidate splits no array.
+    Each sharding splits some of the four largest arrays and of the largest arrays of the
+    arguments. One sharding, for comparison, splits no array.
 
     \b
     Examples:

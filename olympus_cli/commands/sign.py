@@ -39,8 +39,8 @@ def command(
     output: Path | Literal["-"] | None,
     as_json: bool,
 ) -> None:
-    """`olympus run --trust` verifies the signature, and thereby the author of the bundle. Without
-    --output, the signature is added to FILE.olympus in place.
+    """`olympus run --trust` runs a bundle only if one of the given keys signed it. Without
+    --output, the signature is added to FILE.olympus itself.
 
     \b
     Examples:

@@ -67,8 +67,8 @@ _BUDGET = (
         default=Effort.time_limit,
         show_default=True,
         metavar="SECONDS",
-        help="Measure a target for at most this time, without its start, compilation and first "
-        "call. A comparison in turns takes at least 4 pairs of samples a round.",
+        help="Measure the calls of a target for at most this time; the start, the compilation and "
+        "the first call are not included. A comparison takes at least 4 pairs of samples a round.",
     ),
     click.option(
         "--precision",
@@ -76,8 +76,8 @@ _BUDGET = (
         default=Effort.precision,
         show_default=True,
         metavar="RATIO",
-        help="Measure until the half-width of the median's 95% interval is at most RATIO of the "
-        "median, such as 0.02 or 2%.",
+        help="Measure until the median is known to this precision, such as 0.02 or 2%: its 95% "
+        "interval is then at most RATIO of the median on each side.",
     ),
     click.option(
         "--give-up",
@@ -120,7 +120,8 @@ _BASELINE = (
         "--rounds",
         type=whole_number(1, _MAX_ROUNDS),
         metavar="N",
-        help="Measure in N processes of each side, and in twice as many if the result is unclear; "
+        help="Measure each side of the comparison in N processes, and again in N more if the "
+        "result is unclear; "
         f"the default is {ROUNDS} with --baseline or --save-baseline, and 1 without.",
     ),
 )

@@ -296,7 +296,7 @@ def backend_options(function: F) -> F:
 repeats_option = click.option(
     "--repeats",
     type=click.Choice(REPEATS),
-    help="Outline repeated blocks of the program as functions where it pays, or never.",
+    help="Compile repeated blocks of the program once: where it saves time (auto), or never (off).",
 )
 
 

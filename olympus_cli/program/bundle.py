@@ -83,7 +83,8 @@ def bundle_loader(
     text = request.text
     if not text.endswith(SUFFIX):
         if options.trust or not options.native:
-            raise UsageError(f"--trust and --no-native are for a FILE.olympus, not for {text}")
+            option = "--trust" if options.trust else "--no-native"
+            raise UsageError(f"{option} is for a FILE.olympus, and {text!r} is not one")
         return None
     if request.shapes or request.statics:
         raise UsageError(f"{text} is built already: it takes neither shapes nor statics")

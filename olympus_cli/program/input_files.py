@@ -246,6 +246,8 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def _reason(error: Exception) -> str:
     """Return the reason why a file cannot be read."""
+    if isinstance(error, zipfile.BadZipFile) and str(error) == "File is not a zip file":
+        return "it has another format, or its end is missing"
     return str(error) or type(error).__name__
 
 

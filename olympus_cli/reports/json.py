@@ -40,6 +40,9 @@ def reports_below(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob(REPORT) if path.is_file())
 
 
+_REBUILD = "olympus build writes the outputs of a target again, olympus compile those of an entry"
+
+
 def read_report(folder: Path) -> Report:
     """Read the report in `folder`.
 
@@ -49,11 +52,16 @@ def read_report(folder: Path) -> Report:
         OlderSchema: the file has an older version.
     """
     path = folder / REPORT
-    data = read_json(path, SCHEMA_VERSION)
+    try:
+        data = read_json(path, SCHEMA_VERSION)
+    except ArtifactError as error:
+        error.hint = error.hint or _REBUILD
+        raise
     try:
         return Report.from_data(data)
     except ValueError as error:
-        raise ArtifactError(f"{display_path(path)} is not a build report: {error}") from error
+        message = f"{display_path(path)} is not a build report: {error}"
+        raise ArtifactError(message, hint=_REBUILD) from error
 
 
 def schema() -> dict[str, Any]:

@@ -67,6 +67,10 @@ def _packed(members: Mapping[str, bytes]) -> bytes:
     return file.getvalue()
 
 
+#: The messages of `zipfile` on a file that lacks its end, with ours.
+_NO_DIRECTORY = {"File is not a zip file": "the list of its members is missing"}
+
+
 def read_members(path: Path) -> dict[str, bytes]:
     """Return the members of a file that `write` made.
 
@@ -86,9 +90,11 @@ def read_members(path: Path) -> dict[str, bytes]:
             with zipfile.ZipFile(file) as archive:
                 return _members(path, archive, file)
         except _BROKEN as exc:
-            reason = "" if isinstance(exc, zipfile.BadZipFile) else f"{type(exc).__name__}: "
+            reason = f"{type(exc).__name__}: {exc}"
+            if isinstance(exc, zipfile.BadZipFile):
+                reason = _NO_DIRECTORY.get(str(exc), str(exc))
             raise ArtifactError(
-                f"{path} is damaged, its end is missing or parts of it were changed: {reason}{exc}"
+                f"{path} is damaged, its end is missing or parts of it were changed: {reason}"
             ) from exc
 
 

@@ -76,7 +76,7 @@ def schema_version(version: Any) -> Damage:
 DAMAGE: dict[str, tuple[Damage, str]] = {
     "empty": (lambda path: path.write_bytes(b""), "not a zip file"),
     "text": (lambda path: path.write_text("module @f {}"), "not a zip file"),
-    "end missing": (truncate, "is damaged"),
+    "end missing": (truncate, "is damaged.*: the list of its members is missing"),
     "half missing": (truncate_to_half, "is damaged"),
     "bit flipped": (flip_a_bit_of_a_member, r"is damaged.*Bad CRC-32 for file 'program.stablehlo"),
     "encrypted": (set_the_encryption_flag, "is damaged.*encrypted"),

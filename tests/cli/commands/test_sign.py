@@ -80,7 +80,7 @@ def test_run_accepts_only_bundles_signed_by_trusted_keys(work: Path, invoke: Inv
     code, stderr = run(invoke, "plain.olympus", "--trust", "team.pub")
     assert code == 5 and "it is not signed, and a signature is required" in stderr
     code, stderr = run(invoke, "model:add", "--shapes", "f32[2], f32[2]", "--trust", "team.pub")
-    assert code == 2 and "--trust and --no-native are for a FILE.olympus" in stderr
+    assert code == 2 and "--trust is for a FILE.olympus, and 'model:add' is not one" in stderr
 
 
 def test_a_key_in_the_settings_is_always_required(

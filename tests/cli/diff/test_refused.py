@@ -76,6 +76,7 @@ def test_a_damaged_report_is_an_error(work: Path, invoke: Invoke) -> None:
     result = invoke("diff", "forward")
     assert result.exit_code == 5
     assert "report.json" in result.stderr
+    assert "hint: olympus build writes the outputs of a target again" in result.stderr
 
 
 def test_names_of_a_program_are_escaped(work: Path, invoke: Invoke) -> None:
