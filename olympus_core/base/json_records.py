@@ -68,7 +68,7 @@ def parse_json(content: bytes | str) -> Any:
         if _SURROGATE.search(text):  # two of them, one after the other, are one character
             json.dumps(data, ensure_ascii=False).encode()
         return data
-    except UnicodeError as error:
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
         raise DataError(f"it has a text that is not Unicode: {error.reason}") from error
     except ValueError as error:
         raise DataError(str(error)) from error
