@@ -83,7 +83,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 def _finite(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"the number {text:.40} is out of range")
+        raise DataError(f"the number {text:.40} is out of range")
     return value
 
 
@@ -91,7 +91,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         (repeated, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {repeated!r:.80} is repeated")
+        raise DataError(f"the key {repeated!r:.80} is repeated")
     return found
 
 
