@@ -130,11 +130,7 @@ def verify(
     >>> verify(traced, [x], [np.asarray(traced.lower().compile()(x))]).passed
     True
     """
-    other_references = dict(references or {})
-    for name in against:
-        if name not in OWN and name not in other_references:
-            known = ", ".join([*OWN, *other_references])
-            raise UsageError(f"the references to verify against are {known}, and not {name!r}")
+    _check_references(against, references or {})
 
     def make() -> OpByOpRun:
         return OpByOpRun(
@@ -147,17 +143,14 @@ def verify(
     runs = make()
     values = runs.run(traced.olympuspr, inputs)
     checker = _ResultChecker(tolerances or {}, frozenset(allow))
-    checks = []
-    for name in against:
-        expected = other_references.get(name) or [
-            v.wide if name == "float64" else v.array for v in values
-        ]
+    expected = {name: _expected(name, values, references or {}) for name in against}
+    checks = [
+        checker.check(name, result, np.asarray(actual), np.asarray(reference), value)
+        for name in against
         for result, actual, reference, value in zip(
-            traced.result_names, results, expected, values, strict=True
-        ):
-            checks.append(
-                checker.check(name, result, np.asarray(actual), np.asarray(reference), value)
-            )
+            traced.result_names, results, expected[name], values, strict=True
+        )
+    ]
     notes: list[Finding] = []
     if run is not None and not runs.findings and any(c.why and not c.finding for c in checks):
         wrong_operation = first_wrong(traced.olympuspr, inputs, run, make)
@@ -165,6 +158,23 @@ def verify(
     return Verification(
         tuple(checks), tuple(runs.findings), tuple(notes), runs.checked, dict(runs.unchecked)
     )
+
+
+def _check_references(against: Sequence[str], references: Mapping[str, Sequence[Array]]) -> None:
+    """Raise UsageError for a name in `against` of no reference."""
+    for name in against:
+        if name not in OWN and name not in references:
+            known = ", ".join([*OWN, *references])
+            raise UsageError(f"the references to verify against are {known}, and not {name!r}")
+
+
+def _expected(
+    name: str, values: Sequence[TrackedValue], references: Mapping[str, Sequence[Array]]
+) -> Sequence[Array]:
+    """Return the results of a reference; `values` are those of the run operation by operation."""
+    return references.get(name) or [
+        value.wide if name == "float64" else value.array for value in values
+    ]
 
 
 def _blamed(
