@@ -205,7 +205,7 @@ def example(label: str) -> Deep:
     project, _, name = label.partition(":")
 
     def prepare(ox: Any, side: str) -> tuple[Callable[[], Any], Values]:
-        from olympus_cli.frontends.python import load_target
+        from olympus_cli.frontends.loading import load_target
         from olympus_cli.program.inputs import seeded_inputs
         from olympus_cli.program.runnable import Runnable
 

@@ -91,7 +91,7 @@ def estimates_markdown(rows: list[Row]) -> str:
 
 def _rows(folder: Path, log: Callable[[str], None]) -> Iterator[Row]:
     import olympus
-    from olympus_cli.frontends.python import load_target
+    from olympus_cli.frontends.loading import load_target
     from olympus_cli.spec.project import load_project
 
     for name, spec in load_project(folder).targets.items():

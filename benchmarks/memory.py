@@ -16,7 +16,7 @@ from typing import Any
 import olympus
 import olympus.numpy as jnp
 from benchmarks.programs import EXAMPLES
-from olympus_cli.frontends.python import load_target
+from olympus_cli.frontends.loading import load_target
 from olympus_cli.spec.project import load_project
 
 MIB = 2**20

@@ -37,7 +37,7 @@ TARGETS = {
 }
 #: The options without a value: the next word is an argument.
 FLAGS = (
-    *("--all", "--calibrate", "--compile", "--debug-info", "--failures-only", "--force"),
+    *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--failures-only", "--force"),
     *("--frozen", "--json"),
     *("--native", "--no-native", "--no-recompile", "--open", "--profile", "--recompile"),
     *("--update", "--verbose", "-v"),

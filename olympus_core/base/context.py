@@ -72,6 +72,8 @@ class Context(threading.local):
     parted: Value[frozenset[Any]] = frozenset()
     #: the name scope: "outer/inner"
     scope: TracedValue[str] = ""
+    #: JAX lowers a program that is to be raised, so that the calls in it stay calls
+    is_raising: Value[bool] = False
     #: the `Source` of operations, in place of the user's line
     source: TracedValue[Any] = None
 

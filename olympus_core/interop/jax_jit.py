@@ -7,12 +7,12 @@ lowering rule raises the module of that jaxpr, lowers it for the CPU, and adds i
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
+from olympus_core.base.context import state, switched
 from olympus_core.base.errors import OlympusError, UsageError
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.interop.jax_lowering import (
@@ -30,8 +30,6 @@ _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
 
 _logger = logging.getLogger("olympus")
-#: True while a jaxpr is lowered to be raised: JAX lowers the calls in it
-_raising = contextvars.ContextVar("_raising", default=False)
 
 raised_p = core.Primitive("olympus_jit")
 raised_p.multiple_results = True
@@ -166,17 +164,15 @@ def _batch(
 
 
 def _lower(ctx: Any, *operands: Any, jaxpr: Any, name: str, repeats: Repeats) -> Any:
-    if not _raising.get() and is_for_one_cpu(ctx):
-        token = _raising.set(True)
+    if not state.is_raising and is_for_one_cpu(ctx):
         try:
-            content, symbol = jaxpr_module(ctx, jaxpr, name, operands)
-            ours = lowered(raised(content, symbol), name, repeats)
+            with switched("is_raising", True):
+                content, symbol = jaxpr_module(ctx, jaxpr, name, operands)
+                ours = lowered(raised(content, symbol), name, repeats)
         except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
             _logger.info("'%s' is compiled as JAX lowers it: %s", name, exc)
         else:
             return call_module(ctx, ours, name, operands)
-        finally:
-            _raising.reset(token)
     return mlir.core_call_lowering(ctx, *operands, name=name, call_jaxpr=jaxpr)
 
 

@@ -350,4 +350,7 @@ def raise_module(module: ir.Module, name: str = "main") -> Olympuspr:
     >>> program = raise_module(mlir.parsed(open("step.mlir").read()))
     """
     with gc_pause.paused(), mlir.context(), enable_x64():  # dtypes are those of the module
-        return Raising(module).function(name)
+        try:
+            return Raising(module).function(name)
+        except RecursionError:
+            raise UnraisableError("its regions are nested too deeply") from None

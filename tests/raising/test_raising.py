@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import textwrap
 from typing import Any
 
@@ -331,6 +333,22 @@ CANNOT = {
         "stablehlo.rng",
     ),
 }
+
+
+def test_a_program_that_is_nested_too_deeply_is_not_raised() -> None:
+    begin = '"stablehlo.case"(%i) ({ '
+    end = "stablehlo.return }) : (tensor<i32>) -> () "
+    depth = 150  # the parser itself stops a process at some thousands
+    inner = begin * depth + end * depth
+    text = body(f"{inner}\nreturn %i : tensor<i32>", "(%i: tensor<i32>) -> tensor<i32>")
+    module = mlir.parsed(text)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 200)
+    try:
+        with pytest.raises(UnraisableError, match="nested too deeply"):
+            raise_module(module)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 @pytest.mark.parametrize("name", CANNOT)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
@@ -132,3 +133,20 @@ def test_donate_names_an_argument_of_the_file(project: Path, invoke: Invoke) -> 
     (project / "m.mlir").write_text(STABLEHLO)
     (project / "olympus.toml").write_text('[target.t]\nentry = "m.mlir"\ndonate = ["arg0"]\n')
     assert "jax.buffer_donor" in invoke("lower", "t").stdout
+
+
+@pytest.mark.parametrize("frontend", ["stablehlo", "hlo"])
+def test_a_damaged_file_is_an_error_or_a_program(
+    frontend: str, project: Path, invoke: Invoke
+) -> None:
+    """A command reads a file in a process of its own, which a native reader may end."""
+    rng = np.random.default_rng(0)
+    file, text, entry, _ = FRONTENDS[frontend]
+    for _ in range(8):
+        content = bytearray(text.encode())
+        for place in rng.integers(0, len(content), 3):
+            content[place] = rng.integers(32, 127)
+        (project / file).write_bytes(content)
+        result = invoke("lower", entry)
+        assert result.exit_code in (0, 5), result.stderr
+        assert {path.name for path in project.glob("*.mlir*")} <= {"m.mlir"}
