@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from olympus_core.mlir import bindings as mlir
+
+#: the elements of a constant, in its text
+_ELEMENTS = re.compile(r"\bdense<(.*?)> : tensor<", re.DOTALL)
 
 
 class Expressions:
@@ -35,7 +39,7 @@ class Expressions:
             key = (
                 operation.name,
                 operands,
-                tuple(sorted((name, str(value)) for name, value in operation.attributes.items())),
+                _attributes(operation),
                 tuple([str(x.type) for x in operation.results]),
                 len(self._numbers) if own else None,
             )
@@ -45,6 +49,15 @@ class Expressions:
 
     def _number(self, key: Any) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
+
+
+def _attributes(operation: Any) -> Any:
+    """Return a key of the attributes of an operation."""
+    if operation.name == "stablehlo.constant":  # the bindings cannot read complex elements
+        text = operation.get_asm(enable_debug_info=False)
+        elements = _ELEMENTS.search(text)
+        return tuple(sorted(operation.attributes)), elements[1] if elements else text
+    return tuple(sorted((name, str(value)) for name, value in operation.attributes.items()))
 
 
 def operation_on_arguments(region: Any) -> str | None:

@@ -53,11 +53,9 @@ class StableHloOperation:
 
     def unread(self) -> list[str]:
         """Return the names of the attributes that no rule has read, except defaults."""
-        names = [name for name in self.operation.attributes if name not in self._read]
-        if not names:
-            return names
-        default = {name: text for name, text in _DEFAULTS.items() if name in names}
-        return [x for x in names if default.get(x) != str(self.operation.attributes[x])]
+        attributes = self.operation.attributes
+        names = [name for name in attributes if name not in self._read]
+        return [x for x in names if x not in _DEFAULTS or str(attributes[x]) != _DEFAULTS[x]]
 
     def attribute(self, name: str) -> Any:
         """Return an attribute; None if the operation lacks it."""

@@ -217,6 +217,28 @@ def test_a_sort_by_another_order_is_opaque_and_correct() -> None:
     assert result.tolist() == [3, 2, 1]
 
 
+def test_a_region_with_a_complex_constant_is_opaque_and_is_lowered_unchanged() -> None:
+    program = raised(
+        body(
+            """
+            %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers =
+              #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+              index_vector_dim = 1>}> ({
+            ^bb0(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>):
+              %c = stablehlo.constant dense<(1.0, 2.0)> : tensor<complex<f32>>
+              stablehlo.return %c : tensor<complex<f32>>
+            }) : (tensor<3xcomplex<f32>>, tensor<1x1xi32>, tensor<1xcomplex<f32>>)
+              -> tensor<3xcomplex<f32>>
+            return %0 : tensor<3xcomplex<f32>>
+            """,
+            "(%x: tensor<3xcomplex<f32>>, %i: tensor<1x1xi32>, %u: tensor<1xcomplex<f32>>)"
+            " -> tensor<3xcomplex<f32>>",
+        )
+    )
+    assert names(program) == ["opaque"]
+    assert lower_module(program, EntryAttributes("jit_f")).operation.verify()
+
+
 def test_a_reduction_from_another_start_is_general_and_correct() -> None:
     program = raised(
         body(
