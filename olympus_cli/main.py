@@ -90,8 +90,8 @@ class Commands(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line and leave with its exit code, whatever becomes of the streams."""
         streams.DATA.clear()
-        given = extra.get("args", args[0] if args else None)
-        words = sys.argv[1:] if given is None else list(given)
+        arguments = extra.get("args", args[0] if args else None)
+        words = sys.argv[1:] if arguments is None else list(arguments)
         try:
             code = self._code(words, args, extra)
         except streams.Unwritable as error:

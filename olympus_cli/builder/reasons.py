@@ -154,7 +154,7 @@ def reasons_of(program: Program, label: str, report: Report, directory: Path) ->
     `label` is the backend's, and `report` is that of the outputs. Consequences of another reason
     are left out: if an argument or a static argument differs, so do the operations.
     """
-    unit = next(each for each in program.units if each.label == label)
+    unit = next(unit for unit in program.units if unit.label == label)
     reasons: list[Reason] = [*_of_interface(program, report)]
     try:
         before = Manifest.read(directory).parts.get(label)
@@ -163,9 +163,9 @@ def reasons_of(program: Program, label: str, report: Report, directory: Path) ->
     after = content_parts(program)[label]
     if before is not None:
         reasons += [
-            each
-            for each in _of_parts(before, after)
-            if each != DigestChanged(STRUCTURE) or not reasons  # types are in the structure too
+            unit
+            for unit in _of_parts(before, after)
+            if unit != DigestChanged(STRUCTURE) or not reasons  # types are in the structure too
         ]
     if not reasons and (before is None or before.get(PROGRAM) != after[PROGRAM]):
         reasons += _of_operations(unit, directory, program.spec.root)

@@ -93,7 +93,7 @@ def instability_of(program: Program, label: str, *, elsewhere: bool) -> Instabil
     With `elsewhere`, a program that is equal when traced again in this process is also traced in
     fresh processes with other hash seeds.
     """
-    unit = next(each for each in program.units if each.label == label)
+    unit = next(unit for unit in program.units if unit.label == label)
     root = program.spec.root
     again = _traced_again(program, label)
     if again is not None and again.stablehlo != unit.stablehlo:

@@ -38,8 +38,8 @@ class Axis:
             values = values[:: -(-len(values) // most)]
         wanted = most
         while len(values) < 2 and wanted <= 4 * most:
-            found = _round_values(*self._ends(), wanted)
-            values = [value for value in found if value > 0 or not self.log]
+            candidates = _round_values(*self._ends(), wanted)
+            values = [value for value in candidates if value > 0 or not self.log]
             wanted += 1
         named: dict[str, float] = {}  # one value for each text: equal labels are not useful
         for value in values:
@@ -94,6 +94,6 @@ def _round_values(low: float, high: float, most: int) -> Iterator[float]:
     """Return multiples of 1, 2 or 5 times a power of ten, at most `most` of them."""
     rough = (high - low) / max(most, 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next((each * power for each in _STEPS if each * power >= rough), 10 * power)
+    step = next((factor * power for factor in _STEPS if factor * power >= rough), 10 * power)
     first = math.ceil(low / step)
     return (number * step for number in range(first, math.floor(high / step) + 1))

@@ -114,7 +114,7 @@ class Plot:
         text is larger on a phone.
         """
         frame, marks, title = self._framed(), self.marks, self.title
-        keys = [each.label for each in self.series] if len(self.series) > 1 else []
+        keys = [series.label for series in self.series] if len(self.series) > 1 else []
         bottom = _BOTTOM + _KEY * (len(keys) + len(marks))
         field = _Field(_LEFT, _TOP, width - _RIGHT, height - _BOTTOM)
         total = height - _BOTTOM + bottom
@@ -138,8 +138,8 @@ class Plot:
         return "\n".join([*parts, "</svg>", ""])
 
     def _framed(self) -> _Frame | None:
-        points = tuple(tuple(_points(each, self.log_x, self.log_y)) for each in self.series)
-        drawn = [p for each in points for p in each]
+        points = tuple(tuple(_points(series, self.log_x, self.log_y)) for series in self.series)
+        drawn = [p for series in points for p in series]
         xs = [p.x for p in drawn]
         if drawn:
             xs += [mark.x for mark in self.marks]
@@ -245,8 +245,8 @@ def _x_lines(axis: Axis, margin: int, columns: int, name: str) -> Iterator[str]:
 
 def _key(series: Sequence[Series], marks: Sequence[PlotMark]) -> Iterator[str]:
     if len(series) > 1:
-        for number, each in enumerate(series):
-            yield f"  {_SIGNS[number % len(_SIGNS)]}  {one_line(each.label)}"
+        for number, line in enumerate(series):
+            yield f"  {_SIGNS[number % len(_SIGNS)]}  {one_line(line.label)}"
     for number, mark in enumerate(marks, 1):
         yield f"  {number % 10}  {one_line(mark.label)}"
 
@@ -317,7 +317,7 @@ def _style(width: int, letters: int) -> str:
     On a phone the text is larger; a title of `letters` letters, as far as it fits.
     """
     title = min(22, round((width - 32) / (_LETTER * max(letters, 1)), 1))
-    colors = {**_THEME, **{f"s{number}": each for number, each in enumerate(_COLORS)}}
+    colors = {**_THEME, **{f"s{number}": color for number, color in enumerate(_COLORS)}}
     plain = "".join(f"--{name}:{light};" for name, (light, _) in colors.items())
     both = "".join(f"--{name}:light-dark({one},{other});" for name, (one, other) in colors.items())
     lines = "".join(

@@ -105,7 +105,9 @@ def command(
         _program(replace(request, text=name), inputs, effort, against, allowed)
         for name in expanded(names, request)
     ]
-    if plot is not None and not axes_of((each.work.name, each.work.matrix) for each in programs):
+    if plot is not None and not axes_of(
+        (benched.work.name, benched.work.matrix) for benched in programs
+    ):
         raise UsageError(
             "--plot needs a target that is measured in at least two sizes",
             hint="name a target with a matrix of numbers",
@@ -128,12 +130,14 @@ def command(
         try:  # what the user waits for comes first: another Ctrl-C ends the process
             _show(attempts, outputs, plot)
         finally:
-            found = [
-                (program.work, each.measured)
-                for program, each in zip(programs, attempts, strict=False)  # a part, if interrupted
-                if each.measured is not None
+            attempts_ = [
+                (program.work, benched.measured)
+                for program, benched in zip(
+                    programs, attempts, strict=False
+                )  # a part, if interrupted
+                if benched.measured is not None
             ]
-            record_bench(project_of(request.project, Path.cwd(), request.devices), found)
+            record_bench(project_of(request.project, Path.cwd(), request.devices), attempts_)
     if baseline:
         _save(baseline, attempts)
     _end(attempts)
@@ -167,12 +171,16 @@ def _save(path: Path, attempts: Sequence[Attempt]) -> None:
     The next run would else be compared with the figures that failed this one.
     """
     targets = {}
-    for each in attempts:
-        if each.failure is not None or (each.compared is not None and each.compared.worse):
-            why = "failed" if each.compared is None else f"is worse than {each.compared.label}"
-            console.message(f"warning: {each.name} {why} and is not saved in {display_path(path)}")
-        elif each.rounds:
-            targets[each.rounds[0].target] = each.rounds
+    for attempt in attempts:
+        if attempt.failure is not None or (attempt.compared is not None and attempt.compared.worse):
+            why = (
+                "failed" if attempt.compared is None else f"is worse than {attempt.compared.label}"
+            )
+            console.message(
+                f"warning: {attempt.name} {why} and is not saved in {display_path(path)}"
+            )
+        elif attempt.rounds:
+            targets[attempt.rounds[0].target] = attempt.rounds
     if targets:
         write_baseline(path, targets)
         console.message(f"wrote {display_path(path)}")
@@ -181,10 +189,10 @@ def _save(path: Path, attempts: Sequence[Attempt]) -> None:
 def _end(attempts: Sequence[Attempt]) -> None:
     """Raise the errors of targets that failed, or GateError for what is worse."""
     errors: list[OlympusError] = []
-    for each in attempts:
-        if each.failure is not None:
-            errors.append(with_target(each.name, each.failure.error()))
-        elif each.compared is not None and (worse := "\n".join(worse_lines(each.compared))):
+    for attempt in attempts:
+        if attempt.failure is not None:
+            errors.append(with_target(attempt.name, attempt.failure.error()))
+        elif attempt.compared is not None and (worse := "\n".join(worse_lines(attempt.compared))):
             errors.append(GateError(worse))
     raise_all(errors, len(attempts), is_verbose())
 
@@ -218,7 +226,7 @@ def _measure(
         try:
             with console.progress(text) as bar:
                 on_stage = partial(_describe, bar, text)
-                found = attempted(work, other, against, gates, on_stage)
+                attempt = attempted(work, other, against, gates, on_stage)
         except CutShort as error:
             attempts.append(error.attempt)
             raise error.__cause__ or error from None
@@ -227,7 +235,7 @@ def _measure(
                 raise
             attempts.append(Attempt(work.label, failure=Failure.of(error)))
         else:
-            attempts.append(found)
+            attempts.append(attempt)
         outputs.show(*attempt_tables(attempts))
 
 
@@ -240,7 +248,7 @@ def _show(attempts: Sequence[Attempt], outputs: Outputs, plot: Path | None) -> N
     if not attempts:
         return
     outputs.write(bench_report(attempts))
-    sweeps = sweeps_of([each.measured for each in attempts if each.measured is not None])
+    sweeps = sweeps_of([attempt.measured for attempt in attempts if attempt.measured is not None])
     if outputs.shows_text:
         only_ascii = not console.can_write("\u28ff")
         for sweep in sweeps:

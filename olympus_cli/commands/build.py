@@ -20,11 +20,11 @@ from olympus_cli.options.shared import (
     Command,
     device_config_option,
     gate_options,
-    given_stages,
     is_verbose,
     page_option,
     project_option,
     stage_options,
+    stage_settings,
     time_limit_option,
     whole_number,
 )
@@ -92,8 +92,8 @@ def command(
     opened = open_project(project, read_devices(device_config))
     chosen = named_backend(backend, opened.devices) if backend else None
     options = Options(jobs, time_limit, force, frozen, chosen, page)
-    given: dict[str, Any] = given_stages(optimize, repeats, as_is)
-    selected = (replace(spec, **given) for spec in opened.select(names))
+    settings: dict[str, Any] = stage_settings(optimize, repeats, as_is)
+    selected = (replace(spec, **settings) for spec in opened.select(names))
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
     if not specs:
         raise UsageError(
@@ -113,12 +113,12 @@ def command(
 
 def _backends_hint(specs: Iterable[TargetSpec]) -> str:
     """The backends that olympus.toml gives the targets, with a target for each."""
-    found: dict[str, list[str]] = {}
+    targets: dict[str, list[str]] = {}
     for spec in specs:
         for backend in spec.backends:
-            found.setdefault(backend_text(backend), []).append(spec.name)
+            targets.setdefault(backend_text(backend), []).append(spec.name)
     named = (
         f"{text} ({names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''})"
-        for text, names in found.items()
+        for text, names in targets.items()
     )
     return f"they are built for {', '.join(named)}; `backends` in olympus.toml adds others"

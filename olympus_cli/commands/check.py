@@ -82,17 +82,17 @@ def command(
     if names or not specs:
         _fail_unjudged(target_runs, opened, others)
     ends, interruption = _ended_checks(specs, update, jobs or default_jobs())
-    found: list[Checked] = []
+    checked: list[Checked] = []
     try:
-        _record(specs, ends, update, target_runs, interruption, found)
-        if names or not any(each.is_judged for each in found):
-            _fail_without_donation(target_runs, opened, found)
+        _record(specs, ends, update, target_runs, interruption, checked)
+        if names or not any(result.is_judged for result in checked):
+            _fail_without_donation(target_runs, opened, checked)
     finally:
         try:  # what the user waits for comes first: another Ctrl-C ends the process
             roots = {spec.name: spec.root for spec in specs}
-            outputs.write(checked_report(found, target_runs, roots, others))
+            outputs.write(checked_report(checked, target_runs, roots, others))
         finally:
-            record_check(opened, found)
+            record_check(opened, checked)
     if interruption is not None:
         raise interruption
     if not names and not specs:
@@ -139,7 +139,7 @@ def _record(
     update: bool,
     target_runs: TargetRuns,
     interruption: KeyboardInterrupt | None,
-    found: list[Checked],
+    results: list[Checked],
 ) -> None:
     """Record the checks in the order of the targets; those without an error are added to `found`.
 
@@ -155,7 +155,7 @@ def _record(
             console.message(f"{spec.name} printed:\n{end.log.rstrip()}")
         with target_runs.of(spec.name, end.seconds), clearing(spec):
             checked = end.result()
-            found.append(checked)
+            results.append(checked)
             if update:
                 _save(spec, checked)
             if violation := broken_message(checked):
@@ -174,10 +174,10 @@ def _fail_unjudged(target_runs: TargetRuns, opened: Project, targets: list[str])
 
 
 def _fail_without_donation(
-    target_runs: TargetRuns, opened: Project, found: Sequence[Checked]
+    target_runs: TargetRuns, opened: Project, checked: Sequence[Checked]
 ) -> None:
     """Record targets whose only rule is `donation` of `[budget]`, and which donate no array."""
-    for target in [each.target for each in found if not each.is_judged]:
+    for target in [result.target for result in checked if not result.is_judged]:
         hint = f"add donate = [...] to [target.{target.partition('@')[0]}], the names of arguments"
         error = UsageError(f"target {target!r} is not judged: {NO_DONATION}", hint=hint)
         target_runs.not_judged(target, error, place_of_target(opened.file, target))

@@ -86,8 +86,8 @@ def command(
 def _own(device_config: Path | None, project: str | None) -> Devices:
     """The user's own devices: of the project here, if there is one, and of the file."""
     of_file = read_devices(device_config)
-    found = project_of(project, Path.cwd(), of_file)
-    return found.devices if found else of_file
+    opened = project_of(project, Path.cwd(), of_file)
+    return opened.devices if opened else of_file
 
 
 def _list(own: Devices, as_json: bool) -> None:
@@ -146,24 +146,28 @@ def _calibrate(force: bool, as_json: bool) -> None:
     busy = conditions.trouble(before, conditions.conditions())
     for sentence in busy:
         console.message(f"warning: {sentence}")
-    found = analysis.Kept(peaks, None, now)
+    calibrated = analysis.Kept(peaks, None, now)
     is_replaced = force or not busy or not _is_much_worse(peaks, earlier.peaks)
     if is_replaced:
         path = analysis.keep_peaks(peaks, now)
     else:
         file = analysis.cache_file()
         assert file is not None  # the earlier calibration was read from it
-        found, path = earlier, file
+        calibrated, path = earlier, file
         console.message(
             f"warning: the saved calibration is better and is not replaced: {earlier.origin}; "
             "--force replaces it"
         )
     cpu = analysis.this_cpu()
     if as_json:
-        document = {**cpu_data(cpu, found), "file": display_path(path), "is_replaced": is_replaced}
+        document = {
+            **cpu_data(cpu, calibrated),
+            "file": display_path(path),
+            "is_replaced": is_replaced,
+        }
         console.print_json({**document, "warnings": busy})
     else:
-        console.table(("figure", "value"), cpu_rows(cpu, found))
+        console.table(("figure", "value"), cpu_rows(cpu, calibrated))
         console.data(f"saved in {display_path(path)}")
 
 

@@ -117,10 +117,10 @@ def _check_files(sides: Sequence[Side], read: Sequence[object]) -> None:
     Raises:
         ArtifactError: a program cannot be read, or its process died; the message names the file.
     """
-    for side, found in zip(sides, read, strict=True):
+    for side, file in zip(sides, read, strict=True):
         if not isinstance(side, TargetSide):
             does = f"reads {side.label}"
-            call(check_side, found, action=does, quiet=True, death=ArtifactError)
+            call(check_side, file, action=does, quiet=True, death=ArtifactError)
 
 
 def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs: Outputs) -> bool:

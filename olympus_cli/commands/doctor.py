@@ -57,8 +57,8 @@ def _show(health: Health) -> None:
     if health.cache is None:
         console.data("cache    no project here")
     else:
-        found, size = health.cache.programs, byte_size(health.cache.bytes)
-        programs = f"{found} program" if found == 1 else f"{found} programs"
+        count, size = health.cache.programs, byte_size(health.cache.bytes)
+        programs = f"{count} program" if count == 1 else f"{count} programs"
         console.data(f"cache    {health.cache.path}: {programs}, {size}")
     for problem in health.problems:
         console.data(f"missing  {problem}")

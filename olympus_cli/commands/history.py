@@ -197,11 +197,11 @@ def _latest(document: dict[str, Any]) -> GateReport:
 
 
 def _imported(path: Path, source: Path) -> GateReport:
-    found: dict[str, tuple[Run, list[Figure]]] = {}
+    imported: dict[str, tuple[Run, list[Figure]]] = {}
     points = read_figures(source)
     for point in points:
-        found.setdefault(point.run.key, (point.run, []))[1].append(point.figure)
-    runs, figures = append(path, [*found.values()])
+        imported.setdefault(point.run.key, (point.run, []))[1].append(point.figure)
+    runs, figures = append(path, [*imported.values()])
     document = {
         "file": str(path),
         "imported": str(source),

@@ -260,11 +260,11 @@ def command(folder: str, template: str, force: bool, as_json: bool) -> None:
     if as_json:
         console.print_json({"written": [str(path) for path in paths.values()], "kept": preserved})
         return
-    there = "" if folder == "." else f" --project {folder}"
+    project_option = "" if folder == "." else f" --project {folder}"
     console.message(f"wrote {_listed([str(path) for path in paths.values()])}")
     if preserved:
         console.message(f"kept {_listed(preserved)}")
-    console.message(f"next: olympus build{there}")
+    console.message(f"next: olympus build{project_option}")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -118,8 +118,8 @@ def command(
     work = _work(request, inputs, bundle)
     packed = None if trace is None else trace.suffix == _PACKED
     with clearing(work.inputs.target):
-        how = work, KINDS[by], runs, packed
-        program, timeline = _isolated(request.text, bundle is not None, *how)
+        arguments = work, KINDS[by], runs, packed
+        program, timeline = _isolated(request.text, bundle is not None, *arguments)
     if page is not None:
         write_file(page, render_profile(program, work.root))
     if trace is not None:
@@ -182,7 +182,7 @@ def _work(
         named = Path(request.text).stem, request.text, "cpu"
         return _Work(bundle, inputs, named, Path.cwd())
     spec = request.spec()
-    backend = next((each for each in spec.backends if each.backend == "cpu"), None)
+    backend = next((backend for backend in spec.backends if backend.backend == "cpu"), None)
     if backend is None:
         raise BackendError(
             f"{spec.name} is for {backend_text(spec.backends[0])}, and only programs for the CPU "

@@ -94,7 +94,7 @@ def command(
         file = output and display_path(output)
         console.print_json({"outputs": summaries, "file": file})
     else:
-        console.table(_COLUMNS, [ArraySummary(**each).row() for each in summaries])
+        console.table(_COLUMNS, [ArraySummary(**summary).row() for summary in summaries])
 
 
 def _check_form(output: Path | Literal["-"] | None) -> None:
@@ -119,7 +119,7 @@ def _run(
     results = program(arrays)
     named = [(leaf.name, array) for leaf, array in zip(program.results, results, strict=True)]
     summaries = [asdict(summarize_array(name, array)) for name, array in named]
-    _note_nan(inputs, program, results, [each["non_finite"] for each in summaries])
+    _note_nan(inputs, program, results, [summary["non_finite"] for summary in summaries])
     return summaries, npz_bytes(_written(named)) if keep else b""
 
 
@@ -133,7 +133,11 @@ def _note_nan(
         if 0 < array.size == count and np.isnan(array).all()
     ]
     undeclared = inputs.undeclared(program.arguments)
-    drawn = [leaf.name for leaf, each in zip(program.arguments, undeclared, strict=True) if each]
+    drawn = [
+        leaf.name
+        for leaf, is_undeclared in zip(program.arguments, undeclared, strict=True)
+        if is_undeclared
+    ]
     if nan and drawn:
         console.message(
             f"note: {listed(nan)}: every element is NaN, on drawn values of {listed(drawn)}; give "
@@ -144,11 +148,11 @@ def _note_nan(
 
 def _written(named: list[tuple[str, Array]]) -> list[tuple[str, Array]]:
     """Return the results in dtypes that .npz files support, with a note on each converted one."""
-    found = [(name, portable(array)) for name, array in named]
-    for (name, array), (_, wide) in zip(named, found, strict=True):
+    arrays = [(name, portable(array)) for name, array in named]
+    for (name, array), (_, wide) in zip(named, arrays, strict=True):
         if wide.dtype != array.dtype:
             console.message(
                 f"note: {name} is {array.dtype.name}, which .npz files do not have, and is written "
                 f"as {wide.dtype.name}"
             )
-    return found
+    return arrays

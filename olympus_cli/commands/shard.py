@@ -57,7 +57,7 @@ def _parsed_mesh(
         )
     mesh: dict[str, int] = {}
     for part in text.split(","):
-        name, equals, size = (each.strip() for each in part.partition("="))
+        name, equals, size = (text_part.strip() for text_part in part.partition("="))
         if not equals or not name.isidentifier():
             raise click.BadParameter(
                 f"a mesh has axes with sizes, such as data=2,model=4, and this is {text!r:.80}"
@@ -119,9 +119,9 @@ def command(
     with console.progress(f"shardings of {spec.name}") as bar:
 
         def try_all(candidates: Sequence[Candidate]) -> None:
-            for each in candidates:
-                bar.describe(f"{spec.name}: {each}")
-                tried.append((each, try_out(placed_target(spec, each), pairs)))
+            for candidate in candidates:
+                bar.describe(f"{spec.name}: {candidate}")
+                tried.append((candidate, try_out(placed_target(spec, candidate), pairs)))
 
         first = [whole(spec), *singles(spec)]
         if len(first) == 1:
@@ -129,10 +129,14 @@ def command(
                 f"no axis of the mesh divides a dimension of an argument of {spec.name}"
             )
         try_all(first)
-        order = partial(_order, by or default_order([found for _, found in tried]))
-        ranked = [each for each, found in sorted(tried[1:], key=order) if found.error is None]
+        order = partial(_order, by or default_order([figures for _, figures in tried]))
+        ranked = [
+            candidate
+            for candidate, figures in sorted(tried[1:], key=order)
+            if figures.error is None
+        ]
         try_all(combined(ranked, spec))
-    by = by or default_order([found for _, found in tried])
+    by = by or default_order([figures for _, figures in tried])
     tried.sort(key=partial(_order, by))
     if tried[0][1].error is not None:
         raise CompileError(f"no candidate compiles: {tried[0][1].error}")
@@ -188,9 +192,9 @@ def _target(
 def _specs(text: object, arg: ArgSpec) -> ArgSpec:
     """The argument whose shapes are known, or as it was where they are no plain tree."""
     if isinstance(text, dict):
-        return {key: _specs(each, arg) for key, each in text.items()}
+        return {key: _specs(item, arg) for key, item in text.items()}
     if isinstance(text, list):
-        return [_specs(each, arg) for each in text]
+        return [_specs(item, arg) for item in text]
     return parse_arg(text) if isinstance(text, str) else arg
 
 
@@ -212,10 +216,10 @@ def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str]
         if isinstance(arg, olympus.ShapeDtypeStruct):
             return str(ShapeSpec(str(arg.dtype), arg.shape))
         if type(arg) is dict and all(isinstance(key, str) for key in arg):
-            parts = {key: plain(each) for key, each in arg.items()}
+            parts = {key: plain(item) for key, item in arg.items()}
             return None if None in parts.values() else parts
         if type(arg) is list:
-            items = [plain(each) for each in arg]
+            items = [plain(item) for item in arg]
             return None if None in items else items
         return None
 
@@ -226,9 +230,9 @@ def _expanded(on_stage: OnStage, spec: TargetSpec) -> tuple[list[Any], list[str]
 def _items(result: Any, plain: Callable[[Any], Any]) -> Any:
     """The shapes of a result; where it is a dict or a tuple, those of each of its items."""
     if isinstance(result, tuple | list):
-        return [plain(each) for each in result]
+        return [plain(item) for item in result]
     if type(result) is dict and all(isinstance(key, str) for key in result):
-        return {key: plain(each) for key, each in result.items()}
+        return {key: plain(item) for key, item in result.items()}
     return plain(result)
 
 
@@ -239,11 +243,11 @@ def _show(
     if as_json:
         rows = [
             {
-                **asdict(replace(found, spec=None)),
-                "split": str(each),
-                "toml": toml_text(found.spec or placed_target(spec, each)),
+                **asdict(replace(figures, spec=None)),
+                "split": str(candidate),
+                "toml": toml_text(figures.spec or placed_target(spec, candidate)),
             }
-            for each, found in tried
+            for candidate, figures in tried
         ]
         for row in rows:
             del row["spec"]
@@ -254,18 +258,18 @@ def _show(
     table = [
         (
             rank,
-            str(each),
-            between_text(found.peak, found.workspace_bound),
-            ("at least " if found.at_least else "") + byte_size(found.collective_bytes),
-            found.error or ("at least " if found.at_least else "") + duration(found.seconds),
-            {True: "yes", False: "no", None: ""}[found.fits],
+            str(candidate),
+            between_text(figures.peak, figures.workspace_bound),
+            ("at least " if figures.at_least else "") + byte_size(figures.collective_bytes),
+            figures.error or ("at least " if figures.at_least else "") + duration(figures.seconds),
+            {True: "yes", False: "no", None: ""}[figures.fits],
         )
-        for rank, (each, found) in enumerate(tried, 1)
+        for rank, (candidate, figures) in enumerate(tried, 1)
     ]
     console.table(_COLUMNS, table)
-    first, found = tried[0]
+    first, figures = tried[0]
     is_split = any(first.shardings.values())
     note = "" if is_split else f"# no split of an argument reduces {_MEASURES[by]}\n"
-    best = toml_text(found.spec or spec)
+    best = toml_text(figures.spec or spec)
     title = f"# figures of one of {spec.num_devices} devices; the best split, for olympus.toml:"
     console.data(f"\nordered by {_MEASURES[by]}\n{note}{title}\n{best}")

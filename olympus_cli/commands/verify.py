@@ -89,16 +89,18 @@ def command(
     if inputs.file is not None and runs > 1:
         raise UsageError("--runs cannot be combined with --inputs: it draws inputs from seeds")
     specs = [replace(request, text=name).spec() for name in expanded(names, request)]
-    others = [found for text in against if (found := parse_reference(text, allowed))]
+    others = [reference for text in against if (reference := parse_reference(text, allowed))]
     check_flags()
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
     target_runs, documents = TargetRuns("verify", len(work)), list[VerifiedTarget]()
     tables, lines = list[Table](), Lines(len(work))
     try:
         with interrupts.interrupts_raised(), interrupts.terminations_raised():
-            for spec, given in work:
+            for spec, target_inputs in work:
                 with target_runs.of(spec.name), lines.of(spec.name) as describe:
-                    judged = _verified(spec, given.of(spec), against, others, update, describe)
+                    judged = _verified(
+                        spec, target_inputs.of(spec), against, others, update, describe
+                    )
                     documents.append(judged)
                     if table := verified_table(judged, runs > 1, failures_only):
                         tables.append(table)
@@ -109,16 +111,18 @@ def command(
     target_runs.raise_failures(is_verbose())
 
 
-def _judge(found: VerifiedTarget, target_runs: TargetRuns) -> None:
+def _judge(verified: VerifiedTarget, target_runs: TargetRuns) -> None:
     """Keep that a target failed.
 
     Raises:
         UsageError: nothing of it was judged.
     """
-    if reason := not_judged(found):
-        raise UsageError(f"{found.target} is not judged: {reason}", hint=not_judged_hint(found))
-    if not found.passed:
-        target_runs.add_failure(failure_message(found))
+    if reason := not_judged(verified):
+        raise UsageError(
+            f"{verified.target} is not judged: {reason}", hint=not_judged_hint(verified)
+        )
+    if not verified.passed:
+        target_runs.add_failure(failure_message(verified))
 
 
 def _verified(
@@ -130,7 +134,7 @@ def _verified(
     describe: OnStage,
 ) -> VerifiedTarget:
     """Return the result of verifying one target; it runs in isolation, as each reference does."""
-    results = {each.name: results_of(each, spec, inputs) for each in others}
+    results = {reference.name: results_of(reference, spec, inputs) for reference in others}
     names = [*against, "golden"] if update and "golden" not in against else list(against)
     with clearing(spec):
         data = call(

@@ -115,7 +115,7 @@ def _of_build(side: BuildSide) -> SideProgram:
     )
     if report is None:
         return built
-    backend = next(each for each in report.backends if label in (None, each.label))
+    backend = next(backend for backend in report.backends if label in (None, backend.label))
     return replace(
         built,
         arguments=tuple(leaf.name for leaf in report.arguments),

@@ -30,9 +30,10 @@ _NAMESPACES = (
 
 #: The namespaces whose functions take an array as the first argument.
 _OF_ARRAYS = tuple(
-    each
-    for each in _NAMESPACES
-    if each not in ("olympus", "olympus.random", "olympus.nn.initializers", "olympus.tree_util")
+    namespace
+    for namespace in _NAMESPACES
+    if namespace
+    not in ("olympus", "olympus.random", "olympus.nn.initializers", "olympus.tree_util")
 )
 
 _NEARER = 0.1  # the least extra similarity of a name of another namespace
@@ -117,14 +118,16 @@ def _nearest_in_all(module: ModuleType, name: str) -> str | None:
 
     A name of another namespace is used if it is clearly more similar.
     """
-    own = [each for each in dir(module) if not each.startswith("_")]
-    here = max((likeness(name, each) for each in nearest(name, own)), default=0.0)
+    own = [own_name for own_name in dir(module) if not own_name.startswith("_")]
+    here = max((likeness(name, own_name) for own_name in nearest(name, own)), default=0.0)
     best, place = here + _NEARER, None
     for namespace in _NAMESPACES:
-        public = [each for each in dir(importlib.import_module(namespace)) if each[0] != "_"]
-        for found in nearest(name, public):
-            if (score := likeness(name, found)) > best:
-                best, place = score, f"{namespace}.{found}"
+        public = [
+            own_name for own_name in dir(importlib.import_module(namespace)) if own_name[0] != "_"
+        ]
+        for suggestion in nearest(name, public):
+            if (score := likeness(name, suggestion)) > best:
+                best, place = score, f"{namespace}.{suggestion}"
     return f"did you mean {place}?" if place else _did_you_mean(name, own)
 
 
@@ -147,8 +150,8 @@ def _name(error: NameError, name: str) -> str | None:
 
 
 def _import(error: ImportError) -> str | None:
-    if found := _FROM.search(str(error)):
-        name, place = found.groups()
+    if match := _FROM.search(str(error)):
+        name, place = match.groups()
         return _of_module(importlib.import_module(place), name)
     if isinstance(error, ModuleNotFoundError) and error.name:
         parent, _, name = error.name.rpartition(".")
@@ -190,8 +193,8 @@ def _of_traced(error: TypeError) -> str | None:
 
 def _unhashable(error: TypeError) -> str | None:
     """Return the remedy for an array in a set, or as the key of a dict."""
-    found = _UNHASHABLE.fullmatch(str(error))
-    if found is None or found[1] not in {kind.__name__ for kind in _subclasses(olympus.Array)}:
+    match = _UNHASHABLE.fullmatch(str(error))
+    if match is None or match[1] not in {kind.__name__ for kind in _subclasses(olympus.Array)}:
         return None
     return (
         "an array is not hashable: use a tuple or a list instead of a set, and a string or an "
@@ -214,8 +217,8 @@ def _called(error: TypeError) -> str | None:
 
 
 def _keyword(error: TypeError) -> str | None:
-    found = _KEYWORD.search(str(error))
-    if found is None:
+    match = _KEYWORD.search(str(error))
+    if match is None:
         return None
     call, frame = _expression(error)
     if not isinstance(call, ast.Call):
@@ -225,9 +228,9 @@ def _keyword(error: TypeError) -> str | None:
         for name, parameter in inspect.signature(_value(call.func, frame)).parameters.items()
         if parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
-    if (meant := _TORCH_KEYWORDS.get(found.group(1))) in names:
+    if (meant := _TORCH_KEYWORDS.get(match.group(1))) in names:
         return f"did you mean {meant}?"
-    return did_you_mean(found.group(1), names, "its arguments are")
+    return did_you_mean(match.group(1), names, "its arguments are")
 
 
 def _key(error: KeyError) -> str | None:
@@ -242,7 +245,7 @@ def _key(error: KeyError) -> str | None:
 
 def _did_you_mean(name: str, valid: Iterable[str]) -> str | None:
     """Return a hint with the nearest public names; None if no name is near."""
-    public = [each for each in valid if not each.startswith("_")]
+    public = [candidate for candidate in valid if not candidate.startswith("_")]
     return did_you_mean(name, public) if nearest(name, public) else None
 
 
@@ -251,8 +254,8 @@ def _did_you_mean(name: str, valid: Iterable[str]) -> str | None:
 
 def _innermost(error: BaseException) -> tuple[FrameType, int]:
     """Return the innermost frame of the traceback of an exception, and its line."""
-    *_, found = traceback.walk_tb(error.__traceback__)
-    return found
+    *_, innermost = traceback.walk_tb(error.__traceback__)
+    return innermost
 
 
 def _assertion(error: AssertionError) -> str | None:
@@ -308,10 +311,10 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
 def _with_arrays(text: str) -> str:
     """Return `text` with the quoted names of array classes replaced by `Array`."""
     kinds = _subclasses(olympus.Array)
-    names = "|".join(sorted({re.escape(each.__name__) for each in kinds}))
+    names = "|".join(sorted({re.escape(kind.__name__) for kind in kinds}))
     return re.sub(rf"""(['"])(?:olympus[\w.]*\.)?(?:{names})\1""", r"\1Array\1", text)
 
 
 def _subclasses(kind: type) -> list[type]:
     own: list[type] = type.__subclasses__(kind)
-    return own + [below for each in own for below in _subclasses(each)]
+    return own + [below for subclass in own for below in _subclasses(subclass)]

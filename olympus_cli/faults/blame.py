@@ -61,8 +61,8 @@ def place_of(error: BaseException, own_alone: bool = False) -> str | None:
     ]
     installed = [f for f in frames if f[0].startswith(_INSTALLED)]
     own = [f for f in frames if f not in installed and not f[0].startswith(_STDLIB)]
-    found = own or ([] if own_alone else installed)
-    return "{}:{}".format(*found[-1]) if found else None
+    chosen = own or ([] if own_alone else installed)
+    return "{}:{}".format(*chosen[-1]) if chosen else None
 
 
 def users_traceback(error: BaseException) -> TracebackType | None:

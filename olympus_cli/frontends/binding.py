@@ -48,27 +48,27 @@ def bind(function: str, signature: Signature, spec: TargetSpec) -> Binding:
             `donate` names none of the arrays.
     """
     parameters = signature.parameters
-    given = _named(function, parameters, spec)
-    extra = _fill(function, parameters, spec, given)
+    arguments = _named(function, parameters, spec)
+    extra = _fill(function, parameters, spec, arguments)
     with at_key(spec, "args"):
-        _complete(function, parameters, given, spec)
-    _check_varied(function, parameters, given, spec)
-    _donations(function, spec, given)
-    return _binding(parameters, given, extra)
+        _complete(function, parameters, arguments, spec)
+    _check_varied(function, parameters, arguments, spec)
+    _donations(function, spec, arguments)
+    return _binding(parameters, arguments, extra)
 
 
 def _named(
     function: str, parameters: Mapping[str, Parameter], spec: TargetSpec
 ) -> dict[str, Given]:
-    given: dict[str, Given] = dict(spec.kwargs)
+    arguments: dict[str, Given] = dict(spec.kwargs)
     for name, value in spec.static.items():
-        if name in given:
+        if name in arguments:
             what = f"argument {name!r} is given both as a shape and as a static"
             raise with_line(UsageError(what), spec, *_keys(name, spec))
-        given[name] = Static(value)
+        arguments[name] = Static(value)
     names = [name for name, p in parameters.items() if p.kind not in _VARIADIC]
     if not any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
-        for name in given:
+        for name in arguments:
             if name not in names:
                 hint = did_you_mean(name, names, "its arguments are")
                 if name in spec.matrix:
@@ -76,7 +76,7 @@ def _named(
                     hint = f"{rule} argument; {hint}" if hint else f"{rule} argument"
                 error = UsageError(f"{function} has no argument {name!r}", hint=hint)
                 raise with_line(error, spec, *_keys(name, spec))
-    return given
+    return arguments
 
 
 def _keys(name: str, spec: TargetSpec) -> tuple[str, ...]:
@@ -90,15 +90,15 @@ def _fill(
     function: str,
     parameters: Mapping[str, Parameter],
     spec: TargetSpec,
-    given: dict[str, Given],
+    arguments: dict[str, Given],
 ) -> tuple[ArgSpec, ...]:
     """Put the arrays given by position into `given`; return the rest, which are for `*args`."""
     free = [n for n, p in parameters.items() if p.kind in _BY_POSITION and n not in spec.static]
     for name, value in zip(free, spec.args, strict=False):
-        if name in given:
+        if name in arguments:
             what = f"argument {name!r} of {function} is given by position and by name"
             raise with_line(UsageError(what), spec, "args")
-        given[name] = value
+        arguments[name] = value
     extra = spec.args[len(free) :]
     if extra and not any(p.kind is Parameter.VAR_POSITIONAL for p in parameters.values()):
         statics = f" besides its statics ({', '.join(spec.static)})" if spec.static else ""
@@ -114,14 +114,14 @@ def _fill(
 def _complete(
     function: str,
     parameters: Mapping[str, Parameter],
-    given: Mapping[str, Given],
+    arguments: Mapping[str, Given],
     spec: TargetSpec,
 ) -> None:
     """Raise UsageError if an argument without a default is not given."""
     missing = [
         name
         for name, p in parameters.items()
-        if p.default is Parameter.empty and p.kind not in _VARIADIC and name not in given
+        if p.default is Parameter.empty and p.kind not in _VARIADIC and name not in arguments
     ]
     if missing:
         name = missing[0]
@@ -136,12 +136,12 @@ def _complete(
 def _check_varied(
     function: str,
     parameters: Mapping[str, Parameter],
-    given: Mapping[str, Given],
+    arguments: Mapping[str, Given],
     spec: TargetSpec,
 ) -> None:
     """Raise UsageError if an argument keeps its default although the matrix varies it."""
     for name in spec.setting_keys:
-        if name in parameters and name not in given and parameters[name].kind not in _VARIADIC:
+        if name in parameters and name not in arguments and parameters[name].kind not in _VARIADIC:
             default, value = parameters[name].default, f'"{{{name}}}"'
             error = UsageError(
                 f"{function} would take {name} = {default!r} for every {name} of the matrix",
@@ -150,11 +150,11 @@ def _check_varied(
             raise with_line(error, spec, "matrix", name)
 
 
-def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> None:
-    arrays = [name for name, value in given.items() if not isinstance(value, Static)]
+def _donations(function: str, spec: TargetSpec, arguments: Mapping[str, Given]) -> None:
+    arrays = [name for name, value in arguments.items() if not isinstance(value, Static)]
     for name in spec.donate:
         if name not in arrays:
-            static = "a static argument" if name in given else "not an argument"
+            static = "a static argument" if name in arguments else "not an argument"
             error = UsageError(
                 f"donate names {name!r}, which is {static} of {function}",
                 hint=did_you_mean(name, arrays, "its arrays are"),
@@ -163,9 +163,9 @@ def _donations(function: str, spec: TargetSpec, given: Mapping[str, Given]) -> N
 
 
 def _binding(
-    parameters: Mapping[str, Parameter], given: Mapping[str, Given], extra: tuple[ArgSpec, ...]
+    parameters: Mapping[str, Parameter], arguments: Mapping[str, Given], extra: tuple[ArgSpec, ...]
 ) -> Binding:
-    left = dict(given)
+    left = dict(arguments)
     names: list[str] = []
     for name, parameter in parameters.items():
         if parameter.kind not in _BY_POSITION or name not in left:

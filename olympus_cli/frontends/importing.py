@@ -128,13 +128,15 @@ def _found(
     sys.dont_write_bytecode = True
     if checkout is not None:
         relocate(checkout)
-        python_path = [Path(each) for each in relocated([str(each) for each in python_path])]
+        python_path = [
+            Path(folder) for folder in relocated([str(folder) for folder in python_path])
+        ]
     module = load(place, root, python_path, checkout)
     owner: Any = module
-    found: Any = module
+    value: Any = module
     for part in attributes.split("."):
-        owner, found = found, _attribute(found, part, module, noun)
-    return owner, found
+        owner, value = value, _attribute(value, part, module, noun)
+    return owner, value
 
 
 def _check_function(entry: str, owner: Any, function: Any) -> None:

@@ -136,9 +136,9 @@ class Traceable:
     def _shapes_from(self, source: FromEntry) -> Tree:
         return shapes_of(source, self.spec)
 
-    def _argument(self, name: str, given: Static | ArgSpec) -> Any:
+    def _argument(self, name: str, value: Static | ArgSpec) -> Any:
         with at_key(self.spec, "args", name):
-            return self._tree(given)
+            return self._tree(value)
 
     def _tree(self, arg: Static | ArgSpec) -> Any:
         match arg:
@@ -171,9 +171,9 @@ def load_function(spec: TargetSpec) -> Traceable:
     spec = with_statics(function, signature, spec)
     binding = bind(_name(function), signature, spec)
     _check_statics(function, binding, spec)
-    found = Traceable(spec, function, signature, binding)
-    found.check_imports()
-    return found
+    source = Traceable(spec, function, signature, binding)
+    source.check_imports()
+    return source
 
 
 def _check_statics(function: Callable[..., Any], binding: Binding, spec: TargetSpec) -> None:
@@ -181,8 +181,8 @@ def _check_statics(function: Callable[..., Any], binding: Binding, spec: TargetS
     if not isinstance(function, olympus.stages.StagedFunction):
         return
     static = function.options.static_argnames
-    given = {**dict(zip(binding.names, binding.args, strict=True)), **binding.kwargs}
-    for name, value in given.items():
+    arguments = {**dict(zip(binding.names, binding.args, strict=True)), **binding.kwargs}
+    for name, value in arguments.items():
         if name in static and not isinstance(value, Static):
             error = UsageError(
                 f"argument {name!r} of {_name(function)} is static, and has no shape",
@@ -204,9 +204,9 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
     return struct
 
 
-def plain_value(given: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return the value of a static, and any other argument as it is."""
-    return given.value if isinstance(given, Static) else given
+    return value.value if isinstance(value, Static) else value
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -271,8 +271,8 @@ def entry_call(source: FromEntry, spec: TargetSpec) -> partial[Any]:
                 f"{what} would take {name} = {parameter.default!r} for every {name} of the matrix",
                 hint=f'give it: with = {{ {name} = "{{{name}}}" }}, or a value that does not vary',
             )
-    given = signature.bind_partial()
-    given.arguments.update({name: values[name] for name in parameters if name in values})
-    given.apply_defaults()
+    bound = signature.bind_partial()
+    bound.arguments.update({name: values[name] for name in parameters if name in values})
+    bound.apply_defaults()
     more = {name: value for name, value in source.values.items() if name not in parameters}
-    return partial(function, *given.args, **given.kwargs, **more)
+    return partial(function, *bound.args, **bound.kwargs, **more)

@@ -50,13 +50,13 @@ class _Redirection:
         if name.partition(".")[0] in _OURS:
             return None
         is_left_out = False
-        for finder in [each for each in sys.meta_path if each is not self]:
+        for finder in [finder for finder in sys.meta_path if finder is not self]:
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find is not None else None
             if spec is None:
                 continue
-            if (found := self._redirected(spec)) is not None:
-                return found
+            if (redirected := self._redirected(spec)) is not None:
+                return redirected
             is_left_out = True
         if is_left_out:  # the finders after this one would find it in the working tree
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -82,8 +82,8 @@ class _Redirection:
 
     def places(self, places: Sequence[str]) -> list[str]:
         """Return the places; the project's are in the checkout, or left out if missing there."""
-        found = (self._place(each) for each in places)
-        return [each for each in found if each is not None]
+        redirected = (self._place(place) for place in places)
+        return [place for place in redirected if place is not None]
 
     def _place(self, place: str) -> str | None:
         here = place or os.curdir
@@ -100,7 +100,7 @@ def relocate(checkout: Checkout) -> None:
 
     Modules of the working tree that were imported before are removed.
     """
-    if checkout in (each.checkout for each in _installed()):
+    if checkout in (redirection.checkout for redirection in _installed()):
         return
     redirection = _Redirection(checkout)
     for name, places in [*_modules()]:
@@ -112,10 +112,10 @@ def relocate(checkout: Checkout) -> None:
 
 def relocated(places: Sequence[str]) -> list[str]:
     """Return entries of `sys.path` as this process has them after `relocate`."""
-    found = list(places)
-    for each in _installed():
-        found = each.places(found)
-    return found
+    redirected = list(places)
+    for redirection in _installed():
+        redirected = redirection.places(redirected)
+    return redirected
 
 
 def check_imports(checkout: Checkout) -> None:
@@ -175,7 +175,7 @@ def check_entry(checkout: Checkout, entry: str, root: Path) -> None:
 
 def _is_in(tree: Path, place: str) -> bool:
     """Return True if a file is in a folder by its path, or after resolving symbolic links."""
-    return any(Path(each).is_relative_to(tree) for each in (place, os.path.realpath(place)))
+    return any(Path(path).is_relative_to(tree) for path in (place, os.path.realpath(place)))
 
 
 def _folder_of(tree: Path, name: str, root: Path) -> Path | None:
@@ -191,7 +191,7 @@ def _folder_of(tree: Path, name: str, root: Path) -> Path | None:
 
 
 def _installed() -> list[_Redirection]:
-    return [each for each in sys.meta_path if isinstance(each, _Redirection)]
+    return [finder for finder in sys.meta_path if isinstance(finder, _Redirection)]
 
 
 def _modules() -> Iterator[tuple[str, list[str]]]:
@@ -202,7 +202,7 @@ def _modules() -> Iterator[tuple[str, list[str]]]:
         places: list[object] = []
         with suppress(Exception):  # a program may put any object there as a module
             places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-        yield name, [each for each in places if isinstance(each, str) and os.path.isabs(each)]
+        yield name, [place for place in places if isinstance(place, str) and os.path.isabs(place)]
 
 
 def _is_outside(checkout: Checkout, place: str) -> bool:
@@ -232,14 +232,14 @@ def _is_of_project(top: Path, place: str) -> bool:
 def _is_of_environment(place: str) -> bool:
     """Return True if a file belongs to Python or to a package installed in an environment."""
     paths = Path(place), Path(os.path.realpath(place))
-    return any(_INSTALLED & {*each.parts} or _is_of_library(each) for each in paths)
+    return any(_INSTALLED & {*path.parts} or _is_of_library(path) for path in paths)
 
 
 def _is_of_library(path: Path) -> bool:
     """Return True if a file or folder belongs to the standard library."""
     paths = sysconfig.get_paths()
     library = [os.path.realpath(paths[key]) for key in ("stdlib", "platstdlib")]
-    return any(path.is_relative_to(each) for each in library)
+    return any(path.is_relative_to(folder) for folder in library)
 
 
 @cache

@@ -131,7 +131,7 @@ def _alternatives(kind: Any) -> list[Any]:
     if origin is typing.Annotated:
         return _alternatives(arguments[0])
     if origin in (typing.Union, types.UnionType):
-        return [each for argument in arguments for each in _alternatives(argument)]
+        return [alternative for argument in arguments for alternative in _alternatives(argument)]
     return [kind]
 
 
@@ -147,7 +147,7 @@ def _example(kind: Any) -> str | None:
     """Return an example of the class in TOML; None if a part of it is not a plain TOML value."""
     if _is_tuple(kind):
         parts = typing.get_args(kind)
-        values = [_EXAMPLES.get(each) for each in (parts[:1] * 2 if ... in parts else parts)]
+        values = [_EXAMPLES.get(part) for part in (parts[:1] * 2 if ... in parts else parts)]
         return f"[{', '.join(map(str, values))}]" if values and None not in values else None
     try:
         hints = typing.get_type_hints(kind)
@@ -238,7 +238,7 @@ def _converted(value: Any, kind: Any, place: _Place) -> Any:
     if origin in (typing.Union, types.UnionType):
         return _of_union(value, arguments, place)
     if origin is typing.Literal:
-        if not any(value == each and type(value) is type(each) for each in arguments):
+        if not any(value == argument and type(value) is type(argument) for argument in arguments):
             place.fail(f"must be {' or '.join(map(repr, arguments))}; got {value!r}")
         return value
     if kind is tuple or origin is tuple:
@@ -328,9 +328,9 @@ def _object(value: dict[str, Any], kind: type, place: _Place) -> Any:
         hints = typing.get_type_hints(kind)
     except Exception as error:  # a name that only type checkers import, for example
         place.fail(f"is a {name}, whose annotations cannot be evaluated: {described(error)}")
-    given = {k: _converted(item, hints.get(k, Any), place.at(k)) for k, item in value.items()}
+    arguments = {k: _converted(item, hints.get(k, Any), place.at(k)) for k, item in value.items()}
     try:
-        return kind(**given)
+        return kind(**arguments)
     except (ValueError, TypeError) as error:  # raised by its own checks
         place.fail(f"is refused by {name}: {described(error)}")
 

@@ -85,8 +85,8 @@ def split_place(place: str) -> tuple[str, int] | None:
     >>> split_place("model.py:41"), split_place("olympus.toml:3:5"), split_place("unknown")
     (('model.py', 41), ('olympus.toml', 3), None)
     """
-    found = _PLACE.fullmatch(place)
-    return (found["file"], int(found["line"])) if found else None
+    match = _PLACE.fullmatch(place)
+    return (match["file"], int(match["line"])) if match else None
 
 
 def place_in(root: Path, place: str) -> tuple[str, ...]:
@@ -95,8 +95,8 @@ def place_in(root: Path, place: str) -> tuple[str, ...]:
     >>> place_in(Path("/home/me"), "model.py:41"), place_in(Path("/home/me"), "unknown")
     (('/home/me/model.py:41',), ())
     """
-    found = split_place(place)
-    return (f"{root / found[0]}:{found[1]}",) if found else ()
+    parts = split_place(place)
+    return (f"{root / parts[0]}:{parts[1]}",) if parts else ()
 
 
 def remark(target: str, text: str, root: Path) -> Remark:
@@ -105,8 +105,8 @@ def remark(target: str, text: str, root: Path) -> Remark:
     >>> remark("mlp", "a loop, at model.py:12", Path("/home/me"))
     Remark(text="target 'mlp': a loop, at model.py:12", places=('/home/me/model.py:12',))
     """
-    found = _TRAILING.search(text)
-    return Remark(f"target {target!r}: {text}", place_in(root, found[1]) if found else ())
+    match = _TRAILING.search(text)
+    return Remark(f"target {target!r}: {text}", place_in(root, match[1]) if match else ())
 
 
 def case_of_error(target: str, gate: str, error: OlympusError) -> Case:

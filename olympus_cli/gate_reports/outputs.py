@@ -94,7 +94,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         if any(form == "github" for form, _ in self._requested):
             _append_summary(report)
         # stdout comes last: if its reader closes the pipe, the files are already written
-        for form, path in sorted(self._requested, key=lambda each: each[1] is None):
+        for form, path in sorted(self._requested, key=lambda output: output[1] is None):
             try:
                 self._write(form, path, report)
             except UsageError as error:

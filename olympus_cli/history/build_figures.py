@@ -42,7 +42,7 @@ def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
     """Yield the figures of a build: cost, memory, estimate, sizes, and the times of its stages."""
     sizes = {output.path: output.bytes for output in report.outputs}
     measured: dict[str, float | None] = {
-        f"build-{each.name}": _seconds(report, each.name) for each in fields(Seconds)
+        f"build-{field.name}": _seconds(report, field.name) for field in fields(Seconds)
     }
     measured["build-time"] = sum(astuple(report.seconds))
     measured["build-memory"] = report.peak_memory
@@ -64,8 +64,8 @@ def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
 
 
 def _seconds(report: Report, stage: str) -> float:
-    found: float = getattr(report.seconds, stage)
-    return found
+    seconds: float = getattr(report.seconds, stage)
+    return seconds
 
 
 def _counted(backend: BackendReport) -> dict[str, float | None]:

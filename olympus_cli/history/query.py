@@ -50,13 +50,13 @@ def moment_of(text: str | None, folder: Path) -> str | None:
     try:
         return utc_text(datetime.fromisoformat(text).astimezone(UTC))
     except (ValueError, OverflowError):
-        found = commit_time(folder, text)
-    if found is None:
+        moment = commit_time(folder, text)
+    if moment is None:
         raise UsageError(
             f"--since {text}: it is not a date, and git has no such revision here",
             hint="such as 2026-01-31, 2026-01-31T12:00 or HEAD~20",
         )
-    return found
+    return moment
 
 
 def chosen_points(
@@ -79,8 +79,8 @@ def chosen_points(
         every = {point.figure.metric for point in read_points(path, limit=1)}
         metrics = [metric_named(name, every) for name in metrics]
     points = read_points(path, metrics=metrics, limit=limit)
-    found = {point.figure.metric for point in points}
-    if missing := [name for name in metrics if name not in found]:
+    present = {point.figure.metric for point in points}
+    if missing := [name for name in metrics if name not in present]:
         known = {point.figure.metric for point in read_points(path, limit=1)}
         hint = did_you_mean(missing[0], known, "it has")
         raise UsageError(f"the history has no metric {missing[0]!r}", hint=hint)

@@ -30,7 +30,9 @@ def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[ChangeR
     every = [_pairs(line) for line in lines]
     looked_at = [pair for pairs in every for pair in pairs[-_MAX:] if _differ(pair)]
     comparisons = _compared(path, looked_at) if looked_at else []
-    differences = {id(pair): each for pair, each in zip(looked_at, comparisons, strict=True)}
+    differences = {
+        id(pair): comparison for pair, comparison in zip(looked_at, comparisons, strict=True)
+    }
     return tuple(
         tuple(_reason(pair, differences.get(id(pair))) for pair in pairs) for pairs in every
     )
@@ -38,7 +40,7 @@ def reasons_of_changes(path: Path, lines: Sequence[Line]) -> tuple[tuple[ChangeR
 
 def _pairs(line: Line) -> list[Pair]:
     """Return the points before and after each change."""
-    return [(line.before(each), line.points[each.index]) for each in line.changes]
+    return [(line.before(change), line.points[change.index]) for change in line.changes]
 
 
 def _differ(pair: Pair) -> bool:
@@ -60,7 +62,9 @@ def _reason(pair: Pair, difference: Comparison | None) -> ChangeReason:
 def _compared(path: Path, pairs: Sequence[Pair]) -> list[Comparison | None]:
     """Return the comparison of each pair's programs; None if one is not stored or readable."""
     wanted = [[_wanted(path, point) for point in pair] for pair in pairs]
-    digests = [digest for pair in wanted for each in pair for digest in each["digests"]]
+    digests = [
+        digest for pair in wanted for wanted_program in pair for digest in wanted_program["digests"]
+    ]
     programs = {
         digest: [program.stablehlo, program.sources]
         for digest, program in read_programs(path, digests).items()
@@ -108,13 +112,13 @@ def compare_all(
         except ArtifactError:
             return None
 
-    def side(each: Mapping[str, Any]) -> SideProgram | None:
-        name, stored = each["fingerprint"], [d for d in each["digests"] if d in programs]
+    def side(program: Mapping[str, Any]) -> SideProgram | None:
+        name, stored = program["fingerprint"], [d for d in program["digests"] if d in programs]
         digest = next((d for d in stored if name is None or fingerprint(d) == name), None)
         if digest is None:
             return None
         stablehlo, sources = programs[digest]
-        return SideProgram(each["label"], "history", stablehlo, sources)
+        return SideProgram(program["label"], "history", stablehlo, sources)
 
     def comparison(pair: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         before, after = map(side, pair)

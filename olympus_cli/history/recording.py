@@ -62,32 +62,34 @@ def record_build(project: Project, outcomes: Iterable[Outcome]) -> None:
 
     figures: list[Figure] = []
     programs: list[StoredProgram] = []
-    for each in renewed:
-        assert each.report is not None
-        found = build_programs(each.report, project.build_dir / each.target)
-        programs += found.values()
-        if each.status == "built":
-            figures += build_figures(each.report, found)
+    for outcome in renewed:
+        assert outcome.report is not None
+        stored = build_programs(outcome.report, project.build_dir / outcome.target)
+        programs += stored.values()
+        if outcome.status == "built":
+            figures += build_figures(outcome.report, stored)
     _record(project, "build", figures, programs, state=state)
 
 
-def record_check(project: Project, found: Iterable[Checked]) -> None:
+def record_check(project: Project, results: Iterable[Checked]) -> None:
     """Add the figures of the targets that were checked."""
-    checked = list(found)
+    checked = list(results)
     if project.history is None or not checked:
         return
     from olympus_cli.history.build_figures import check_figures
 
     figures: list[Figure] = []
     programs: list[StoredProgram] = []
-    for each in checked:
-        its_figures, its_programs = check_figures(each)
+    for result in checked:
+        its_figures, its_programs = check_figures(result)
         figures += its_figures
         programs += its_programs
     _record(project, "check", figures, programs)
 
 
-def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Measured]]) -> None:
+def record_bench(
+    project: Project | None, measurements: Iterable[tuple[SamplerWork, Measured]]
+) -> None:
     """Add a summary of each metric of the measurements whose program is a target of the project.
 
     An entry or a bundle may have a target's name but another program, and options change a target's
@@ -98,12 +100,16 @@ def record_bench(project: Project | None, found: Iterable[tuple[SamplerWork, Mea
     """
     if project is None or project.history is None:
         return
-    measured = [each for work, each in found if _is_of_target(project, work, each)]
+    measured = [
+        measurement
+        for work, measurement in measurements
+        if _is_of_target(project, work, measurement)
+    ]
     if not measured:
         return
     from olympus_cli.history.bench_figures import measured_figures
 
-    figures = [figure for each in measured for figure in measured_figures(each)]
+    figures = [figure for measurement in measured for figure in measured_figures(measurement)]
     _record(project, "bench", figures, [], measured[0].machine)
 
 

@@ -25,22 +25,22 @@ def latest_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return the rows of the table of the latest figures."""
     return [
         (
-            each["target"],
-            each["backend"],
-            each["metric"],
-            quantity(each["value"], each["unit"]),
-            "" if each["before"] is None else quantity(each["before"], each["unit"]),
-            "" if each["ratio"] == 1 else change(each["ratio"]),
-            each["run"]["short_commit"],
-            _moment(each["run"]["time"]),
+            figure["target"],
+            figure["backend"],
+            figure["metric"],
+            quantity(figure["value"], figure["unit"]),
+            "" if figure["before"] is None else quantity(figure["before"], figure["unit"]),
+            "" if figure["ratio"] == 1 else change(figure["ratio"]),
+            figure["run"]["short_commit"],
+            _moment(figure["run"]["time"]),
         )
-        for each in document["figures"]
+        for figure in document["figures"]
     ]
 
 
 def run_rows(line: Line) -> list[tuple[str, ...]]:
     """Return the rows of the table of one line, the oldest first."""
-    changes = {each.index: number for number, each in enumerate(line.changes, 1)}
+    changes = {change.index: number for number, change in enumerate(line.changes, 1)}
     rows: list[tuple[str, ...]] = []
     for index, point in enumerate(line.points):
         number = changes.get(index)
@@ -86,9 +86,9 @@ def _interval(point: Point, unit: str) -> str:
     return f"{quantity(low, unit)} .. {quantity(high, unit)}"
 
 
-def _change(each: Changepoint, unit: str) -> str:
+def _change(changepoint: Changepoint, unit: str) -> str:
     """Return the relative change, or the level before it if there is no ratio."""
-    return change(each.ratio) or f"from {quantity(each.before, unit)}"
+    return change(changepoint.ratio) or f"from {quantity(changepoint.before, unit)}"
 
 
 def describe_change(
@@ -98,11 +98,13 @@ def describe_change(
 
     At most `most` lines describe each program.
     """
-    for number, (each, reason) in enumerate(zip(line.changes, reasons, strict=True), 1):
-        run = line.points[each.index].run
-        levels = f"{quantity(each.before, line.unit)} -> {quantity(each.after, line.unit)}"
-        chance = "" if each.probability is None else f"p = {each.probability:.2g}"
-        facts = ", ".join(filter(None, (change(each.ratio), chance)))
+    for number, (changepoint, reason) in enumerate(zip(line.changes, reasons, strict=True), 1):
+        run = line.points[changepoint.index].run
+        levels = (
+            f"{quantity(changepoint.before, line.unit)} -> {quantity(changepoint.after, line.unit)}"
+        )
+        chance = "" if changepoint.probability is None else f"p = {changepoint.probability:.2g}"
+        facts = ", ".join(filter(None, (change(changepoint.ratio), chance)))
         yield f"{number}  {run.label}  {levels}" + (f"  ({facts})" if facts else "")
         yield f"   {_program(reason)}"
         for version in reason.versions:
@@ -132,8 +134,10 @@ def _difference(comparison: Comparison | None, most: int | None) -> Iterator[str
 
 def _marks(line: Line) -> list[PlotMark]:
     return [
-        PlotMark(each.index + 1, f"{line.points[each.index].run.label} {_change(each, line.unit)}")
-        for each in line.changes
+        PlotMark(
+            change.index + 1, f"{line.points[change.index].run.label} {_change(change, line.unit)}"
+        )
+        for change in line.changes
     ]
 
 
@@ -141,7 +145,7 @@ def _plotted(line: Line) -> Plot:
     """Return a plot of the line over the number of the run."""
     figures = [point.figure for point in line.points]
     labels = [point.run.label for point in line.points]
-    verdicts = {each.index: f", {_change(each, line.unit)}" for each in line.changes}
+    verdicts = {change.index: f", {_change(change, line.unit)}" for change in line.changes}
 
     def label(number: float) -> str:
         is_run = number == int(number) and 1 <= number <= len(labels)
@@ -150,9 +154,9 @@ def _plotted(line: Line) -> Plot:
     series = Series(
         line.title,
         range(1, len(figures) + 1),
-        [each.value for each in figures],
-        [each.low for each in figures],
-        [each.high for each in figures],
+        [change.value for change in figures],
+        [change.low for change in figures],
+        [change.high for change in figures],
         [
             f"{p.run.label}, {_moment(p.run.time)}{verdicts.get(index, '')}"
             for index, p in enumerate(line.points)

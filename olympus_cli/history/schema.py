@@ -77,7 +77,7 @@ def is_ours(connection: sqlite3.Connection, version: int) -> bool:
     """Return True if a file has the tables of a version and no others, no triggers and no views."""
     expected = sqlite3.connect(":memory:")
     try:
-        for statement in (each for step in MIGRATIONS[:version] for each in step):
+        for statement in (statement for step in MIGRATIONS[:version] for statement in step):
             expected.execute(statement)
         return _objects(connection) == _objects(expected)
     finally:

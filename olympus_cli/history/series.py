@@ -51,9 +51,9 @@ class Line:
             return None
         first = max(first, len(self.points) - limit) if limit else first
         changes = (
-            Changepoint(each.index - first, each.before, each.after, each.probability)
-            for each in self.changes
-            if each.index >= first
+            Changepoint(change.index - first, change.before, change.after, change.probability)
+            for change in self.changes
+            if change.index >= first
         )
         return Line(
             self.target, self.backend, self.metric, self.unit, self.host,
@@ -177,7 +177,7 @@ def latest_figures(
     for point in points:
         figure = point.figure
         groups.setdefault((figure.target, figure.backend, figure.metric), []).append(point)
-    rows = [_latest(each) for each in groups.values() if each[-1].run.moment >= (since or "")]
+    rows = [_latest(group) for group in groups.values() if group[-1].run.moment >= (since or "")]
     rows.sort(key=lambda row: (row["target"], row["backend"], row["metric"]))
     shown = [row for row in rows if every or not row["metric"].startswith(_OF_BUILDS)]
     return {"file": file, "figures": shown, "left_out": len(rows) - len(shown)}
@@ -185,7 +185,7 @@ def latest_figures(
 
 def _latest(points: Sequence[Point]) -> dict[str, Any]:
     last = points[-1]
-    before = next((each for each in reversed(points[:-1]) if _comparable(each, last)), None)
+    before = next((point for point in reversed(points[:-1]) if _comparable(point, last)), None)
     value = before and before.figure.value
     return {
         "target": last.figure.target,

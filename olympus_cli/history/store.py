@@ -56,7 +56,7 @@ _RUN = "time, command, commit_id, commit_time, dirty, branch, host, versions, so
 
 def append(
     path: Path,
-    found: Sequence[tuple[Run, Sequence[Figure]]],
+    records: Sequence[tuple[Run, Sequence[Figure]]],
     programs: Sequence[StoredProgram] = (),
 ) -> tuple[int, int]:
     """Add runs with their figures, all or none; return the numbers of new runs and new figures.
@@ -65,7 +65,7 @@ def append(
         ArtifactError: the file is damaged, not a history, or from a newer olympus.
         UsageError: the file cannot be written, or a figure is not valid.
     """
-    for run, its_figures in found:
+    for run, its_figures in records:
         _check_added(run, its_figures)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def append(
         _check(connection, path, empty_is_good=True)
         migrate(connection)
         runs = figures = 0
-        for run, its_figures in found:
+        for run, its_figures in records:
             number, is_new = _run_number(connection, run)
             runs += is_new
             for figure in its_figures:
@@ -102,7 +102,7 @@ def read_points(
         ArtifactError: the file is damaged, not a history, or from a newer olympus.
         UsageError: the file cannot be read.
     """
-    names = [each for each in metrics if _is_text(each)]
+    names = [metric for metric in metrics if _is_text(metric)]
     wanted = f"metric IN ({', '.join('?' * len(names))})" if metrics else "1"
     moment = "coalesce(commit_time, time)"
     figures = _FIGURE.replace("metric", "current_name(metric) AS metric")  # in a file of version 1
@@ -160,7 +160,7 @@ def read_programs(path: Path, digests: Sequence[str]) -> dict[str, StoredProgram
         ArtifactError: the file is damaged, not a history, or from a newer olympus.
         UsageError: the file cannot be read.
     """
-    found = {}
+    programs = {}
     with _opened(path, write=False) as connection:
         _check(connection, path, empty_is_good=False)
         for digest in dict.fromkeys(digests):
@@ -170,14 +170,14 @@ def read_programs(path: Path, digests: Sequence[str]) -> dict[str, StoredProgram
             if row is None:
                 continue
             try:
-                texts = [None if each is None else _expanded(each) for each in row]
+                texts = [None if content is None else _expanded(content) for content in row]
                 program = StoredProgram.of(texts[0] or b"", texts[1])
                 if program.digest != digest:
                     raise ValueError(f"the program {digest[:12]} is not what it was")
             except (zlib.error, TypeError, ValueError) as error:
                 raise _damaged(path, error) from error
-            found[digest] = program
-    return found
+            programs[digest] = program
+    return programs
 
 
 @contextmanager
@@ -266,8 +266,8 @@ def _check_lengths(connection: sqlite3.Connection, path: Path) -> None:
     """
     for table, columns in _LETTERS.items():
         lengths = ", ".join(f"max(length({column}))" for column in columns)
-        found = connection.execute(f"SELECT {lengths} FROM {table}").fetchone()
-        for (column, most), length in zip(columns.items(), found, strict=True):
+        longest = connection.execute(f"SELECT {lengths} FROM {table}").fetchone()
+        for (column, most), length in zip(columns.items(), longest, strict=True):
             if (length or 0) > most:
                 why = f"a {table} has a {column} of {length} letters, and {most} is the most"
                 raise _damaged(path, why)
@@ -354,10 +354,10 @@ def _drop_oldest(connection: sqlite3.Connection) -> None:
 def _expanded(content: bytes) -> bytes:
     """Return the decompressed content, with a limit on the memory of crafted content."""
     decoder = zlib.decompressobj()
-    found = decoder.decompress(content, _MAX_TEXT + 1)
-    if len(found) > _MAX_TEXT or not decoder.eof:
+    text = decoder.decompress(content, _MAX_TEXT + 1)
+    if len(text) > _MAX_TEXT or not decoder.eof:
         raise ValueError("a program in it is not whole")
-    return found
+    return text
 
 
 def _point(row: Sequence[Any]) -> Point:

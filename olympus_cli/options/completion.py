@@ -106,9 +106,9 @@ class _Completion(ShellComplete):
     """Completions that need no command's module; click completes everything else."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        found = _items(args, incomplete, self.ctx_args["commands"])
-        if found is not None:
-            return found
+        items = _items(args, incomplete, self.ctx_args["commands"])
+        if items is not None:
+            return items
         self.ctx_args = {}
         return super().get_completions(args, incomplete)
 
@@ -150,22 +150,22 @@ def _items(
         return None
     if command not in TARGETS:
         return None
-    found = target_items(_project(args), TARGETS[command])
-    fitting = [item for item in found if item.value.startswith(incomplete)]
+    items = target_items(_project(args), TARGETS[command])
+    fitting = [item for item in items if item.value.startswith(incomplete)]
     return fitting or [CompletionItem(incomplete, type="file")]
 
 
 def _project(args: Sequence[str]) -> Path | None:
     """Return the path of `--project`, or of the olympus.toml here or in the nearest parent."""
-    given = None
+    project = None
     for before, arg in zip(["", *args], args, strict=False):
         if before == "--project":
-            given = arg
+            project = arg
         elif arg.startswith("--project="):
-            given = arg.partition("=")[2]
-    if given is None:
+            project = arg.partition("=")[2]
+    if project is None:
         return find_project(Path.cwd())
-    place = Path(given).expanduser()
+    place = Path(project).expanduser()
     return place / FILE if place.is_dir() else place
 
 
@@ -194,7 +194,7 @@ def target_items(file: Path | None, with_bases: bool) -> list[CompletionItem[str
 
 
 def _names(key: str, axes: Any, with_bases: bool) -> Iterator[str]:
-    if not isinstance(axes, dict) or not all(isinstance(each, list) for each in axes.values()):
+    if not isinstance(axes, dict) or not all(isinstance(axis, list) for axis in axes.values()):
         yield key
         return
     if with_bases:

@@ -307,8 +307,8 @@ as_is_option = click.option(
 )
 
 
-def given_stages(optimize: str | None, repeats: str | None, as_is: bool) -> dict[str, Any]:
-    """Return the given ones of the options, by the names of the fields that they override."""
+def stage_settings(optimize: str | None, repeats: str | None, as_is: bool) -> dict[str, Any]:
+    """Return the options that are set, by the names of the fields that they override."""
     options = {"optimize": optimize, "repeats": repeats, "as_is": as_is or None}
     return {name: value for name, value in options.items() if value is not None}
 
@@ -359,8 +359,8 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from olympus_cli.spec.resolve import Request  # not for every command's help
 
-        given = given_stages(optimize, repeats, as_is)
-        over = backend, device, given, trips, device_config, topology
+        settings = stage_settings(optimize, repeats, as_is)
+        over = backend, device, settings, trips, device_config, topology
         request = Request(text, shapes, statics, project, *over)
         return function(*args, request=request, **rest)
 

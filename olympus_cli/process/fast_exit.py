@@ -48,4 +48,4 @@ def _has_threads() -> bool:
     if threading is None:
         return False
     own = threading.current_thread()
-    return any(each is not own and not each.daemon for each in threading.enumerate())
+    return any(thread is not own and not thread.daemon for thread in threading.enumerate())

@@ -16,7 +16,7 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
     `root` is the folder of `proc` and `sys/fs/cgroup`.
     """
-    return min((each for each in _available(root) if each is not None), default=None)
+    return min((limit for limit in _available(root) if limit is not None), default=None)
 
 
 def _available(root: Path) -> Iterator[int | None]:
@@ -28,10 +28,10 @@ def _available(root: Path) -> Iterator[int | None]:
 
 def _of_machine(root: Path) -> int | None:
     """Return the memory available without more swapping, plus the free swap space, in bytes."""
-    found = _fields(root / "proc/meminfo")
-    if "MemAvailable:" not in found:
+    fields = _fields(root / "proc/meminfo")
+    if "MemAvailable:" not in fields:
         return None
-    return _KIB * (found["MemAvailable:"] + found.get("SwapFree:", 0))
+    return _KIB * (fields["MemAvailable:"] + fields.get("SwapFree:", 0))
 
 
 def _group_folders(root: Path) -> Iterator[Path]:
@@ -43,7 +43,7 @@ def _group_folders(root: Path) -> Iterator[Path]:
                 continue
             top = root / "sys/fs/cgroup" / controllers
             inner = top / path.lstrip("/")
-            yield from (each for each in (inner, *inner.parents) if each.is_relative_to(top))
+            yield from (folder for folder in (inner, *inner.parents) if folder.is_relative_to(top))
 
 
 def _of_group(folder: Path) -> int | None:
@@ -77,13 +77,13 @@ def _of_addresses(root: Path) -> int | None:
 
 def _fields(path: Path) -> dict[str, int]:
     """Return the numbers of a file that has a name and a number in each line."""
-    found = {}
+    fields = {}
     with suppress(OSError):
         for line in path.read_text().splitlines():
             parts = line.split()
             if len(parts) > 1 and parts[1].isdigit():
-                found[parts[0]] = int(parts[1])
-    return found
+                fields[parts[0]] = int(parts[1])
+    return fields
 
 
 def peak_memory() -> int | None:

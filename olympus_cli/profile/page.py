@@ -74,11 +74,11 @@ def measured(program: Program, unit: Unit) -> MeasuredTime:
 def _groups(kernels: Sequence[KernelProfile]) -> list[list[KernelProfile]]:
     """Return groups of kernels with one name, operation, line, scope and bound, slowest first."""
 
-    def key(each: KernelProfile) -> Hashable:
-        line = each.line, each.scope, each.backward
-        return plain_name(each.name), each.operation, line, each.bound, each.is_overhead
+    def key(kernel: KernelProfile) -> Hashable:
+        line = kernel.line, kernel.scope, kernel.backward
+        return plain_name(kernel.name), kernel.operation, line, kernel.bound, kernel.is_overhead
 
-    return sorted(groups(kernels, key), key=lambda group: -sum(each.seconds for each in group))
+    return sorted(groups(kernels, key), key=lambda group: -sum(kernel.seconds for kernel in group))
 
 
 def time_graph(kernels: Sequence[KernelProfile]) -> Markup:
@@ -107,7 +107,7 @@ def _part(kernel: KernelProfile) -> FlamePart:
         scopes = filter(None, kernel.scope.split("/", _MAX_DEPTH))
         line = kernel.line or "(unknown)"
         name = plain_name(kernel.name)
-        frames = (*(("scope", each) for each in scopes), ("line", line), ("kernel", name))
+        frames = (*(("scope", scope) for scope in scopes), ("line", line), ("kernel", name))
     return FlamePart(frames, kernel.seconds, backward, kernel.estimated)
 
 

@@ -55,11 +55,11 @@ def notes(profile: Profile) -> Iterator[str]:
             "profiler's own or the machine's load: the shares describe a call that it slows down"
         )
     if profile.unseen:
-        names = ", ".join(each.name for each in profile.unseen[:_MAX_UNSEEN])
+        names = ", ".join(kernel.name for kernel in profile.unseen[:_MAX_UNSEEN])
         more = len(profile.unseen) - _MAX_UNSEEN
         rest = f" and {more} more" if more > 0 else ""
         yield f"not seen by the profiler, and not counted: {names}{rest}"
-    together = sum(each.seconds for each in profile.kernels if not each.is_overhead)
+    together = sum(kernel.seconds for kernel in profile.kernels if not kernel.is_overhead)
     if together > 1.05 * profile.kernel_seconds:
         yield f"kernels ran at the same time: their times add up to {duration(together)}"
 

@@ -108,13 +108,13 @@ def _missing(backend: olympus.Target, spec: TargetSpec) -> BackendError | None:
     if backend.backend == "cpu" and needed == 1:
         return None
     try:
-        there = len(olympus.devices(backend.backend))
+        attached = len(olympus.devices(backend.backend))
     except BackendError as error:
         what = f"{spec.name} cannot run on {backend_text(backend)}: {error}"
         return BackendError(what, hint=error.hint or _WITHOUT_DEVICE)
-    if there >= needed:
+    if attached >= needed:
         return None
-    number = "is 1" if there == 1 else f"are {there}"
+    number = "is 1" if attached == 1 else f"are {attached}"
     return BackendError(
         f"'{spec.name}' is a program of {needed} devices, and there {number}",
         hint=more_devices(needed) if backend.backend == "cpu" else _WITHOUT_DEVICE,

@@ -225,13 +225,13 @@ class Program:
         """
         trips = self.spec.trips
         try:
-            found: olympus.analysis.Cost = unit.lowered.cost(trips, stacks=stacks)
+            cost: olympus.analysis.Cost = unit.lowered.cost(trips, stacks=stacks)
         except UsageError:
             for line, count in trips.items():  # the first wrong key, for its line in olympus.toml
                 with at_key(self.spec, "trips", line):
                     unit.lowered.cost({line: count})
             raise
-        return found
+        return cost
 
     def leave_out_absent(self) -> BackendError | None:
         """Drop the units whose compiler is not installed; return the error for the first, or None.

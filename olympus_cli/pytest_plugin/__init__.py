@@ -93,9 +93,9 @@ def _selects_tests(config: pytest.Config) -> bool:
 
     The root's olympus.toml is not added then.
     """
-    given = [arg.partition("::") for arg in config.args]
-    names_project = any(PurePath(path).name == _FILE for path, _, _ in given)
-    return names_project or all(test for _, _, test in given)
+    paths = [arg.partition("::") for arg in config.args]
+    names_project = any(PurePath(path).name == _FILE for path, _, _ in paths)
+    return names_project or all(test for _, _, test in paths)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -154,10 +154,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add the unchecked targets that a worker of pytest-xdist sent."""
-    if found := getattr(node, "workeroutput", {}).get(_FILE):
+    if path := getattr(node, "workeroutput", {}).get(_FILE):
         from olympus_cli.pytest_plugin.targets import UNJUDGED
 
-        node.config.stash.setdefault(UNJUDGED, {}).update(found)
+        node.config.stash.setdefault(UNJUDGED, {}).update(path)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -199,8 +199,8 @@ def olympus(request: pytest.FixtureRequest) -> Iterator[Programs]:
     from olympus_cli.pytest_plugin.programs import Programs
 
     markers = [dict(marker.kwargs) for marker in request.node.iter_markers(_MARKER)]
-    given = {key: value for each in reversed(markers) for key, value in each.items()}
-    programs = Programs(request.config.rootpath, given)
+    limits = {key: value for keywords in reversed(markers) for key, value in keywords.items()}
+    programs = Programs(request.config.rootpath, limits)
     yield programs
     if markers and not programs.count:
         pytest.fail(

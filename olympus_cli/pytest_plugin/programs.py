@@ -151,27 +151,27 @@ def _lowered(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) ->
         raise
 
 
-def _budget(given: Mapping[str, object], source: str) -> Budget:
+def _budget(limits: Mapping[str, object], source: str) -> Budget:
     """Return the budget of the keywords of `source`.
 
     Raises:
         UsageError: a keyword is not a key of a budget, or its value is invalid.
     """
     __tracebackhide__ = True
-    values = {key.replace("_", "-"): _plain(value) for key, value in given.items()}
+    values = {key.replace("_", "-"): _plain(value) for key, value in limits.items()}
     try:
-        found = budget_of(Section(_Keywords(Path(source)), (), {"budget": values}), {})
+        budget = budget_of(Section(_Keywords(Path(source)), (), {"budget": values}), {})
     except UsageError as error:
         plain = UsageError(str(error), hint=error.hint)
         if error.hint:
             plain.add_note(f"hint: {error.hint}")
         raise plain from None  # our frames are irrelevant to the test
-    for key, limit in found.limits.items():
+    for key, limit in budget.limits.items():
         if limit.factor is not None:
             raise UsageError(f"{source}: {key} is {limit.text!r}, and a test has no saved figure")
-    if _OF_TARGETS in found.limits:
+    if _OF_TARGETS in budget.limits:
         raise UsageError(f"{source}: {_OF_TARGETS} applies only to targets of olympus.toml")
-    return found
+    return budget
 
 
 def _plain(value: object) -> object:

@@ -53,11 +53,11 @@ class ProjectFile(pytest.File):
 
 def unjudged_lines(config: pytest.Config) -> list[str]:
     """Return a note on unchecked targets for each olympus.toml that has any."""
-    found = sorted(config.stash.get(UNJUDGED, {}).items())
-    several = len(found) > 1
+    unjudged = sorted(config.stash.get(UNJUDGED, {}).items())
+    several = len(unjudged) > 1
     return [
         (f"{display_path(Path(path))}: " if several else "") + unjudged_note(targets)
-        for path, targets in found
+        for path, targets in unjudged
         if targets
     ]
 
@@ -112,9 +112,9 @@ class _CheckItem(_TargetItem):
 class _VerifyItem(_TargetItem):
     def runtest(self) -> None:
         """Compare the target's results with those of its operations one by one."""
-        given: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
+        arguments: tuple[object, ...] = (InputOptions().of(self.spec), ("op-by-op",), {}, False)
         with clearing(self.spec):
-            data = call(verify_target, self.spec, *given, action="verifies", quiet=True)
+            data = call(verify_target, self.spec, *arguments, action="verifies", quiet=True)
         verified: VerifiedTarget = typed(data, VerifiedTarget)
         if not verified.passed:
             raise GateError(failure_message(verified))

@@ -40,7 +40,7 @@ def run_git(
         start_new_session=True,  # Ctrl-C must reach only this process, which cleans up
         timeout=time_limit,
     )
-    printed = (each.decode("utf-8", errors) for each in (done.stdout, done.stderr))
+    printed = (stream.decode("utf-8", errors) for stream in (done.stdout, done.stderr))
     return subprocess.CompletedProcess(done.args, done.returncode, *printed)
 
 
@@ -92,7 +92,7 @@ def remove_worktree(top: Path, tree: Path) -> None:
 def _registered(top: Path) -> list[Path]:
     listed = run_git(top, "worktree", "list", "--porcelain", "-z", errors="surrogateescape").stdout
     word = "worktree "
-    return [Path(each[len(word) :]) for each in listed.split("\0") if each.startswith(word)]
+    return [Path(line[len(word) :]) for line in listed.split("\0") if line.startswith(word)]
 
 
 @contextmanager

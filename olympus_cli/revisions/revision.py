@@ -61,37 +61,40 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
                 *("worktree", "add", "--quiet", "--detach", str(tree), commit),
                 why=f"revision {revision!r} cannot be checked out",
             )
-            found = Checkout(revision, tree, top)
-            _keep_links_inside(found)
-            yield found
+            checkout = Checkout(revision, tree, top)
+            _keep_links_inside(checkout)
+            yield checkout
         finally:
             remove_worktree(top, tree)
 
 
-def _keep_links_inside(found: Checkout) -> None:
+def _keep_links_inside(checkout: Checkout) -> None:
     """Redirect symbolic links that leave the checkout.
 
     A relative link to a file outside the repository gets the path of that file.  An absolute link
     to a file of the repository is redirected from the working tree to the checkout.
     """
-    listed = run_git(found.tree, "ls-files", "--stage", "-z", errors="surrogateescape").stdout
+    listed = run_git(checkout.tree, "ls-files", "--stage", "-z", errors="surrogateescape").stdout
     for entry in listed.split("\0"):
         facts, _, name = entry.partition("\t")
-        link = found.tree / name
+        link = checkout.tree / name
         if not facts.startswith(_SYMLINK) or not link.is_symlink():
             continue
         text = os.readlink(link)
-        target = Path(os.path.normpath(found.top / Path(name).parent / text))
-        if not os.path.isabs(text) and target.is_relative_to(found.top):
+        target = Path(os.path.normpath(checkout.top / Path(name).parent / text))
+        if not os.path.isabs(text) and target.is_relative_to(checkout.top):
             continue
         link.unlink()
-        link.symlink_to(_goal(found, target))
+        link.symlink_to(_goal(checkout, target))
 
 
-def _goal(found: Checkout, target: Path) -> Path:
+def _goal(checkout: Checkout, target: Path) -> Path:
     """Return the file of the checkout for the target of a link, or the target itself."""
-    inside = target.is_relative_to(found.top)
-    places = (found.tree / target.relative_to(found.top) if inside else None, found.moved(target))
+    inside = target.is_relative_to(checkout.top)
+    places = (
+        checkout.tree / target.relative_to(checkout.top) if inside else None,
+        checkout.moved(target),
+    )
     return next((path for path in places if path is not None and os.path.lexists(path)), target)
 
 
@@ -111,20 +114,21 @@ class Checkouts(ExitStack):
 
 
 @contextmanager
-def blaming_revision(found: Checkout) -> Iterator[None]:
+def blaming_revision(checkout: Checkout) -> Iterator[None]:
     """Report an error in the context as an error of the revision, with file names as in git."""
     try:
         yield
     except OlympusError as error:
         failure = Failure.of(error)
-        name = f"{found.revision}:"
+        name = f"{checkout.revision}:"
         message, hint, location = (
-            text and text.replace(f"{found.tree}{os.sep}", name).replace(str(found.tree), name)
+            text
+            and text.replace(f"{checkout.tree}{os.sep}", name).replace(str(checkout.tree), name)
             for text in (failure.message, failure.hint, failure.location)
         )
         renamed = replace(
             failure,
-            message=f"revision {found.revision!r} cannot be compared: {message}",
+            message=f"revision {checkout.revision!r} cannot be compared: {message}",
             hint=hint,
             location=location,
         )

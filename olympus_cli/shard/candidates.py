@@ -108,9 +108,9 @@ def singles(spec: TargetSpec) -> list[Candidate]:
     largest, others = ranked[:_ARRAYS], dict[str | int, tuple[Path, ShapeSpec]]()
     for path, shape in ranked:
         others.setdefault(path[0], (path, shape))
-    besides = [each for each in others.values() if each not in largest]
-    found = [each for _, each in sorted(_splits(spec, besides), key=lambda item: item[0])]
-    return [each for _, each in _splits(spec, largest)][:_MAX] + found[:_BESIDES]
+    besides = [splits for splits in others.values() if splits not in largest]
+    candidates = [splits for _, splits in sorted(_splits(spec, besides), key=lambda item: item[0])]
+    return [splits for _, splits in _splits(spec, largest)][:_MAX] + candidates[:_BESIDES]
 
 
 def _splits(
@@ -131,32 +131,32 @@ def combined(ranked: Sequence[Candidate], spec: TargetSpec) -> list[Candidate]:
     `ranked` are the candidates of `singles`, the best first.
     """
     of_axis: dict[str, dict[Path, Candidate]] = {}
-    for each in ranked:
-        ((path, entries),) = each.shardings.items()
-        of_axis.setdefault(entries[-1][0], {}).setdefault(path, each)
-    best = [_together(each) for each in of_axis.values()]
-    groups = [*itertools.product(*best), *(tuple(each[:2]) for each in best)]
-    found: list[Candidate] = []
+    for other in ranked:
+        ((path, entries),) = other.shardings.items()
+        of_axis.setdefault(entries[-1][0], {}).setdefault(path, other)
+    best = [_together(other) for other in of_axis.values()]
+    groups = [*itertools.product(*best), *(tuple(other[:2]) for other in best)]
+    combinations: list[Candidate] = []
     for group in groups[:_MAX]:
         candidate: Candidate | None = group[0]
-        for each in group[1:]:
-            candidate = candidate and candidate.merged(each, spec)
-        if candidate is not None and candidate not in (*ranked, *found):
-            found.append(candidate)
-    return found
+        for other in group[1:]:
+            candidate = candidate and candidate.merged(other, spec)
+        if candidate is not None and candidate not in (*ranked, *combinations):
+            combinations.append(candidate)
+    return combinations
 
 
-def _together(found: Mapping[Path, Candidate]) -> list[Candidate]:
+def _together(candidates: Mapping[Path, Candidate]) -> list[Candidate]:
     """Return the first candidates.
 
     If possible, the last one splits another argument than the ones before it.
     """
-    first = list(found)[:_TOGETHER]
+    first = list(candidates)[:_TOGETHER]
     arguments = {path[0] for path in first[:-1]}
-    last = [path for path in found if path[0] not in arguments]
+    last = [path for path in candidates if path[0] not in arguments]
     if len(first) == _TOGETHER and last:
         first[-1] = last[0]
-    return [found[path] for path in first]
+    return [candidates[path] for path in first]
 
 
 def placed_target(
@@ -220,12 +220,12 @@ def _as_written(arg: ArgSpec, written: object, values: Values) -> str:
         return _from(arg, written)
     if isinstance(arg, dict):
         parts = (
-            f"{_quoted(key)} = {_as_written(each, _part(written, key), values)}"
-            for key, each in arg.items()
+            f"{_quoted(key)} = {_as_written(item, _part(written, key), values)}"
+            for key, item in arg.items()
         )
         return f"{{ {', '.join(parts)} }}"
     if isinstance(arg, list):
-        parts = (_as_written(each, _part(written, i), values) for i, each in enumerate(arg))
+        parts = (_as_written(item, _part(written, i), values) for i, item in enumerate(arg))
         return f"[{', '.join(parts)}]"
     return _toml(arg)
 

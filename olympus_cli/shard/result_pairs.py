@@ -36,22 +36,22 @@ def paired_results(arguments: Sequence[ArgumentShapes], result: Plain) -> dict[P
     {(0,): ('w',)}
     """
     parts = _parts(result) if all(a.shapes != result for a in arguments) else {(): result}
-    found: dict[Path, Path] = {
+    pairs: dict[Path, Path] = {
         path: a.path
         for path, shapes in parts.items()
         for a in arguments
         if path == (a.name,) and shapes == a.shapes
     }
-    left = [a for a in arguments if a.path not in found.values()]
+    left = [a for a in arguments if a.path not in pairs.values()]
     pool = [a for a in left if a.donated] if any(a.donated for a in arguments) else left
     for shapes in parts.values():
         if shapes is None:
             continue
         parameters = [a.path for a in pool if a.shapes == shapes]
-        results = [p for p, part in parts.items() if part == shapes and p not in found]
+        results = [p for p, part in parts.items() if part == shapes and p not in pairs]
         if len(parameters) == len(results):
-            found.update(zip(results, parameters, strict=True))
-    return {path: found[path] for path in parts if path in found}
+            pairs.update(zip(results, parameters, strict=True))
+    return {path: pairs[path] for path in parts if path in pairs}
 
 
 def _parts(result: Plain) -> dict[Path, Plain]:

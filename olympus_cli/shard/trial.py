@@ -51,15 +51,15 @@ class TrialFigures:
     def key(self, by: str) -> tuple[float, ...]:
         """Return the sort key of the order `by`: the best candidate is first, None is last."""
         known = (getattr(self, name) for name in ORDERS[by])
-        return (self.fits is False, *(math.inf if each is None else each for each in known))
+        return (self.fits is False, *(math.inf if figure is None else figure for figure in known))
 
 
-def default_order(found: Sequence[TrialFigures]) -> str:
+def default_order(trials: Sequence[TrialFigures]) -> str:
     """Return the default order: "time", or "memory" if a candidate does not fit its device.
 
     The memory of a CPU is not a limit.
     """
-    return "memory" if any(each.fits is False for each in found) else "time"
+    return "memory" if any(trial.fits is False for trial in trials) else "time"
 
 
 def parameters(program: ProgramSource) -> list[str]:
@@ -111,7 +111,7 @@ def _compiled(on_stage: OnStage, spec: TargetSpec, pairs: Mapping[Path, Path]) -
     return {
         "peak": memory.peak,
         "workspace_bound": memory.workspace_bound,
-        "collective_bytes": sum(each.bytes * each.calls for each in collectives),
+        "collective_bytes": sum(collective.bytes * collective.calls for collective in collectives),
         "seconds": estimate.seconds,
         "fits": fits,
         "at_least": bool(estimate.unknown),
@@ -146,12 +146,12 @@ def _keys(path: Path) -> str:
 
 
 def _by_name(names: Sequence[str], shardings: Any, spec: TargetSpec) -> dict[str, ShardingSpec]:
-    found: dict[str, ShardingSpec] = {}
+    specs: dict[str, ShardingSpec] = {}
     for name, sharding in zip(names, tree.leaves(shardings), strict=True):
         if isinstance(sharding, NamedSharding):
             entries = [tuple(sharding.spec.axes(d)) for d in range(len(sharding.spec))]
             while entries and not entries[-1]:
                 entries.pop()
             if {axis for entry in entries for axis in entry} <= {*spec.mesh}:
-                found[name] = tuple(entries)
-    return found
+                specs[name] = tuple(entries)
+    return specs

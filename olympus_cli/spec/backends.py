@@ -97,8 +97,10 @@ def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Targ
     >>> list(backend_labels([olympus.Target("cpu"), olympus.Target("gpu", "h200")]))
     ['cpu', 'gpu']
     """
-    kinds = Counter(each.backend for each in backends)
+    kinds = Counter(backend.backend for backend in backends)
     return {
-        each.backend if kinds[each.backend] == 1 else f"{each.backend}-{device_text(each)}": each
-        for each in backends
+        backend.backend
+        if kinds[backend.backend] == 1
+        else f"{backend.backend}-{device_text(backend)}": backend
+        for backend in backends
     }

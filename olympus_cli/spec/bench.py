@@ -87,8 +87,8 @@ def _judged(name: str) -> str:
 
     Old names may have hyphens for underscores.
     """
-    found = metric_named(current_name(name.replace("-", "_")), JUDGED)
-    return found if found in JUDGED else name
+    metric = metric_named(current_name(name.replace("-", "_")), JUDGED)
+    return metric if metric in JUDGED else name
 
 
 def parse_threshold(value: object) -> float:

@@ -23,10 +23,10 @@ def read_devices(path: Path | None) -> Devices:
         return {}
     source = load(path)
     Section(source, (), source.data).only(("device",))
-    found = devices_of(source)
-    if not found:
+    devices = devices_of(source)
+    if not devices:
         source.fail((), "has no device", 'add one, such as [device.mine] with like = "h200"')
-    return found
+    return devices
 
 
 def devices_of(source: TomlFile) -> Devices:

@@ -89,7 +89,7 @@ def _refuse_parts(table: Section, key: str, value: object) -> None:
         return
     first, *parts = keys
     name = first + "".join(f"[{part!r}]" for part in parts)
-    kind = next(each for each in form if each in _KINDS)
+    kind = next(word for word in form if word in _KINDS)
     text = f"{{ {kind} = {json.dumps(form[kind])} }}"
     table.fail(
         key,
@@ -130,9 +130,9 @@ def tolerance_spec(section: Section) -> ToleranceSpec:
     )
     own.only((*_NUMBERS, "allow"))
     allow = own.texts("allow")
-    for each in allow:
-        if each not in _ALLOWED:
-            own.fail("allow", f'has {each!r}, which is not "nan" or "inf"')
+    for word in allow:
+        if word not in _ALLOWED:
+            own.fail("allow", f'has {word!r}, which is not "nan" or "inf"')
     return ToleranceSpec(_numbers(own), {key: _dtype_numbers(table, key) for key in dtypes}, allow)
 
 
@@ -156,7 +156,7 @@ def _dtype_numbers(table: Section, key: str) -> dict[str, float]:
 
 
 def _numbers(section: Section) -> dict[str, float]:
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name in _NUMBERS:
         if name in section.data:
             value = section.data[name]
@@ -165,5 +165,5 @@ def _numbers(section: Section) -> dict[str, float]:
             if not _is_finite(value) or value < 0:
                 form = "a number" if name == "ulps" else 'a number, or a text such as "1%",'
                 section.wrong(name, f"{form} that is not below 0", section.data[name])
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers

@@ -160,19 +160,19 @@ def parse_limit(value: object, quantity: Quantity) -> Limit:
     if not isinstance(value, str):
         raise SpecError(f"must be a number, or a text with a unit; got {value!r:.80}")
     text = value.strip()
-    if found := _RELATIVE.fullmatch(text):
-        sign = 1 if found.group(1) == "+" else -1
-        factor = 1 + sign * float(found.group(2)) / 100
+    if match := _RELATIVE.fullmatch(text):
+        sign = 1 if match.group(1) == "+" else -1
+        factor = 1 + sign * float(match.group(2)) / 100
         if factor < 0:
             raise SpecError(f"must be at least -100%; got {text!r:.80}")
         if factor > _LARGEST_FACTOR:
             raise SpecError(f"must be at most +{_LARGEST_FACTOR - 1:.0%}; got {text!r:.80}")
         return Limit(text, factor=factor)
-    found = _TEXT.fullmatch(text)
-    if found is None:
+    match = _TEXT.fullmatch(text)
+    if match is None:
         form = 'a number with a unit, or relative, such as "+1%"'
         raise SpecError(f"must be {form}; got {text!r:.80}")
-    number, unit = float(found.group(1)), found.group(2)
+    number, unit = float(match.group(1)), match.group(2)
     if unit not in quantity.units:
         raise SpecError(
             f"is {text!r:.80}, and {unit!r:.80} is not a unit of {quantity.name}",

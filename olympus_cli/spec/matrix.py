@@ -91,11 +91,11 @@ def depth(tree: object) -> int:
 
     Example: `depth({"x": ["f32[]"]}) == 2`.
     """
-    found, level = 0, [tree]
+    levels, level = 0, [tree]
     while level := [node for node in level if isinstance(node, dict | list)]:
         level = [part for node in level for part in _parts(node)]
-        found += 1
-    return found
+        levels += 1
+    return levels
 
 
 def _parts(node: dict[str, object] | list[object]) -> Iterable[object]:
@@ -118,7 +118,7 @@ def fill(tree: object, values: Values) -> object:
     alone = _PLACEHOLDER.fullmatch(tree)
     if alone:
         return values.get(alone.group(1), tree)
-    return _PLACEHOLDER.sub(lambda found: text_of(values.get(found.group(1), found.group())), tree)
+    return _PLACEHOLDER.sub(lambda match: text_of(values.get(match.group(1), match.group())), tree)
 
 
 def text_of(value: object) -> str:

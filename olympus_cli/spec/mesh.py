@@ -59,7 +59,7 @@ def sharding_of(section: Section, key: str, value: object, mesh: MeshSpec) -> Sh
         section.fail(key, f"must be an array with an entry for each dimension; got {value!r}", hint)
     if not isinstance(value, list):
         section.wrong(key, f"an array with an entry for each dimension, {_FORM}", value)
-    entries = tuple(_entry(section, f"{key}[{i}]", each) for i, each in enumerate(value))
+    entries = tuple(_entry(section, f"{key}[{i}]", item) for i, item in enumerate(value))
     names = [name for entry in entries for name in entry]
     for name in names:
         if not mesh:
@@ -137,7 +137,7 @@ def out_sharding_of(section: Section, mesh: MeshSpec) -> OutSharding:
 
 def _out(section: Section, key: str, value: object, mesh: MeshSpec) -> OutSharding:
     if isinstance(value, dict):
-        return {k: _out(section, f"{key}.{k}", each, mesh) for k, each in value.items()}
+        return {k: _out(section, f"{key}.{k}", item, mesh) for k, item in value.items()}
     return sharding_of(section, key, value, mesh)
 
 

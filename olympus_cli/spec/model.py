@@ -76,10 +76,10 @@ class Checkout:
             UsageError: the revision does not have it.
         """
         place = folder.resolve().relative_to(self.top)
-        found = self.tree / place
-        if not found.is_dir():
+        path = self.tree / place
+        if not path.is_dir():
             raise UsageError(f"the revision has no folder {place}")
-        return found
+        return path
 
     def moved(self, path: str | os.PathLike[str]) -> Path | None:
         """Return the path in the checkout for a path in the working tree; None for other paths.
@@ -191,9 +191,9 @@ class Project:
     def _named(self, name: str) -> list[TargetSpec]:
         if name in self.targets:
             return [self.targets[name]]
-        found = [t for key, t in self.targets.items() if key.partition("@")[0] == name]
-        if found:
-            return found
+        targets = [t for key, t in self.targets.items() if key.partition("@")[0] == name]
+        if targets:
+            return targets
         bases = [key.partition("@")[0] for key in self.targets]
         raise UsageError(
             f"no target is named {name!r} in {self.root / 'olympus.toml'}",

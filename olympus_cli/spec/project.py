@@ -94,7 +94,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
-        found = _targets(section, name, root, devices)
+        of_table = _targets(section, name, root, devices)
         targets |= {
             key: replace(
                 target,
@@ -103,7 +103,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
                 bench=bench.under(target.bench),
                 outputs=OutputFolder(build_dir / key, target.backends),
             )
-            for key, target in found.items()
+            for key, target in of_table.items()
         }
     history = _history(settings, root, build_dir)
     defaults = settings.texts("default-targets")
@@ -164,13 +164,13 @@ def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[s
     args = section.data.get("args")
     passed = matrix.placeholders([args, section.data.get("static")])
     settings = sorted(matrix.placeholders(section.data) - passed)
-    found = {}
+    targets = {}
     _check_sizes(section, axes)
     for values in matrix.combinations(axes):
         filled = _filled(section, values)
         target = _target(filled, name + matrix.suffix(values), values, root, devices)
-        found[target.name] = replace(target, toml_args=args, setting_keys=tuple(settings))
-    return found
+        targets[target.name] = replace(target, toml_args=args, setting_keys=tuple(settings))
+    return targets
 
 
 def _axes(section: Section) -> dict[str, list[object]]:
@@ -330,7 +330,7 @@ def _names_axes(value: object) -> bool:
         isinstance(value, list)
         and value != []
         and not _has_shapes(value)
-        and all(isinstance(each, str) or _names_axes(each) for each in value)
+        and all(isinstance(item, str) or _names_axes(item) for item in value)
     )
 
 
@@ -350,11 +350,11 @@ def _check_keys(section: Section, key: str, value: dict[str, Any]) -> None:
     form = 'write { shape = "f32[64,8]", sharding = ["data"] }'
     if "sharding" in value and not _has_shapes(value["sharding"]):
         section.fail(key, "has a sharding and no shape", form)
-    for name, each in value.items():
-        names_axes, is_near = _names_axes(each), nearest(name, ["sharding"])
+    for name, item in value.items():
+        names_axes, is_near = _names_axes(item), nearest(name, ["sharding"])
         if name == "shape":
             continue
-        if "shape" in value and (names_axes or (is_near and not _has_shapes(each))):
+        if "shape" in value and (names_axes or (is_near and not _has_shapes(item))):
             near = did_you_mean(name, ["sharding"], "the key beside shape is")
             section.fail(key, f"has no key {name!r}", near)
         if is_near and names_axes:
@@ -390,13 +390,13 @@ def _compiler_options(section: Section) -> Mapping[str, str | int | bool | float
     from olympus.stages import checked_options  # this loads the compiler, and few targets need it
 
     table = section.table("compiler-options")
-    found: dict[str, str | int | bool | float] = {}
+    options: dict[str, str | int | bool | float] = {}
     for name, value in table.data.items():
         try:
-            found |= checked_options({name: value})
+            options |= checked_options({name: value})
         except UsageError as error:
             table.fail(name, f"cannot be used: {error}", error.hint)
-    return found
+    return options
 
 
 def _backends(section: Section, devices: Devices) -> tuple[olympus.Target, ...]:

@@ -34,7 +34,7 @@ class Request:
     project: str | None = None
     backend: str | None = None
     device: str | None = None
-    stages: Mapping[str, Any] = field(default_factory=dict)  # those of `given_stages`
+    stages: Mapping[str, Any] = field(default_factory=dict)  # those of `stage_settings`
     trips: tuple[str, ...] = ()
     device_config: Path | None = None
     topology: str | None = None
@@ -62,10 +62,10 @@ class Request:
         Example: `Request("model:forward", shapes="x=f32[8,3]", statics=("train=false",)).spec()`.
         """
         find = _entry if is_entry(self.text) else _target
-        found, devices = find(self.text, self.project, self.devices)
-        target = self._with_options(found, devices)
-        is_own = set(target.backends) <= set(found.backends) and found == replace(
-            target, backends=found.backends
+        original, devices = find(self.text, self.project, self.devices)
+        target = self._with_options(original, devices)
+        is_own = set(target.backends) <= set(original.backends) and original == replace(
+            target, backends=original.backends
         )
         return target if is_own else replace(target, outputs=None)
 
@@ -81,13 +81,13 @@ class Request:
                 kwargs={**unchanged, **kwargs},
                 toml_args=None,
             )
-        given = parse_statics(self.statics)
-        overridden += [("static", name) for name in given]
+        statics = parse_statics(self.statics)
+        overridden += [("static", name) for name in statics]
         trips = parse_trips(self.trips)
         overridden += [("trips", line) for line in trips]
         target = replace(
             target,
-            static={**target.static, **given},
+            static={**target.static, **statics},
             table=target.table and target.table.without(*overridden),
         )
         if (self.backend, self.device, self.topology) != (None, None, None):
@@ -114,13 +114,13 @@ def open_project(project: str | Path | None, own: Devices | None = None) -> Proj
     """
     if project is not None:
         return load_project(Path(project), own)
-    found = find_project(Path.cwd())
-    if found is None:
+    path = find_project(Path.cwd())
+    if path is None:
         raise UsageError(
             f"{FILE} is missing in {Path.cwd()} and in every folder above it",
             hint="olympus init writes one; --project PATH names one in another folder",
         )
-    return load_project(found, own)
+    return load_project(path, own)
 
 
 def expanded(names: Sequence[str], request: Request) -> list[str]:
@@ -149,8 +149,8 @@ def build_dir(project: str | Path | None, root: Path, own: Devices | None = None
     Raises:
         SpecError: its olympus.toml is wrong.
     """
-    found = project_of(project, root, own)
-    return found.build_dir if found else root / "build"
+    opened = project_of(project, root, own)
+    return opened.build_dir if opened else root / "build"
 
 
 def project_of(
@@ -164,10 +164,10 @@ def project_of(
         SpecError: its olympus.toml is wrong.
     """
     if project is None:
-        found = find_project(root)
+        path = find_project(root)
     else:
-        found = Path(project) / FILE if os.path.isdir(project) else Path(project)
-    return load_project(found, own) if found and is_named(found) else None
+        path = Path(project) / FILE if os.path.isdir(project) else Path(project)
+    return load_project(path, own) if path and is_named(path) else None
 
 
 def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
@@ -211,12 +211,12 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
         raise UsageError(
             f"no target is named {text!r} in {display_path(opened.root / FILE)}", hint=entry
         )
-    found = opened.select([text])
-    if len(found) > 1:
-        names = ", ".join(target.name for target in found[:_MAX])
-        more = f" and {len(found) - _MAX} more" if len(found) > _MAX else ""
+    targets = opened.select([text])
+    if len(targets) > 1:
+        names = ", ".join(target.name for target in targets[:_MAX])
+        more = f" and {len(targets) - _MAX} more" if len(targets) > _MAX else ""
         raise UsageError(
             f"target {text!r} has a matrix, and this command takes one program",
             hint=f"name one of {names}{more}",
         )
-    return found[0], opened.devices
+    return targets[0], opened.devices

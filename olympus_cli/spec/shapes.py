@@ -112,11 +112,11 @@ class _Reader:
         raise SpecError(f"{message}\n  {line}\n  {' ' * (at - start)}^", hint=hint)
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self.text, self.at, self.end)
-        if found is None:
+        match = pattern.match(self.text, self.at, self.end)
+        if match is None:
             return None
-        self.at = found.end()
-        return found.group()
+        self.at = match.end()
+        return match.group()
 
     def peek(self) -> str:
         """Skip spaces, and return the next character without consuming it; "" at the end."""
@@ -124,9 +124,9 @@ class _Reader:
         return self.text[self.at : min(self.at + 1, self.end)]
 
     def take(self, char: str) -> bool:
-        found = self.peek() == char != ""
-        self.at += found
-        return found
+        is_next = self.peek() == char != ""
+        self.at += is_next
+        return is_next
 
     def found(self) -> str:
         """Return the next character for a message."""
@@ -221,9 +221,9 @@ class _Reader:
 
         def item() -> None:
             name = self.key(items)
-            found = self.entry() if name == "from" and not items else None
-            if found is not None:
-                entry.append(FromEntry(found, self.with_values()))
+            from_entry = self.entry() if name == "from" and not items else None
+            if from_entry is not None:
+                entry.append(FromEntry(from_entry, self.with_values()))
                 if self.peek() != "}":
                     self.fail("a table with `from` has no other key than `with`", hint=_WITH)
             else:
@@ -241,9 +241,9 @@ class _Reader:
                 "expected the name of a function after ':'", hint="an entry is module:function"
             )
         if text is None or ":" not in text:
-            if text is None and (found := self.match(_DOTTED)) and self.peek() in (",", "}"):
-                place, _, name = found.rpartition(".")
-                self.fail(f"{found} has no ':'", start, f"did you mean {place}:{name}?")
+            if text is None and (match := self.match(_DOTTED)) and self.peek() in (",", "}"):
+                place, _, name = match.rpartition(".")
+                self.fail(f"{match} has no ':'", start, f"did you mean {place}:{name}?")
             self.at = start
             return None
         return text
@@ -261,12 +261,12 @@ class _Reader:
         if values is None:
             self.fail("expected a table of values after `with`", hint=_WITH)
         try:
-            found = parse_value(values.group())
+            table = parse_value(values.group())
         except ValueError:
             self.fail("this is not a table of TOML values", start, hint=_WITH)
         self.at = values.end()
-        assert isinstance(found, dict)  # the text is in braces
-        return found
+        assert isinstance(table, dict)  # the text is in braces
+        return table
 
     def shape(self) -> ShapeSpec:
         self.peek()
@@ -290,11 +290,11 @@ class _Reader:
         start = self.at
         digits = self.match(_SIZE)
         if digits is None:
-            found = self.found()
+            text = self.found()
             letter = self.match(_NAME)
             self.at = start
             hint = _FORM if letter is None else _SYMBOL.format(name=letter)
-            self.fail(f"a size is a whole number, 0 or more; found {found}", hint=hint)
+            self.fail(f"a size is a whole number, 0 or more; found {text}", hint=hint)
         if len(digits) > len(str(_LARGEST)) or int(digits) > _LARGEST:
             self.fail(f"a size is at most {_LARGEST}", start, hint=None)
         return int(digits)

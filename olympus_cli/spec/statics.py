@@ -34,10 +34,10 @@ def parse_statics(texts: Iterable[str]) -> dict[str, object]:
     """
     statics: dict[str, object] = {}
     for text in texts:
-        found = _STATIC.fullmatch(text)
-        if found is None:
+        match = _STATIC.fullmatch(text)
+        if match is None:
             raise SpecError(f"--static {text!r} must be NAME=VALUE", hint="such as --static n=3")
-        name, value = found.group(1), found.group(2).strip()
+        name, value = match.group(1), match.group(2).strip()
         if name in statics:
             raise SpecError(f"static argument {name!r} is given twice")
         statics[name] = static_of(_value(name, value), None, (name,))
@@ -101,8 +101,8 @@ def _hint(name: str, text: str) -> str:
 def _table_hint(name: str, text: str) -> str:
     """Return a hint with the strings of a table or an array in quotes, or an example of a table."""
 
-    def quoted(found: re.Match[str]) -> str:
-        word = found[0]
+    def quoted(match: re.Match[str]) -> str:
+        word = match[0]
         if word[0] in "\"'" or word in _WORDS:
             return word
         return _PYTHON.get(word, f'"{word}"')

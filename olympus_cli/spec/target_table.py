@@ -138,6 +138,6 @@ def fitting_hints(spec: _Spec) -> Iterator[None]:
     except OlympusError as error:
         if error.hint:
             error.hint = _STATIC_FORMS.sub(
-                lambda found: form_of(spec, "static", found[1], found[2]), error.hint
+                lambda match: form_of(spec, "static", match[1], match[2]), error.hint
             )
         raise

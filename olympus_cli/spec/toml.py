@@ -75,11 +75,11 @@ def _key_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the 1-based lines that begin a table or set a key, each with the path of that key."""
     header: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
-        if found := _HEADER.match(line):
-            header = _parts(found.group(1))
+        if match := _HEADER.match(line):
+            header = _parts(match.group(1))
             yield number, header
-        elif found := _KEY.match(line):
-            yield number, header + _parts(found.group(1))
+        elif match := _KEY.match(line):
+            yield number, header + _parts(match.group(1))
 
 
 def _set_twice(text: str, row: int) -> str | None:

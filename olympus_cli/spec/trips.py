@@ -22,7 +22,7 @@ def parse_trips(texts: Iterable[str]) -> dict[str, int]:
     >>> parse_trips(["solver.py:41=30"])
     {'solver.py:41': 30}
     """
-    found = {}
+    trips = {}
     for text in texts:
         line, equals, number = text.rpartition("=")
         if not equals or not _LINE.fullmatch(line.strip()):
@@ -32,10 +32,10 @@ def parse_trips(texts: Iterable[str]) -> dict[str, int]:
         if not re.fullmatch(r"[0-9]{1,15}", number.strip()):
             needs = "a whole number of trips, of 15 digits at most"
             raise UsageError(f"--trips {text!r}: {number.strip()!r} is not {needs}")
-        if line.strip() in found:
+        if line.strip() in trips:
             raise UsageError(f"--trips: the loop at {line.strip()} is given twice")
-        found[line.strip()] = int(number)
-    return found
+        trips[line.strip()] = int(number)
+    return trips
 
 
 def trips_of(section: Section) -> dict[str, int]:

@@ -121,7 +121,7 @@ def column_widths(lines: Sequence[Row], width: int) -> list[int] | None:
     widths = [max(map(len, column)) for column in columns]
     least = [max(map(_least_width, column)) for column in columns]
     while _width(iter(widths)) > width:
-        foldable = [i for i, each in enumerate(widths) if each > least[i]]
+        foldable = [i for i, width in enumerate(widths) if width > least[i]]
         widths[max(foldable, key=lambda i: widths[i])] -= 1
     return widths
 

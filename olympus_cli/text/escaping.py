@@ -49,9 +49,9 @@ def one_line(text: str) -> str:
     return no_commands(_OBEYED_IN_A_LINE.sub(_escape, text))
 
 
-def _escape_command(found: re.Match[str]) -> str:
-    return f"{found['blanks'] or ''}\\u{ord(found[0][-1]):04x}"
+def _escape_command(match: re.Match[str]) -> str:
+    return f"{match['blanks'] or ''}\\u{ord(match[0][-1]):04x}"
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

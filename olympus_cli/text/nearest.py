@@ -20,11 +20,11 @@ def nearest(name: str, valid: Iterable[str]) -> list[str]:
     by_lower: dict[str, list[str]] = {}  # Config and CONFIG are different names
     for choice in valid:
         by_lower.setdefault(choice.lower(), []).append(choice)
-    found = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=0.6)
-    if not found:
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=0.6)
+    if not matches:
         return []
-    least = likeness(name, found[0]) - _MUCH
-    near = [choice for choice in found if likeness(name, choice) >= least]
+    least = likeness(name, matches[0]) - _MUCH
+    near = [choice for choice in matches if likeness(name, choice) >= least]
     return [choice for lower in near for choice in by_lower[lower]][:_NEAR]
 
 
@@ -57,7 +57,7 @@ def spelled(name: str, known: Iterable[str]) -> str:
     if name in choices:
         return name
     plain = name.replace("-", "_")
-    return next((each for each in choices if each.replace("-", "_") == plain), name)
+    return next((choice for choice in choices if choice.replace("-", "_") == plain), name)
 
 
 def did_you_mean(name: str, valid: Iterable[str], intro: str = "valid names are") -> str | None:

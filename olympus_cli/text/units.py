@@ -17,8 +17,8 @@ def percentage(text: str) -> float:
     >>> percentage("5%"), percentage("5")
     (0.05, nan)
     """
-    found = _PERCENTAGE.fullmatch(text.strip())
-    return float(found.group(1)) / 100 if found else math.nan
+    match = _PERCENTAGE.fullmatch(text.strip())
+    return float(match.group(1)) / 100 if match else math.nan
 
 
 def duration(seconds: float | None) -> str:

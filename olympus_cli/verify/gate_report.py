@@ -33,13 +33,13 @@ def verified_report(
 
     With `failures_only`, a note has the number of comparisons that passed.
     """
-    cases = [case for each in documents for case in _cases(each, with_seed)]
+    cases = [case for document in documents for case in _cases(document, with_seed)]
     return GateReport(
         "verify",
         (*cases, *target_runs.cases),
         tuple(tables),
         {"targets": to_data(documents), "failed": failure_data(target_runs.failed)},
-        notes=tuple(note for each in documents for note in _notes(each, failures_only)),
+        notes=tuple(note for document in documents for note in _notes(document, failures_only)),
         seconds=target_runs.seconds,
     )
 
@@ -51,19 +51,19 @@ def verified_table(
 
     With `failures_only`, comparisons that passed have no row.
     """
-    found = tuple(rows(document, failures_only))
-    if not found:
+    body = tuple(rows(document, failures_only))
+    if not body:
         return None
     seed = f", seed {document.seed}" if with_seed else ""
     title = f"{document.target}  ({document.entry}, {document.backend}{seed})"
-    return title, COLUMNS, found
+    return title, COLUMNS, body
 
 
 def _cases(document: VerifiedTarget, with_seed: bool) -> list[Case]:
     """Return a case for each comparison, each wrong operation and each inconclusive one."""
     seed = f", seed {document.seed}" if with_seed else ""
     target = document.target
-    cases = [_case(target, each, seed) for each in document.checks]
+    cases = [_case(target, check, seed) for check in document.checks]
     words: tuple[tuple[Word, Sequence[FindingRecord]], ...] = (
         ("failed", document.operations),
         ("inconclusive", document.notes),
@@ -73,15 +73,15 @@ def _cases(document: VerifiedTarget, with_seed: bool) -> list[Case]:
             Case(
                 target,
                 "verify",
-                f"operation {each.operation}{seed}",
+                f"operation {check.operation}{seed}",
                 verdict,
-                finding_message(each),
-                _places(each),
-                {name: getattr(each.element, name) for name in ("ulps", "error")}
-                if each.element
+                finding_message(check),
+                _places(check),
+                {name: getattr(check.element, name) for name in ("ulps", "error")}
+                if check.element
                 else {},
             )
-            for each in findings
+            for check in findings
         ]
     return cases
 
@@ -105,8 +105,8 @@ def _places(finding: FindingRecord) -> tuple[str, ...]:
 
 
 def _notes(document: VerifiedTarget, failures_only: bool) -> list[str]:
-    found = [finding_message(each) for each in document.notes]
+    messages = [finding_message(finding) for finding in document.notes]
     if failures_only and document.judged:
-        passed = sum(each.passed for each in document.checks)
-        found.append(f"{document.target}: {passed} of {len(document.checks)} comparisons passed")
-    return found + other_inputs_notes(document) + unchecked(document)
+        passed = sum(finding.passed for finding in document.checks)
+        messages.append(f"{document.target}: {passed} of {len(document.checks)} comparisons passed")
+    return messages + other_inputs_notes(document) + unchecked(document)

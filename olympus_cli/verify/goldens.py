@@ -58,8 +58,8 @@ def write_golden(
     digests = _Digests(digest(inputs), hashlib.sha256(content).hexdigest())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for each in (path, path.with_suffix(".json")):
-            check_writable(each)
+        for file in (path, path.with_suffix(".json")):
+            check_writable(file)
         write_whole(path, content)
         write_whole(
             path.with_suffix(".json"), (json.dumps(to_data(digests), indent=2) + "\n").encode()

@@ -75,4 +75,4 @@ def other_inputs(
 def _endless(program: Program) -> str | None:
     """Return the line of a loop that may not end for some inputs; None without one."""
     unknown = program.units[0].lowered.cost().unknown
-    return next((each.line or "an unknown line" for each in unknown if "loop" in each.what), None)
+    return next((loop.line or "an unknown line" for loop in unknown if "loop" in loop.what), None)

@@ -49,17 +49,17 @@ def rows(document: VerifiedTarget, failures_only: bool = False) -> list[tuple[st
         return [("(none)", *"---", "0 of 0", f"not judged: {not_judged(document)}")]
     checks: Sequence[JudgedCheck] = document.checks
     if failures_only and document.judged:
-        checks = [each for each in checks if not each.passed]
+        checks = [check for check in checks if not check.passed]
     return [
         (
-            each.result,
-            each.against,
-            "-" if each.ulps is None else _number(each.ulps),
-            _number(each.error),
-            f"{each.mismatches} of {each.size}",
-            _verdict(each),
+            check.result,
+            check.against,
+            "-" if check.ulps is None else _number(check.ulps),
+            _number(check.error),
+            f"{check.mismatches} of {check.size}",
+            _verdict(check),
         )
-        for each in checks
+        for check in checks
     ]
 
 
@@ -77,14 +77,14 @@ def not_judged(document: VerifiedTarget) -> str | None:
         return None
     if not document.checks:
         return "the program returns no results"
-    if infinite := [each.result for each in document.checks if each.infinite]:
+    if infinite := [check.result for check in document.checks if check.infinite]:
         return f"no element of {infinite[0]} is finite"
     return "the results of the program have no elements"
 
 
 def not_judged_hint(document: VerifiedTarget) -> str:
     """Return the hint for a target that is not judged."""
-    if any(each.infinite for each in document.checks):
+    if any(check.infinite for check in document.checks):
         return 'give smaller inputs, or write tolerance.allow = ["inf"] if infinity is right'
     return "return what is to be verified from the function"
 
@@ -99,12 +99,13 @@ def unchecked(document: VerifiedTarget) -> list[str]:
 
 def other_inputs_notes(document: VerifiedTarget) -> list[str]:
     """Return notes on the runs on other inputs: why there were none, or results out of range."""
-    found = document.other_inputs
-    if found is None:
+    other_inputs = document.other_inputs
+    if other_inputs is None:
         return []
-    notes = [f"{document.target} is not run on other inputs: {found.skipped}"]
-    return notes[: found.skipped is not None] + [
-        f"{document.target}: {each.result} {each.why}{_cause(each.finding)}" for each in found.notes
+    notes = [f"{document.target} is not run on other inputs: {other_inputs.skipped}"]
+    return notes[: other_inputs.skipped is not None] + [
+        f"{document.target}: {note.result} {note.why}{_cause(note.finding)}"
+        for note in other_inputs.notes
     ]
 
 
@@ -127,14 +128,14 @@ def failure_message(document: VerifiedTarget) -> str:
     if reason := not_judged(document):
         return f"{document.target} is not judged: {reason}"
     lines = []
-    failed = [each for each in document.checks if not each.passed]
-    for each in failed[:_MAX]:
-        lines.append(result_message(each))
+    failed = [check for check in document.checks if not check.passed]
+    for check in failed[:_MAX]:
+        lines.append(result_message(check))
     lines += _more(failed, "results are wrong")
     findings = list(document.operations)
-    for each in failed:
-        if each.finding and each.finding not in findings:
-            findings.append(each.finding)
+    for check in failed:
+        if check.finding and check.finding not in findings:
+            findings.append(check.finding)
     for finding in findings[:_MAX]:
         lines += _finding_lines(finding)
     lines += _more(findings, "operations are wrong")
@@ -148,14 +149,14 @@ def _remedy(document: VerifiedTarget) -> list[str]:
     if not drawn:
         return []
     lines = [
-        f"it depends on {each.name}, whose values are drawn: {_statistics(each.statistics)}"
-        for each in drawn[:_MAX]
+        f"it depends on {argument.name}, whose values are drawn: {_statistics(argument.statistics)}"
+        for argument in drawn[:_MAX]
     ] + _more(drawn, "arguments have drawn values")
     name = document.target.partition("@")[0]
     lines.append(f"if {drawn[0].name} never has such values, describe it in olympus.toml:")
     lines.append(f"  [target.{name}.inputs]")
-    for each in drawn[:_MAX]:
-        lines.append(f"  {toml_key(each.name)} = {_form(each.dtype)}")
+    for argument in drawn[:_MAX]:
+        lines.append(f"  {toml_key(argument.name)} = {_form(argument.dtype)}")
     lines.append('or { file = "x.npy" }, or { from = "module:function" } in place of the range')
     return lines
 
@@ -177,19 +178,19 @@ def finding_message(finding: FindingRecord) -> str:
     return "\n".join(_finding_lines(finding))
 
 
-def _more(found: Sequence[Any], what: str) -> list[str]:
-    return [f"and {len(found) - _MAX} more {what}"] if len(found) > _MAX else []
+def _more(findings: Sequence[Any], what: str) -> list[str]:
+    return [f"and {len(findings) - _MAX} more {what}"] if len(findings) > _MAX else []
 
 
-def _finding_lines(each: FindingRecord) -> list[str]:
-    lines = [_fault(each)]
-    if each.location:
-        lines.append(f"  at {each.location}: {each.text}")
-    if each.path:
-        lines.append(f"  inside {' > '.join(each.path)}")
-    for i, statistics in enumerate(each.operands):
+def _finding_lines(finding: FindingRecord) -> list[str]:
+    lines = [_fault(finding)]
+    if finding.location:
+        lines.append(f"  at {finding.location}: {finding.text}")
+    if finding.path:
+        lines.append(f"  inside {' > '.join(finding.path)}")
+    for i, statistics in enumerate(finding.operands):
         lines.append(f"  operand {i}: {_statistics(statistics)}")
-    lines.append(f"  result: {_statistics(each.result)}{_element(each.element)}")
+    lines.append(f"  result: {_statistics(finding.result)}{_element(finding.element)}")
     return lines
 
 
@@ -207,13 +208,15 @@ def _element(element: ElementRecord | None) -> str:
     return f"; {where} is {got}, and {expected} is expected: {off}{bound}"
 
 
-def _statistics(each: StatisticsRecord) -> str:
-    parts = [each.type]
-    if each.mean is not None:
-        parts += [f"{name[:3]} {_number(getattr(each, name))}" for name in ("minimum", "maximum")]
-        parts.append(f"mean {_number(each.mean)}")
+def _statistics(statistics: StatisticsRecord) -> str:
+    parts = [statistics.type]
+    if statistics.mean is not None:
+        parts += [
+            f"{name[:3]} {_number(getattr(statistics, name))}" for name in ("minimum", "maximum")
+        ]
+        parts.append(f"mean {_number(statistics.mean)}")
     for name, one in (("nans", "NaN"), ("infinities", "infinity"), ("subnormals", "subnormal")):
-        if count := getattr(each, name):
+        if count := getattr(statistics, name):
             many = {"nans": "NaNs"}.get(name, name)
             parts.append(f"{count} {one if count == 1 else many}")
     return ", ".join(parts)

@@ -73,25 +73,27 @@ def verify_target(
     if "golden" in against and not update:
         references["golden"] = read_golden(golden, arrays, ready.results)
     names = [name for name in against if name != "golden" or not update]
-    found, other = _compared(on_stage, program, ready, inputs, arrays, results, names, references)
+    verification, other = _compared(
+        on_stage, program, ready, inputs, arrays, results, names, references
+    )
     allow = spec.tolerance.allow
-    if update and found.passed and _is_judged(found, allow):
+    if update and verification.passed and _is_judged(verification, allow):
         write_golden(golden, arrays, ready.results, results)
     backend = backend_text(program.units[0].backend)
-    judged = not found.passed or _is_judged(found, allow)
+    judged = not verification.passed or _is_judged(verification, allow)
     verified = VerifiedTarget(
         spec.name,
         spec.entry,
         backend,
         inputs.seed,
-        passed=found.passed and judged,
+        passed=verification.passed and judged,
         judged=judged,
-        checks=tuple(_judged_check(check, allow) for check in found.checks),
-        operations=tuple(map(FindingRecord.of, found.operations)),
-        notes=tuple(map(FindingRecord.of, found.notes)),
-        checked=found.checked,
-        unchecked=found.unchecked,
-        drawn=_drawn(program, inputs, ready.arguments, arrays, found),
+        checks=tuple(_judged_check(check, allow) for check in verification.checks),
+        operations=tuple(map(FindingRecord.of, verification.operations)),
+        notes=tuple(map(FindingRecord.of, verification.notes)),
+        checked=verification.checked,
+        unchecked=verification.unchecked,
+        drawn=_drawn(program, inputs, ready.arguments, arrays, verification),
         other_inputs=None if other is None else _other_inputs_record(other),
     )
     data: dict[str, Any] = to_data(verified)
@@ -103,12 +105,12 @@ def _drawn(
     inputs: InputOptions,
     arguments: Sequence[ArgInfo],
     arrays: Sequence[Array],
-    found: Verification,
+    verification: Verification,
 ) -> tuple[DrawnArgument, ...]:
     """Return the arguments with drawn values on which the operations with the first NaNs depend."""
-    findings = {each.finding for each in found.checks if each.why and each.finding}
-    causes = [each for each in findings if each.kind == "nan"]
-    needed = {i for each in causes for i in arguments_of(program.traced.olympuspr, each)}
+    findings = {check.finding for check in verification.checks if check.why and check.finding}
+    causes = [check for check in findings if check.kind == "nan"]
+    needed = {i for check in causes for i in arguments_of(program.traced.olympuspr, check)}
     undeclared = inputs.undeclared(arguments)
     return tuple(
         DrawnArgument(
@@ -134,7 +136,7 @@ def _compared(
     """Return the comparison of the results, and of those on other inputs if the first passes."""
     on_stage("verify")
     run, on_operation = _parts(program), operation_counter(on_stage)
-    found = verify(
+    verification = verify(
         program.traced,
         arrays,
         results,
@@ -147,13 +149,13 @@ def _compared(
         coarse_products=program.units[0].kind == "gpu",
         on_operation=on_operation,
     )
-    if not found.passed:
-        return found, None
+    if not verification.passed:
+        return verification, None
     on_stage("run on other inputs")
     other = other_inputs(
         program, ready, inputs, arrays, results, run=run, on_operation=on_operation
     )
-    return found._replace(checks=(*found.checks, *other.failed)), other
+    return verification._replace(checks=(*verification.checks, *other.failed)), other
 
 
 def _parts(program: Program) -> Run:
@@ -169,25 +171,25 @@ def _parts(program: Program) -> Run:
 
 def _arrays(name: str, files: Files, leaves: Sequence[ArgInfo]) -> list[Array]:
     """Return the results of another run, in the dtypes of the program's results."""
-    found = []
+    arrays = []
     for content in files:
         x = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-        found.append(x)
-    if len(found) != len(leaves):
+        arrays.append(x)
+    if len(arrays) != len(leaves):
         raise GateError(
-            f"{name} gives {len(found)} results, and the program {len(leaves)}: "
+            f"{name} gives {len(arrays)} results, and the program {len(leaves)}: "
             "it is another program"
         )
     return [
         x.view(leaf.dtype) if x.dtype.kind == "V" else x
-        for x, leaf in zip(found, leaves, strict=True)
+        for x, leaf in zip(arrays, leaves, strict=True)
     ]
 
 
 def _tolerances(spec: ToleranceSpec) -> dict[str, Tolerance]:
     """Return the tolerances by the name of a dtype; "" is for all others."""
-    found = {"": Tolerance(**spec.numbers)} if spec.numbers else {}
-    return found | {
+    tolerances = {"": Tolerance(**spec.numbers)} if spec.numbers else {}
+    return tolerances | {
         name: Tolerance(**{**spec.numbers, **numbers}) for name, numbers in spec.dtypes.items()
     }
 
@@ -203,9 +205,11 @@ def _is_infinite(check: ResultCheck, allow: Sequence[str]) -> bool:
     return counts.nans + counts.infinities == check.comparison.size
 
 
-def _is_judged(found: Verification, allow: Sequence[str]) -> bool:
+def _is_judged(verification: Verification, allow: Sequence[str]) -> bool:
     """Return True if a passed verification compared elements, and each result has a finite one."""
-    return found.compared > 0 and not any(_is_infinite(each, allow) for each in found.checks)
+    return verification.compared > 0 and not any(
+        _is_infinite(check, allow) for check in verification.checks
+    )
 
 
 def _judged_check(check: ResultCheck, allow: Sequence[str]) -> JudgedCheck:

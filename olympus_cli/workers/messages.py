@@ -71,16 +71,16 @@ class Receiver:
 
     def receive(self, at_most: int) -> list[Data]:
         """Return the messages completed by at most `at_most` more datagrams, without waiting."""
-        found: list[Data] = []
+        messages: list[Data] = []
         for _ in range(at_most):
             try:
                 datagram = self.socket.recv(_CHUNK + 64, socket.MSG_DONTWAIT)
             except OSError:  # no datagram is left
                 break
-            self._take(datagram, found)
-        return found
+            self._take(datagram, messages)
+        return messages
 
-    def _take(self, datagram: bytes, found: list[Data]) -> None:
+    def _take(self, datagram: bytes, messages: list[Data]) -> None:
         start = len(self.token) + _HEADER.size
         if len(datagram) < start or not datagram.startswith(self.token):
             return
@@ -89,14 +89,14 @@ class Receiver:
             return
         self._chunks.append(datagram[start:])
         if last:
-            found.append(loads(b"".join(self._chunks)))
+            messages.append(loads(b"".join(self._chunks)))
             self._number, self._chunks = self._number + 1, []
 
     def wait(self) -> Data:
         """Return the next message, and wait for it if necessary."""
-        while not (found := self.receive(1)):
+        while not (messages := self.receive(1)):
             select.select([self.socket], [], [])
-        return found[0]
+        return messages[0]
 
 
 class Channel:

@@ -57,37 +57,37 @@ def run_all(
     """
     waiting = list(reversed(works))
     running: list[_Running] = []
-    how = {"action": action, "quiet": quiet, "time_limit": time_limit}
+    options = {"action": action, "quiet": quiet, "time_limit": time_limit}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
                 work = waiting.pop()
                 try:
                     with interrupts.deferred():  # until it is in the list of processes to end
-                        running.append(_Running(work, on_stage, how))
+                        running.append(_Running(work, on_stage, options))
                 except OlympusError as error:  # the system has no process left
                     yield Done(work.name, Ended(None, Failure.of(error), ""))
             if running:
-                wait([each.process for each in running])
-            for each in list(running):
-                ended = each.process.look()
-                each.answer(on_request)
+                wait([worker.process for worker in running])
+            for worker in list(running):
+                ended = worker.process.look()
+                worker.answer(on_request)
                 if ended is not None:
-                    running.remove(each)
-                    yield Done(each.name, ended, time.perf_counter() - each.start)
+                    running.remove(worker)
+                    yield Done(worker.name, ended, time.perf_counter() - worker.start)
     finally:
-        for each in running:
-            each.process.close()
+        for worker in running:
+            worker.process.close()
 
 
 class _Running:
     """A piece of work, and the process that runs it."""
 
-    def __init__(self, work: Work, on_stage: OnTargetStage, how: dict[str, Data]) -> None:
+    def __init__(self, work: Work, on_stage: OnTargetStage, options: dict[str, Data]) -> None:
         self.name = work.name
         self.start = time.perf_counter()
         stage = partial(on_stage, work.name)
-        self.process = Isolated(work.function, *work.args, on_stage=stage, **how)
+        self.process = Isolated(work.function, *work.args, on_stage=stage, **options)
 
     def answer(self, on_request: OnRequest) -> None:
         """Answer the requests that have arrived."""

@@ -47,7 +47,9 @@ def finish_process(*own: int) -> None:
 def _threads() -> list[str]:
     """Return the names of the threads that Python waits for."""
     main = threading.main_thread()
-    return [each.name for each in threading.enumerate() if each is not main and not each.daemon]
+    return [
+        thread.name for thread in threading.enumerate() if thread is not main and not thread.daemon
+    ]
 
 
 @contextmanager
@@ -81,9 +83,9 @@ def _has_written(own: Collection[int]) -> bool:
 
 def _close_files() -> None:
     """Close the files of the program; the files of the command are not among these objects."""
-    found = [each for each in gc.get_objects() if issubclass(type(each), _io._IOBase)]
-    others = [each for each in found if type(each).__module__ != "_io"]
-    for file in others + [each for kind in _LAYERS for each in found if type(each) is kind]:
+    files = [value for value in gc.get_objects() if issubclass(type(value), _io._IOBase)]
+    others = [value for value in files if type(value).__module__ != "_io"]
+    for file in others + [value for kind in _LAYERS for value in files if type(value) is kind]:
         try:
             file.close()
         except Exception as error:  # also one from a class of the program

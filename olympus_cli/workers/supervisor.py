@@ -158,15 +158,15 @@ def _bell() -> int:
 
 def _ended() -> dict[int, int] | None:
     """Return the exit codes of children that have ended since; None if there are no children."""
-    found: dict[int, int] = {}
+    statuses: dict[int, int] = {}
     while True:
         try:
             child, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found or None
+            return statuses or None
         if child == 0:
-            return found
-        found[child] = os.waitstatus_to_exitcode(status)
+            return statuses
+        statuses[child] = os.waitstatus_to_exitcode(status)
 
 
 def _end_all(worker: int) -> int | None:
@@ -203,15 +203,15 @@ def _kill(process: int) -> bool:
 
 def _children() -> list[int]:
     """Return the ids of the children of this process."""
-    found = []
+    children = []
     own = str(os.getpid())
     with suppress(OSError):
         for name in filter(str.isdigit, os.listdir("/proc")):
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
                 _state, parent = file.read().rpartition(b")")[2].split()[:2]
                 if parent.decode() == own:
-                    found.append(int(name))
-    return found
+                    children.append(int(name))
+    return children
 
 
 class _OutputEnds:

@@ -340,12 +340,12 @@ def canonicalize_dtype(
     With `allow_extended_dtype`, the dtype of random keys is returned unchanged; otherwise it raises
     DTypeError.
     """
-    given: Any = dtype
-    kind_ = getattr(given, "type", None)
+    requested: Any = dtype
+    kind_ = getattr(requested, "type", None)
     if allow_extended_dtype and isinstance(kind_, type) and issubclass(kind_, extended):
-        extended_dtype: KeyDType = given
+        extended_dtype: KeyDType = requested
         return extended_dtype
-    return canonicalize(given)
+    return canonicalize(requested)
 
 
 def scalar_type_of(x: ArrayLike | DTypeLike) -> type:

@@ -88,11 +88,11 @@ def _finite(text: str) -> float:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         (repeated, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise DataError(f"the key {repeated!r:.80} is repeated")
-    return found
+    return members
 
 
 _DECODER = json.JSONDecoder(

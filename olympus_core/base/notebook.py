@@ -164,7 +164,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _shown(value: object, cut: bool = True) -> str:
     """Return a text as HTML, with hidden characters as escapes, and a long one truncated."""
-    text = _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", str(value))
+    text = _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", str(value))
     return html.escape(f"{text[:_LONGEST]}..." if cut and len(text) > _LONGEST else text)
 
 

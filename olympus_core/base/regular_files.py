@@ -98,7 +98,7 @@ def path_text(path: _Path) -> str:
 
 def _path_of_text(text: str) -> str:
     """Return the path of a text of `path_text`, with its escapes decoded."""
-    data = _ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(text))
+    data = _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), os.fsencode(text))
     return os.fsdecode(data)
 
 
@@ -121,8 +121,8 @@ def source_line(file: str, line: int) -> str:
 def stream_number(path: _Path) -> int | None:
     """Return the descriptor that a path names, such as 1 for "/dev/stdout"; None for a file."""
     text = os.fspath(path)
-    found = _STREAM.fullmatch(text)
-    return int(found[1]) if found else _STREAMS.get(text)
+    match = _STREAM.fullmatch(text)
+    return int(match[1]) if match else _STREAMS.get(text)
 
 
 def is_device(path: _Path) -> bool:

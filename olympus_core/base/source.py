@@ -179,17 +179,17 @@ def _caller(frame: FrameType) -> Caller | None:
     """
     if not state.include_full_tracebacks_in_locations:
         return None
-    found: list[FrameType] = []
+    frames: list[FrameType] = []
     above = frame.f_back
     while above is not None and above.f_code is not run_staged.__code__:
         known = is_internal(above.f_code.co_filename)
         if known is None:
             break
         if not known:
-            found.append(above)
+            frames.append(above)
         above = above.f_back
     caller = None
-    for frame in reversed(found):
+    for frame in reversed(frames):
         caller = Caller(frame.f_code, frame.f_lasti, caller)
     return caller
 

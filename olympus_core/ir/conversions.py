@@ -71,8 +71,8 @@ def remedy(conversion: str, frame: FrameType | None, argument: str | None) -> st
     """
     around = _expressions(frame) if frame is not None else []
     function = _called(around, frame)
-    if function is not None and (found := _counterpart(function)):
-        return f"use {found}, {_TAKES}"
+    if function is not None and (counterpart := _counterpart(function)):
+        return f"use {counterpart}, {_TAKES}"
     match conversion:
         case "float" | "complex":
             return f"x.astype({conversion}) converts the dtype of a traced array; else {_RETURN}"

@@ -273,8 +273,8 @@ def once_per_program(function: Callable[[Olympuspr], _R]) -> Callable[[Olympuspr
             return known[program]
         except KeyError:
             pass
-        found = known[program] = function(program)
-        return found
+        result = known[program] = function(program)
+        return result
 
     return of
 

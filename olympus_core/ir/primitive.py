@@ -231,12 +231,12 @@ class Primitive:
         The kinds of a `higher_order` primitive are not cached, because its programs would be too.
         """
         key = (avals, tuple(params.items())) if params else avals
-        found = self._kinds.get(key)
-        if found is None:
+        kind = self._kinds.get(key)
+        if kind is None:
             outs = self._abstract(avals, params)
             outs = outs if self.types_varying_axes else _varying(outs, avals)
-            found = self._kinds.setdefault(key, Kind(self, outs, dict(params)))
-        return found
+            kind = self._kinds.setdefault(key, Kind(self, outs, dict(params)))
+        return kind
 
     def known_kind(self, avals: Avals, params: dict[str, Any]) -> Kind | None:
         """Return the kind of such equations if it is cached; do not type them."""

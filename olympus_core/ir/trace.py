@@ -63,8 +63,8 @@ def install_base(trace: Trace) -> None:
 
 def current_trace() -> Trace:
     """Return the trace to which primitives are bound now."""
-    found: Trace = state.trace
-    return found
+    trace: Trace = state.trace
+    return trace
 
 
 def at_base() -> bool:
@@ -74,10 +74,10 @@ def at_base() -> bool:
 
 def is_eager() -> bool:
     """Return True if operations on concrete values are executed: no function is being staged."""
-    found = state.trace
-    while (parent := getattr(found, "parent", None)) is not None:
-        found = parent
-    return found is Context.trace
+    trace = state.trace
+    while (parent := getattr(trace, "parent", None)) is not None:
+        trace = parent
+    return trace is Context.trace
 
 
 class using_trace:

@@ -406,8 +406,8 @@ def _meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
     """Return the sizes of the axes of each mesh that the module declares."""
     from jaxlib.mlir._mlir_libs import _sdy
 
-    found = [view for view in module.body.operations if view.operation.name == "sdy.mesh"]
-    meshes = [_sdy.MeshAttr(view.operation.attributes["mesh"]) for view in found]
+    operations = [view for view in module.body.operations if view.operation.name == "sdy.mesh"]
+    meshes = [_sdy.MeshAttr(view.operation.attributes["mesh"]) for view in operations]
     return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in meshes)
 
 
@@ -448,8 +448,8 @@ _POSITION = re.compile(r'error: "-":(\d+):(\d+): (.*)')
 
 def _with_position(message: str) -> str:
     """Return an error of MLIR's parser with its line and column, in one line; others unchanged."""
-    found = _POSITION.search(message)
-    return f"line {found[1]}, column {found[2]}: {found[3]}" if found else message
+    match = _POSITION.search(message)
+    return f"line {match[1]}, column {match[2]}: {match[3]}" if match else message
 
 
 @contextlib.contextmanager

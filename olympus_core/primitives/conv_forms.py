@@ -296,8 +296,8 @@ def _finished_dtype(lhs: Any, params: Params) -> np.dtype[Any]:
 
 def _wide(lhs: Any, params: Params) -> np.dtype[Any]:
     """Return the dtype of the sums."""
-    given = get_aval(lhs).dtype, params["preferred_element_type"] or FLOAT32, FLOAT32
-    return max(given, key=lambda d: d.itemsize)
+    dtypes = get_aval(lhs).dtype, params["preferred_element_type"] or FLOAT32, FLOAT32
+    return max(dtypes, key=lambda d: d.itemsize)
 
 
 def moved(x: Any, source: int, target: int, groups: int) -> Any:

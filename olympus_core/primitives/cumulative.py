@@ -121,8 +121,8 @@ def _extremum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any
     positions = op.iota(shape=shape, dimension=axis, dtype=last.dtype)
     records = op.select_n(op.eq(x, out), last, positions)
     latest = op.cummin if reverse else op.cummax
-    found = along(t, latest(records, axis=axis, reverse=reverse), axis)
-    return op.select_n(op.ne(out, out), found, zeros_like(found))
+    tangent = along(t, latest(records, axis=axis, reverse=reverse), axis)
+    return op.select_n(op.ne(out, out), tangent, zeros_like(tangent))
 
 
 def _log_sum_tangent(t: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:

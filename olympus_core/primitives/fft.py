@@ -119,8 +119,8 @@ def _double_paired_frequencies(c: Any, lengths: Shape) -> Any:
 
     Frequency 0, and the middle one of an even length, are their own mirror images.
     """
-    found = op.fft(c, fft_type=FftType.RFFT, fft_lengths=lengths)
-    real, imag = op.real(found), op.imag(found)
+    frequencies = op.fft(c, fft_type=FftType.RFFT, fft_lengths=lengths)
+    real, imag = op.real(frequencies), op.imag(frequencies)
     shape, count = shape_of(real), math.prod(lengths)
     k = op.iota(shape=shape, dimension=len(shape) - 1, dtype=np.dtype("int32"))
     alone = op.eq(k, np.int32(0))

@@ -82,11 +82,11 @@ class GatherScatterMode(enum.Enum):
         """
         if isinstance(s, GatherScatterMode):
             return s
-        found = _MODES.get(s)
-        if found is None:
+        mode = _MODES.get(s)
+        if mode is None:
             names = ", ".join(repr(m) for m in _MODES if m)
             raise ShapeError(f"the mode of an index is one of {names}, and not {s!r}")
-        return found
+        return mode
 
 
 _MODES: dict[str | None, GatherScatterMode] = {

@@ -180,8 +180,8 @@ Params = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
 def default_precision() -> Params:
     """Return the precision of contractions without an explicit one."""
-    found: Params = state.default_matmul_precision
-    return found
+    precision: Params = state.default_matmul_precision
+    return precision
 
 
 def default_matmul_precision(

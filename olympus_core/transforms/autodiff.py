@@ -406,7 +406,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             )
         _check_cotangents(values, program.out_avals)
         try:
-            given = linear.having(residuals).transpose_whole(values)
+            arg_cotangents = linear.having(residuals).transpose_whole(values)
         except (DTypeError, MissingRuleError) as e:
             used = "an operation uses an argument in which it is not linear"  # a `Linear` operand
             raise TransformError(
@@ -415,7 +415,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             ) from e
         result: tuple[Any, ...] = in_tree.unflatten(
             as_derivative(zeros_of(a) if c is None else c, a)
-            for c, a in zip(given, avals, strict=True)
+            for c, a in zip(arg_cotangents, avals, strict=True)
         )
         return result
 

@@ -8,13 +8,13 @@ from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.verification.findings import Finding
 
 
-def arguments_of(program: Olympuspr, found: Finding) -> tuple[int, ...]:
+def arguments_of(program: Olympuspr, finding: Finding) -> tuple[int, ...]:
     """Return the positions of the arguments that the operands of a finding's operation depend on.
 
     Empty if no operation has the line and the name of the finding. In a loop or a branch, they are
     the arguments that the loop or the branch depends on.
     """
-    needed = _needed(program, found) or set()
+    needed = _needed(program, finding) or set()
     return tuple(i for i, var in enumerate(program.invars) if var in needed)
 
 

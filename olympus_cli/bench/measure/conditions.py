@@ -169,9 +169,11 @@ def _busy_seconds(root: Path) -> float | None:
     lines = [line.split() for line in (_text(root / "proc/stat") or "").splitlines()]
     rows = [[_number(word) for word in row[1:9]] for row in lines if names.intersection(row[:1])]
     ticks = [[value for value in row if value is not None] for row in rows]
-    if len(ticks) < max(len(names), 1) or not all(len(each) == 8 and any(each) for each in ticks):
+    if len(ticks) < max(len(names), 1) or not all(
+        len(times) == 8 and any(times) for times in ticks
+    ):
         return None  # for example in a sandbox, where all are 0
-    return sum(sum(each) - each[3] - each[4] for each in ticks) / os.sysconf("SC_CLK_TCK")
+    return sum(sum(times) - times[3] - times[4] for times in ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def _clock(root: Path) -> float | None:
@@ -186,7 +188,7 @@ def _clock(root: Path) -> float | None:
     if not clocks:
         lines = (_text(root / "proc/cpuinfo") or "").splitlines()
         mhz = [_number(line.partition(":")[2]) for line in lines if line.startswith("cpu MHz")]
-        clocks = [1e6 * each for each in mhz if each is not None]
+        clocks = [1e6 * frequency for frequency in mhz if frequency is not None]
     return max(clocks, default=None)
 
 
@@ -208,11 +210,11 @@ def _group(root: Path) -> Path:
 
 def _cpu_limit(root: Path) -> float | None:
     quota, _, period = (_text(_group(root) / "cpu.max") or "").partition(" ")
-    most, each = _number(quota), _number(period)
+    most, period_length = _number(quota), _number(period)
     if most is None:  # version 1
         most = _number(_text(root / "sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
-        each = _number(_text(root / "sys/fs/cgroup/cpu/cpu.cfs_period_us"))
-    return most / each if most is not None and most > 0 and each else None
+        period_length = _number(_text(root / "sys/fs/cgroup/cpu/cpu.cfs_period_us"))
+    return most / period_length if most is not None and most > 0 and period_length else None
 
 
 def _group_memory(root: Path) -> tuple[float | None, float | None]:

@@ -42,8 +42,8 @@ def _lines(report: GateReport) -> Iterator[str]:
 
 
 def _command(kind: str, title: str, message: str, places: Iterable[str]) -> str:
-    found = first_in_workspace(places)
-    place = {"file": found[0], "line": str(found[1])} if found else {}
+    file_line = first_in_workspace(places)
+    place = {"file": file_line[0], "line": str(file_line[1])} if file_line else {}
     properties = {**place, "title": title}
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{kind} {listed}::{_data(message)}"

@@ -70,4 +70,4 @@ def _add(suite: Element, case: Case) -> None:
 
 def _text(text: str) -> str:
     """Return the text, with escapes for the characters that XML does not have."""
-    return _NO_CHARACTER.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))
+    return _NO_CHARACTER.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text))

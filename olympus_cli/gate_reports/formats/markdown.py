@@ -46,11 +46,11 @@ def _lines(report: GateReport) -> Iterator[str]:
     else:
         for table in report.tables:
             yield from _table(*table)
-    remarks = [f"warning: {each.text}" for each in report.warnings]
-    remarks += [f"note: {each}" for each in report.notes]
+    remarks = [f"warning: {remark.text}" for remark in report.warnings]
+    remarks += [f"note: {remark}" for remark in report.notes]
     if remarks:
         yield ""
-        yield from (f"- {_escaped(each)}" for each in remarks)
+        yield from (f"- {_escaped(remark)}" for remark in remarks)
 
 
 def _counted(word: Word, count: int) -> str:
@@ -79,7 +79,7 @@ def _cells(row: Sequence[str]) -> str:
 
 def _escaped(text: str) -> str:
     """Return the text in one line, with Markdown and HTML escaped."""
-    shown = re.sub("[&<>]", lambda found: _HTML[found[0]], visible(text))
+    shown = re.sub("[&<>]", lambda match: _HTML[match[0]], visible(text))
     return _MARKS.sub(r"\\\g<0>", shown).replace("\t", " ").replace("\n", "<br>")
 
 

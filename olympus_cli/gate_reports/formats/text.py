@@ -25,8 +25,8 @@ def _parts(report: GateReport) -> Iterator[str]:
         if case.verdict in ("failed", "error", "not judged"):
             yield f"{case.verdict}: {case.target}: {case.gate} {case.name}: {case.message}"
             yield from (
-                quoted(each) for each in case.places if display_place(each) not in case.message
+                quoted(place) for place in case.places if display_place(place) not in case.message
             )
             yield ""
-    yield from (f"warning: {each.text}\n" for each in report.warnings)
-    yield from (f"note: {each}\n" for each in report.notes)
+    yield from (f"warning: {place.text}\n" for place in report.warnings)
+    yield from (f"note: {place}\n" for place in report.notes)

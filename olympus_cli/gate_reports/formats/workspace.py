@@ -18,12 +18,12 @@ def first_in_workspace(places: Iterable[str]) -> tuple[str, int] | None:
     """
     workspace = _workspace()
     for place in places:
-        if (found := split_place(place)) is None:
+        if (parts := split_place(place)) is None:
             continue
         with suppress(OSError, ValueError):  # a name that no file can have
-            path = Path(os.path.realpath(found[0]))
+            path = Path(os.path.realpath(parts[0]))
             if path.is_relative_to(workspace) and path.is_file():
-                return path.relative_to(workspace).as_posix(), found[1]
+                return path.relative_to(workspace).as_posix(), parts[1]
     return None
 
 

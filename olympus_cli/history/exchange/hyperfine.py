@@ -43,7 +43,7 @@ def read_results(document: Mapping[str, Any], time: str, source: str) -> list[Po
             raise ValueError("it has no metadata.start_time, the time of the run")
         time = read_time(started, "metadata")
     run = Run(time=time, command="hyperfine", source=source)
-    return [_point(each, run, f"results[{i}]", is_second) for i, each in enumerate(results)]
+    return [_point(result, run, f"results[{i}]", is_second) for i, result in enumerate(results)]
 
 
 def _point(result: object, run: Run, where: str, is_second: bool) -> Point:
@@ -71,22 +71,22 @@ def _own(text: str, where: str) -> object:
 def _samples(result: Mapping[str, Any], where: str, is_second: bool) -> tuple[float, ...]:
     """Return the times of the single runs in seconds; empty if the file does not have them."""
     if not is_second:
-        found: tuple[float, ...] = typed(
+        samples: tuple[float, ...] = typed(
             result.get("times") or [], tuple[float, ...], f"{where}.times"
         )
-        return found
+        return samples
     runs = result.get("measurements")
     if not isinstance(runs, list) or not runs:
         raise ValueError(f"{where}.measurements is not an array of at least one run")
-    return tuple(_seconds(each, f"{where}.measurements[{i}]") for i, each in enumerate(runs))
+    return tuple(_seconds(run, f"{where}.measurements[{i}]") for i, run in enumerate(runs))
 
 
 def _seconds(measurement: object, where: str) -> float:
     time = measurement.get("time_wall_clock") if isinstance(measurement, dict) else None
     if not isinstance(time, dict) or time.get("unit") != "second":
         raise ValueError(f"{where} has no time_wall_clock in seconds")
-    found: float = typed(time.get("value"), float, f"{where}.time_wall_clock.value")
-    return found
+    seconds: float = typed(time.get("value"), float, f"{where}.time_wall_clock.value")
+    return seconds
 
 
 def _summary(samples: Sequence[float]) -> dict[str, Any]:

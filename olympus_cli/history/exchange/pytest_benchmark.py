@@ -93,7 +93,7 @@ def read_benchmarks(document: Mapping[str, Any]) -> list[Point]:
     benchmarks = document["benchmarks"]
     if not isinstance(benchmarks, list):
         raise ValueError("benchmarks is not an array")
-    return [_point(each, run, f"benchmarks[{i}]") for i, each in enumerate(benchmarks)]
+    return [_point(benchmark, run, f"benchmarks[{i}]") for i, benchmark in enumerate(benchmarks)]
 
 
 def _run(document: Mapping[str, Any]) -> Run:
@@ -133,17 +133,17 @@ def _object(value: object, where: str) -> Mapping[str, Any]:
 
 
 def _point(benchmark: object, run: Run, where: str) -> Point:
-    found = _object(benchmark, where)
-    extra = found.get("extra_info")
+    fields = _object(benchmark, where)
+    extra = fields.get("extra_info")
     if isinstance(extra, dict) and _OWN in extra:
         return point_of(extra[_OWN], f"{where}.extra_info.{_OWN}")
-    stats = _object(found.get("stats"), f"{where}.stats")
+    stats = _object(fields.get("stats"), f"{where}.stats")
 
     def stat(name: str, kind: type) -> Any:
         return typed(stats.get(name), kind, f"{where}.stats.{name}")
 
     facts = {
-        "target": typed(found.get("fullname") or found.get("name"), str, f"{where}.name"),
+        "target": typed(fields.get("fullname") or fields.get("name"), str, f"{where}.name"),
         "metric": "time",
         "value": stat("median", float),
         "count": stat("rounds", int),

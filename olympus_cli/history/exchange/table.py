@@ -73,15 +73,15 @@ def read_table(text: str) -> list[Point]:
 
 
 def _check_columns(columns: Iterable[str]) -> None:
-    given = list(columns)
+    names = list(columns)
     for name in NEEDED:
-        if name not in given:
+        if name not in names:
             raise ValueError(f"it has no column {name!r}; {', '.join(NEEDED)} are needed")
-    for name in given:
+    for name in names:
         if name not in COLUMNS:
             hint = did_you_mean(name, COLUMNS, "columns are")
             raise ValueError(f"it has the column {name!r}, which is not known: {hint}")
-    if len(set(given)) < len(given):
+    if len(set(names)) < len(names):
         raise ValueError("it has a column twice")
 
 

@@ -190,20 +190,20 @@ class Scope:
         self,
         knowledge: Knowledge,
         block: Any,
-        given: BlockArguments,
+        arguments: BlockArguments,
         outer: Scope | None = None,
         budget: Budget | None = None,
     ) -> None:
         self.knowledge = knowledge
-        self.given = given
+        self.given = arguments
         self._block = block
         self._values: dict[Any, Value | None] = {}
         self._outer = outer
         self._budget = budget
 
-    def inner(self, block: Any, given: BlockArguments, budget: Budget | None = None) -> Scope:
+    def inner(self, block: Any, arguments: BlockArguments, budget: Budget | None = None) -> Scope:
         """Return the scope of a block in this one, with a budget of its own or this one's."""
-        return Scope(self.knowledge, block, given, self, budget or self._budget)
+        return Scope(self.knowledge, block, arguments, self, budget or self._budget)
 
     def of(self, value: Any) -> Value | None:
         """Return the elements of a value, or None if they are not known."""
@@ -219,8 +219,8 @@ class Scope:
             scope = scope._outer
         if not self._is_small(value):
             return None
-        found = self._values[value] = self._deeper(self._charged, value)
-        return found
+        constant = self._values[value] = self._deeper(self._charged, value)
+        return constant
 
     def _deeper(self, look: Callable[[Any], Value | None], key: Any) -> Value | None:
         """Return the result of a recursive look-up, or None if it is nested too deeply."""
@@ -293,14 +293,14 @@ class Scope:
         operands = op.operands
         arguments = BlockArguments(lambda number: self.of(operands[number]))
         memo = shared.results.setdefault((name, value.result_number), Memo())
-        found = memo.get(arguments)
-        if found is None:
+        values = memo.get(arguments)
+        if values is None:
             block = function.regions[0].blocks[0]
             inside = Scope(shared, block, arguments, budget=self._budget or shared.calls)
             last = block.operations[len(block.operations) - 1].operation
-            found = (inside.of(last.operands[value.result_number]),)
-            memo.save(arguments, found)
-        return found[0]
+            values = (inside.of(last.operands[value.result_number]),)
+            memo.save(arguments, values)
+        return values[0]
 
 
 _Rule = Callable[[Any, Sequence[Value], tuple[int, ...]], Value | None]

@@ -244,7 +244,7 @@ def _by_line(trips: Mapping[str, int], loops: Mapping[str, int | None]) -> dict[
     for key in trips:
         if not isinstance(key, str):
             raise UsageError(f"the keys of trips are lines, such as 'solver.py:41', not {key!r}")
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for key in sorted(trips, key=len):
         count = trips[key]
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
@@ -254,8 +254,8 @@ def _by_line(trips: Mapping[str, int], loops: Mapping[str, int | None]) -> dict[
             raise UsageError(
                 f"trips names {key!r}, where the program has no loop", hint=_nearest(key, loops)
             )
-        found.update(dict.fromkeys(lines, int(count)))
-    return found
+        totals.update(dict.fromkeys(lines, int(count)))
+    return totals
 
 
 def _nearest(key: str, loops: Mapping[str, int | None]) -> str:

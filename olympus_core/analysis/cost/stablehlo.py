@@ -37,11 +37,11 @@ def tensor_of(kind: ir.Type) -> Tensor:
     Raises ValueError if a size is not known.
     """
     text = str(kind)
-    found = _TENSOR.match(text)
-    if found is None:
+    match = _TENSOR.match(text)
+    if match is None:
         return Tensor(text, (0,))
-    sizes = found.group(1).split("x")[:-1]
-    return Tensor(_dtype(found.group(2)), tuple([int(n) for n in sizes]))
+    sizes = match.group(1).split("x")[:-1]
+    return Tensor(_dtype(match.group(2)), tuple([int(n) for n in sizes]))
 
 
 _costs: dict[Any, Costed] = {}
@@ -55,10 +55,10 @@ def _dtype(element: str) -> str:
         return "complex128" if "64" in element else "complex64"
     if element.startswith("!quant"):
         return _dtype(element.partition("<")[2].partition(":")[0].partition("<")[0])
-    found = _ELEMENT.match(element)
-    if found is None:
+    match = _ELEMENT.match(element)
+    if match is None:
         return element
-    family, bits, rest = found.groups()
+    family, bits, rest = match.groups()
     return f"{_FAMILY[family]}{bits}" + (f"_{rest.lower()}" if rest else "")
 
 
@@ -207,8 +207,8 @@ def _convolution(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[st
 
 def _windows(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:
     names = ("window_strides", "padding", "base_dilations", "window_dilations")
-    found = [attributes.get(name) for name in names]
-    return {"window": _window(_ints(attributes["window_dimensions"]) or (), *found)}
+    settings = [attributes.get(name) for name in names]
+    return {"window": _window(_ints(attributes["window_dimensions"]) or (), *settings)}
 
 
 def _fft(attributes: _Attributes, operands: Sequence[Tensor]) -> dict[str, Any]:

@@ -83,8 +83,10 @@ def _place(value: Any, block: Any) -> int | None:
 
 def _fixed(loop: Loop, block: Any, scope: Scope) -> Scope:
     same = frozenset(loop.invariant())
-    given = BlockArguments(lambda place: scope.of(loop.starts[place]) if place in same else None)
-    return scope.inner(block, given)
+    arguments = BlockArguments(
+        lambda place: scope.of(loop.starts[place]) if place in same else None
+    )
+    return scope.inner(block, arguments)
 
 
 # A counter

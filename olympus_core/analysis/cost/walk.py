@@ -166,7 +166,7 @@ class _Walker:
             is_splat = "dense<(" in elements
         return elements, (tensor._replace(sizes=()) if is_splat else tensor).bytes
 
-    def function(self, name: str, given: BlockArguments, at: Place) -> Tally:
+    def function(self, name: str, arguments: BlockArguments, at: Place) -> Tally:
         """Return the cost of a function for these arguments, called `at` a place.
 
         It is walked again only for other values of the arguments that its loops and branches depend
@@ -176,8 +176,8 @@ class _Walker:
             raise ArtifactError(f"the program's function '{name}' calls itself")
         memo = self.walked.setdefault(name, Memo())
         if len(memo) > _VARIANTS:
-            given, self.knowledge.is_cut = _unknown(), True
-        by_place = memo.get(given)
+            arguments, self.knowledge.is_cut = _unknown(), True
+        by_place = memo.get(arguments)
         if by_place is None:
             by_place = {}
         tally = by_place.get(NOWHERE) or by_place.get(at)
@@ -190,10 +190,12 @@ class _Walker:
         self.walking.add(name)
         block = function.regions[0].blocks[0]
         tally = Tally()
-        self.block(block, Scope(self.knowledge, block, given), tally, at._replace(backward=False))
+        self.block(
+            block, Scope(self.knowledge, block, arguments), tally, at._replace(backward=False)
+        )
         self.walking.remove(name)
         by_place[at if self.bare else NOWHERE] = tally
-        memo.save(given, by_place)
+        memo.save(arguments, by_place)
         self.bare = outer  # operations without a line get the place of the call
         return tally
 
@@ -237,8 +239,8 @@ class _Walker:
         """Add the cost of the called function."""
         attribute = "callee" if op.name == "func.call" else "decomposition"
         operands = op.operands
-        given = BlockArguments(lambda number: scope.of(operands[number]))
-        inner = self.function(op.attributes[attribute].value, given, at)
+        arguments = BlockArguments(lambda number: scope.of(operands[number]))
+        inner = self.function(op.attributes[attribute].value, arguments, at)
         tally.add(inner, at=at)
 
     def region(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
@@ -259,25 +261,25 @@ class _Walker:
         """Return the sizes of the axes of the mesh that the shardings of an operation name."""
         for key in ("in_shardings", "out_shardings"):
             text = str(op.attributes[key])
-            if found := _MESH.search(text):
-                return self.meshes.get(found[1], {})
+            if match := _MESH.search(text):
+                return self.meshes.get(match[1], {})
             if "mesh<" in text:  # the mesh is inline
                 return _sizes(text)
         return next(iter(self.meshes.values()), {})  # neither operands nor results
 
     def branches(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:
         """Add the branch that is taken, if known; else the most expensive, with the gaps of all."""
-        found: list[Tally] = []
+        tallies: list[Tally] = []
         for region in op.regions:
-            found.append(Tally())
+            tallies.append(Tally())
             block = region.blocks[0]
-            self.block(block, scope.inner(block, _unknown()), found[-1], at)
+            self.block(block, scope.inner(block, _unknown()), tallies[-1], at)
         chosen = scope.of(op.operands[0])
         if chosen is not None and chosen.shape == ():
-            tally.add(found[_index(op, chosen, len(found))])
+            tally.add(tallies[_index(op, chosen, len(tallies))])
             return
-        tally.add(max(found, key=_dearness))
-        for branch in found:
+        tally.add(max(tallies, key=_dearness))
+        for branch in tallies:
             tally.gaps.update(branch.gaps)
 
     def loop(self, op: Any, scope: Scope, tally: Tally, at: Place) -> None:

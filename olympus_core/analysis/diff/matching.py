@@ -136,8 +136,8 @@ def _by_hashes(
     for key, key_there in pairs:
         waiting = _index(other.operations, matching, key_there)
         for operation in one.operations:
-            if operation not in matching.there and (found := waiting.get(key(operation))):
-                matching.add(operation, found.pop())
+            if operation not in matching.there and (candidates := waiting.get(key(operation))):
+                matching.add(operation, candidates.pop())
 
 
 def _captured(block: GraphBlock) -> Iterable[GraphValue]:
@@ -201,9 +201,9 @@ class _Unhashed:
             read = [matching.value(value) for value in operation.reads]
             if None in read or not read:
                 continue
-            found = waiting.get((key(operation), *(_named(value) for value in read if value)))
-            if found:
-                matching.add(operation, found.pop())
+            candidates = waiting.get((key(operation), *(_named(value) for value in read if value)))
+            if candidates:
+                matching.add(operation, candidates.pop())
         for operation in reversed(self._unmatched()):
             for candidate in self._above_users(operation):
                 if key(operation) == key_there(candidate):

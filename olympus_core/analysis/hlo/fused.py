@@ -53,13 +53,13 @@ class _Needed:
         """
         separate: dict[int, int] = {}
         shared: dict[int, int] = {body.root_id: wanted}
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for instruction in reversed([*body.instructions.values()]):  # users before operands
             id = instruction.id
             requested = separate.get(id, 0) + shared.get(id, 0)
             if not requested:
                 continue
-            found[id] = count = min(requested, _elements(instruction.shape))
+            counts[id] = count = min(requested, _elements(instruction.shape))
             inner = self._inside(instruction, count)
             is_slice = operation_of(instruction.opcode).is_slice or inner is not None
             for position, operand in enumerate(instruction.operand_ids):
@@ -71,7 +71,7 @@ class _Needed:
                     separate[operand] = separate.get(operand, 0) + more
                 else:
                     shared[operand] = max(shared.get(operand, 0), more)
-        return found
+        return counts
 
     def _inside(self, instruction: Instruction, wanted: int) -> list[int] | None:
         """Return the elements that a nested fusion needs of each operand; None for others."""

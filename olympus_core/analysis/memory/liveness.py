@@ -115,12 +115,12 @@ class Liveness:
     def _define(self, frame: ComputationCall, instruction: Instruction, time: int) -> None:
         """Find the value at each position of an instruction's result."""
         for index, shape in indices(instruction.shape):
-            found = self._passed(frame, instruction, index)
-            if found is None:
-                found = self._new(frame, instruction, index, shape, time)
-            self._at[frame.number, instruction.id, index] = found
+            live_range = self._passed(frame, instruction, index)
+            if live_range is None:
+                live_range = self._new(frame, instruction, index, shape, time)
+            self._at[frame.number, instruction.id, index] = live_range
             for other in self._same_memory(frame, instruction, index):
-                self._join(found, other)
+                self._join(live_range, other)
         for index, operand, its_index in self._written(instruction):
             mine = self._at[frame.number, instruction.id, index]
             self._join(mine, self._operand(frame, instruction, operand, its_index))

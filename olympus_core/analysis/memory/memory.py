@@ -216,12 +216,12 @@ def _spots(live: Liveness, assignment: BufferAssignment | None) -> list[_Spot]:
             number = live.together(value)
             sizes[number] = max(sizes.get(number, 0), value.bytes)
         places = ((value, live.together(value)) for value in live.values)
-        found = [
+        spots = [
             _Spot(value, AllocationSlice(number, 0, sizes[number])) for value, number in places
         ]
     else:
-        found = [*_assigned(live, assignment), *_other_constants(live, assignment)]
-    return [spot for spot in found if spot.place.bytes]
+        spots = [*_assigned(live, assignment), *_other_constants(live, assignment)]
+    return [spot for spot in spots if spot.place.bytes]
 
 
 def _assigned(live: Liveness, assignment: BufferAssignment) -> Iterator[_Spot]:
@@ -314,9 +314,9 @@ class _Pieces:
         """Take the pieces of a place, and return the bytes of the free ones."""
         cuts, free = self._cuts[place.allocation], self._free[place.allocation]
         low, high = bisect_left(cuts, place.offset), bisect_left(cuts, place.offset + place.bytes)
-        found = sum(free[low:high])
+        size = sum(free[low:high])
         free[low:high] = [0] * (high - low)
-        return found
+        return size
 
 
 class _LiveBuffers:
@@ -347,7 +347,7 @@ class _LiveBuffers:
     def moments(self) -> tuple[Moment, ...]:
         """The steps of a run."""
         operations: dict[tuple[str, str], str] = {}  # few, for many steps
-        found = []
+        moments = []
         for position, (frame, instruction) in enumerate(self._live.steps):
             key = instruction.op_name, instruction.opcode
             if key not in operations:
@@ -357,8 +357,8 @@ class _LiveBuffers:
             own = 0
             if self._workspaces is not None:
                 own = self._workspaces.of(instruction, frame.computation)
-            found.append(Moment(position, instruction.name, operations[key], line, size, own))
-        return tuple(found)
+            moments.append(Moment(position, instruction.name, operations[key], line, size, own))
+        return tuple(moments)
 
     def largest(self, n: int | None = None) -> tuple[LiveBuffer, ...]:
         """Return the `n` largest buffers that are live at the peak, or all."""
@@ -371,11 +371,11 @@ class _LiveBuffers:
         Shared bytes count for the value that was made last.
         """
         top = int(self._bytes_at.argmax())
-        there = [spot for spot in self._spots if spot.value.start <= top <= spot.value.end]
-        there.sort(key=lambda spot: spot.value.start, reverse=True)
-        pieces = _Pieces(there)
-        found = [(pieces.take(place), value) for value, place in there]
-        return sorted([piece for piece in found if piece[0]], key=lambda piece: -piece[0])
+        spots = [spot for spot in self._spots if spot.value.start <= top <= spot.value.end]
+        spots.sort(key=lambda spot: spot.value.start, reverse=True)
+        pieces = _Pieces(spots)
+        buffers = [(pieces.take(place), value) for value, place in spots]
+        return sorted([piece for piece in buffers if piece[0]], key=lambda piece: -piece[0])
 
 
 class _Names:

@@ -76,19 +76,19 @@ def _overwritten(body: Computation, kind: str) -> dict[int, Index]:
     results: dict[int, Index] = {root.id: ()}
     if root.opcode == "tuple":
         results = {id: (position,) for position, id in enumerate(root.operand_ids)}
-    found = _sorted(body, users, results)
+    overwritten = _sorted(body, users, results)
     for parameter in body.parameters:
         reached = _reached(parameter, users, results, kind)
         if reached is not None and len(reached) == 1:
-            found[parameter.parameter_number] = results[reached.pop()]
-    return found
+            overwritten[parameter.parameter_number] = results[reached.pop()]
+    return overwritten
 
 
 def _sorted(
     body: Computation, users: dict[int, list[Instruction]], results: dict[int, Index]
 ) -> dict[int, Index]:
     """Return the parameters of a fusion that only a sort reads, with the results' positions."""
-    found = {}
+    positions = {}
     for sort in body.instructions.values():
         if sort.opcode != "sort":
             continue
@@ -96,8 +96,8 @@ def _sorted(
             operand = body.instructions[id]
             place = _element(sort, position, users, results)
             if operand.opcode == "parameter" and len(users[id]) == 1 and place is not None:
-                found[operand.parameter_number] = place
-    return found
+                positions[operand.parameter_number] = place
+    return positions
 
 
 def _element(

@@ -375,8 +375,8 @@ def _custom_call(op: OperationView) -> Counts | None:
     target = op.attributes["target"]
     if target in TARGETS:
         return TARGETS[target](op)
-    if found := _ROUTINE.match(target):
-        of_routine = ROUTINES.get(found.group(1))
+    if match := _ROUTINE.match(target):
+        of_routine = ROUTINES.get(match.group(1))
         return None if of_routine is None else of_routine(op)
     for start, (attribute, rule) in LIBRARIES.items():
         if target.startswith(start) and attribute in op.attributes:

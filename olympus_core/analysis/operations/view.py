@@ -45,8 +45,8 @@ class Tensor(NamedTuple):
 @functools.lru_cache(maxsize=256)
 def bits(dtype: str) -> int:
     """Return the bits of an element; 0 for a type that is not an array, such as a token."""
-    found = re.match(r"(?:u?int|b?float|complex)(\d+)", dtype)
-    return int(found.group(1)) if found else 8 if dtype == "bool" else 0
+    match = re.match(r"(?:u?int|b?float|complex)(\d+)", dtype)
+    return int(match.group(1)) if match else 8 if dtype == "bool" else 0
 
 
 class WindowAxis(NamedTuple):

@@ -86,13 +86,13 @@ class Relocation:
         for line in lines:
             if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
                 section = line
-            elif section == "FileNames" and (found := _FILE.match(line)):
-                files[found[1]] = found[2]
-                line = f'{found[1]} "{self._located(found[2], 0)[0]}"'
-            elif section == "FileLocations" and (found := _LOCATION.match(line)):
-                begin = self._located(files.get(found[2], ""), int(found[4]))[1]
-                end = begin + int(found[6]) - int(found[4])
-                line = f"{found[1]}{found[2]}{found[3]}{begin}{found[5]}{end}{found[7]}"
+            elif section == "FileNames" and (match := _FILE.match(line)):
+                files[match[1]] = match[2]
+                line = f'{match[1]} "{self._located(match[2], 0)[0]}"'
+            elif section == "FileLocations" and (match := _LOCATION.match(line)):
+                begin = self._located(files.get(match[2], ""), int(match[4]))[1]
+                end = begin + int(match[6]) - int(match[4])
+                line = f"{match[1]}{match[2]}{match[3]}{begin}{match[5]}{end}{match[7]}"
             yield line
 
     def _located(self, path: str, line: int) -> Line:

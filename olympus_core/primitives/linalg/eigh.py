@@ -55,8 +55,8 @@ class Eigh(MatrixPrimitive, MultipleResults):
         routine = "heevd" if dtypes.kind(v.dtype) == "c" else "syevd"
         options = {"mode": char("V"), "uplo": char("L" if params["lower"] else "U")}
         avals = ((v,), (v, w, status(batch)))
-        *found, info = lapack(routine, operands, avals, options)
-        return emit_all_or_nan(info, batch, found, (v, w))
+        *values, info = lapack(routine, operands, avals, options)
+        return emit_all_or_nan(info, batch, values, (v, w))
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -122,8 +122,8 @@ class QR(MatrixPrimitive, MultipleResults):
             avals = (a, places), (a, places, taus)
             pairs = ((0, 0), (1, 1))
             operands = (x, emit_zeros(places))
-            x, found, scales = lapack("geqp3", operands, avals, None, pairs)
-            counted = mlir.op1("stablehlo.subtract", places, (found, mlir.full(places, 1)))
+            x, pivots, scales = lapack("geqp3", operands, avals, None, pairs)
+            counted = mlir.op1("stablehlo.subtract", places, (pivots, mlir.full(places, 1)))
             permutation = [counted]
         else:
             x, scales = lapack("geqrf", operands, ((a,), (a, taus)))

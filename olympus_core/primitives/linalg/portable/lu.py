@@ -88,8 +88,8 @@ def _panel(a: Any, start: Any, pivots: Any) -> tuple[Any, Any, Any]:
         return a, put(pivots, top, pivot, -1), order
 
     order = unpermuted(*batch, rows)
-    found = repeat(columns, step, a, pivots, order)
-    return found[0], found[1], found[2]
+    results = repeat(columns, step, a, pivots, order)
+    return results[0], results[1], results[2]
 
 
 def _size(x: Any) -> Any:

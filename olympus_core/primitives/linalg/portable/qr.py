@@ -102,8 +102,8 @@ def _panel(a: Any, start: Any, taus: Any) -> tuple[Any, Any]:
     def step(j: Any, a: Any, taus: Any) -> tuple[Any, Any]:
         return _reflected(a, j, op.add(start, j), taus)
 
-    found = repeat(shape_of(a)[-1], step, a, taus)
-    return found[0], found[1]
+    results = repeat(shape_of(a)[-1], step, a, taus)
+    return results[0], results[1]
 
 
 def _reflected(a: Any, j: Any, top: Any, taus: Any) -> tuple[Any, Any]:

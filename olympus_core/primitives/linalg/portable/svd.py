@@ -72,10 +72,10 @@ def svd(a: Any, *, full: bool, compute_uv: bool) -> tuple[Any, ...]:
         return zeros((*batch, columns), dtypes.to_real(dtype)), *(uv if compute_uv else ())
     packed, taus, order = pivoted_geqrf(a)
     r = triangle(block(packed, slice(columns)), lower=False)
-    s, *found = _orthogonalized(adjoint(r), compute_uv)
+    s, *rotations = _orthogonalized(adjoint(r), compute_uv)
     if not compute_uv:
         return (s,)
-    vectors, product = found
+    vectors, product = rotations
     if full:
         packed = padded(packed, rows, rows)
     q = householder_product(packed, taus)
