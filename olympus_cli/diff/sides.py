@@ -19,7 +19,7 @@ from typing import TypeAlias
 from olympus.errors import UsageError
 from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.revisions.revision import PREFIX, Checkouts, blaming_revision, split_revision
-from olympus_cli.spec.entries import is_entry
+from olympus_cli.spec.entries import is_entry, is_onnx, program_file
 from olympus_cli.spec.model import Checkout, TargetSpec
 from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
@@ -130,6 +130,7 @@ def _with_shapes(side: Side, other: Side) -> Side:
         args=source.args,
         kwargs=source.kwargs,
         static={**source.static, **side.spec.static},
+        weights=side.spec.weights or (source.weights if is_onnx(side.spec.entry) else None),
         donate=source.donate,
         backends=source.backends,
     )
@@ -152,7 +153,8 @@ def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) 
     path = Path(text).absolute()
     if text.endswith(SUFFIX):
         return BundleSide(text, path, request.backend)
-    if os.sep not in text and _is_target(text, request):
+    is_target = os.sep not in text and _is_target(text, request)
+    if is_target or (program_file(text) and not text.endswith(_SUFFIXES)):
         return TargetSide(text, replace(request, text=text).spec())
     # the functions of `os.path` return False for a name that is too long
     if os.path.isdir(path) and (os.path.exists(path / STABLEHLO) or os.sep in text):
@@ -185,7 +187,8 @@ def _at_revision(
     revision, target = _revision_of(text), split_revision(text)[1]
     if target is None and other is not None:
         target = split_revision(other)[1] if other.startswith(PREFIX) else other
-    if target is None or os.path.exists(target) or target.endswith((SUFFIX, *_SUFFIXES)):
+    is_file = target is not None and os.path.exists(target) and not is_entry(target)
+    if target is None or is_file or target.endswith((SUFFIX, *_SUFFIXES)):
         raise UsageError(
             f"{text} names no target, and the other side is not one",
             hint=f"such as {text}:TARGET",

@@ -12,7 +12,7 @@ from inspect import Parameter, Signature
 from typing import TypeAlias
 
 from olympus.errors import UsageError
-from olympus_cli.spec.model import ArgSpec, TargetSpec
+from olympus_cli.spec.model import ArgSpec, SizeSpec, TargetSpec
 from olympus_cli.spec.target_table import at_key, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
 
@@ -76,7 +76,20 @@ def _named(
                     hint = f"{rule} argument; {hint}" if hint else f"{rule} argument"
                 error = UsageError(f"{function} has no argument {name!r}", hint=hint)
                 raise with_line(error, spec, *_keys(name, spec))
+    _check_sizes(function, arguments, spec)
     return arguments
+
+
+def _check_sizes(function: str, arguments: Mapping[str, Given], spec: TargetSpec) -> None:
+    """Raise UsageError for a number in place of a shape, which only models take."""
+    for name, value in arguments.items():
+        if isinstance(value, SizeSpec):
+            error = UsageError(
+                f"argument {name!r} of {function} needs a shape, and got the number {value.size}",
+                hint=f"{form_of(spec, 'static', name, str(value.size))} gives a value that is part "
+                "of the program; an array of one number has the shape i32[]",
+            )
+            raise with_line(error, spec, *_keys(name, spec))
 
 
 def _keys(name: str, spec: TargetSpec) -> tuple[str, ...]:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from olympus_cli.frontends.program_source import ProgramSource
-from olympus_cli.spec.entries import program_file
+from typing import Any
+
+import numpy as np
+
+from olympus.errors import UsageError
+from olympus_cli.frontends.program_source import FileProgramSource, ProgramSource
+from olympus_cli.spec.entries import is_onnx, program_file
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.target_table import with_line
 
 
 def load_target(spec: TargetSpec) -> ProgramSource:
@@ -16,10 +22,9 @@ def load_target(spec: TargetSpec) -> ProgramSource:
 
     Example: `load_target(target).trace().lower()`.
     """
-    if program_file(spec.entry) is not None:
-        from olympus_cli.frontends.stablehlo import load_file  # few programs need it
-
-        return load_file(spec)
+    file = _load_file(spec)
+    if file is not None:
+        return file
     from olympus_cli.frontends.python import load_function
 
     source = load_function(spec)
@@ -28,3 +33,29 @@ def load_target(spec: TargetSpec) -> ProgramSource:
     from olympus_cli.frontends.jax_functions import chosen
 
     return chosen(source)
+
+
+def default_values(spec: TargetSpec) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the values that a target's file has for its arguments, by name.
+
+    A Python function has none, and is not imported. Raises the errors of `load_target`.
+    """
+    file = _load_file(spec)
+    return {} if file is None else file.default_values()
+
+
+def _load_file(spec: TargetSpec) -> FileProgramSource | None:
+    """Return the program of a target's file; None if its entry is a function."""
+    if spec.weights is not None and not is_onnx(spec.entry):
+        error = UsageError(f"weights is for an ONNX model, and {spec.entry} is not one")
+        raise with_line(error, spec, "weights")
+    file = program_file(spec.entry)
+    if file is None:
+        return None
+    if is_onnx(spec.entry):
+        from olympus_cli.frontends.onnx_models import load_model  # few programs need it
+
+        return load_model(spec, file)
+    from olympus_cli.frontends.stablehlo import load_file
+
+    return load_file(spec, file)

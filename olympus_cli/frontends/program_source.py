@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 import olympus
 from olympus_cli.spec.model import TargetSpec
@@ -31,3 +33,10 @@ class ProgramSource(Protocol):
 
     def check_imports(self) -> None:
         """Check that the program of a revision has imported no module of the working tree."""
+
+
+class FileProgramSource(ProgramSource, Protocol):
+    """The program of a file, which may have values of arguments."""
+
+    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the values that the file has for arguments, by name; they may be weights."""

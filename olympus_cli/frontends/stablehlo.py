@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import olympus
 from olympus.errors import ArgumentError, EntryError, UsageError
 from olympus.interop import stablehlo
-from olympus_cli.spec.entries import ProgramFile, program_file
+from olympus_cli.frontends.program_files import check_file, with_donated
+from olympus_cli.spec.entries import ProgramFile
 from olympus_cli.spec.model import ArgSpec, ShapeSpec, TargetSpec
 from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.text.paths import display_path
@@ -43,20 +44,14 @@ class FileSource:
             ArtifactError: the file has no program that can be read.
             UsageError: a shape or a donation does not fit the program.
         """
-        traced = self._read()
-        names = traced.arg_names
-        for name in self.spec.donate:
-            if name not in names:
-                error = UsageError(
-                    f"donate names {name!r}, which is not an argument of {self.name}",
-                    hint=f"its arguments are {', '.join(names[:20])}",
-                )
-                raise with_line(error, self.spec, "donate")
-        donated = [i for i, name in enumerate(names) if name in self.spec.donate]
-        return traced.with_donations(donated)
+        return with_donated(self._read(), self.spec)
 
     def check_imports(self) -> None:
         """Do nothing: a file imports no modules."""
+
+    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return no arrays: the file has no values of arguments."""
+        return {}
 
     def _read(self) -> olympus.stages.Traced:
         path = self.spec.root / self.file.path
@@ -65,7 +60,7 @@ class FileSource:
                 return stablehlo.read(
                     path,
                     name=display_path(path),
-                    function=self.file.function,
+                    function=self.file.part or "main",
                     shapes=self._shapes(),
                     as_is=self.spec.as_is,
                 )
@@ -95,28 +90,15 @@ class FileSource:
         return olympus.ShapeDtypeStruct(arg.shape, np.dtype(arg.dtype))
 
 
-def load_file(spec: TargetSpec) -> FileSource:
+def load_file(spec: TargetSpec, file: ProgramFile) -> FileSource:
     """Return the program of a target whose entry is a file; the file is read when it is traced.
 
     Raises:
         EntryError: the file does not exist.
-        UsageError: the target has statics, a mesh or a matrix, which only functions have.
+        UsageError: the target has statics or a mesh, which only functions have.
     """
-    file = program_file(spec.entry)
-    assert file is not None
-    for key, value in (
-        ("static", spec.static),
-        ("mesh", spec.mesh),
-        ("out-sharding", spec.out_sharding),
-    ):
-        if value:
-            raise with_line(
-                UsageError(f"{key} is for a Python function, and {spec.entry} is a file"),
-                spec,
-                key,
-            )
-    path = Path(spec.root) / file.path
-    if not path.exists():
-        with at_key(spec, "entry"):
-            raise EntryError(f"file {display_path(path)} does not exist")
+    if spec.static:
+        error = UsageError(f"static is for a Python function, and {spec.entry} is a file")
+        raise with_line(error, spec, "static")
+    check_file(spec, file)
     return FileSource(spec, file)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from olympus_cli.text.option_values import FORMATS, OPTIMIZE, REPEATS
+from olympus_cli.text.option_values import FORMATS, OPTIMIZE, REPEATS, WEIGHTS
 
 if TYPE_CHECKING:
     import pathlib
@@ -28,7 +28,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # The help texts of the words in the metavars of arguments.
 _ARGUMENTS = {
-    "ENTRY": "A function: package.module:function or path/file.py:function.",
+    "ENTRY": "A function: package.module:function or path/file.py:function; "
+    "or a file: step.mlir or model.onnx.",
     "TARGET": "A target of olympus.toml.",
     "FILE.olympus": "A bundle, which a build writes.",
     "DIR": "A folder; the default is the working directory.",
@@ -334,7 +335,7 @@ trips_option = click.option(
 
 
 def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --shapes, --static and --project, as one parameter `request`.
+    """Add --shapes, --static, --weights and --project, as one parameter `request`.
 
     The request also gets `text`, `backend`, `device`, `topology`, `device_config`, `optimize`,
     `repeats`, `as_is` and `trips`, if the command has them.
@@ -345,6 +346,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         shapes: str | None,
         statics: tuple[str, ...],
+        weights: str | None,
         project: str | None,
         text: str = "",
         backend: str | None = None,
@@ -361,7 +363,7 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
         settings = stage_settings(optimize, repeats, as_is)
         over = backend, device, settings, trips, device_config, topology
-        request = Request(text, shapes, statics, project, *over)
+        request = Request(text, shapes, statics, project, *over, weights)
         return function(*args, request=request, **rest)
 
     return _decorated(
@@ -369,7 +371,8 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--shapes",
             metavar="SHAPES",
-            help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}".',
+            help='Give the shapes of arguments: "f32[8,128], i32[]", "x=f32[8]", "p={w=f32[3,4]}"; '
+            'or free sizes of an ONNX model: "batch=8".',
         ),
         click.option(
             "--static",
@@ -378,6 +381,12 @@ def request_options(function: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             help="Give a static argument as a TOML value: train=false, n=3, mode='\"fast\"'; "
             "may be repeated.",
+        ),
+        click.option(
+            "--weights",
+            type=click.Choice(WEIGHTS),
+            help="Make the weights of an ONNX model constants of the program (default), or "
+            "arguments.",
         ),
         project_option,
     )

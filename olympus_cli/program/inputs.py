@@ -22,7 +22,7 @@ from olympus import tree
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
 from olympus.tree_util import keystr
-from olympus_cli.frontends.loading import load_target
+from olympus_cli.frontends.loading import default_values, load_target
 from olympus_cli.frontends.python import values_of
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.input_files import (
@@ -69,8 +69,11 @@ class InputOptions:
         return replace(self, specs=spec.inputs, target=spec)
 
     def undeclared(self, leaves: Sequence[ArgInfo]) -> list[bool]:
-        """Return, for each leaf, True if neither `file` nor `specs` describes it."""
-        declared = _chosen(self.specs, leaves, self.target)
+        """Return, for each leaf, True if its value is drawn from the seed without a description.
+
+        The value of any other leaf is in `file`, in the program's own file, or in `specs`.
+        """
+        declared = {*_chosen(self.specs, leaves, self.target), *_defaults(self.target)}
         return [self.file is None and leaf.name not in declared for leaf in leaves]
 
     def arrays(self, leaves: Sequence[ArgInfo]) -> list[Array]:
@@ -83,24 +86,27 @@ class InputOptions:
         from_file = iter(file_inputs(self.file, present, leaves))
         if not absent:
             return list(from_file)
-        names = listed([leaf.name for leaf in absent])
-        come = "comes" if len(absent) == 1 else "come"
-        console.message(
-            f"note: {names}, not in {display_path(self.file)}, {come} from the inputs of the target"
-        )
+        if described := [leaf.name for leaf in absent if leaf.name not in _defaults(self.target)]:
+            come = "comes" if len(described) == 1 else "come"
+            console.message(
+                f"note: {listed(described)}, not in {display_path(self.file)}, {come} from the "
+                "inputs of the target"
+            )
         seeded = iter(seeded_inputs(leaves, *options, wanted=absent))
         return [next(seeded if leaf in absent else from_file) for leaf in leaves]
 
     def _absent(self, file: Path, leaves: Sequence[ArgInfo]) -> list[ArgInfo]:
-        """Return the leaves that `file` does not have and that `specs` describe.
+        """Return the leaves that `file` does not have, and whose values are described elsewhere.
+
+        They are in `specs`, or in the program's own file.
 
         Raises:
             UsageError: neither has some leaf, and all arrays of the file are arguments.
         """
-        names = array_names(file, leaves)
+        names, defaults = array_names(file, leaves), _defaults(self.target)
         if names is None:
-            return []
-        declared = _chosen(self.specs, leaves, self.target)
+            return [leaf for leaf in leaves if leaf.name in defaults]
+        declared = {*_chosen(self.specs, leaves, self.target), *defaults}
         absent = [leaf for leaf in leaves if leaf.name not in names]
         missing = [leaf.name for leaf in absent if leaf.name not in declared]
         if missing and names <= {leaf.name for leaf in leaves}:
@@ -137,7 +143,8 @@ def seeded_inputs(
         specs = {key: spec for key, spec in specs.items() if key in used}
     wanted = leaves if wanted is None else wanted
     check_input_memory(wanted)
-    whole = _whole_arguments(specs, chosen, leaves, target)
+    defaults = {name: x for name, x in _defaults(target).items() if name not in chosen}
+    whole = {**defaults, **_whole_arguments(specs, chosen, leaves, target)}
     arrays = []
     for leaf in wanted:
         key = chosen.get(leaf.name)
@@ -149,6 +156,11 @@ def seeded_inputs(
             with at_key(target, "inputs", key):
                 arrays.append(_seeded(leaf, seed, int_range, specs[key]))
     return arrays
+
+
+def _defaults(target: TargetSpec | None) -> dict[str, Array]:
+    """Return the values that the file of a target has for its arguments, by name."""
+    return {} if target is None else default_values(target)
 
 
 def _whole_arguments(

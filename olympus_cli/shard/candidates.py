@@ -171,7 +171,7 @@ def placed_target(
             return {key: placed((*path, key), part) for key, part in arg.items()}
         if isinstance(arg, list):
             return [placed((*path, i), part) for i, part in enumerate(arg)]
-        return replace(arg, sharding=None)
+        return replace(arg, sharding=None) if isinstance(arg, FromEntry) else arg
 
     return replace(
         spec,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+#: The suffix of ONNX models.
+ONNX_SUFFIX = ".onnx"
 
 #: The suffixes of files with StableHLO, MHLO or HLO, and of files of `jax.export`.
 PROGRAM_SUFFIXES = (".mlir", ".mlirbc", ".hlo", ".hlo.txt", ".hlo.pb", ".jax_export")
@@ -11,36 +15,44 @@ PROGRAM_SUFFIXES = (".mlir", ".mlirbc", ".hlo", ".hlo.txt", ".hlo.pb", ".jax_exp
 FRONTENDS = ("auto", "olympus", "jax")
 
 #: The forms, for messages.
-FORMS = "an entry is package.module:function, path/file.py:function or a file such as step.mlir"
+FORMS = (
+    "an entry is package.module:function, path/file.py:function or a file such as step.mlir or "
+    "model.onnx"
+)
+
+_SUFFIXES = sorted((*PROGRAM_SUFFIXES, ONNX_SUFFIX), key=len, reverse=True)
+_NAME = re.compile(r"[\w+-][\w.+-]*")  # of a program, and so of files
 
 
 class ProgramFile(NamedTuple):
-    """A file with a program, and the function of it that is the program."""
+    """A file with a program; `part` is the function or output of it that is the program.
+
+    `part` is None for the function `main`, and for all outputs of a model.
+    """
 
     path: str
-    function: str = "main"
+    part: str | None = None
 
     @property
     def stem(self) -> str:
         """The name of the file without its folder and its suffix."""
         name = self.path.rpartition("/")[2]
-        for suffix in sorted(PROGRAM_SUFFIXES, key=len, reverse=True):
-            if name.endswith(suffix):
-                return name.removesuffix(suffix)
-        return name
+        return name.removesuffix(next(s for s in _SUFFIXES if name.endswith(s)))
 
 
 def program_file(entry: str) -> ProgramFile | None:
-    """Return the file of an entry `FILE` or `FILE:function`; None for a Python function.
+    """Return the file of an entry `FILE` or `FILE:part`; None for a Python function.
 
-    >>> program_file("models/step.mlir:forward")
-    ProgramFile(path='models/step.mlir', function='forward')
+    >>> program_file("models/step.mlir:forward"), program_file("model.onnx:softmax:0")
+    (ProgramFile(path='models/step.mlir', part='forward'),
+     ProgramFile(path='model.onnx', part='softmax:0'))
     """
-    if entry.endswith(PROGRAM_SUFFIXES):
-        return ProgramFile(entry)
-    path, colon, function = entry.rpartition(":")
-    if colon and path.endswith(PROGRAM_SUFFIXES) and function:
-        return ProgramFile(path, function)
+    for suffix in _SUFFIXES:
+        if entry.endswith(suffix) and f"{suffix}:" not in entry:
+            return ProgramFile(entry)
+        path, colon, part = entry.partition(f"{suffix}:")
+        if colon and part:
+            return ProgramFile(path + suffix, part)
     return None
 
 
@@ -54,8 +66,19 @@ def is_entry(text: str) -> bool:
 
 
 def entry_name(entry: str) -> str:
-    """Return the name of an entry's program: that of its function, or of its file."""
+    """Return the name of an entry's program: that of its function or output, or of its file."""
     file = program_file(entry)
-    if file is not None and file.function == "main":
-        return file.stem
-    return entry.rpartition(":")[2]
+    if file is None:
+        return entry.rpartition(":")[2]
+    part = file.part or "main"
+    return part if part != "main" and _NAME.fullmatch(part) else file.stem
+
+
+def is_onnx(entry: str) -> bool:
+    """Return True for the entry of an ONNX model.
+
+    >>> is_onnx("model.onnx:y"), is_onnx("model:forward")
+    (True, False)
+    """
+    file = program_file(entry)
+    return file is not None and file.path.endswith(ONNX_SUFFIX)

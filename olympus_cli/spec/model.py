@@ -55,7 +55,14 @@ class FromEntry:
     sharding: ShardingSpec | None = None
 
 
-ArgSpec: TypeAlias = "ShapeSpec | FromEntry | dict[str, ArgSpec] | list[ArgSpec]"
+@dataclass(frozen=True)
+class SizeSpec:
+    """A number for a free size of a model's inputs, in place of the shapes that have the size."""
+
+    size: int
+
+
+ArgSpec: TypeAlias = "ShapeSpec | FromEntry | SizeSpec | dict[str, ArgSpec] | list[ArgSpec]"
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,7 @@ class TargetSpec:
     trips: Mapping[str, int] = field(default_factory=dict)  # of loops, by source line
     inputs: Mapping[str, InputSpec] = field(default_factory=dict)
     tolerance: ToleranceSpec = field(default_factory=ToleranceSpec)
+    weights: str | None = None  # those of an ONNX model: one of `WEIGHTS`
     mesh: MeshSpec = field(default_factory=dict)
     out_sharding: OutSharding = None
     checkout: Checkout | None = None  # the revision of its program

@@ -20,7 +20,7 @@ from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
-from olympus_cli.spec.entries import FRONTENDS, is_entry
+from olympus_cli.spec.entries import FRONTENDS, is_entry, is_onnx
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
 from olympus_cli.spec.mesh import (
     MeshSpec,
@@ -30,7 +30,15 @@ from olympus_cli.spec.mesh import (
     out_sharding_of,
     sharding_of,
 )
-from olympus_cli.spec.model import ArgSpec, FromEntry, OutputFolder, Project, ShapeSpec, TargetSpec
+from olympus_cli.spec.model import (
+    ArgSpec,
+    FromEntry,
+    OutputFolder,
+    Project,
+    ShapeSpec,
+    SizeSpec,
+    TargetSpec,
+)
 from olympus_cli.spec.project_file import FILE, find_project, is_named
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import MAX_DEPTH, parse_arg
@@ -39,7 +47,7 @@ from olympus_cli.spec.target_table import TargetTable
 from olympus_cli.spec.toml import load
 from olympus_cli.spec.trips import trips_of
 from olympus_cli.text.nearest import did_you_mean, nearest
-from olympus_cli.text.option_values import OPTIMIZE, REPEATS
+from olympus_cli.text.option_values import OPTIMIZE, REPEATS, WEIGHTS
 from olympus_cli.text.paths import display_path, resolved
 
 __all__ = [
@@ -56,7 +64,17 @@ __all__ = [
 HISTORY = "history.sqlite"  # the file name in the build folder
 PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
 TARGET_KEYS = (
-    *("entry", "frontend", "args", "static", "donate", "backends", "mesh", "out-sharding"),
+    *(
+        "entry",
+        "frontend",
+        "weights",
+        "args",
+        "static",
+        "donate",
+        "backends",
+        "mesh",
+        "out-sharding",
+    ),
     *("optimize", "repeats", "as-is", "compiler-options", "matrix"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
@@ -229,6 +247,7 @@ def _target(
         repeats=section.choice("repeats", REPEATS),
         as_is=section.flag("as-is"),
         frontend=section.choice("frontend", FRONTENDS),
+        weights=section.choice("weights", WEIGHTS) if "weights" in section.data else None,
         inputs=input_specs(section, root),
         tolerance=tolerance_spec(section),
         budget=budget_of(section, devices),
@@ -243,7 +262,10 @@ def _target(
 
 def _entry(section: Section, key: str, text: str) -> str:
     if not is_entry(text):
-        hint = 'write "package.module:function", "path/file.py:function" or a file "step.mlir"'
+        hint = (
+            'write "package.module:function", "path/file.py:function" or a file "step.mlir" or '
+            '"model.onnx"'
+        )
         section.fail(key, f"is {text!r}, which names no function", hint)
     return text
 
@@ -256,7 +278,19 @@ def _arguments(section: Section, mesh: MeshSpec) -> tuple[tuple[ArgSpec, ...], d
     if not isinstance(args, dict):
         section.wrong("args", "a table (by name) or an array (by position)", args)
     table = Section(section.source, (*section.keys, "args"), args)
-    return (), {key: _argument(table, key, value, mesh) for key, value in args.items()}
+    is_model = is_onnx(section.text("entry", ""))
+    return (), {k: _named_argument(table, k, value, mesh, is_model) for k, value in args.items()}
+
+
+def _named_argument(
+    section: Section, key: str, value: object, mesh: MeshSpec, is_model: bool
+) -> ArgSpec:
+    """Return an argument, or a free size of an ONNX model."""
+    if isinstance(value, int) and not isinstance(value, bool) and is_model:
+        if value < 0:
+            section.wrong(key, "a size, which is 0 or more, or a shape", value)
+        return SizeSpec(value)
+    return _argument(section, key, value, mesh)
 
 
 def _filled(section: Section, values: matrix.Values) -> Section:

@@ -38,6 +38,7 @@ class Request:
     trips: tuple[str, ...] = ()
     device_config: Path | None = None
     topology: str | None = None
+    weights: str | None = None
 
     @cached_property
     def devices(self) -> Devices:
@@ -81,6 +82,9 @@ class Request:
                 kwargs={**unchanged, **kwargs},
                 toml_args=None,
             )
+        if self.weights is not None:
+            overridden.append(("weights",))
+            target = replace(target, weights=self.weights)
         statics = parse_statics(self.statics)
         overridden += [("static", name) for name in statics]
         trips = parse_trips(self.trips)

@@ -1,6 +1,6 @@
 """The parser of the shape grammar, for text such as `x=f32[8,128], p={w=bf16[3,4]}`.
 
-    shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value
+    shapes  = [ item { "," item } [","] ]         item  = [ name "=" ] value | name "=" size
     value   = dtype "[" [ size { "," size } ] "]" | quoted value | table | array
     table   = "{" [ name "=" value { "," name "=" value } ] "}"
             | "{" from "=" entry [ "," with "=" TOML table ] "}"
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn, TypeVar
 
 from olympus.errors import SpecError
-from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec
+from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, SizeSpec
 from olympus_cli.spec.toml import parse_value
 from olympus_cli.text.nearest import did_you_mean, nearest
 
@@ -66,6 +66,8 @@ _SYMBOL = (
 def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
     """Return the positional and the named arguments of a `--shapes` text.
 
+    A name with a number is a free size of a model: `batch=8`.
+
     Raises:
         SpecError: the text does not follow the grammar; the message marks the character.
 
@@ -78,7 +80,7 @@ def parse_shapes(text: str) -> tuple[list[ArgSpec], dict[str, ArgSpec]]:
     def item() -> None:
         if reader.key_follows():
             name = reader.key(named)
-            named[name] = reader.value()
+            named[name] = reader.size_or_value()
         else:
             positional.append(reader.value())
 
@@ -188,6 +190,10 @@ class _Reader:
             case "'" | '"':
                 return self.nested(self.inside_quotes)
         return self.shape()
+
+    def size_or_value(self) -> ArgSpec:
+        """Read a value, or the number of a free size."""
+        return SizeSpec(self.size()) if self.peek().isdecimal() else self.value()
 
     def nested(self, rule: Callable[[], T]) -> T:
         """Return the result of a rule for a part that is one level deeper."""

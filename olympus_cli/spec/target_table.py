@@ -17,6 +17,7 @@ from olympus.errors import OlympusError, SpecError, UsageError
 from olympus_cli.spec.toml import TomlFile, load, toml_key
 from olympus_cli.text.paths import display_path
 
+_KEY = re.compile(r"[A-Za-z_][\w-]*")  # written without quotes
 _Error = TypeVar("_Error", bound=UsageError)
 
 #: The two forms of a static in the compiler's hints.
@@ -113,7 +114,8 @@ def form_of(spec: _Spec, part: str, name: str, value: str) -> str:
     if spec.table is not None and (part, name) not in spec.table.overridden:
         return spec.table.line(part, name, value)
     if part == "args":
-        return f'--shapes "{name}={value.strip(chr(34))}"'
+        key = name if _KEY.fullmatch(name) else f"'{name}'"
+        return f'--shapes "{key}={value.strip(chr(34))}"'
     return f"--static {shlex.quote(f'{name}={value}')}"
 
 

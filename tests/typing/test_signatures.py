@@ -77,6 +77,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.interop.jax.result_types": ("return", "a tree"),
     "olympus.interop.jax.trace": ("args kwargs", "the arguments of a user's function"),
     "olympus.interop.onnx.OnnxModel.function": ("constants", "the constants of shapes"),
+    "olympus.interop.onnx.OnnxModel.trace": ("constants", "the constants of shapes"),
     "olympus.jvp": (
         "primals tangents return",
         "the arguments of a user's function, and their tangents",

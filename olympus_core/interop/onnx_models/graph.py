@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from olympus_core.base.errors import ArtifactError, OlympusError, UsageError
+from olympus_core.interop.onnx_models.node_locations import NodeLocations
 from olympus_core.interop.onnx_models.operators.refused import refusal
 from olympus_core.interop.onnx_models.operators.table import (
     MAX_FOLDED,
@@ -61,10 +62,12 @@ class Interpreter:
     """The interpretation of one model's graph and functions, in one call.
 
     `functions` are the model's own by domain, name and overload; `folder` has external data.
+    `locations` are those of the operations of each node.
     """
 
     functions: Mapping[tuple[str, str, str], Any]
     folder: Path | None
+    locations: NodeLocations
     nodes: int = field(default=0)
 
     def run(
@@ -72,7 +75,9 @@ class Interpreter:
     ) -> list[Any]:
         """Return outputs of the model's graph for the values of its inputs and initializers."""
         scope = GraphScope(ChainMap(dict(inputs)), {}, opsets, 0)
-        self._run_nodes(needed_nodes(graph.node, outputs), scope)
+        for number, node in needed_nodes(graph.node, outputs):
+            with self.locations.of(number, node):
+                self._run_nodes([node], scope)
         results = [self._value(scope, name) for name in outputs]
         for name, result in zip(outputs, results, strict=True):
             if result is None:
@@ -298,11 +303,11 @@ def used_names(proto: Any) -> set[str]:
     return names
 
 
-def needed_nodes(nodes: Sequence[Any], outputs: Sequence[str]) -> list[Any]:
-    """Return the nodes, in their order, that outputs depend on."""
+def needed_nodes(nodes: Sequence[Any], outputs: Sequence[str]) -> list[tuple[int, Any]]:
+    """Return the nodes, in their order, that outputs depend on, with their numbers from 1 on."""
     needed, nodes_used = set(outputs), []
-    for proto in reversed(nodes):
+    for i, proto in enumerate(reversed(nodes)):
         if needed.intersection(proto.output):
-            nodes_used.append(proto)
+            nodes_used.append((len(nodes) - i, proto))
             needed |= used_names(proto)
     return nodes_used[::-1]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from olympus_core.api.jit import jit
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.base.context import switched
 from olympus_core.base.errors import ArtifactError, SignatureError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.interop.onnx_models.graph import Interpreter, check_names, opset_versions
+from olympus_core.interop.onnx_models.node_locations import NodeLocations
 from olympus_core.interop.onnx_models.operators.namespaces import jnp
 from olympus_core.interop.onnx_models.package import onnx_package
 from olympus_core.interop.onnx_models.statics import names_that_determine_shapes
 from olympus_core.interop.onnx_models.tensors import element_dtype, tensor_array
+from olympus_core.stages.stages import Traced
 
 Array = np.ndarray[Any, Any]
 
 _MAX_FILE = 2**31  # bytes, the limit of the format
+_UNUSUAL = re.compile(r"[^\w-]+")  # in the name of a program
 _WEIGHTS = ("arguments", "constants")
 
 
@@ -137,6 +143,46 @@ class OnnxModel:
 
         return onnx_model
 
+    def trace(
+        self,
+        shapes: Mapping[str, Sequence[int]] | None = None,
+        *,
+        weights: str = "arguments",
+        dims: Mapping[str, int] | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> Traced:
+        """Trace the model for inputs of given shapes; return a stage.
+
+        `shapes` has the shapes of inputs by name; the others have their shape in the file, with the
+        numbers of `dims`. The arguments have the names of the inputs; before them, with
+        `weights="arguments"`, are the weights: `weights['w']`. The other arguments, and the errors,
+        are those of `function`.
+
+        Example:
+          >>> model.trace({"x": (8, 3)}, weights="constants").arg_names
+          ('x',)
+        """
+        known, sizes = constants or {}, self._checked_dims(dims)
+        infos = [info for info in self.inputs if info.name not in known]
+        arguments: list[Any] = [self.parameters] if weights == "arguments" else []
+        with switched("enable_x64", True):
+            for info in infos:
+                shape = (shapes or {}).get(info.name)
+                shape = self._shape(info, sizes) if shape is None else tuple(shape)
+                arguments.append(ShapeDtypeStruct(shape, info.dtype))
+            traced = jit(self.function(weights, dims, constants)).trace(*arguments)
+        names = [info.name for info in infos]
+        if weights == "arguments":
+            names = [f"weights[{name!r}]" for name in sorted(self.parameters)] + names
+        traced.signature = traced.signature._replace(
+            name=_UNUSUAL.sub("_", Path(self.path).stem) or "model", arg_names=tuple(names)
+        )
+        return traced
+
+    def _file(self) -> str:
+        """Return the path of the file, for locations."""
+        return os.path.join(self._folder or "", os.path.basename(self.path))
+
 
 @dataclass(frozen=True)
 class _Call:
@@ -156,7 +202,9 @@ class _Call:
                 arguments = arguments[1:]
             values.update(self._inputs(arguments))
             interpreter = Interpreter(
-                {(f.domain, f.name, f.overload): f for f in model._proto.functions}, model._folder
+                {(f.domain, f.name, f.overload): f for f in model._proto.functions},
+                model._folder,
+                NodeLocations(model._file()),
             )
             outputs = interpreter.run(
                 model._proto.graph, values, [info.name for info in model.outputs], model.opsets
@@ -223,8 +271,10 @@ class _Call:
             )
 
 
-def load(path: str | os.PathLike[str], *, output: str | None = None) -> OnnxModel:
+def load(path: str | os.PathLike[str], *, output: str | None = None, name: str = "") -> OnnxModel:
     """Read an ONNX model from a file, with its external data; `output` selects one output.
+
+    `name` is the name of the file in messages, by default its path.
 
     The file may be untrusted: sizes are checked before memory is allocated, and external data is
     read only inside the folder of the model.
@@ -243,9 +293,9 @@ def load(path: str | os.PathLike[str], *, output: str | None = None) -> OnnxMode
     try:
         content = read_regular(path, _MAX_FILE)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"{name or path} cannot be read: {error.strerror or error}") from error
     folder = Path(os.path.abspath(path)).parent
-    return read_model(content, os.fspath(path), folder=folder, output=output)
+    return read_model(content, name or os.fspath(path), folder=folder, output=output)
 
 
 def read_model(
@@ -275,7 +325,11 @@ def read_model(
         chosen = [info for info in outputs if info.name == output]
         if not chosen:
             listed = ", ".join(repr(info.name) for info in outputs)
-            raise UsageError(f"{name} has no output {output!r:.80}; it has {listed:.300}")
+            near = difflib.get_close_matches(output, [info.name for info in outputs], 1)
+            raise UsageError(
+                f"{name} has no output {output!r:.80}; it has {listed:.300}",
+                hint=f"did you mean {near[0]!r:.80}?" if near else None,
+            )
         outputs = (chosen[0],)
     fixed = names_that_determine_shapes(proto)
     return OnnxModel(
@@ -298,7 +352,10 @@ def _info(value: Any, path: str) -> TensorInfo:
         form = (kind or "unknown").removesuffix("_type").replace("_", " ")
         raise UsageError(f"{value.name!r:.80} of {path} is not a tensor: its type is {form}")
     tensor = value.type.tensor_type
-    dtype = element_dtype(tensor.elem_type)
+    try:
+        dtype = element_dtype(tensor.elem_type)
+    except UsageError as error:
+        raise UsageError(f"{value.name!r:.80} of {path}: {error}") from error
     if not tensor.HasField("shape"):
         return TensorInfo(value.name, dtype, None)
     dims: list[int | str] = []

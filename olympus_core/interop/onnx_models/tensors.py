@@ -60,7 +60,7 @@ def tensor_array(tensor: Any, folder: Path | None) -> np.ndarray[Any, Any]:
 
     Raises:
         ArtifactError: the data does not match the shape, or external data is outside the folder.
-        UsageError: the type is not supported.
+        UsageError: the type is not supported, or the file of external data is missing.
     """
     dtype = element_dtype(tensor.data_type)
     shape = tuple(tensor.dims)
@@ -105,5 +105,12 @@ def _external_bytes(tensor: Any, folder: Path | None) -> bytes:
                 raise ArtifactError(f"{where} is past the end of the file, which has {size} bytes")
             file.seek(offset)
             return file.read(length)
-    except (OSError, KeyError, ValueError) as error:
-        raise ArtifactError(f"{where} cannot be read: {error}") from error
+    except FileNotFoundError as error:
+        missing = os.path.join(folder, entries["location"])
+        raise UsageError(
+            f"{where} is missing", hint=f"the model needs the file {missing:.300}"
+        ) from error
+    except OSError as error:
+        raise ArtifactError(f"{where} cannot be read: {error.strerror or error}") from error
+    except (KeyError, ValueError) as error:
+        raise ArtifactError(f"{where} is invalid: {error}") from error

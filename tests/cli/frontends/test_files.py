@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import Result
 
@@ -54,12 +55,21 @@ ENTRY main {
   ROOT total = f32[] reduce(y, zero), dimensions={0,1}, to_apply=add
 }
 """
+ONNX = """
+<ir_version: 10, opset_import: ["": 21]>
+f (float[8, n] x) => (float y) {
+  product = MatMul(x, x)
+  t = Tanh(product)
+  y = ReduceSum <keepdims = 0>(t)
+}
+"""
 #: The files of each frontend, its entry, and the shapes that the entry needs.
 FRONTENDS = {
     "python": ("m.py", PYTHON, "m:f", "f32[8,8]"),
     "jax": ("j.py", JAX, "j:f", "f32[8,8]"),
     "stablehlo": ("m.mlir", STABLEHLO, "m.mlir", None),
     "hlo": ("m.hlo", HLO, "m.hlo", None),
+    "onnx": ("m.onnx", ONNX, "m.onnx", "n=8"),
 }
 COMMANDS = [
     ("trace",),
@@ -75,11 +85,19 @@ COMMANDS = [
 ]
 
 
+def content_of(file: str, text: str) -> bytes:
+    """Return the content of a file with a program, which is binary for an ONNX model."""
+    if not file.endswith(".onnx"):
+        return text.encode()
+    content: bytes = onnx.parser.parse_model(text).SerializeToString()
+    return content
+
+
 @pytest.fixture(params=FRONTENDS)
 def entry(request: pytest.FixtureRequest, project: Path) -> tuple[str, ...]:
     """Write the program of a frontend; return its entry and options."""
     file, text, entry, shapes = FRONTENDS[request.param]
-    (project / file).write_text(text)
+    (project / file).write_bytes(content_of(file, text))
     return (entry, "--shapes", shapes) if shapes else (entry,)
 
 
@@ -95,8 +113,9 @@ def test_a_command_takes_the_entry(
 @pytest.mark.parametrize("frontend", FRONTENDS)
 def test_a_target_is_built_and_checked(frontend: str, project: Path, invoke: Invoke) -> None:
     file, text, entry, shapes = FRONTENDS[frontend]
-    (project / file).write_text(text)
+    (project / file).write_bytes(content_of(file, text))
     args = f'args = ["{shapes}"]\n' if shapes else ""
+    args = "args.n = 8\n" if frontend == "onnx" else args
     (project / "olympus.toml").write_text(
         f'[target.t]\nentry = "{entry}"\n{args}golden = true\nbudget.flops = "2 k"\n'
     )
@@ -110,7 +129,8 @@ def test_a_target_is_built_and_checked(frontend: str, project: Path, invoke: Inv
     assert document["entry"] == entry
     changed = text.replace("tanh", "cosine" if frontend == "stablehlo" else "cosh")
     changed = changed.replace("cosh(", "cosine(") if frontend == "hlo" else changed
-    (project / file).write_text(changed)
+    changed = changed.replace("Tanh", "Cosh")
+    (project / file).write_bytes(content_of(file, changed))
     rebuilt = invoke("build")
     assert rebuilt.stdout.startswith("rebuilt") or "built" in rebuilt.stdout
     assert "fresh" not in rebuilt.stdout
@@ -143,7 +163,7 @@ def test_a_damaged_file_is_an_error_or_a_program(
     rng = np.random.default_rng(0)
     file, text, entry, _ = FRONTENDS[frontend]
     for _ in range(8):
-        content = bytearray(text.encode())
+        content = bytearray(content_of(file, text))
         for place in rng.integers(0, len(content), 3):
             content[place] = rng.integers(32, 127)
         (project / file).write_bytes(content)

@@ -8,7 +8,7 @@ import pytest
 
 from olympus import Target
 from olympus.errors import SpecError, UsageError
-from olympus_cli.spec.model import FromEntry, Project, ShapeSpec
+from olympus_cli.spec.model import FromEntry, Project, ShapeSpec, SizeSpec
 from olympus_cli.spec.project import (
     PROJECT_KEYS,
     TARGET_KEYS,
@@ -32,7 +32,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     (folder / "src").mkdir()
     project = loaded(folder, text)
     assert project.build_dir == folder / "build"
-    assert (len(project.select()), len(project.targets)) == (5, 6)
+    assert (len(project.select()), len(project.targets)) == (5, 7)
     forward = project.targets["forward@batch=8,train=false"]
     assert forward.kwargs["tokens"] == ShapeSpec("int32", (8, 128))
     assert forward.kwargs["params"] == FromEntry("model:init")
@@ -41,6 +41,9 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     assert forward.static == {"layers": 12, "activation": "gelu", "train": False}
     assert forward.backends == (Target("cpu"), Target("gpu", "h200"))
     assert forward.donate == ("cache",)
+    assert forward.weights is None
+    detector = project.targets["detector"]
+    assert (detector.weights, detector.kwargs) == ("arguments", {"batch": SizeSpec(8)})
     assert forward.compiler_options == {"xla_allow_excess_precision": False}
     assert (forward.optimize, forward.repeats) == ("default", "auto")
     split = project.targets["split"]

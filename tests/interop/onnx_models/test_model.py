@@ -213,7 +213,7 @@ def test_external_data_is_read_inside_the_folder_only(dense: Path, tmp_path: Pat
     for entries in ({"offset": 5, "length": 24}, {"offset": -1}, {"length": 2**60}):
         with pytest.raises(ArtifactError, match="past the end of the file"):
             load("w.bin", **entries)
-    with pytest.raises(ArtifactError, match="cannot be read"):
+    with pytest.raises(UsageError, match="is missing"):
         load("absent.bin")
 
 
