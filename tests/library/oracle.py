@@ -136,18 +136,19 @@ def _types(x: Any) -> str:
 
 
 def check(
-    rows: Sequence[Row], *, jit: bool = True, jit_oracle: bool | None = None, weak: bool = True
+    rows: Sequence[Row], *, jit: bool = True, jit_oracle: bool = True, weak: bool = True
 ) -> None:
     """Run the rows on both sides, and fail with every difference.
 
-    With `jit`, both sides compile the rows; `jit_oracle` is another choice for JAX, which compiles
-    one program in less time than the operations of the rows.
+    With `jit`, OLYMPUS compiles the rows as one program; otherwise each operation is eager. JAX
+    compiles one program in less time than the operations of the rows, so `jit_oracle` is False
+    only for rows that it cannot compile, because a shape depends on values.
     """
 
     def runner(package: Any, compiled: bool) -> Runner:
         return lambda f, args: (package.jit(f) if compiled else f)(args)
 
-    oracle = runner(jax, jit if jit_oracle is None else jit_oracle)
+    oracle = runner(jax, jit_oracle)
     _compare(rows, runner(ox, jit), oracle, weak)
 
 

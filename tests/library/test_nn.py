@@ -264,8 +264,9 @@ def test_attention(dtype: str) -> None:
         _attention(q, k, v, query_seq_lengths=lengths[0], key_value_seq_lengths=lengths[1]),
         _attention(q, k, v, bias=bias, mask=mask),
     ]
-    check(rows, jit=dtype != "float16")  # the compiled attention of JAX does not take float16
-    check(rows[:1], jit=False)
+    compiled = dtype != "float16"  # the compiled attention of JAX does not take it
+    check(rows, jit=compiled, jit_oracle=compiled)
+    check(rows[:1], jit=False, jit_oracle=compiled)
 
 
 def test_attention_refuses_operands_that_do_not_fit() -> None:

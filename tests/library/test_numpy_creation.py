@@ -151,7 +151,7 @@ def test_eager_creation_agrees_with_jax() -> None:
     names = ["arange", "linspace", "logspace", "mgrid", "r_ slices"]
     check([row(name, RANGES[name], rtol=1e-5) for name in names], jit=False)
     matrices = {"mask_indices": lambda np: np.mask_indices(3, np.triu)}
-    check([row(name, call) for name, call in matrices.items()], jit=False)
+    check([row(name, call) for name, call in matrices.items()], jit=False, jit_oracle=False)
 
 
 def test_traced_values_in_lists() -> None:

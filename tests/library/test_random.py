@@ -134,7 +134,7 @@ GROUPS = {
 
 @pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
 def test_samples_agree_with_the_oracle(group: list[Row]) -> None:
-    check(group, jit=False, jit_oracle=True)
+    check(group, jit=False)
 
 
 def test_compiled_samples_agree_with_eager_ones() -> None:
