@@ -38,19 +38,27 @@ CASES: list[Case] = [
 
 
 def with_dtypes(
-    dtypes_of: Callable[[Case], Sequence[str]], night: Collection[str] = ()
+    dtypes_of: Callable[[Case], Sequence[str]],
+    night: Collection[str] = (),
+    *,
+    one_row: bool = False,
 ) -> list[Any]:
     """Return the parameters of a test: each row with each of its dtypes.
 
     A row runs by day with its first dtype. It runs at night with another dtype that is in `night`
     or that an earlier row of its primitive has: a rule depends on the dtype in the same way in all
-    rows.
+    rows. With `one_row`, the later rows of a primitive run at night with all dtypes.
     """
     parameters, tested = [], set()
+    primitives = set[str]()
     for case in CASES:
-        for position, dtype in enumerate(dict.fromkeys(dtypes_of(case))):
+        dtypes = list(dict.fromkeys(dtypes_of(case)))
+        for position, dtype in enumerate(dtypes):
             repeated = dtype in night or (case.primitive, dtype) in tested
-            marks = pytest.mark.night if position and repeated else ()
+            later = one_row and case.primitive in primitives
+            marks = pytest.mark.night if later or (position and repeated) else ()
             parameters.append(pytest.param(case, dtype, id=f"{case.id}-{dtype}", marks=marks))
             tested.add((case.primitive, dtype))
+        if dtypes:
+            primitives.add(case.primitive)
     return parameters

@@ -9,7 +9,8 @@ import olympus
 from olympus.verification import runner, verify
 from olympus_core.verification.op_by_op import OpByOpRun
 from olympus_core.verification.reference import PROPERTIES, RULES
-from tests.primitives.cases import CASES
+from tests.primitives.case import Case
+from tests.primitives.cases import with_dtypes
 from tests.verification.programs import PROGRAMS
 
 
@@ -24,17 +25,17 @@ def test_a_right_program_is_verified(name: str) -> None:
     assert len(found.checks) == 2 * len(results)
 
 
-RULED = [pytest.param(c, id=c.id) for c in CASES if c.primitive in {*RULES, *PROPERTIES}]
+NAMES = {*RULES, *PROPERTIES}
+RULED = with_dtypes(lambda case: case.dtypes if case.primitive in NAMES else ())
 
 
-@pytest.mark.parametrize("case", RULED)
-def test_a_rule_is_what_the_operation_means(case) -> None:
-    for dtype in case.dtypes:
-        with olympus.enable_x64(True):
-            arrays = case.arrays(dtype)
-            program = olympus.make_olympuspr(lambda *xs: case.call(olympus.lax, *xs))(*arrays)
-            runs = OpByOpRun()
-            runs.run(program, arrays)
-        assert not runs.findings
-        own = sum(e.primitive.name in {*RULES, *PROPERTIES} for e in program.eqns)
-        assert runs.checked >= own  # and those of programs in it
+@pytest.mark.parametrize(("case", "dtype"), RULED)
+def test_a_rule_is_what_the_operation_means(case: Case, dtype: str) -> None:
+    with olympus.enable_x64(True):
+        arrays = case.arrays(dtype)
+        program = olympus.make_olympuspr(lambda *xs: case.call(olympus.lax, *xs))(*arrays)
+        runs = OpByOpRun()
+        runs.run(program, arrays)
+    assert not runs.findings
+    own = sum(e.primitive.name in NAMES for e in program.eqns)
+    assert runs.checked >= own  # and those of programs in it
