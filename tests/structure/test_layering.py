@@ -77,17 +77,30 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(read(path))
 
 
-def imports(path: Path) -> Iterator[str]:
+@functools.cache
+def imports(path: Path) -> tuple[str, ...]:
     """The modules that a file imports at run time, wherever in the file."""
-    module = parsed(path)
+    return tuple(_imports(parsed(path)))
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    """Return True for `if TYPE_CHECKING:`."""
+    match node:
+        case ast.If(ast.Name("TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+            return True
+    return False
+
+
+def _imports(module: ast.Module) -> Iterator[str]:
+    nodes = list(ast.walk(module))
     typing_only = {
         node
-        for block in ast.walk(module)
-        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.unparse(block.test)
+        for block in nodes
+        if _is_for_types(block)
         for part in block.body
         for node in ast.walk(part)
     }
-    for node in ast.walk(module):
+    for node in nodes:
         if node in typing_only:
             continue
         if isinstance(node, ast.Import):
