@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
@@ -55,6 +55,11 @@ def module(case: Case, framework: str) -> ModuleType:
     return load_source(EXAMPLES / case.example / f"{case.example}.py", framework)
 
 
+def runnable(function: Callable[..., Any], framework: str, **statics: Any) -> Callable[..., Any]:
+    """Return a function of an example, compiled if it is JAX's: its eager operations are slow."""
+    return jax.jit(function, static_argnames=tuple(statics)) if framework == "jax" else function
+
+
 def arrays(tree: Any, framework: str) -> dict[str, np.ndarray]:
     """The leaves of a framework's tree by their path, fetched from the device."""
     ox = {"olympus": olympus, "jax": jax}[framework]
@@ -65,7 +70,10 @@ def arrays(tree: Any, framework: str) -> dict[str, np.ndarray]:
 
 
 def test_init_gives_the_same_parameters(case: Case) -> None:
-    ours, theirs = (arrays(getattr(module(case, name), case.init)(), name) for name in FRAMEWORKS)
+    ours, theirs = (
+        arrays(ox.jit(getattr(module(case, name), case.init))(), name)
+        for ox, name in zip((olympus, jax), FRAMEWORKS, strict=True)
+    )
     assert ours.keys() == theirs.keys()
     for path, leaf in ours.items():
         assert leaf.dtype == theirs[path].dtype, path
@@ -76,8 +84,9 @@ def test_forward_gives_the_same_numbers(case: Case) -> None:
     outputs = []
     for name in FRAMEWORKS:
         program = module(case, name)
-        params = getattr(program, case.init)()
-        outputs.append(arrays(program.forward(params, *case.inputs, **case.statics), name))
+        params = runnable(getattr(program, case.init), name)()
+        forward = runnable(program.forward, name, **case.statics)
+        outputs.append(arrays(forward(params, *case.inputs, **case.statics), name))
     ours, theirs = outputs
     assert ours.keys() == theirs.keys()
     for path, leaf in ours.items():
@@ -100,11 +109,12 @@ def test_the_decoder_gives_the_same_tokens_step_by_step() -> None:
     outputs = []
     for name in FRAMEWORKS:
         program = load_source(EXAMPLES / "decoder" / "decoder.py", name)
-        params, cache = program.tiny(), program.tiny_cache()
+        params, cache = runnable(program.tiny, name)(), program.tiny_cache()
+        step = runnable(program.step, name)
         assert arrays(params["layers"][0]["q"], name)["['w']"].dtype == np.int8
         logits = []
         for tokens in ([3, 250], [17, 0], [99, 5]):
-            output, cache = program.step(params, cache, np.array(tokens, np.int32))
+            output, cache = step(params, cache, np.array(tokens, np.int32))
             logits.append(np.asarray(output))
         assert int(cache["length"]) == 3
         outputs.append((np.stack(logits), np.asarray(cache["layers"][1]["k"])))
@@ -134,8 +144,8 @@ def test_the_diffusion_model_learns_as_under_jax() -> None:
     losses = []
     for name in FRAMEWORKS:
         program = load_source(EXAMPLES / "diffusion" / "diffusion.py", name)
-        step = {"olympus": olympus, "jax": jax}[name].jit(program.train_step)
-        state, found = program.init_state(), []
+        jit = {"olympus": olympus, "jax": jax}[name].jit
+        state, step, found = jit(program.init_state)(), jit(program.train_step), []
         for _ in range(4):
             state, value = step(state, images, noise, time)
             found.append(float(value))
