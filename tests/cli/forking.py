@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -35,7 +35,7 @@ _BOOT = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "  # the session ends it
     "sys.path[:] = {path!r}; from tests.cli.forking import serve; serve({door})"
 )
-#: Modules that most programs load at their first use: a forked process has them already.
+#: Modules that most programs load at their first use.
 _LOADED_LATE = (
     "email.parser",
     "jaxlib.mlir.dialects.chlo",
@@ -65,7 +65,7 @@ def forking(spawn: Spawn) -> Iterator[Spawn]:
             (server,) = servers
             return (
                 server.start(*arguments)
-                if server.environment == _read_once()
+                if server.environment == read_once(os.environ)
                 else spawn(*arguments)
             )
 
@@ -89,11 +89,12 @@ def _started() -> Iterator[_Server]:
         command = [sys.executable, "-P", "-c", code]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
     with process, ours:  # it ends when the socket is closed
-        yield _Server(ours, _read_once())
+        yield _Server(ours, read_once(os.environ))
 
 
-def _read_once() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith(_READ_ONCE)}
+def read_once(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a process reads as it imports modules."""
+    return {name: value for name, value in environment.items() if name.startswith(_READ_ONCE)}
 
 
 @dataclass(frozen=True)
@@ -136,12 +137,17 @@ class _Child:
         os.close(self.descriptor)
 
 
-def serve(door: int) -> None:
-    """Fork a supervisor for each message from the socket, until it is closed."""
+def import_all() -> None:
+    """Import the commands, and the modules that most programs load at their first use."""
     for module in pkgutil.iter_modules(olympus_cli.commands.__path__, "olympus_cli.commands."):
         importlib.import_module(module.name)
     for name in _LOADED_LATE:
         importlib.import_module(name)
+
+
+def serve(door: int) -> None:
+    """Fork a supervisor for each message from the socket, until it is closed."""
+    import_all()
     gc.freeze()
     children: list[int] = []
     with socket.socket(fileno=door) as messages:

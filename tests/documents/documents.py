@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +34,16 @@ LANGUAGES = {"console", "python", "toml", "yaml", "sh", "text"}
 
 _FENCE = re.compile(r"^( *)```(\w*) ?(.*?)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _DOTS = re.compile(r"\.{3}")
-# The shell sees this interpreter under the two names that a user has.
-_SHELL = 'olympus() { "$PYTHON" -m olympus_cli "$@"; }; python() { "$PYTHON" "$@"; }\n'
+# The shell sees this interpreter under the two names that a user has; `PRELOADED` is the address
+# of the process that runs `olympus`.
+_COMMAND = Path(__file__).with_name("command.py")
+_SHELL = f"""
+olympus() {{
+  if [ -n "$PRELOADED" ]; then "$PYTHON" -I -S "{_COMMAND}" "$@"
+  else "$PYTHON" -m olympus_cli "$@"; fi
+}}
+python() {{ "$PYTHON" "$@"; }}
+"""
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,15 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHON": sys.executable, "NO_COLOR": "1"}
 
 
-def check_console(document: Path, folder: Path) -> None:
-    """Run the commands of a document in a row, and compare what each shows."""
+def check_console(document: Path, folder: Path, variables: Mapping[str, str]) -> None:
+    """Run the commands of a document in a row, and compare what each shows.
+
+    `variables` are those of `preloaded`.
+    """
     for block in blocks(document):
         if block.language == "console":
             for command, shown in commands(block):
-                folder = _check_command(command, shown, folder, block)
+                folder = _check_command(command, shown, folder, block, variables)
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
@@ -95,7 +106,9 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
         yield re.sub(r"^> ?", "", command.group(), flags=re.MULTILINE), part[command.end() :]
 
 
-def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path:
+def _check_command(
+    command: str, shown: str, folder: Path, block: Block, variables: Mapping[str, str]
+) -> Path:
     """Run one command in `folder`; the folder of the next leaves."""
     if command.startswith("cd "):
         return (folder / command[3:].strip()).resolve()
@@ -105,7 +118,7 @@ def _check_command(command: str, shown: str, folder: Path, block: Block) -> Path
     ran = subprocess.run(
         ["bash", "-c", _SHELL + command],
         cwd=folder,
-        env=environment(),
+        env={**environment(), **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,12 @@ from tests.documents.documents import (
     check_console,
     check_python,
     commands,
+    environment,
     pattern,
     read,
     workplace,
 )
+from tests.documents.preloaded import preloaded
 from tools.site import api
 
 #: Documents whose Python blocks another test runs.
@@ -35,9 +38,18 @@ every_document = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture(scope="session")
+def variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The variables with which `olympus` is a fork of a process with all imports."""
+    with preloaded(tmp_path_factory.mktemp("documents"), environment()) as found:
+        yield found
+
+
 @every_document
-def test_commands_print_what_is_shown(document: Path, tmp_path: Path) -> None:
-    check_console(document, workplace(tmp_path))
+def test_commands_print_what_is_shown(
+    document: Path, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    check_console(document, workplace(tmp_path), variables)
 
 
 @every_document

@@ -9,6 +9,7 @@ from olympus_cli.bench.compare.comparing import Compared, Rounds, compare
 from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.spec.bench import BenchSpec
 from tests.cli.bench.compare.test_verdict import PAIRED, Machine
+from tests.day import by_day
 
 Array = np.ndarray
 
@@ -53,16 +54,16 @@ def failed(machine: Machine, call: float, cpu: float, runs: int, **more: float) 
     return sum(bool(simulated(machine, call, cpu, seed, **more).worse) for seed in range(runs))
 
 
-@pytest.mark.parametrize("machine", [*PAIRED, differing(0.1)])
+#: Two machines by day: a run on one takes seconds.
+MACHINES = by_day(PAIRED, PAIRED[:2])
+
+
+@pytest.mark.parametrize("machine", [*MACHINES, differing(0.1)])
 def test_an_equal_program_does_not_fail(machine: Machine) -> None:
     assert failed(machine, 1.0, 1.0, 200) == 0
 
 
-#: Two machines by day: a run on one takes seconds.
-BY_DAY = [*PAIRED[:2], *(pytest.param(machine, marks=pytest.mark.night) for machine in PAIRED[2:])]
-
-
-@pytest.mark.parametrize("machine", BY_DAY)
+@pytest.mark.parametrize("machine", MACHINES)
 def test_a_program_at_the_threshold_seldom_fails(machine: Machine) -> None:
     assert failed(machine, 1.05, 1.05, 100) <= 5
 
