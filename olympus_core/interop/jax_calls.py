@@ -253,9 +253,9 @@ def _batch(
 
 def _lower(ctx: Any, *operands: Any, program: Olympuspr, name: str) -> list[Any]:
     if is_for_one_cpu(ctx):
-        content = lowered(program, name, "auto")
+        content, _ = lowered(program, name, "auto")
     else:
-        content = lowered(program, name, "off", portable=True)
+        content, _ = lowered(program, name, "off", portable=True)
     return call_module(ctx, content, name, operands)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from olympus_core.base.context import state, switched
 from olympus_core.base.errors import OlympusError, UsageError
@@ -23,11 +23,20 @@ from olympus_core.interop.jax_lowering import (
     raised,
 )
 from olympus_core.interop.jax_modules import ad, batching, core, jax, mlir, partial_eval
+from olympus_core.raising.gains import BLOCKS, NO_GAIN, gain
 from olympus_core.raising.raising import UnraisableError
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
+
+
+class _Options(NamedTuple):
+    """The options of a program: whether blocks are outlined, and whether it is always raised."""
+
+    repeats: Repeats
+    is_always: bool
+
 
 _logger = logging.getLogger("olympus")
 
@@ -55,32 +64,38 @@ class JaxJitted(Protocol[_P, _R_co]):
 
 @overload
 def jit(
-    fun: Callable[_P, _R], /, *, repeats: Repeats = "auto", as_is: bool = False, **options: Any
+    fun: Callable[_P, _R],
+    /,
+    *,
+    repeats: Repeats = "auto",
+    as_is: bool | None = None,
+    **options: Any,
 ) -> JaxJitted[_P, _R]: ...
 @overload
 def jit(
-    fun: None = None, /, *, repeats: Repeats = "auto", as_is: bool = False, **options: Any
+    fun: None = None, /, *, repeats: Repeats = "auto", as_is: bool | None = None, **options: Any
 ) -> Callable[[Callable[_P, _R]], JaxJitted[_P, _R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,
     repeats: Repeats = "auto",
-    as_is: bool = False,
+    as_is: bool | None = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     **options: Any,
 ) -> Any:
-    """Return `jax.jit(fun)`, with the program lowered by OLYMPUS for one CPU.
+    """Return `jax.jit(fun)`, with the program lowered by OLYMPUS for one CPU if that is faster.
 
     The options are those of `jax.jit`. With `repeats` "off", no repeated block of the program is
-    a function that the compiler does not inline. With `as_is`, the program is JAX's unchanged.
+    a function that the compiler does not inline. With `as_is` True, the program is JAX's unchanged,
+    and with False it is lowered by OLYMPUS even if that is not faster.
 
     `jax.grad` and other derivatives of the result are those of `fun`, and JAX lowers them. To lower
     them by OLYMPUS, call `jit` last: `jit(jax.grad(fun))`.
 
     A program with effects or callbacks, for several devices, for an accelerator or for an export is
-    JAX's unchanged; the logger "olympus" reports it at the level INFO.
+    JAX's unchanged. The logger "olympus" reports at the level INFO whether a program is, and why.
 
     Raises UsageError for a `repeats` other than "auto" and "off", and the errors of `jax.jit`.
 
@@ -94,16 +109,16 @@ def jit(
         raise UsageError(f"jit needs a function, and got {fun!r:.80}")
     if as_is:
         return jax.jit(fun, **statics, **options)
-    traced = jax.jit(fun, **statics)
+    traced, own = jax.jit(fun, **statics), _Options(repeats, as_is is not None)
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _call(traced, repeats, args, kwargs)
+        return _call(traced, own, args, kwargs)
 
     return jax.jit(call, **statics, **options)
 
 
-def _call(traced: Any, repeats: Repeats, args: Any, kwargs: dict[str, Any]) -> Any:
+def _call(traced: Any, options: _Options, args: Any, kwargs: dict[str, Any]) -> Any:
     """Trace a function, and bind its jaxpr as one equation; statics are in `args` by value."""
     if jax.config.jax_disable_jit:
         return traced(*args, **kwargs)
@@ -113,11 +128,11 @@ def _call(traced: Any, repeats: Repeats, args: Any, kwargs: dict[str, Any]) -> A
     operands = [*jaxpr.consts, *program._consts, *leaves]
     if jaxpr.effects or len(operands) != len(jaxpr.consts) + len(jaxpr.in_avals):
         return traced(*args, **kwargs)
-    results = _bind(jaxpr.jaxpr, operands, program.fun_name, repeats)
+    results = _bind(jaxpr.jaxpr, operands, program.fun_name, options)
     return jax.tree.unflatten(program.out_tree, results)
 
 
-def _bind(jaxpr: Any, operands: Sequence[Any], name: str, repeats: Repeats) -> list[Any]:
+def _bind(jaxpr: Any, operands: Sequence[Any], name: str, options: _Options) -> list[Any]:
     """Bind an open jaxpr; unused operands, and results that are operands, are none of its own."""
     open_jaxpr = partial_eval.convert_constvars_jaxpr(jaxpr)
     values = dict(zip(open_jaxpr.invars, operands, strict=True))
@@ -125,23 +140,23 @@ def _bind(jaxpr: Any, operands: Sequence[Any], name: str, repeats: Repeats) -> l
     pruned, used = partial_eval.dce_jaxpr(open_jaxpr, own)
     needed = [x for x, u in zip(operands, used, strict=True) if u]
     bound = iter(
-        raised_p.bind(*needed, jaxpr=partial_eval.close_jaxpr(pruned), name=name, repeats=repeats)
+        raised_p.bind(*needed, jaxpr=partial_eval.close_jaxpr(pruned), name=name, options=options)
         if any(own)
         else ()
     )
     return [next(bound) if o else values[x] for x, o in zip(open_jaxpr.outvars, own, strict=True)]
 
 
-def _impl(*operands: Any, jaxpr: Any, name: str, repeats: Repeats) -> list[Any]:
+def _impl(*operands: Any, jaxpr: Any, name: str, options: _Options) -> list[Any]:
     return core.jaxpr_as_fun(jaxpr)(*operands)  # type: ignore[no-any-return]
 
 
-def _abstract(*avals: Any, jaxpr: Any, name: str, repeats: Repeats) -> list[Any]:
+def _abstract(*avals: Any, jaxpr: Any, name: str, options: _Options) -> list[Any]:
     return jaxpr.out_avals  # type: ignore[no-any-return]
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, name: str, repeats: Repeats
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, name: str, options: _Options
 ) -> tuple[list[Any], list[Any]]:
     """Return the results and tangents of the jaxpr; the jaxpr of the two is not bound as one."""
     nonzero = [not isinstance(t, ad.Zero) for t in tangents]
@@ -163,17 +178,37 @@ def _batch(
     return outs, out_dims
 
 
-def _lower(ctx: Any, *operands: Any, jaxpr: Any, name: str, repeats: Repeats) -> Any:
-    if not state.is_raising and is_for_one_cpu(ctx):
-        try:
-            with switched("is_raising", True):
-                content, symbol = jaxpr_module(ctx, jaxpr, name, operands)
-                ours = lowered(raised(content, symbol), name, repeats)
-        except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
-            _logger.info("'%s' is compiled as JAX lowers it: %s", name, exc)
-        else:
-            return call_module(ctx, ours, name, operands)
-    return mlir.core_call_lowering(ctx, *operands, name=name, call_jaxpr=jaxpr)
+def _lower(ctx: Any, *operands: Any, jaxpr: Any, name: str, options: _Options) -> Any:
+    if state.is_raising or not is_for_one_cpu(ctx):
+        return mlir.core_call_lowering(ctx, *operands, name=name, call_jaxpr=jaxpr)
+    try:
+        with switched("is_raising", True):
+            module = jaxpr_module(ctx, jaxpr, name, operands)
+    except UnraisableError as exc:
+        _report(name, exc)
+        return mlir.core_call_lowering(ctx, *operands, name=name, call_jaxpr=jaxpr)
+    return call_module(ctx, _faster(module, name, options), name, operands)
+
+
+def _faster(module: Any, name: str, options: _Options) -> Any:
+    """Return the module of OLYMPUS for JAX's, or JAX's if raising is impossible or no gain."""
+    repeats, is_always = options
+    try:
+        reason = "as_is is False" if is_always else gain(module, "main", repeats == "auto")
+        if reason is None:
+            raise UnraisableError(NO_GAIN)
+        _logger.info("'%s' is raised: %s", name, reason)
+        content, is_other = lowered(raised(mlir.module_to_bytecode(module)), name, repeats)
+        if reason is BLOCKS and not is_other:
+            raise UnraisableError("its repeated layers are faster without blocks")
+    except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
+        _report(name, exc)
+        return module
+    return content
+
+
+def _report(name: str, exc: Exception) -> None:
+    _logger.info("'%s' is compiled as JAX lowers it: %s", name, exc)
 
 
 raised_p.def_impl(_impl)

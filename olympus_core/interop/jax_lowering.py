@@ -30,19 +30,22 @@ def raised(content: bytes, name: str = "main") -> Olympuspr:
         return raise_module(bindings.parsed(content, "JAX's module"), name)
 
 
-def lowered(program: Olympuspr, name: str, repeats: Repeats, *, portable: bool = False) -> bytes:
-    """Return the module of a program for the CPU, in MLIR bytecode.
+def lowered(
+    program: Olympuspr, name: str, repeats: Repeats, *, portable: bool = False
+) -> tuple[bytes, bool]:
+    """Return the module of a program for the CPU, in MLIR bytecode, and whether it is another one.
 
-    If it is `portable`, the module is the same for every platform.
+    It is another one than that of a compiler without forms for the CPU and repeated blocks. If it
+    is `portable`, the module is the same for every platform.
 
     Raises LoweringError for a program that the platform has no form for.
     """
     entry = EntryAttributes(name, portable=portable)
     with _converting, enable_x64():  # the dtypes are those of the program
-        module, _ = compilation.lower(program, entry, xla.Target("cpu"), repeats)
+        module, origin = compilation.lower(program, entry, xla.Target("cpu"), repeats)
         main = module.body.operations[0]
         del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have
-        return module_bytes(module)
+        return module_bytes(module), origin.has_forms or bool(origin.blocks)
 
 
 def is_for_one_cpu(ctx: Any) -> bool:
@@ -59,8 +62,8 @@ def is_for_one_cpu(ctx: Any) -> bool:
     )
 
 
-def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> tuple[bytes, str]:
-    """Return a module with the function that JAX lowers a jaxpr to, and the symbol of the function.
+def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> Any:
+    """Return a module, of JAX's context, whose `main` is the function that JAX lowers a jaxpr to.
 
     JAX's rule of a call emits the function, into a module of its own.
 
@@ -89,18 +92,25 @@ def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> tu
             arguments = tree.unflatten(list(block.arguments))
             mlir.core_call_lowering(own, *arguments, name=name, call_jaxpr=jaxpr)
             callee = [x.operation for x in block.operations if x.operation.name == "func.call"][-1]
-            ir.Operation.create("func.return", [], [])
     if inner.keepalives or inner.host_callbacks:
         raise UnraisableError("the program calls Python")
     symbol = ir.FlatSymbolRefAttr(callee.attributes["callee"]).value
-    return mlir.module_to_bytecode(module), symbol
+    caller.operation.erase()
+    for view in module.body.operations:
+        if view.operation.attributes["sym_name"].value == symbol:
+            view.operation.attributes["sym_name"] = ir.StringAttr.get("main", outer.context)
+    return module
 
 
-def call_module(ctx: Any, content: bytes, name: str, operands: Sequence[Any]) -> list[Any]:
-    """Add the functions of a module to the one that JAX lowers, and emit the call of its `main`."""
+def call_module(ctx: Any, module: Any, name: str, operands: Sequence[Any]) -> list[Any]:
+    """Move the functions of a module to the one that JAX lowers, and emit the call of its `main`.
+
+    The module is of JAX's context, or MLIR bytecode.
+    """
     outer = ctx.module_context
     ir = mlir.ir
-    module = ir.Module.parse(content, outer.context)
+    if isinstance(module, bytes):
+        module = ir.Module.parse(module, outer.context)
     symbol = mlir.merge_mlir_modules(
         outer.module, mlir.sanitize_name(name), module, outer.symbol_table
     )

@@ -316,6 +316,13 @@ class Primitive:
         """
         return None
 
+    def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
+        """Return True if `lower` emits a faster form of an operation for the CPU.
+
+        It reads types and attributes, and not regions.  `is_inner` is True in loops and branches.
+        """
+        return False
+
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:

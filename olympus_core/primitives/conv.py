@@ -19,6 +19,7 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.conv_forms import fold, form_for, moved
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
+from olympus_core.primitives.matrices import MANY_PRODUCTS
 from olympus_core.primitives.precision import precision_config, raised_precision
 from olympus_core.primitives.window import dilated, pairs_attr, windows
 
@@ -82,28 +83,22 @@ class Convolution(SingleResult):
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         if dtypes.kind(operation.avals_in[0].dtype) == "c":
             return None  # its lowering has three convolutions
-        dims = mlir.hlo.ConvDimensionNumbers(operation.attribute("dimension_numbers"))
-        numbers = _read_dimensions(dims)
-        count = len(numbers.lhs_spec) - 2
-        ones = (1,) * count
+        params = _read_params(operation)
         x, kernel = operands
-        flips = operation.attribute("window_reversal") or [False] * count
-        pairs = zip(numbers.rhs_spec[2:], flips, strict=True)
-        flipped = tuple([axis for axis, flip in pairs if flip])
-        lhs, out = operation.avals_in[0].dtype, operation.aval_out.dtype
-        return self.bind(
-            x,
-            op.rev(kernel, dimensions=flipped) if flipped else kernel,
-            window_strides=operation.ints("window_strides", ones),
-            padding=operation.pairs("padding", count),
-            lhs_dilation=operation.ints("lhs_dilation", ones),
-            rhs_dilation=operation.ints("rhs_dilation", ones),
-            dimension_numbers=numbers,
-            feature_group_count=operation.integer("feature_group_count", 1),
-            batch_group_count=operation.integer("batch_group_count", 1),
-            precision=raised_precision(operation, lhs, out),
-            preferred_element_type=None if out == lhs else out,
-        )
+        flips = operation.attribute("window_reversal") or ()
+        spaces = params["dimension_numbers"].rhs_spec[2:]
+        flipped = tuple([axis for axis, flip in zip(spaces, flips, strict=False) if flip])
+        kernel = op.rev(kernel, dimensions=flipped) if flipped else kernel
+        return self.bind(x, kernel, **params)
+
+    def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
+        avals, out = operation.avals_in, operation.aval_out
+        params = _read_params(operation)
+        inputs = avals[1].size // max(avals[1].shape[params["dimension_numbers"].rhs_spec[0]], 1)
+        if out.size * inputs < MANY_PRODUCTS:
+            return False
+        is_moved = is_inner and _fast_layout(avals, out, params) != params["dimension_numbers"]
+        return is_moved or form_for(avals, out, params) is not None
 
     def _complex(self, ctx: LoweringContext, operands: Any, params: Params) -> Any:
         """Emit a complex convolution as three real ones, since XLA has no complex convolution.
@@ -218,14 +213,9 @@ def _convolution(
     are slow.
     """
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
-    last = out.ndim - 1
-    fast = ConvDimensionNumbers(
-        (0, last, *range(1, last)), (last, last - 1, *range(last - 1)), (0, last, *range(1, last))
-    )
-    narrow = params["feature_group_count"] > 1 and avals[1].shape[numbers.rhs_spec[1]] < _WIDE_GROUP
-    is_float = dtypes.kind(avals[0].dtype) == "f"
-    takes = ctx.is_for_cpu_alone and ctx.inner and is_float and not narrow
-    if not takes or numbers == fast:
+    is_inner = ctx.is_for_cpu_alone and ctx.inner
+    fast = _fast_layout(avals, out, params) if is_inner else numbers
+    if numbers == fast:
         return mlir.op1("stablehlo.convolution", out, operands, _attributes(params))
     specs = zip(operands, avals, numbers[:2], fast[:2], strict=True)
     lhs, rhs = (_transposed(x, aval, spec, to) for x, aval, spec, to in specs)
@@ -236,6 +226,40 @@ def _convolution(
     attributes = _attributes(params | {"dimension_numbers": fast})
     result = mlir.op1("stablehlo.convolution", fast_aval, (lhs, rhs), attributes)
     return _transposed(result, fast_aval, fast.out_spec, numbers.out_spec)
+
+
+def _fast_layout(
+    avals: Sequence[ShapedArray], out: ShapedArray, params: Params
+) -> ConvDimensionNumbers:
+    """Return the layout that XLA's fast kernels for the CPU take; its own if there is none."""
+    numbers: ConvDimensionNumbers = params["dimension_numbers"]
+    narrow = params["feature_group_count"] > 1 and avals[1].shape[numbers.rhs_spec[1]] < _WIDE_GROUP
+    if dtypes.kind(avals[0].dtype) != "f" or narrow:
+        return numbers
+    last = out.ndim - 1
+    return ConvDimensionNumbers(
+        (0, last, *range(1, last)), (last, last - 1, *range(last - 1)), (0, last, *range(1, last))
+    )
+
+
+def _read_params(operation: StableHloOperation) -> Params:
+    """Return the parameters of a convolution, without the reversal of its kernel."""
+    dims = mlir.hlo.ConvDimensionNumbers(operation.attribute("dimension_numbers"))
+    numbers = _read_dimensions(dims)
+    count = len(numbers.lhs_spec) - 2
+    ones = (1,) * count
+    lhs, out = operation.avals_in[0].dtype, operation.aval_out.dtype
+    return {
+        "window_strides": operation.ints("window_strides", ones),
+        "padding": operation.pairs("padding", count),
+        "lhs_dilation": operation.ints("lhs_dilation", ones),
+        "rhs_dilation": operation.ints("rhs_dilation", ones),
+        "dimension_numbers": numbers,
+        "feature_group_count": operation.integer("feature_group_count", 1),
+        "batch_group_count": operation.integer("batch_group_count", 1),
+        "precision": raised_precision(operation, lhs, out),
+        "preferred_element_type": None if out == lhs else out,
+    }
 
 
 def _transposed(x: ir.Value, aval: ShapedArray, spec: Sequence[int], to: Sequence[int]) -> ir.Value:

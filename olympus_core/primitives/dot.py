@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,13 @@ from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import shift_all
-from olympus_core.primitives.matrices import Axes, Factor, as_matrices
+from olympus_core.primitives.matrices import (
+    MANY_PRODUCTS,
+    Axes,
+    Factor,
+    as_matrices,
+    has_axes_to_join,
+)
 from olympus_core.primitives.precision import (
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -73,17 +80,22 @@ class DotGeneral(SingleResult):
         lhs, rhs = operation.avals_in
         if lhs.dtype != rhs.dtype:  # its lowering converts them to one dtype
             return None
-        dims = mlir.hlo.DotDimensionNumbers(operation.attribute("dot_dimension_numbers"))
-        numbers = (
-            (tuple(dims.lhs_contracting_dimensions), tuple(dims.rhs_contracting_dimensions)),
-            (tuple(dims.lhs_batching_dimensions), tuple(dims.rhs_batching_dimensions)),
-        )
+        numbers = _read_dimensions(operation)
         out = operation.aval_out.dtype
         precision = raised_precision(operation, lhs.dtype, out)
         kind = None if out == lhs.dtype else out
         return self.bind(
             *operands, dimension_numbers=numbers, precision=precision, preferred_element_type=kind
         )
+
+    def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
+        lhs, rhs = operation.avals_in
+        if lhs.ndim < 3 and rhs.ndim < 3:  # no axes to join
+            return False
+        contract, batch = _read_dimensions(operation)
+        products = operation.aval_out.size * math.prod(lhs.shape[i] for i in contract[0])
+        factors = map(Factor, (None, None), (lhs, rhs), contract, batch)
+        return products >= MANY_PRODUCTS and has_axes_to_join(*factors)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -179,6 +191,14 @@ def _product(lhs: Factor, rhs: Factor, out: ShapedArray, precision: Any) -> ir.V
         operands = tuple([emit_conversion(*p, out.dtype) for p in pairs])
     product = mlir.op1("stablehlo.dot_general", total, operands, attributes)
     return emit_conversion(product, total, out.dtype)
+
+
+def _read_dimensions(operation: StableHloOperation) -> DotDimensions:
+    dims = mlir.hlo.DotDimensionNumbers(operation.attribute("dot_dimension_numbers"))
+    return (
+        (tuple(dims.lhs_contracting_dimensions), tuple(dims.rhs_contracting_dimensions)),
+        (tuple(dims.lhs_batching_dimensions), tuple(dims.rhs_batching_dimensions)),
+    )
 
 
 def _is_same_for_both(precision: Any) -> bool:

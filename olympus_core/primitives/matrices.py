@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Axes = tuple[int, ...]
 
+#: products of numbers from which another form saves more time in a call than it takes to emit
+MANY_PRODUCTS = 2**20
+
 
 class Factor(NamedTuple):
     """A factor of a product, and its contracting, batch and free axes."""
@@ -41,9 +44,13 @@ class Factor(NamedTuple):
         """Return the sizes of `axes`."""
         return tuple([self.aval.shape[i] for i in axes])
 
+    def runs(self, contract: bool) -> list[Axes]:
+        """Return the groups of axes to join: free ones, and with `contract` contracting ones."""
+        return [axes for axes in (self.free, self.contract if contract else ()) if _is_run(axes)]
+
     def joined(self, contract: bool) -> Factor:
         """Return the factor with its free axes joined, and with `contract` its contracting axes."""
-        runs = [axes for axes in (self.free, self.contract if contract else ()) if _is_run(axes)]
+        runs = self.runs(contract)
         begin = {axes[0]: axes for axes in runs}
         within = {i for axes in runs for i in axes[1:]}
         groups = [begin.get(i, (i,)) for i in range(self.aval.ndim) if i not in within]
@@ -62,17 +69,35 @@ def as_matrices(lhs: Factor, rhs: Factor) -> tuple[Factor, Factor]:
 
     The caller splits the axes of the product again.
     """
-    in_order = (
-        lhs.batch + lhs.free + lhs.contract == tuple(range(lhs.aval.ndim)),
-        rhs.batch + rhs.contract + rhs.free == tuple(range(rhs.aval.ndim)),
-    )
-    if all(in_order) or lhs.batch:
+    if _is_in_order(lhs, rhs) or lhs.batch:
         return lhs, rhs
+    lhs, rhs, together = _paired(lhs, rhs)
+    return lhs.joined(together), rhs.joined(together)
+
+
+def has_axes_to_join(lhs: Factor, rhs: Factor) -> bool:
+    """Return True if `as_matrices` changes the factors of a product."""
+    if _is_in_order(lhs, rhs) or lhs.batch:
+        return False
+    lhs, rhs, together = _paired(lhs, rhs)
+    return bool(lhs.runs(together) or rhs.runs(together))
+
+
+def _is_in_order(lhs: Factor, rhs: Factor) -> bool:
+    """Return True if XLA copies no factor: their axes are in the order of two matrices."""
+    left, right = lhs.batch + lhs.free + lhs.contract, rhs.batch + rhs.contract + rhs.free
+    return left == tuple(range(lhs.aval.ndim)) and right == tuple(range(rhs.aval.ndim))
+
+
+def _paired(lhs: Factor, rhs: Factor) -> tuple[Factor, Factor, bool]:
+    """Return the factors with their contracting axes in one order, and True if these are adjacent.
+
+    They are adjacent in both factors.
+    """
     pairs = sorted(zip(lhs.contract, rhs.contract, strict=True))
     lhs = lhs._replace(contract=tuple([axis for axis, _ in pairs]))
     rhs = rhs._replace(contract=tuple([axis for _, axis in pairs]))
-    together = _is_run(lhs.contract) and _is_run(rhs.contract)
-    return lhs.joined(together), rhs.joined(together)
+    return lhs, rhs, _is_run(lhs.contract) and _is_run(rhs.contract)
 
 
 def _is_run(axes: Axes) -> bool:

@@ -278,8 +278,7 @@ class ArgExtremum(SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), out, axes = ctx.avals_in, ctx.aval_out, params["axes"]
-        long_floats = dtypes.kind(x.dtype) == "f" and x.shape[axes[0]] >= _LONG
-        if ctx.is_for_unsplit_cpu and long_floats and fits_order_key(x, axes[0]):
+        if ctx.is_for_unsplit_cpu and _is_packed(x, axes[0]):
             form = packed_argmax if self is argmax_p else packed_argmin
             return ctx.form(form, operands, self.name, **params)[0]
         values, index = shaped((), x.dtype), shaped((), out.dtype)
@@ -319,6 +318,11 @@ class ArgExtremum(SingleResult):
         best = self.reduction.bind(x, axes=axes)  # unused, so that it is removed
         return [best, position]
 
+    def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
+        axes = operation.ints("dimensions")
+        is_own = len(operation.avals_in) == 4 and len(axes) == 1 and not operation.has_uses(0)
+        return is_own and _is_packed(operation.avals_in[0], axes[0])
+
     def _pick(
         self, values: ShapedArray, index: ShapedArray, x: Any, i: Any, y: Any, j: Any
     ) -> tuple[Any, Any]:
@@ -345,6 +349,11 @@ class ArgExtremum(SingleResult):
         moved = axis + (axis >= dim)
         out = self.bind(args[0], axes=(moved,), index_dtype=params["index_dtype"])
         return out, dim - (moved < dim)
+
+
+def _is_packed(x: ShapedArray, axis: int) -> bool:
+    """Return True if a search along an axis is faster on keys with positions in them."""
+    return dtypes.kind(x.dtype) == "f" and x.shape[axis] >= _LONG and fits_order_key(x, axis)
 
 
 class Reduce(MultipleResults):

@@ -59,14 +59,8 @@ class Sort(MultipleResults):
         return [x | keys for x in operands]
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
-        first, axis = ctx.avals_in[0], params["dimension"]
-        plain = len(operands) == 1 and dtypes.kind(first.dtype) != "f"  # compared without keys
-        if (
-            ctx.is_for_unsplit_cpu
-            and params["num_keys"] == 1
-            and not plain
-            and fits_order_key(first, axis)
-        ):
+        axis = params["dimension"]
+        if ctx.is_for_unsplit_cpu and params["num_keys"] == 1 and _is_packed(ctx.avals_in, axis):
             return ctx.form(packed_sort, operands, "sort", axis=axis)
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {
@@ -99,6 +93,9 @@ class Sort(MultipleResults):
                 )
         return None
 
+    def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
+        return _is_packed(operation.avals_in, operation.integer("dimension", -1))
+
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
@@ -118,6 +115,12 @@ class Sort(MultipleResults):
             args = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
         outs = self.bind(*args, **(params | {"dimension": axis + (axis >= dim)}))
         return outs, [dim] * len(outs)
+
+
+def _is_packed(avals: Sequence[ShapedArray], axis: int) -> bool:
+    """Return True if a sort by the first of arrays is faster on keys with positions in them."""
+    plain = len(avals) == 1 and dtypes.kind(avals[0].dtype) != "f"  # compared without keys
+    return not plain and fits_order_key(avals[0], axis)
 
 
 def packed_sort(*operands: Any, axis: int) -> list[Any]:

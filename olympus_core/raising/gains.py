@@ -1,0 +1,170 @@
+"""The decision whether a module is faster raised and lowered for the CPU, from its operations.
+
+Raising takes processor time for each operation. It is a gain in two cases. The module has an
+operation that OLYMPUS lowers to a faster form, which its primitive decides. Or it may have repeated
+blocks to outline: a product, a convolution or a loop occurs several times, with enough operations
+between the occurrences, and each occurrence saves values for operations that are more than an
+occurrence away, as the layers of a training step do. Any other module is compiled unchanged.
+
+The decision reads the names of all operations, and more only of those that may be faster or that
+repeat. `blocks/profitability.py` decides on blocks from the raised program.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from olympus_core.base.errors import OlympusError
+from olympus_core.blocks.repeats import MEASURED, Thresholds
+from olympus_core.ir.primitive import Primitive, op
+from olympus_core.mlir import bindings as mlir
+from olympus_core.raising.raising import Raising, UnraisableError
+from olympus_core.raising.stablehlo_operation import StableHloOperation
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+
+_PRODUCTS = frozenset(["stablehlo.dot_general", "stablehlo.convolution"])
+#: operations whose values are emitted again where they are used, or are not saved
+_CONSTANTS = frozenset(["stablehlo.constant", "stablehlo.iota"])
+
+BLOCKS = "its layers repeat, and save values for a derivative"
+NO_GAIN = "no operation has a faster form for the CPU, and no layers of a derivative repeat"
+
+
+def gain(
+    module: ir.Module, name: str, blocks: bool = True, least: Thresholds = MEASURED
+) -> str | None:
+    """Return why a function of a module is faster raised; None if it is not.
+
+    With `blocks` False, repeated blocks are not a reason.
+
+    Raises UnraisableError for a module that has more than functions.
+
+    >>> gain(module, "main")
+    'stablehlo.sort has a faster form for the CPU'
+    """
+    return _Search(module, blocks, least).function(name)
+
+
+class _Search:
+    """The search of one module: each function is searched once."""
+
+    def __init__(self, module: ir.Module, blocks: bool, least: Thresholds) -> None:
+        self.raising = Raising(module)
+        self.blocks, self.least = blocks, least
+        self.heavy: dict[str, bool] = {}  # functions with a product or a loop
+
+    def function(self, name: str) -> str | None:
+        """Return the reason in a function and in the ones that it calls."""
+        operation = self.raising.functions.get(name)
+        if operation is None or name in self.heavy:
+            return None
+        self.heavy[name] = False
+        found, self.heavy[name] = self._block(operation.regions[0].blocks[0], False)
+        return found
+
+    def _block(self, block: ir.Block, is_inner: bool) -> tuple[str | None, bool]:
+        """Return the reason in a block, and whether it has a product or a loop."""
+        forms = _primitives_with_forms()
+        kinds: Counter[Any] = Counter()
+        count = 0
+        heavy = False
+        for view in block.operations:
+            operation = view.operation
+            name = operation.name
+            count += 1
+            if name in forms and self._has_form(forms[name], operation, is_inner):
+                return f"{name} has a faster form for the CPU", True
+            if name in _PRODUCTS:
+                kinds[_kind(operation)] += 1
+            elif name == "func.call":
+                callee = operation.attributes["callee"].value
+                found = self.function(callee)
+                if found:
+                    return found, True
+                if self.heavy.get(callee):
+                    kinds[callee] += 1
+            elif len(operation.regions) and name not in _WITH_COMBINERS:
+                found, inside = self._regions(operation)
+                if found:
+                    return found, True
+                if inside or name == "stablehlo.while":
+                    kinds[_kind(operation)] += 1
+        heavy = bool(kinds)
+        return self._repeats(block, kinds, count), heavy
+
+    def _regions(self, operation: ir.Operation) -> tuple[str | None, bool]:
+        heavy = False
+        for inner in _inner_blocks(operation):
+            found, inside = self._block(inner, True)
+            if found:
+                return found, True
+            heavy = heavy or inside
+        return None, heavy
+
+    def _has_form(self, primitives: list[Primitive], operation: ir.Operation, inner: bool) -> bool:
+        try:
+            view = StableHloOperation(operation, self.raising)
+            return any(p.is_faster_lowered(view, inner) for p in primitives)
+        except (UnraisableError, OlympusError):  # it has a type or an attribute of another kind
+            return False
+
+    def _repeats(self, block: ir.Block, kinds: Counter[Any], count: int) -> str | None:
+        """Return the reason if equal operations of a block are so many layers of a derivative."""
+        least = self.least.occurrences
+        often = [n for n in kinds.values() if n >= least]
+        if not self.blocks or not often or count < self.least.equations * min(often):
+            return None
+        if _saved_values(block, count // min(often)) < min(often):
+            return None
+        return BLOCKS
+
+
+#: operations whose region combines two elements
+_WITH_COMBINERS = frozenset(
+    f"stablehlo.{name}"
+    for name in ("all_reduce", "reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
+)
+
+
+@functools.cache
+def _primitives_with_forms() -> dict[str, list[Primitive]]:
+    """Return the primitives that may lower an operation to a faster form, by its name."""
+    table: dict[str, list[Primitive]] = {}
+    for primitive in op.every():
+        if type(primitive).is_faster_lowered is not Primitive.is_faster_lowered:
+            for name in primitive.raised_from:
+                table.setdefault(name, []).append(primitive)
+    return table
+
+
+def _kind(operation: ir.Operation) -> Any:
+    """Return a key that is equal for operations with equal types and dimensions."""
+    types = tuple([x.type for x in operation.operands])
+    if operation.name == "stablehlo.dot_general":
+        return operation.name, types, operation.attributes["dot_dimension_numbers"]
+    return operation.name, types, tuple([x.type for x in operation.results])
+
+
+def _inner_blocks(operation: ir.Operation) -> Iterator[ir.Block]:
+    for region in operation.regions:
+        yield from region.blocks
+
+
+def _saved_values(block: ir.Block, distance: int) -> int:
+    """Return the number of computed values that are used more than `distance` operations later."""
+    made: dict[Any, int] = {}
+    saved: set[Any] = set()
+    for place, view in enumerate(block.operations):
+        operation = view.operation
+        for x in operation.operands:
+            if place - made.get(x, place) > distance:
+                saved.add(x)
+        if operation.name not in _CONSTANTS:
+            for result in operation.results:
+                made[result] = place
+    return len(saved)
