@@ -197,13 +197,13 @@ def _faster(module: Any, name: str, options: _Options) -> Any:
         reason = "as_is is False" if is_always else gain(module, "main", repeats == "auto")
         if reason is None:
             raise UnraisableError(NO_GAIN)
-        _logger.info("'%s' is raised: %s", name, reason)
         content, is_other = lowered(raised(mlir.module_to_bytecode(module)), name, repeats)
         if reason is BLOCKS and not is_other:
             raise UnraisableError("its repeated layers are faster without blocks")
     except (UnraisableError, OlympusError) as exc:  # JAX can compile every program of its own
         _report(name, exc)
         return module
+    _logger.info("'%s' is raised: %s", name, reason)
     return content
 
 

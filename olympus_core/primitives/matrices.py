@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Axes = tuple[int, ...]
 
-#: products of numbers from which another form saves more time in a call than it takes to emit
+#: products of numbers from which a few calls save the time that another form takes to emit
 MANY_PRODUCTS = 2**20
 
 

@@ -17,6 +17,9 @@ from olympus_core.primitives.elementwise.base import elementwise_constant, to_dt
 
 #: size below which one more pass over the elements takes longer than it saves
 _FEW = 1024
+#: size from which a few calls save the time that keys take to compile: a sort of 2**16 floats takes
+#: 1.5 ms instead of 10 ms, and 35 ms longer to compile
+MANY_ELEMENTS = 2**16
 _FLOATS = ("float16", "bfloat16", "float32")
 _WORD = np.int64(0xFFFFFFFF)
 INT32, INT64, FLOAT32 = np.dtype("int32"), np.dtype("int64"), np.dtype("float32")

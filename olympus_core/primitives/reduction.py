@@ -36,7 +36,12 @@ from olympus_core.primitives.elementwise.logic import (
     lt_p,
     ne_p,
 )
-from olympus_core.primitives.order_keys import fits_order_key, packed_argmax, packed_argmin
+from olympus_core.primitives.order_keys import (
+    MANY_ELEMENTS,
+    fits_order_key,
+    packed_argmax,
+    packed_argmin,
+)
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
@@ -321,7 +326,8 @@ class ArgExtremum(SingleResult):
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
         axes = operation.ints("dimensions")
         is_own = len(operation.avals_in) == 4 and len(axes) == 1 and not operation.has_uses(0)
-        return is_own and _is_packed(operation.avals_in[0], axes[0])
+        x = operation.avals_in[0]
+        return is_own and x.size >= MANY_ELEMENTS and _is_packed(x, axes[0])
 
     def _pick(
         self, values: ShapedArray, index: ShapedArray, x: Any, i: Any, y: Any, j: Any

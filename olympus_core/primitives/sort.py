@@ -24,7 +24,12 @@ from olympus_core.primitives.elementwise.base import (
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, eq_p, ne_p
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
-from olympus_core.primitives.order_keys import fits_order_key, key_and_position, position_of
+from olympus_core.primitives.order_keys import (
+    MANY_ELEMENTS,
+    fits_order_key,
+    key_and_position,
+    position_of,
+)
 from olympus_core.primitives.reduction import check_axes
 
 if TYPE_CHECKING:
@@ -94,7 +99,8 @@ class Sort(MultipleResults):
         return None
 
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
-        return _is_packed(operation.avals_in, operation.integer("dimension", -1))
+        is_packed = _is_packed(operation.avals_in, operation.integer("dimension", -1))
+        return is_packed and operation.avals_in[0].size >= MANY_ELEMENTS
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.base.errors import OlympusError
 from olympus_core.blocks.repeats import MEASURED, Thresholds
 from olympus_core.ir.primitive import Primitive, op
-from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import Raising, UnraisableError
 from olympus_core.raising.stablehlo_operation import StableHloOperation
 
@@ -47,7 +45,7 @@ def gain(
     >>> gain(module, "main")
     'stablehlo.sort has a faster form for the CPU'
     """
-    return _Search(module, blocks, least).function(name)
+    return _Search(module, blocks, least).function(name)[0]
 
 
 class _Search:
@@ -56,23 +54,24 @@ class _Search:
     def __init__(self, module: ir.Module, blocks: bool, least: Thresholds) -> None:
         self.raising = Raising(module)
         self.blocks, self.least = blocks, least
-        self.heavy: dict[str, bool] = {}  # functions with a product or a loop
+        #: the results of the functions, by their names, in loops and outside
+        self.known: dict[tuple[str, bool], tuple[str | None, bool]] = {}
 
-    def function(self, name: str) -> str | None:
-        """Return the reason in a function and in the ones that it calls."""
-        operation = self.raising.functions.get(name)
-        if operation is None or name in self.heavy:
-            return None
-        self.heavy[name] = False
-        found, self.heavy[name] = self._block(operation.regions[0].blocks[0], False)
-        return found
+    def function(self, name: str, is_inner: bool = False) -> tuple[str | None, bool]:
+        """Return the reason in a function, and whether it has a product or a loop."""
+        key = name, is_inner
+        if key not in self.known:
+            self.known[key] = None, False
+            operation = self.raising.functions.get(name)
+            if operation is not None and operation.regions[0].blocks:
+                self.known[key] = self._block(operation.regions[0].blocks[0], is_inner)
+        return self.known[key]
 
     def _block(self, block: ir.Block, is_inner: bool) -> tuple[str | None, bool]:
         """Return the reason in a block, and whether it has a product or a loop."""
         forms = _primitives_with_forms()
         kinds: Counter[Any] = Counter()
         count = 0
-        heavy = False
         for view in block.operations:
             operation = view.operation
             name = operation.name
@@ -83,28 +82,29 @@ class _Search:
                 kinds[_kind(operation)] += 1
             elif name == "func.call":
                 callee = operation.attributes["callee"].value
-                found = self.function(callee)
+                found, is_heavy = self.function(callee, is_inner)
                 if found:
                     return found, True
-                if self.heavy.get(callee):
+                if is_heavy:
                     kinds[callee] += 1
             elif len(operation.regions) and name not in _WITH_COMBINERS:
-                found, inside = self._regions(operation)
+                found, is_heavy = self._regions(operation)
                 if found:
                     return found, True
-                if inside or name == "stablehlo.while":
+                if is_heavy or name == "stablehlo.while":
                     kinds[_kind(operation)] += 1
-        heavy = bool(kinds)
-        return self._repeats(block, kinds, count), heavy
+        return self._repeats(block, kinds, count), bool(kinds)
 
     def _regions(self, operation: ir.Operation) -> tuple[str | None, bool]:
-        heavy = False
-        for inner in _inner_blocks(operation):
-            found, inside = self._block(inner, True)
-            if found:
-                return found, True
-            heavy = heavy or inside
-        return None, heavy
+        """Return the same for the regions of a loop or branch."""
+        is_heavy = False
+        for region in operation.regions:
+            for inner in region.blocks:
+                found, inside = self._block(inner, True)
+                if found:
+                    return found, True
+                is_heavy = is_heavy or inside
+        return None, is_heavy
 
     def _has_form(self, primitives: list[Primitive], operation: ir.Operation, inner: bool) -> bool:
         try:
@@ -148,11 +148,6 @@ def _kind(operation: ir.Operation) -> Any:
     if operation.name == "stablehlo.dot_general":
         return operation.name, types, operation.attributes["dot_dimension_numbers"]
     return operation.name, types, tuple([x.type for x in operation.results])
-
-
-def _inner_blocks(operation: ir.Operation) -> Iterator[ir.Block]:
-    for region in operation.regions:
-        yield from region.blocks
 
 
 def _saved_values(block: ir.Block, distance: int) -> int:

@@ -56,19 +56,50 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 def assert_same(fun: Callable[..., Any], *args: Any, **options: Any) -> None:
     """Compare the results of the two `jit` bit for bit, with dtypes, weak types and structure."""
-    ours, theirs = jit(fun, **options)(*args), jax.jit(fun, **options)(*args)
-    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
-    for x, y in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
-        assert x.aval == y.aval
-        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
-            x, y = jax.random.key_data(x), jax.random.key_data(y)
-        np.testing.assert_array_equal(x, y)
+    theirs = jax.jit(fun, **options)(*args)
+    for as_is in (None, False):
+        ours = jit(fun, as_is=as_is, **options)(*args)
+        assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+        for x, y in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+            assert x.aval == y.aval
+            if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
+                x, y = jax.random.key_data(x), jax.random.key_data(y)
+            np.testing.assert_array_equal(x, y)
 
 
 def test_program_is_lowered_by_olympus() -> None:
-    assert is_lowered_by_olympus(jit(marked), X)
+    assert is_lowered_by_olympus(jit(marked, as_is=False), X)
     assert not is_lowered_by_olympus(jax.jit(marked), X)
     assert not is_lowered_by_olympus(jit(marked, as_is=True), X)
+
+
+def test_program_is_lowered_by_olympus_where_that_is_a_gain(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def ranked(x: Any) -> Any:
+        return marked(jnp.zeros((2, 3))), jnp.argsort(x)
+
+    with caplog.at_level(logging.INFO, "olympus"):
+        assert not is_lowered_by_olympus(jit(ranked), jnp.ones(100))
+        assert "'ranked' is compiled as JAX lowers it: no operation has a faster" in caplog.text
+        assert is_lowered_by_olympus(jit(ranked), jnp.ones(100_000))
+    assert "'ranked' is raised: stablehlo.sort has a faster form for the CPU" in caplog.text
+
+
+def test_layers_without_a_gain_from_blocks_are_those_of_jax(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def loss(layers: list[Layer], x: Any) -> Any:
+        for layer in layers:
+            for _ in range(20):
+                x = x / (1 + x**2)
+            x = x @ layer.w
+        return x.sum()
+
+    with caplog.at_level(logging.INFO, "olympus"):
+        text = jit(jax.grad(loss)).lower(parameters(5), jnp.ones((4, 8))).as_text()
+    assert 'inlineable = "false"' not in text
+    assert "as JAX lowers it: its repeated layers are faster without blocks" in caplog.text
 
 
 def test_blocks_are_functions_of_the_module() -> None:
@@ -85,6 +116,10 @@ def test_blocks_are_functions_of_the_module() -> None:
         return x
 
     layers, x, step = parameters(6), jnp.ones((4, 8)), deep
+    text = jit(step, as_is=False).lower(layers, x).as_text()
+    assert 'inlineable = "false"' in text
+    assert 'inlineable = "false"' not in jit(step).lower(layers, x).as_text()
+    step = jax.grad(lambda *args: deep(*args).sum())
     text = jit(step).lower(layers, x).as_text()
     assert 'inlineable = "false"' in text
     assert 'inlineable = "false"' not in jit(step, repeats="off").lower(layers, x).as_text()
@@ -260,14 +295,14 @@ def test_batching() -> None:
     np.testing.assert_array_equal(jax.vmap(jit(jnp.dot), (None, 0))(X[0], X), X @ X[0])
     summed = jax.vmap(jit(lambda x: x / jax.lax.psum(x, "rows")), axis_name="rows")(X)
     np.testing.assert_array_equal(summed, X / X.sum(0))
-    batched = jax.jit(jax.vmap(jit(lambda x: x * 0.25)))
+    batched = jax.jit(jax.vmap(jit(lambda x: x * 0.25, as_is=False)))
     assert is_lowered_by_olympus(batched, X)
 
 
 def test_jit_in_jit() -> None:
-    inner = jit(marked)
+    inner = jit(marked, as_is=False)
     assert is_lowered_by_olympus(jax.jit(lambda x: inner(x) + 1), X)
-    assert is_lowered_by_olympus(jit(lambda x: jax.jit(marked)(x) + inner(x)), X)
+    assert is_lowered_by_olympus(jit(lambda x: jax.jit(marked)(x) + inner(x), as_is=False), X)
     np.testing.assert_array_equal(jit(lambda x: inner(inner(x)))(X), X / 16)
     looped = jit(lambda x: jax.lax.fori_loop(0, 3, lambda _, c: inner(c), x))
     np.testing.assert_array_equal(looped(X), X / 64)
