@@ -63,7 +63,7 @@ def is_for_one_cpu(ctx: Any) -> bool:
 
 
 def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> Any:
-    """Return a module, of JAX's context, whose `main` is the function that JAX lowers a jaxpr to.
+    """Return a module in JAX's context whose `main` is the function that JAX lowers a jaxpr to.
 
     JAX's rule of a call emits the function, into a module of its own.
 
@@ -105,7 +105,7 @@ def jaxpr_module(ctx: Any, jaxpr: Any, name: str, operands: Sequence[Any]) -> An
 def call_module(ctx: Any, module: Any, name: str, operands: Sequence[Any]) -> list[Any]:
     """Move the functions of a module to the one that JAX lowers, and emit the call of its `main`.
 
-    The module is of JAX's context, or MLIR bytecode.
+    The module has JAX's context, or is MLIR bytecode.
     """
     outer = ctx.module_context
     ir = mlir.ir

@@ -6,8 +6,8 @@ blocks to outline: a product, a convolution or a loop occurs several times, with
 between the occurrences, and each occurrence saves values for operations that are more than an
 occurrence away, as the layers of a training step do. Any other module is compiled unchanged.
 
-The decision reads the names of all operations, and more only of those that may be faster or that
-repeat. `blocks/profitability.py` decides on blocks from the raised program.
+The decision reads the names of all operations, and more only of operations with a form and of
+repeated ones. `blocks/profitability.py` decides on blocks from the raised program.
 """
 
 from __future__ import annotations
@@ -152,14 +152,14 @@ def _kind(operation: ir.Operation) -> Any:
 
 def _saved_values(block: ir.Block, distance: int) -> int:
     """Return the number of computed values that are used more than `distance` operations later."""
-    made: dict[Any, int] = {}
+    places: dict[Any, int] = {}
     saved: set[Any] = set()
     for place, view in enumerate(block.operations):
         operation = view.operation
         for x in operation.operands:
-            if place - made.get(x, place) > distance:
+            if place - places.get(x, place) > distance:
                 saved.add(x)
         if operation.name not in _CONSTANTS:
             for result in operation.results:
-                made[result] = place
+                places[result] = place
     return len(saved)
