@@ -12,6 +12,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import logging
 import os
 import pkgutil
 import sys
@@ -45,6 +46,9 @@ _OURS = frozenset(sys.stdlib_module_names) | {
     *("typing_extensions", "charset_normalizer"),  # of jaxlib and NumPy, where they are installed
 }
 
+
+#: The loggers of JAX that report a GPU plugin without a GPU, as an error with a traceback.
+_PLUGIN_LOGGERS = ("jax._src.xla_bridge", "jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
 
 _PACKAGES = frozenset({"olympus", "olympus_core", "olympus_cli"})
 _WRITES_NO_BYTECODE = sys.dont_write_bytecode  # as Python was started
@@ -340,10 +344,24 @@ def visiting() -> Iterator[None]:
         sys.path[:] = path
 
 
+@contextmanager
+def without_plugin_messages() -> Iterator[None]:
+    """Hide JAX's messages on plugins: the compiler for GPUs is one that JAX cannot run."""
+    loggers = [logging.getLogger(name) for name in _PLUGIN_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
 def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleType:
     """Return the module that `load` returns; errors of the user's code become EntryErrors."""
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), without_plugin_messages():
             return load()
     except (TraceError, UsageError) as error:  # raised by the module's top-level code
         place = error.location if isinstance(error, TraceError) and error.location else None

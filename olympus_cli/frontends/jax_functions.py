@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import logging
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import olympus
-from olympus.errors import TraceError, UsageError
+from olympus.errors import OlympusError, TraceError, UsageError
 from olympus_cli.faults.advice import calls_jax
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Static
-from olympus_cli.frontends.python import Traceable, entry_call, plain_value
+from olympus_cli.frontends.importing import without_plugin_messages
+from olympus_cli.frontends.python import Traceable, entry_call, named_leaves, plain_value, values_of
 from olympus_cli.spec.model import FromEntry
 from olympus_cli.spec.target_table import fitting_hints, with_line
 
-#: The loggers of JAX that report a GPU plugin without a GPU, as an error with a traceback.
-_PLUGIN_LOGGERS = ("jax._src.xla_bridge", "jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
+T = TypeVar("T")
 
-
-@contextlib.contextmanager
-def _without_plugin_messages() -> Iterator[None]:
-    """Hide JAX's messages on plugins: the compiler for GPUs is one that JAX cannot run."""
-    loggers = [logging.getLogger(name) for name in _PLUGIN_LOGGERS]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+#: The packages whose transformations return functions of JAX, such as `flax.nnx.jit`.
+_PACKAGES = ("jax", "jaxlib", "flax", "equinox")
 
 
 def is_jax_function(function: Callable[..., Any]) -> bool:
-    """Return True for the result of `jax.jit` or another transformation of JAX."""
+    """Return True for the result of `jax.jit` or another transformation of JAX or its libraries."""
     while isinstance(function, functools.partial):
         function = function.func
     wrapped = getattr(function, "__wrapped__", function)
     kinds = (type(function), wrapped if callable(wrapped) else function)
-    return any(str(x.__module__).partition(".")[0] in ("jax", "jaxlib") for x in kinds)
+    return any(str(x.__module__).partition(".")[0] in _PACKAGES for x in kinds)
 
 
 def uses_jax(function: Callable[..., Any]) -> bool:
@@ -58,7 +45,7 @@ def uses_jax(function: Callable[..., Any]) -> bool:
 def _is_of_jax(value: object) -> bool:
     name = getattr(value, "__name__", None) if isinstance(value, type(sys)) else None
     owner = name or getattr(value, "__module__", None)
-    is_jax = isinstance(owner, str) and owner.partition(".")[0] in ("jax", "flax", "equinox")
+    is_jax = isinstance(owner, str) and owner.partition(".")[0] in _PACKAGES
     return is_jax and (name is None or sys.modules.get(name) is value)
 
 
@@ -91,7 +78,7 @@ class JaxFunction(Traceable):
         statics = [i for i, value in enumerate(args) if isinstance(value, Static)]
         names = self.binding.names
         blamed = blaming(self.name, defined_at(self.function))
-        with _without_plugin_messages(), fitting_hints(self.spec), blamed:
+        with without_plugin_messages(), fitting_hints(self.spec), blamed:
             return jax.trace(
                 self.function,
                 [plain_value(x) for x in args],
@@ -103,12 +90,19 @@ class JaxFunction(Traceable):
                 as_is=self.spec.as_is,
             )
 
+    def values_from(self, source: FromEntry) -> list[tuple[str, Any]]:
+        """Return the arrays of a container of JAX, with their paths in it."""
+        from olympus.interop import jax
+
+        with without_plugin_messages():
+            return jax.named_leaves(values_of(source, self.spec))
+
     def _shapes_from(self, source: FromEntry) -> Any:
         from olympus.interop import jax
 
         call = entry_call(source, self.spec)
         name = str(getattr(call.func, "__qualname__", source.entry))
-        with _without_plugin_messages(), blaming(name, defined_at(call.func)):
+        with without_plugin_messages(), blaming(name, defined_at(call.func)):
             return jax.result_types(call)
 
 
@@ -118,19 +112,32 @@ class EitherFunction(JaxFunction):
 
     def trace(self) -> olympus.stages.Traced:
         """Return the traced program; raise as `JaxFunction.trace` does."""
-        try:
-            with _without_plugin_messages():
-                return Traceable.trace(self)
-        except TraceError as error:
-            if not calls_jax(error):
-                raise
-        return super().trace()
+        return _first(lambda: Traceable.trace(self), super().trace)
+
+    def values_from(self, source: FromEntry) -> list[tuple[str, Any]]:
+        """Return the arrays of a container of OLYMPUS or of JAX, with their paths in it."""
+        leaves = named_leaves(values_of(source, self.spec))
+        if all(hasattr(x, "dtype") or isinstance(x, complex | float | int) for _, x in leaves):
+            return leaves
+        return super().values_from(source)
 
     def _shapes_from(self, source: FromEntry) -> Any:
+        by_jax = super()._shapes_from
+        return _first(lambda: Traceable._shapes_from(self, source), lambda: by_jax(source))
+
+
+def _first(by_olympus: Callable[[], T], by_jax: Callable[[], T]) -> T:
+    """Return the result of OLYMPUS, or that of JAX if OLYMPUS fails.
+
+    If both fail, the error is JAX's if the function called JAX, and else the one of OLYMPUS.
+    """
+    try:
+        with without_plugin_messages():
+            return by_olympus()
+    except OlympusError as error:
         try:
-            with _without_plugin_messages():
-                return Traceable._shapes_from(self, source)
-        except TraceError as error:
-            if not calls_jax(error):
+            return by_jax()
+        except OlympusError:
+            if isinstance(error, TraceError) and calls_jax(error):
                 raise
-        return super()._shapes_from(source)
+            raise error from None

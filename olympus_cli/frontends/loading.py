@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus.errors import UsageError
 from olympus_cli.frontends.program_source import FileProgramSource, ProgramSource
 from olympus_cli.spec.entries import is_onnx, program_file
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import with_line
+
+if TYPE_CHECKING:
+    from olympus_cli.frontends.python import Traceable
 
 
 def load_target(spec: TargetSpec) -> ProgramSource:
@@ -22,17 +25,7 @@ def load_target(spec: TargetSpec) -> ProgramSource:
 
     Example: `load_target(target).trace().lower()`.
     """
-    file = _load_file(spec)
-    if file is not None:
-        return file
-    from olympus_cli.frontends.python import load_function
-
-    source = load_function(spec)
-    if spec.frontend == "olympus":
-        return source
-    from olympus_cli.frontends.jax_functions import chosen
-
-    return chosen(source)
+    return _load_file(spec) or _load_function(spec)
 
 
 def default_values(spec: TargetSpec) -> dict[str, np.ndarray[Any, Any]]:
@@ -42,6 +35,35 @@ def default_values(spec: TargetSpec) -> dict[str, np.ndarray[Any, Any]]:
     """
     file = _load_file(spec)
     return {} if file is None else file.default_values()
+
+
+def values_from(spec: TargetSpec, source: FromEntry) -> list[tuple[str, Any]]:
+    """Return the arrays that a function of the user returns, with their paths in the result.
+
+    The function gets its values and the target's statics.
+
+    Raises:
+        EntryError: the function cannot be found or imported.
+        TraceError: it failed.
+        UsageError: its arguments are not the given ones.
+    """
+    if program_file(spec.entry) is None:
+        return _load_function(spec).values_from(source)
+    from olympus_cli.frontends.python import named_leaves, values_of
+
+    return named_leaves(values_of(source, spec))
+
+
+def _load_function(spec: TargetSpec) -> Traceable:
+    """Return the function of a target, as one of OLYMPUS or of JAX."""
+    from olympus_cli.frontends.python import load_function
+
+    source = load_function(spec)
+    if spec.frontend == "olympus":
+        return source
+    from olympus_cli.frontends.jax_functions import chosen
+
+    return chosen(source)
 
 
 def _load_file(spec: TargetSpec) -> FileProgramSource | None:

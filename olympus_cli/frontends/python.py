@@ -122,6 +122,10 @@ class Traceable:
             check_imports(self.spec.checkout)
             check_entry(self.spec.checkout, self.spec.entry, self.spec.root)
 
+    def values_from(self, source: FromEntry) -> list[tuple[str, Any]]:
+        """Return the arrays of the result of a function, with their paths in it."""
+        return named_leaves(values_of(source, self.spec))
+
     @cached_property
     def _given(self) -> tuple[list[Any], dict[str, Any]]:
         """The call with a tree for every shape; statics are still marked."""
@@ -243,6 +247,16 @@ def values_of(source: FromEntry, spec: TargetSpec) -> Tree:
         call = entry_call(source, spec)
         with blaming(_name(call.func), defined_at(call.func), "it made inputs"):
             return call()
+
+
+def named_leaves(value: Tree) -> list[tuple[str, Any]]:
+    """Return the leaves of a tree with their paths.
+
+    >>> named_leaves([{"w": 1}])
+    [("[0]['w']", 1)]
+    """
+    leaves = olympus.tree.leaves_with_path(value)
+    return [(olympus.tree_util.keystr(path), leaf) for path, leaf in leaves]
 
 
 def entry_call(source: FromEntry, spec: TargetSpec) -> partial[Any]:

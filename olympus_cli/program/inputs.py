@@ -18,12 +18,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from olympus import tree
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
-from olympus.tree_util import keystr
-from olympus_cli.frontends.loading import default_values, load_target
-from olympus_cli.frontends.python import values_of
+from olympus_cli.frontends.loading import default_values, values_from
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.input_files import (
     array_names,
@@ -211,16 +208,11 @@ def _entry_arrays(
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays that the function of `entry` returns, by the names of the parts of `key`.
 
-    The function gets `values` and the target's statics by name.
-
-    Raises:
-        EntryError: the function cannot be found or imported.
-        TraceError: it failed.
-        UsageError: its arguments are not the given ones.
+    The function gets `values` and the target's statics by name; raises as
+    `values_from` does.
     """
-    spec = load_target(target).spec  # with the values of its statics
-    leaves = tree.leaves_with_path(values_of(FromEntry(entry, values), spec))
-    return {f"{key}{keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
+    arrays = values_from(target, FromEntry(entry, values))
+    return {f"{key}{path}": np.asarray(array) for path, array in arrays}
 
 
 def check_input_memory(leaves: Sequence[ArgInfo]) -> None:

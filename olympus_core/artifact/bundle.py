@@ -261,6 +261,7 @@ class Bundle:
             tuple(argument.aval for argument in s.arguments),
             tuple(result.aval for result in s.results),
             frozenset(i for i, a in enumerate(s.arguments) if a.donated),
+            result_names=tuple(result.name for result in s.results),
         )
 
 

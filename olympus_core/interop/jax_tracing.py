@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -97,21 +98,30 @@ def trace(
 ) -> Traced:
     """Trace a function of JAX for arguments of given types; return a stage of OLYMPUS.
 
-    The leaves of the arguments are arrays or `ShapeDtypeStruct`s, and statics are values. `fun` may
-    be the result of `jax.jit`. Containers that JAX knows and OLYMPUS does not, such as the classes
-    of Flax and Equinox, are flattened by JAX; the traced function then takes flat arrays.  With
-    `as_is`, the program is compiled as JAX lowers it.
+    The leaves of the arguments are arrays or `ShapeDtypeStruct`s, and statics are values. A leaf of
+    another type, such as the activation function in a module of Equinox, is a constant of the
+    program. `fun` may be the result of `jax.jit`, `flax.nnx.jit` or `equinox.filter_jit`.
+
+    Containers that JAX knows and OLYMPUS does not, such as the classes of Flax and Equinox, are
+    flattened by JAX; the traced function then takes flat arrays.  With `as_is`, the program is
+    compiled as JAX lowers it.
 
     Raises the errors of `fun`, and UsageError if the program is for several devices.
 
     >>> x = olympus.ShapeDtypeStruct((3,), "float32")
     >>> olympus.interop.jax.trace(jax.numpy.sin, [x]).lower().compile()
     """
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": True,  # arguments that the program does not use are arguments too
+    }
+    if _has_constants((args, kwargs)):
+        fun = _of_marked(fun)
     args, kwargs = jax.tree.map(_struct, (tuple(args), dict(kwargs or {})))
-    statics = {"static_argnums": static_argnums, "static_argnames": static_argnames}
-    donations = {"donate_argnums": donate_argnums, "donate_argnames": donate_argnames}
-    # arguments that the program does not use are arguments too
-    traced = jax.jit(fun, keep_unused=True, **statics, **donations).trace(*args, **kwargs)
+    traced = jax.jit(fun, **options).trace(*args, **kwargs)
     paths, in_tree = jax.tree_util.tree_flatten_with_path(traced.in_avals)
     name = str(getattr(fun, "__name__", None) or type(fun).__name__)
     names = _names(fun, [path for path, _ in paths])
@@ -127,12 +137,87 @@ def trace(
 def result_types(fun: Callable[..., Any]) -> Any:
     """Return the types of the results of a function of JAX without arguments, in their tree.
 
-    The leaves are `ShapeDtypeStruct`s of OLYMPUS; typed keys are the arrays of their bits.
+    The type of an array is a `ShapeDtypeStruct` of OLYMPUS, and that of an array of typed keys a
+    `jax.ShapeDtypeStruct`. A leaf that is neither an array nor a number is in the result as it is.
 
     >>> olympus.interop.jax.result_types(lambda: jax.numpy.zeros(3))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
-    return jax.tree.map(lambda x: ShapeDtypeStruct(x.shape, np.dtype(x.dtype)), jax.eval_shape(fun))
+    return jax.tree.map(_type, jax.eval_shape(lambda: _marked(fun())), is_leaf=_is_constant)
+
+
+def named_leaves(value: Any) -> list[tuple[str, Any]]:
+    """Return the arrays of a container of JAX with their names, as `trace` names arguments.
+
+    Numbers are arrays. Typed keys are arrays of their bits, and leaves of other types are absent.
+
+    >>> named_leaves({"w": jax.numpy.ones(2), "activation": jax.nn.relu})
+    [("['w']", Array([1., 1.], dtype=float32))]
+    """
+    leaves, _ = jax.tree_util.tree_flatten_with_path(_marked(value))
+    return [
+        (jax.tree_util.keystr(path), jax.random.key_data(x) if _is_key(x) else x)
+        for path, x in leaves
+    ]
+
+
+class _Constant:
+    """A leaf that is no array, as a container without leaves, which JAX takes and returns."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Constant) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+jax.tree_util.register_pytree_node(_Constant, lambda x: ((), x), lambda constant, _: constant)
+
+
+def _is_constant(x: Any) -> bool:
+    return isinstance(x, _Constant)
+
+
+def _is_array(x: Any) -> bool:
+    """Return True for arrays, their types and numbers."""
+    return hasattr(x, "dtype") or isinstance(x, bool | int | float | complex | np.generic)
+
+
+def _marked(value: Any) -> Any:
+    """Return a tree with its leaves that are no arrays as `_Constant`s."""
+    return jax.tree.map(lambda x: x if _is_array(x) else _Constant(x), value)
+
+
+def _unmarked(value: Any) -> Any:
+    return jax.tree.map(lambda x: x.value if _is_constant(x) else x, value, is_leaf=_is_constant)
+
+
+def _has_constants(value: Any) -> bool:
+    leaves = jax.tree.leaves(value, is_leaf=_is_constant)
+    return any(map(_is_constant, leaves))
+
+
+def _of_marked(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes and returns constants as `_Constant`s."""
+
+    @functools.wraps(fun)
+    def of_marked(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _unmarked((args, kwargs))
+        return _marked(fun(*args, **kwargs))
+
+    return of_marked
+
+
+def _is_key(x: Any) -> bool:
+    """Return True for an array of typed keys, or its type."""
+    return hasattr(x, "dtype") and bool(jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key))
+
+
+def _type(x: Any) -> Any:
+    return x if _is_constant(x) or _is_key(x) else ShapeDtypeStruct(x.shape, np.dtype(x.dtype))
 
 
 def _struct(x: Any) -> Any:

@@ -28,6 +28,7 @@ from olympus_core.xla.runtime.program_formats import (
 
 #: largest file that is read, in bytes
 _MAX_FILE = 2**31
+_RESULT_NAMES = ("olympus.result_info", "jax.result_info")
 _DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 
 
@@ -170,6 +171,16 @@ def _names(function: Any) -> list[str]:
     return names
 
 
+def _result_names(function: Any, count: int) -> tuple[str, ...]:
+    """Return the names of the results that JAX or OLYMPUS has written; empty unless all differ."""
+    names = []
+    with mlir.readable("the program"):
+        for own in function.operation.attributes.get("res_attrs") or []:
+            infos = [own[name].value for name in _RESULT_NAMES if name in own]
+            names += [x if x.startswith("result") else f"result{x}" for x in infos[:1]]
+    return tuple(names) if len(set(names)) == count else ()
+
+
 def _by_index(
     shapes: Mapping[str, ShapeDtypeStruct] | Sequence[ShapeDtypeStruct], names: Sequence[str]
 ) -> dict[int, ShapedArray]:
@@ -252,4 +263,5 @@ def _signature(module: Any, name: str, names: Sequence[str]) -> Interface:
         inputs,
         results,
         donated,
+        result_names=_result_names(function, len(results)),
     )

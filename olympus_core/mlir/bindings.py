@@ -392,7 +392,9 @@ def read_entry(content: bytes) -> EntrySignature:
             if any(name in attribute for name in _DONATED)
         ]
         types = tuple(main.type.inputs), tuple(main.type.results)
-        return EntrySignature(*types, frozenset(donated), _num_devices(module), _meshes(module))
+        return EntrySignature(
+            *types, frozenset(donated), _num_devices(module), declared_meshes(module)
+        )
 
 
 def _num_devices(module: ir.Module) -> int:
@@ -402,7 +404,7 @@ def _num_devices(module: ir.Module) -> int:
     return math.prod(int(attributes[name].value) for name in names)
 
 
-def _meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
+def declared_meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
     """Return the sizes of the axes of each mesh that the module declares."""
     from jaxlib.mlir._mlir_libs import _sdy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import TransformError
@@ -23,6 +23,8 @@ class Opaque(MultipleResults):
     operation as its body.  The operands after the operation's own are the values that its regions
     use.
     """
+
+    has_fixed_dtypes: ClassVar[bool] = True
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         results: tuple[ShapedArray, ...] = params["results"]

@@ -19,10 +19,13 @@ from olympus_core.placement.sharding import (
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 
 class ShardingConstraint(LinearPrimitive, SingleResult):
     """Its operand, with the sharding `sharding`."""
+
+    raised_from: tuple[str, ...] = ("sdy.sharding_constraint",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         sharding: Sharding = params["sharding"]
@@ -39,6 +42,10 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         if attribute is None:
             return operands[0]
         return mlir.op1("sdy.sharding_constraint", ctx.aval_out, operands, {"sharding": attribute})
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        operation.attribute("sharding")  # only modules for one device are raised
+        return operands[0]
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [self.bind(cotangent, **params)]

@@ -6,6 +6,7 @@ An operation that no primitive recognizes becomes an `opaque` one, which is lowe
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -102,8 +103,12 @@ class Raising:
 
     def __init__(self, module: ir.Module) -> None:
         self.functions: dict[str, Any] = {}
+        if any(math.prod(sizes) > 1 for sizes in mlir.declared_meshes(module)):
+            raise UnraisableError("it is for several devices")
         for view in module.body.operations:
             operation = view.operation
+            if operation.name == "sdy.mesh":
+                continue  # a mesh of one device
             if operation.name != "func.func":
                 raise UnraisableError(f"{operation.name} is not a function")
             self.functions[mlir.ir.StringAttr(operation.attributes["sym_name"]).value] = operation
@@ -181,7 +186,8 @@ class Raising:
     def _raised(self, operation: ir.Operation) -> Sequence[Any]:
         """Return the results of an operation."""
         name = str(operation.name)
-        if name.partition(".")[0] not in _DIALECTS or name in _EFFECTS:
+        is_known = name.partition(".")[0] in _DIALECTS or name in _recognizers()
+        if not is_known or name in _EFFECTS:
             raise UnraisableError(f"{name} is not an operation without effects on arrays")
         view = StableHloOperation(operation, self)
         if name == "stablehlo.constant":

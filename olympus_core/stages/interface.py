@@ -62,6 +62,8 @@ class Interface(NamedTuple):
     out_shardings: tuple[Sharding | None, ...] = ()
     #: The arguments' own shardings, from arrays that were put by name or from their types.
     own_shardings: tuple[Sharding | None, ...] = ()
+    #: The name of each array of the result; empty for their paths in `out_tree`.
+    result_names: tuple[str, ...] = ()
 
 
 class Stage:
@@ -92,7 +94,9 @@ class Stage:
 
     @property
     def result_names(self) -> tuple[str, ...]:
-        """The path of each array of the result, such as `result['loss']`."""
+        """The name of each array of the result: usually its path, such as `result['loss']`."""
+        if self.signature.result_names:
+            return self.signature.result_names
         leaves = self.out_tree.unflatten(range(len(self.signature.out_avals)))
         paths, _ = tree.flatten_with_path(leaves)
         return tuple("result" + tree.keystr(path) for path, _ in paths)

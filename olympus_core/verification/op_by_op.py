@@ -396,7 +396,7 @@ def _rule_of(eqn: Eqn) -> Rule | None:
 
 
 def _fallback(eqn: Eqn, call: Call, run: Sequence[Array]) -> list[Array]:
-    if eqn.primitive.name == "bitcast_convert_type":  # its bits are those of the program's dtype
+    if eqn.primitive.has_fixed_dtypes:
         narrow = [x.astype(a.dtype) for x, a in zip(run, call.avals_in, strict=True)]
         outs = run_alone(eqn, [put_array(x, a) for x, a in zip(narrow, call.avals_in, strict=True)])
         return [widened(array_to_numpy(x)) for x in outs]

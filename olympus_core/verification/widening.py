@@ -16,8 +16,9 @@ from olympus_core.arrays.device_array import array_to_numpy, put_array
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import switched
-from olympus_core.ir.olympuspr import Literal, Olympuspr, Var
+from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr, Var
 from olympus_core.ir.primitive import Primitive
+from olympus_core.primitives.elementwise.conversion import convert_element_type_p
 
 Array = np.ndarray[Any, Any]
 
@@ -53,20 +54,38 @@ def wide_program(program: Olympuspr) -> Olympuspr:
     wide_vars: dict[Any, Any] = {}
     atom = functools.partial(_wide_atom, wide_vars=wide_vars)
     invars = tuple(map(atom, program.invars))
-    eqns = [
-        eqn.replace(
+    eqns: list[Eqn] = []
+    for eqn in program.eqns:
+        wide = eqn.replace(
             inputs=tuple(map(atom, eqn.inputs)),
             outputs=tuple(map(atom, eqn.outputs)),
             params={name: _wide_param(value) for name, value in eqn.params.items()},
         )
-        for eqn in program.eqns
-    ]
+        eqns += _with_conversions(eqn, wide) if eqn.primitive.has_fixed_dtypes else [wide]
     constvars = tuple(map(atom, program.constvars))
     consts = tuple(
         np.asarray(array_to_numpy(c), v.aval.dtype)
         for c, v in zip(program.consts, constvars, strict=True)
     )
     return Olympuspr(invars, tuple(eqns), tuple(map(atom, program.outvars)), constvars, consts)
+
+
+def _with_conversions(eqn: Eqn, wide: Eqn) -> list[Eqn]:
+    """Return an equation in its own dtypes, between conversions from and to the wide ones."""
+
+    def converted(x: Any, y: Any) -> Eqn:
+        params = {"new_dtype": y.aval.dtype, "weak_type": y.aval.weak_type}
+        return Eqn(convert_element_type_p, (x,), (y,), params, eqn.source)
+
+    inputs = tuple(x if isinstance(x, Literal) else Var(x.aval) for x in eqn.inputs)
+    outputs = tuple(Var(x.aval) for x in eqn.outputs)
+    before = [
+        converted(x, y)
+        for x, y in zip(wide.inputs, inputs, strict=True)
+        if not isinstance(y, Literal)
+    ]
+    after = [converted(x, y) for x, y in zip(outputs, wide.outputs, strict=True)]
+    return [*before, eqn.replace(inputs=inputs, outputs=outputs), *after]
 
 
 def evaluate_wide(

@@ -11,7 +11,7 @@ import pytest
 
 import olympus
 from olympus.errors import UsageError
-from olympus.interop.jax import result_types, trace
+from olympus.interop.jax import named_leaves, result_types, trace
 from tests.raising.test_raising import all_eqns
 
 Struct = olympus.ShapeDtypeStruct
@@ -78,9 +78,27 @@ def test_a_container_that_only_jax_knows_is_flat() -> None:
     assert np.asarray(out).tolist() == [3, 4]
 
 
-def test_typed_keys_are_arguments_in_jax_and_bits_here() -> None:
-    types = result_types(lambda: jnp.zeros((2, 3)))
-    assert (types.shape, types.dtype) == ((2, 3), np.float32)
+def test_typed_keys_are_keys_in_the_function_and_bits_in_the_program() -> None:
+    types = result_types(lambda: {"key": jax.random.key(0), "x": jnp.zeros((2, 3))})
+    assert types["x"] == Struct((2, 3), "float32")
+    traced = trace(lambda s: jax.random.normal(s["key"]) + s["x"], [types])
+    assert traced.arg_names == ("s['key']", "s['x']")
+    assert [str(x.dtype) for x in traced.arguments] == ["uint32", "float32"]
+
+
+def test_a_leaf_that_is_no_array_is_a_constant() -> None:
+    types = result_types(lambda: {"activation": jnp.tanh, "w": jnp.zeros(3), "name": "net"})
+    traced = trace(lambda net: (net["activation"](net["w"]), net["activation"]), [types])
+    assert traced.arg_names == ("net['w']",)
+    assert traced.result_names == ("result[0]",)
+    (result,) = traced.lower().compile()(np.arange(3, dtype=np.float32))
+    np.testing.assert_allclose(result, np.tanh(np.arange(3)), rtol=1e-6)
+
+
+def test_leaves_have_the_names_of_arguments() -> None:
+    state = {"key": jax.random.key(0), "x": [jnp.ones(2), 1.0], "activation": jnp.tanh}
+    assert [name for name, _ in named_leaves(state)] == ["['key']", "['x'][0]", "['x'][1]"]
+    assert named_leaves(state)[0][1].dtype == jnp.uint32
 
 
 def test_each_platform_has_its_own_module() -> None:

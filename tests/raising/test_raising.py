@@ -199,6 +199,31 @@ def test_sort_of_jax_is_one_primitive(dtype: str, num_keys: int) -> None:
     assert (eqn.params["num_keys"], eqn.params["dimension"]) == (num_keys, 1)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])
+def test_a_square_of_jax_is_a_product_of_a_real_operand(dtype: str) -> None:
+    x = np.arange(1, 4).astype(dtype)
+    program = raised(jax.jit(jnp.square).lower(x).as_text())
+    assert names(program) == (["opaque"] if dtype == "complex64" else ["mul"])
+    np.testing.assert_allclose(run(program, x)[0], x * x, rtol=1e-6)
+
+
+def test_a_constraint_to_a_mesh_of_one_device_is_its_operand() -> None:
+    program = raise_module(of_jax(jax.random.bits, jax.random.key(0)))
+    assert "sharding_constraint" not in names(program)
+
+
+def test_a_module_with_a_mesh_of_several_devices_is_not_raised() -> None:
+    text = """
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = sdy.sharding_constraint %arg0 <@mesh, [{"x"}]> : tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }
+    """
+    with pytest.raises(UnraisableError, match="it is for several devices"):
+        raised(text)
+
+
 def test_a_sort_by_another_order_is_opaque_and_correct() -> None:
     program = raised(
         body(

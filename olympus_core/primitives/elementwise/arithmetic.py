@@ -57,6 +57,20 @@ class Abs(Elementwise):
         return infinite_beside_nan(out, x, value) if kind == "c" else value
 
 
+class Mul(Elementwise):
+    """The product; `chlo.square` is the product of a real operand with itself."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.raised_from = (*self.raised_from, "chlo.square")
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        if operation.name != "chlo.square":
+            return super().raised(operation, *operands)
+        is_complex = dtypes.kind(operation.avals_in[0].dtype) == "c"
+        return None if is_complex else self.bind(*operands, *operands)
+
+
 class Round(Elementwise):
     """The nearest integer; `rounding_method` 0 rounds halves away from zero, 1 to even."""
 
@@ -277,7 +291,7 @@ sub_p = Elementwise(
     linear=[lambda c, x, y: c, lambda c, x, y: op.neg(c)],
     is_cheap=True,
 )
-mul_p = Elementwise(
+mul_p = Mul(
     "mul",
     "stablehlo.multiply",
     "buifc",

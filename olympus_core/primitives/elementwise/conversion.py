@@ -72,6 +72,7 @@ class BitcastConvert(SingleResult):
     """The same bits as another dtype; a change of width adds or removes the last axis."""
 
     is_elementwise: ClassVar[bool] = True
+    has_fixed_dtypes: ClassVar[bool] = True
     raised_from: tuple[str, ...] = ("stablehlo.bitcast_convert",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
