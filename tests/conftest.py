@@ -102,8 +102,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Start the garbage collector, which ignores the objects that exist so far."""
+    """Start the garbage collector, which ignores the objects that exist so far.
+
+    It runs less often than by default: JAX and the tests keep many objects, few of them in cycles.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
     gc.enable()
 
 

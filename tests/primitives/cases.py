@@ -47,16 +47,19 @@ def with_dtypes(
 
     A row runs by day with its first dtype. It runs at night with another dtype that is in `night`
     or that an earlier row of its primitive has: a rule depends on the dtype in the same way in all
-    rows. With `one_row`, the later rows of a primitive run at night with all dtypes.
+    rows. With `one_row`, the later rows of a primitive run at night with all dtypes. A later row
+    has the mark `later_row`.
     """
     parameters, tested = [], set()
     primitives = set[str]()
     for case in CASES:
         dtypes = list(dict.fromkeys(dtypes_of(case)))
+        is_later = case.primitive in primitives
         for position, dtype in enumerate(dtypes):
             repeated = dtype in night or (case.primitive, dtype) in tested
-            later = one_row and case.primitive in primitives
-            marks = pytest.mark.night if later or (position and repeated) else ()
+            marks = [pytest.mark.later_row] if is_later else []
+            if (one_row and is_later) or (position and repeated):
+                marks.append(pytest.mark.night)
             parameters.append(pytest.param(case, dtype, id=f"{case.id}-{dtype}", marks=marks))
             tested.add((case.primitive, dtype))
         if dtypes:
