@@ -13,9 +13,11 @@ from olympus_core.artifact import Member as Member
 from olympus_core.artifact import Node as Node
 from olympus_core.artifact import PublicKey as PublicKey
 from olympus_core.artifact import Signature as Signature
+from olympus_core.artifact import SignatureState as SignatureState
 from olympus_core.artifact import StoredExecutable as StoredExecutable
 from olympus_core.artifact import indented as indented
 from olympus_core.artifact import load as load
+from olympus_core.artifact import manifest_schema as manifest_schema
 from olympus_core.artifact import new_key as new_key
 from olympus_core.artifact import save as save
 from olympus_core.artifact import sign as sign

@@ -14,8 +14,9 @@ from olympus_core.artifact.manifest import (
     Signature,
     StoredExecutable,
 )
+from olympus_core.artifact.manifest_schema import manifest_schema
 from olympus_core.artifact.saving import save
-from olympus_core.artifact.signing import KeyPair, PublicKey, new_key
+from olympus_core.artifact.signing import KeyPair, PublicKey, SignatureState, new_key
 from olympus_core.artifact.stored_tree import Node
 
 __all__ = [
@@ -29,9 +30,11 @@ __all__ = [
     "Node",
     "PublicKey",
     "Signature",
+    "SignatureState",
     "StoredExecutable",
     "indented",
     "load",
+    "manifest_schema",
     "new_key",
     "save",
     "sign",

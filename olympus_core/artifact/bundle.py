@@ -26,7 +26,9 @@ from olympus_core.artifact.shardings import StoredShardings
 from olympus_core.artifact.signing import (
     SIGNATURE,
     PublicKey,
+    SignatureState,
     public_keys,
+    signature_state,
     signed,
     verify_signature,
 )
@@ -55,6 +57,8 @@ class Bundle:
     members: Mapping[str, bytes] = field(repr=False)
     native: bool = True
     trusted: bool = False
+    manifest_bytes: bytes = field(default=b"", repr=False)  # as they are in the file
+    signature: bytes | None = field(default=None, repr=False)  # the member, None if unsigned
 
     def __repr__(self) -> str:
         count = self.num_devices
@@ -70,6 +74,34 @@ class Bundle:
     def executables(self) -> tuple[StoredExecutable, ...]:
         """The stored executables; `members[executable.member]` are the bytes of one."""
         return self.manifest.executables
+
+    def signature_state(
+        self, trust: PublicKey | Sequence[PublicKey] | None = None
+    ) -> SignatureState:
+        """Return the state of the signature; `trust` are the trusted public keys, as for `load`.
+
+        Raises UsageError if a key of `trust` is not valid, and BackendError if `trust` is given and
+        the package `cryptography` is not installed.
+
+        >>> load("f.olympus").signature_state().state
+        'unsigned'
+        """
+        keys = () if trust is None else public_keys(trust)
+        return signature_state(self.manifest_bytes, self.signature, keys)
+
+    def misfit(self, executable: StoredExecutable) -> str | None:
+        """Return the reason why an executable cannot run on this machine; None if it can.
+
+        >>> bundle.misfit(bundle.executables[0])
+        'it was built with jaxlib 0.10.2, and here jaxlib is 0.11.0'
+        """
+        return host.incompatibility(
+            executable.backend,
+            executable.host,
+            self.manifest.versions,
+            host.Host.here(),
+            xla.versions(),
+        )
 
     @property
     def olympuspr(self) -> str:
@@ -231,14 +263,7 @@ class Bundle:
         stored = [e for e in self.executables if self._is_for(e, target)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
-        executable = stored[0]
-        reason = host.incompatibility(
-            executable.backend,
-            executable.host,
-            self.manifest.versions,
-            host.Host.here(),
-            xla.versions(),
-        )
+        reason = self.misfit(stored[0])
         if reason is not None:
             raise ArtifactError(
                 f"the executable for {label} in {self.path} does not fit this machine: {reason}",
@@ -320,7 +345,7 @@ def _verified(
         _verify(manifest.members, members)
     except ArtifactError as exc:
         raise ArtifactError(f"{path} cannot be used: {exc}") from exc
-    return Bundle(path, manifest, members, native, keys is not None)
+    return Bundle(path, manifest, members, native, keys is not None, content, signature)
 
 
 def sign(

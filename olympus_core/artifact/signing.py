@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from olympus_core.base.errors import ArtifactError, BackendError, UsageError
 from olympus_core.base.regular_files import read_regular
@@ -34,6 +35,19 @@ class KeyPair(NamedTuple):
 
     private: bytes
     public: bytes
+
+
+@dataclass(frozen=True)
+class SignatureState:
+    """The state of the signature of a bundle, and the public key in it, in hexadecimal.
+
+    "unsigned": no signature. "trusted": a trusted key made it for this manifest. "valid": another
+    key made it. "invalid": it is damaged, or the manifest was changed. "unverified": the package
+    `cryptography`, which verifies it, is not installed.
+    """
+
+    state: Literal["unsigned", "trusted", "valid", "invalid", "unverified"]
+    key: str | None = None
 
 
 def new_key() -> KeyPair:
@@ -93,16 +107,47 @@ def verify_signature(manifest: bytes, signature: bytes | None, trusted: Sequence
     key = bytes.fromhex(fields[1].decode())
     if key not in trusted:
         raise ArtifactError(f"it is signed with the key {key.hex()}, which is not trusted")
+    if not _matches(manifest, key, bytes.fromhex(fields[2].decode())):
+        raise ArtifactError("its signature does not match its manifest: one of them was changed")
+
+
+def signature_state(
+    manifest: bytes, signature: bytes | None, trusted: Sequence[bytes] = ()
+) -> SignatureState:
+    """Return the state of the signature of a manifest; `trusted` is the result of `public_keys`.
+
+    >>> signature_state(manifest, None)
+    SignatureState(state='unsigned', key=None)
+    """
+    if signature is None:
+        return SignatureState("unsigned")
+    fields = _FORM.fullmatch(signature)
+    if fields is None:
+        return SignatureState("invalid")
+    key = fields[1].decode()
+    try:
+        matches = _matches(manifest, bytes.fromhex(key), bytes.fromhex(fields[2].decode()))
+    except BackendError:
+        return SignatureState("unverified", key)
+    if not matches:
+        return SignatureState("invalid", key)
+    return SignatureState("trusted" if bytes.fromhex(key) in trusted else "valid", key)
+
+
+def _matches(manifest: bytes, key: bytes, signature: bytes) -> bool:
+    """Return True if a signature of a manifest was made with the private half of a key.
+
+    Raises:
+      BackendError: the package `cryptography` is not installed.
+    """
     _, ed25519 = _library()
     from cryptography.exceptions import InvalidSignature
 
     try:
-        public = ed25519.Ed25519PublicKey.from_public_bytes(key)
-        public.verify(bytes.fromhex(fields[2].decode()), _CONTEXT + manifest)
-    except (InvalidSignature, ValueError) as exc:
-        raise ArtifactError(
-            "its signature does not match its manifest: one of them was changed"
-        ) from exc
+        ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, _CONTEXT + manifest)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def _library() -> tuple[Any, Any]:

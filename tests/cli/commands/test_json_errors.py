@@ -34,6 +34,7 @@ PROJECT = {
 MISSING = {
     **dict.fromkeys((*STAGES, "profile"), ("nosuch.py:f", "--shapes", "f32[2]")),
     "run": ("nosuch.olympus",),
+    "inspect": ("nosuch.olympus",),
     "sign": ("nosuch.olympus", "--key", "nosuch.pem"),
     "diff": ("nosuch.olympus", "other.olympus"),
     "history": ("--import", "nosuch.csv"),
