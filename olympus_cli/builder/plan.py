@@ -15,7 +15,7 @@ from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.store import Place, locate
 from olympus_cli.faults.failure import Failure
-from olympus_cli.program.bundle import SUFFIX
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
 
 
@@ -80,7 +80,7 @@ def plan(
     owners: dict[Path, str] = {}
     for folder, spec in folders.items():
         try:
-            place = locate(root, folder, spec.name + SUFFIX)
+            place = locate(root, folder, spec.name + BUNDLE_SUFFIX)
             if (other := owners.setdefault(place.final, spec.name)) != spec.name:
                 raise UsageError(f"{root / folder} leads to the folder of target {other!r}")
         except UsageError as error:

@@ -20,10 +20,10 @@ from olympus.files import read_regular
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
 from olympus_cli.builder.record import Record
-from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import BackendReport, Report
 from olympus_cli.reports.program_figures import compiled_figures, cost_report, fits_between
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _report(
         for unit in program.units:
             _load(unit, moves.relocations[unit.label], before, files, runs=runs)
             backends.append(_refreshed(unit, reports[unit.label], program))
-        bundle = program.spec.name + SUFFIX
+        bundle = program.spec.name + BUNDLE_SUFFIX
         _write_bundle(program, moves, before / bundle, directory / bundle)
         files.add(bundle)
         outputs = files.listed()

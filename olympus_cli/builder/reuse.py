@@ -23,12 +23,12 @@ from olympus_cli.builder.record import Record, read_record
 from olympus_cli.builder.refreshing import moves_of
 from olympus_cli.builder.store import locate, locked
 from olympus_cli.builder.update import bring_up_to_date, is_outdated
-from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.program.inputs import check_input_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.json import REPORT
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
 
@@ -79,7 +79,9 @@ class TargetFolder:
         labels = tuple(unit.label for unit in program.units)
         build = None
         with suppress(UsageError):
-            place = locate(outputs.path.parent, outputs.path.name, program.spec.name + SUFFIX)
+            place = locate(
+                outputs.path.parent, outputs.path.name, program.spec.name + BUNDLE_SUFFIX
+            )
             place.check_owner(program.spec.root)
             task = Task(program.spec, place, labels)
             build = _usable(program, place.final)

@@ -20,12 +20,13 @@ from olympus_cli.builder.reuse import TargetFolder, up_to_date
 from olympus_cli.check.budget import Figures, Verdict, figures_of, judge_budget
 from olympus_cli.check.golden import judge_golden, unstable
 from olympus_cli.check.golden_files import read_program, read_saved
-from olympus_cli.program.bundle import SUFFIX, save_bundle
+from olympus_cli.program.bundle import save_bundle
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import Report
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.program_figures import compiled_figures, cost_report
 from olympus_cli.reports.relative_paths import relative
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.messages import Channel
 
@@ -170,7 +171,7 @@ def _sizes(program: Program) -> dict[str, int]:
     sizes = {unit.label: len(executables[unit.backend]) for unit in program.units}
     with TemporaryDirectory(prefix="olympus-check-") as folder:
         save_bundle(program, Path(folder), executables)
-        bundle = (Path(folder) / (program.spec.name + SUFFIX)).stat().st_size
+        bundle = (Path(folder) / (program.spec.name + BUNDLE_SUFFIX)).stat().st_size
     return {"": bundle, **sizes}
 
 
@@ -179,7 +180,7 @@ def _built_sizes(report: Report, target: str) -> dict[str, int]:
     files = {file.path: file.bytes for file in report.outputs}
     labels = [backend.label for backend in report.backends]
     sizes = {label: files[f"{label}/executable.bin"] for label in labels}
-    return {"": files[target + SUFFIX], **sizes}
+    return {"": files[target + BUNDLE_SUFFIX], **sizes}
 
 
 def unit_figures(

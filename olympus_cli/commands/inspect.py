@@ -8,9 +8,9 @@ import click
 
 from olympus import artifact
 from olympus_cli.options.shared import Command, FilePath, common_options
-from olympus_cli.program.settings import read_settings
 from olympus_cli.reports.bundle_contents import BundleContents
 from olympus_cli.reports.bundle_text import feature_lines, head_lines, tables
+from olympus_cli.spec.settings import read_settings
 from olympus_cli.terminal import console
 from olympus_cli.text.paths import display_path
 

@@ -26,6 +26,7 @@ from olympus_cli.process import interrupts
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
+from olympus_cli.spec.entries import is_bundle
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.resolve import Request, expanded
 from olympus_cli.verify.gate_report import verified_report, verified_table
@@ -88,7 +89,7 @@ def command(
     """
     if inputs.file is not None and runs > 1:
         raise UsageError("--runs cannot be combined with --inputs: it draws inputs from seeds")
-    specs = [replace(request, text=name).spec() for name in expanded(names, request)]
+    specs = [_spec(replace(request, text=name), allowed) for name in expanded(names, request)]
     others = [reference for text in against if (reference := parse_reference(text, allowed))]
     check_flags()
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]
@@ -109,6 +110,14 @@ def command(
     finally:  # what comes after a target does not take its results
         outputs.write(verified_report(documents, target_runs, tables, runs > 1, failures_only))
     target_runs.raise_failures(is_verbose())
+
+
+def _spec(request: Request, allowed: BundleOptions) -> TargetSpec:
+    """Return the requested target; --trust is also for a bundle that is its entry."""
+    spec = request.spec()
+    if not allowed.trust or not is_bundle(spec.entry):
+        return spec
+    return replace(spec, trust=allowed.trust, outputs=None)
 
 
 def _judge(verified: VerifiedTarget, target_runs: TargetRuns) -> None:

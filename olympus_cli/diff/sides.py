@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from olympus.errors import UsageError
-from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.revisions.revision import PREFIX, Checkouts, blaming_revision, split_revision
-from olympus_cli.spec.entries import is_entry, is_onnx, program_file
+from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_entry, is_onnx, program_file
 from olympus_cli.spec.model import Checkout, TargetSpec
 from olympus_cli.spec.project import FILE
 from olympus_cli.spec.resolve import Request, build_dir, open_project
@@ -151,7 +150,7 @@ def _side(text: str, other: str | None, request: Request, checkouts: Checkouts) 
     if text.startswith(PREFIX):
         return _at_revision(text, other, request, checkouts)
     path = Path(text).absolute()
-    if text.endswith(SUFFIX):
+    if text.endswith(BUNDLE_SUFFIX):
         return BundleSide(text, path, request.backend)
     is_target = os.sep not in text and _is_target(text, request)
     if is_target or (program_file(text) and not text.endswith(_SUFFIXES)):
@@ -188,7 +187,7 @@ def _at_revision(
     if target is None and other is not None:
         target = split_revision(other)[1] if other.startswith(PREFIX) else other
     is_file = target is not None and os.path.exists(target) and not is_entry(target)
-    if target is None or is_file or target.endswith((SUFFIX, *_SUFFIXES)):
+    if target is None or is_file or target.endswith((BUNDLE_SUFFIX, *_SUFFIXES)):
         raise UsageError(
             f"{text} names no target, and the other side is not one",
             hint=f"such as {text}:TARGET",

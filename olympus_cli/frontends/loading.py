@@ -8,7 +8,7 @@ import numpy as np
 
 from olympus.errors import UsageError
 from olympus_cli.frontends.program_source import FileProgramSource, ProgramSource
-from olympus_cli.spec.entries import is_onnx, program_file
+from olympus_cli.spec.entries import is_bundle, is_onnx, program_file
 from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import with_line
 
@@ -20,6 +20,7 @@ def load_target(spec: TargetSpec) -> ProgramSource:
     """Return the program of a target: import its entry or read its file, and bind its arguments.
 
     Raises:
+        ArtifactError: the entry is a bundle that is damaged or not trusted.
         EntryError: the entry cannot be found, imported or read.
         UsageError: the arguments do not fit the program.
 
@@ -78,6 +79,10 @@ def _load_file(spec: TargetSpec) -> FileProgramSource | None:
         from olympus_cli.frontends.onnx_models import load_model  # few programs need it
 
         return load_model(spec, file)
+    if is_bundle(spec.entry):
+        from olympus_cli.frontends.bundles import load_bundle_file
+
+        return load_bundle_file(spec, file)
     from olympus_cli.frontends.stablehlo import load_file
 
     return load_file(spec, file)

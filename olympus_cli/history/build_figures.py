@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from olympus.files import read_regular
 from olympus_cli.history.points import Figure, StoredProgram
-from olympus_cli.program.bundle import SUFFIX
 from olympus_cli.reports.build_report import BackendReport, Report, Seconds
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.text.metrics import UNITS
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def build_figures(report: Report, programs: Programs) -> Iterator[Figure]:
         counted = {
             **_counted(backend),
             "executable-size": sizes.get(f"{backend.label}/executable.bin"),
-            "bundle-size": sizes.get(f"{report.target}{SUFFIX}"),
+            "bundle-size": sizes.get(f"{report.target}{BUNDLE_SUFFIX}"),
         }
         stored = programs.get(backend.label)
         program = None if stored is None else stored.digest

@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The help texts of the words in the metavars of arguments.
 _ARGUMENTS = {
     "ENTRY": "A function: package.module:function or path/file.py:function; "
-    "or a file: step.mlir or model.onnx.",
+    "or a file: step.mlir, model.onnx or step.olympus.",
     "TARGET": "A target of olympus.toml.",
     "FILE.olympus": "A bundle, which a build writes.",
     "DIR": "A folder; the default is the working directory.",

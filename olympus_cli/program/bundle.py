@@ -12,17 +12,16 @@ import olympus
 from olympus.errors import UsageError
 from olympus.sharding import expect_devices
 from olympus_cli.program.runnable import Runnable
-from olympus_cli.program.settings import read_settings
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.resolve import Request
+from olympus_cli.spec.settings import read_settings
 from olympus_cli.terminal import console
 from olympus_cli.workers.call import OnStage
 
 if TYPE_CHECKING:
     from olympus.analysis import SourceMap
-
-SUFFIX = ".olympus"
 
 
 def save_bundle(
@@ -37,7 +36,7 @@ def save_bundle(
     programs by kind of backend, if known. Returns the path of the file.
     """
     spec = program.spec
-    path = directory / (spec.name + SUFFIX)
+    path = directory / (spec.name + BUNDLE_SUFFIX)
     olympus.artifact.save(
         path,
         [unit.compiled for unit in program.units],
@@ -81,7 +80,7 @@ def bundle_loader(
         UsageError: an option does not apply to the request.
     """
     text = request.text
-    if not text.endswith(SUFFIX):
+    if not text.endswith(BUNDLE_SUFFIX):
         if options.trust or not options.native:
             option = "--trust" if options.trust else "--no-native"
             raise UsageError(f"{option} is for a FILE.olympus, and {text!r} is not one")

@@ -1,4 +1,4 @@
-"""The forms of an entry: a Python function, or a file with a program of another tool."""
+"""The forms of an entry: a Python function, a file with a program of another tool, or a bundle."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import NamedTuple
 #: The suffix of ONNX models.
 ONNX_SUFFIX = ".onnx"
 
+#: The suffix of bundles.
+BUNDLE_SUFFIX = ".olympus"
+
 #: The suffixes of files with StableHLO, MHLO or HLO, and of files of `jax.export`.
 PROGRAM_SUFFIXES = (".mlir", ".mlirbc", ".hlo", ".hlo.txt", ".hlo.pb", ".jax_export")
 
@@ -16,11 +19,11 @@ FRONTENDS = ("auto", "olympus", "jax")
 
 #: The forms, for messages.
 FORMS = (
-    "an entry is package.module:function, path/file.py:function or a file such as step.mlir or "
-    "model.onnx"
+    "an entry is package.module:function, path/file.py:function or a file such as "
+    "step.mlir, model.onnx or step.olympus"
 )
 
-_SUFFIXES = sorted((*PROGRAM_SUFFIXES, ONNX_SUFFIX), key=len, reverse=True)
+_SUFFIXES = sorted((*PROGRAM_SUFFIXES, ONNX_SUFFIX, BUNDLE_SUFFIX), key=len, reverse=True)
 _NAME = re.compile(r"[\w+-][\w.+-]*")  # of a program, and so of files
 
 
@@ -82,3 +85,13 @@ def is_onnx(entry: str) -> bool:
     """
     file = program_file(entry)
     return file is not None and file.path.endswith(ONNX_SUFFIX)
+
+
+def is_bundle(entry: str) -> bool:
+    """Return True for the entry of a bundle.
+
+    >>> is_bundle("step.olympus"), is_bundle("model:forward")
+    (True, False)
+    """
+    file = program_file(entry)
+    return file is not None and file.path.endswith(BUNDLE_SUFFIX)

@@ -129,6 +129,8 @@ class TargetSpec:
     #: the library of its function: "auto" is JAX if OLYMPUS cannot trace it because it calls JAX
     frontend: str = "auto"
     as_is: bool = False  # True to compile the program of a file unchanged
+    #: public keys, one of which must have signed the bundle of its entry; if empty, the settings'
+    trust: tuple[Path, ...] = ()
     budget: Budget = field(default_factory=Budget)
     bench: BenchSpec = field(default_factory=BenchSpec)
     golden: bool = False  # True if its program must equal the saved one

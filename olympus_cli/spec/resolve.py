@@ -130,13 +130,13 @@ def open_project(project: str | Path | None, own: Devices | None = None) -> Proj
 def expanded(names: Sequence[str], request: Request) -> list[str]:
     """Return the names of programs: `names`, with the name of a matrix replaced by its targets.
 
-    Entries and built files are returned as they are, before the targets.  If `names` is empty, the
+    Entries are returned as they are, before the targets.  If `names` is empty, the
     names of the default targets are returned, or of all targets if there are none.
 
     Raises:
         UsageError: there is no project, or no such target in it.
     """
-    entries = [name for name in names if is_entry(name) or name.endswith(".olympus")]
+    entries = [name for name in names if is_entry(name)]
     targets = [name for name in names if name not in entries]
     if targets or not names:
         targets = [
@@ -198,11 +198,6 @@ def _meant(text: str, folder: Path) -> str | None:
 def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, Devices]:
     if text.endswith(".py"):
         raise UsageError(f"{text!r} names no function", hint=f"write {text}:forward, for example")
-    if text.endswith(".olympus"):
-        raise UsageError(
-            f"{text!r} is a bundle, and this command takes an entry or a target",
-            hint=f"olympus run {text} runs it",
-        )
     entry = _meant(text, Path(project or ""))
     if project is None and find_project(Path.cwd()) is None:
         raise UsageError(

@@ -16,11 +16,12 @@ from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus.files import typed
 from olympus.verification import interpret
 from olympus_cli.builder.reuse import ready_to_run
-from olympus_cli.program.bundle import SUFFIX, BundleOptions, load_bundle
+from olympus_cli.program.bundle import BundleOptions, load_bundle
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import Runnable
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import parse_backend
+from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage, call
 
@@ -46,7 +47,7 @@ def parse_reference(text: str, allowed: BundleOptions) -> Reference | None:
         return None
     if text == "interpreter":
         return Reference(text, None)
-    if text.endswith(SUFFIX):
+    if text.endswith(BUNDLE_SUFFIX):
         load = partial(load_bundle, Path(text).absolute(), parse_backend("cpu"), allowed)
         return Reference(text, partial(_of_file, load))
     try:
@@ -79,7 +80,7 @@ def results_of(reference: Reference, spec: TargetSpec, inputs: InputOptions) -> 
     Raises:
         OlympusError: the reference cannot be run.
     """
-    is_file = reference.name.endswith(SUFFIX)
+    is_file = reference.name.endswith(BUNDLE_SUFFIX)
     work = _interpreted if reference.load is None else partial(_ran, reference.load)
     files = call(
         work,

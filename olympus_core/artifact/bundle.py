@@ -170,8 +170,8 @@ class Bundle:
                 f"{self.path} has no program for {target.backend}, {self._contents()}",
                 hint=f"build it for {target.backend} too: backends in olympus.toml",
             )
+        self.check_program(target.backend)
         program = self.stablehlo(target.backend)
-        self._checked(lambda: check_program(self.manifest.signature, program, self.num_devices))
         try:
             program_parts = self._load(target, devices)
         except ArtifactError:
@@ -179,6 +179,15 @@ class Bundle:
                 raise
             program_parts = self._compile(program, target, devices)
         return self._checked(lambda: self._program(target, *program_parts))
+
+    def check_program(self, backend: str = "cpu") -> None:
+        """Compare the manifest with `stablehlo(backend)`.
+
+        Raises:
+          ArtifactError: the StableHLO cannot be read, or has other arguments or results.
+        """
+        program = self.stablehlo(backend)
+        self._checked(lambda: check_program(self.manifest.signature, program, self.num_devices))
 
     def _program(
         self,
@@ -188,7 +197,7 @@ class Bundle:
         shardings: StoredShardings | None,
     ) -> stages.Compiled:
         """Return the program of an executable on devices, with the stored shardings."""
-        signature, interface = self.manifest.signature, self._interface()
+        signature, interface = self.manifest.signature, self.interface
         if devices is None or shardings is None:
             check_executable(signature, executable)
             return BundledProgram(signature, interface, executable, target)
@@ -276,7 +285,9 @@ class Bundle:
             stored[0].shardings,
         )
 
-    def _interface(self) -> stages.Interface:
+    @property
+    def interface(self) -> stages.Interface:
+        """The trees, names, types and donations of the program, and its compiler options."""
         s = self.manifest.signature
         return stages.Interface(
             self.manifest.function,
@@ -286,6 +297,7 @@ class Bundle:
             tuple(argument.aval for argument in s.arguments),
             tuple(result.aval for result in s.results),
             frozenset(i for i, a in enumerate(s.arguments) if a.donated),
+            tuple(sorted(self.manifest.compiler_options.items())),
             result_names=tuple(result.name for result in s.results),
         )
 

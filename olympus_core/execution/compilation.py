@@ -12,6 +12,7 @@ from olympus_core import xla
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.errors import OlympusWarning, UsageError
+from olympus_core.blocks.inlining import without_blocks
 from olympus_core.blocks.outline import Block, blocks, outline
 from olympus_core.execution.inspections import Inspected
 from olympus_core.ir.dce_cse import simplify
@@ -77,7 +78,8 @@ def lower(
 ) -> tuple[Any, Origin]:
     """Lower a program to a StableHLO module; return the module and its origin.
 
-    With `repeats` "auto", repeated blocks are outlined if that is a gain: on the CPU. A warning is
+    With `repeats` "auto", repeated blocks are outlined if that is a gain: on the CPU. The blocks of
+    a program that was raised from StableHLO stay there, and are inlined otherwise. A warning is
     given if the installed jaxlib does not support it.
 
     Raises LoweringError if the program has no form on the target, and UsageError if `repeats` is
@@ -89,6 +91,8 @@ def lower(
         program = simplify(without_effects(program))
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, outlined = _with_blocks(program)
+    else:
+        program = without_blocks(program)
     module, has_forms = lowering.lower_with_forms(program, entry, platform)
     return module, Origin(source, entry, target, repeats, program, outlined, has_forms)
 

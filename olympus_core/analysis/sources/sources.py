@@ -19,6 +19,7 @@ from olympus_core.analysis.sources.places import Place, Places, nested_operation
 from olympus_core.base.errors import ArtifactError
 from olympus_core.base.json_records import parse_json
 from olympus_core.base.regular_files import path_text, source_line
+from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -67,6 +68,17 @@ class SourceMap:
         """Return True if this is the map of `module`."""
         return self.program == _program(module)
 
+    def locate(self, module: ir.Module) -> None:
+        """Give each operation of `module`, which the map `fits`, the place that the map has for it.
+
+        >>> SourceMap.of(module, "").locate(without_locations)
+        """
+        locations: dict[Place, Any] = {}
+        for operation, place in zip(nested_operations(module.operation), self.places, strict=True):
+            if place not in locations:
+                locations[place] = _location(place)
+            operation.operation.location = locations[place]
+
     def to_bytes(self) -> bytes:
         """Return the map as JSON; it has each file, scope and place once."""
         files, scopes, places = dict[str, int](), dict[str, int](), dict[Place, int]()
@@ -98,6 +110,15 @@ class SourceMap:
             return _parsed(parse_json(content))
         except (ValueError, KeyError, IndexError, TypeError) as exc:
             raise ArtifactError(f"the map of source lines cannot be read: {exc}") from exc
+
+
+def _location(place: Place) -> ir.Location:
+    """Return the location that `Places` reads as `place`."""
+    with mlir.context():
+        line = mlir.ir.Location.unknown()
+        if place.file:
+            line = mlir.ir.Location.file(place.file, place.line, 0)
+        return mlir.ir.Location.name("/".join(["main", place.scope, "operation"]), line)
 
 
 def _program(module: ir.Module) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from olympus_cli.program.settings import Settings, read_settings
+from olympus_cli.spec.settings import Settings, read_settings
 
 Invoke = Callable[..., Result]
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnx
 import pytest
 from click.testing import Result
+
+from olympus import artifact
+from olympus.interop import stablehlo
 
 Invoke = Callable[..., Result]
 
@@ -63,13 +67,14 @@ f (float[8, n] x) => (float y) {
   y = ReduceSum <keepdims = 0>(t)
 }
 """
-#: The files of each frontend, its entry, and the shapes that the entry needs.
+#: The file of each frontend, its text (of a bundle the StableHLO), its entry and the shapes.
 FRONTENDS = {
     "python": ("m.py", PYTHON, "m:f", "f32[8,8]"),
     "jax": ("j.py", JAX, "j:f", "f32[8,8]"),
     "stablehlo": ("m.mlir", STABLEHLO, "m.mlir", None),
     "hlo": ("m.hlo", HLO, "m.hlo", None),
     "onnx": ("m.onnx", ONNX, "m.onnx", "n=8"),
+    "bundle": ("m.olympus", STABLEHLO, "m.olympus", None),
 }
 COMMANDS = [
     ("trace",),
@@ -86,11 +91,26 @@ COMMANDS = [
 
 
 def content_of(file: str, text: str) -> bytes:
-    """Return the content of a file with a program, which is binary for an ONNX model."""
+    """Return the content of a file with a program; it is binary for ONNX models and bundles."""
+    if file.endswith(".olympus"):
+        return bundle_of(text)
     if not file.endswith(".onnx"):
         return text.encode()
     content: bytes = onnx.parser.parse_model(text).SerializeToString()
     return content
+
+
+def bundle_of(text: str) -> bytes:
+    """Return a bundle of a program in StableHLO."""
+    traced = stablehlo.read(text.encode(), name="f")
+    lowered, program = traced.lower(), str(traced.olympuspr)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "f.olympus")
+        compiled = lowered.compile()
+        artifact.save(
+            path, compiled, lowered=lowered, olympuspr_text=program, name="f", entry="m:f"
+        )
+        return path.read_bytes()
 
 
 @pytest.fixture(params=FRONTENDS)
@@ -127,7 +147,7 @@ def test_a_target_is_built_and_checked(frontend: str, project: Path, invoke: Inv
     assert invoke("diff", "t", "t").exit_code == 0
     document = json.loads(invoke("cost", "t", "--json").stdout)
     assert document["entry"] == entry
-    changed = text.replace("tanh", "cosine" if frontend == "stablehlo" else "cosh")
+    changed = text.replace("tanh", "cosine" if text is STABLEHLO else "cosh")
     changed = changed.replace("cosh(", "cosine(") if frontend == "hlo" else changed
     changed = changed.replace("Tanh", "Cosh")
     (project / file).write_bytes(content_of(file, changed))

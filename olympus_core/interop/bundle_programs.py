@@ -1,0 +1,166 @@
+"""The program of an `.olympus` bundle as a traced function, which can be lowered for any target."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from olympus_core import xla
+from olympus_core.analysis.cost.cost import Cost
+from olympus_core.analysis.sources.places import nested_operations
+from olympus_core.artifact.bundle import Bundle
+from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_core.execution.compilation import Repeats
+from olympus_core.interop.stablehlo_files import UnchangedProgram
+from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.mlir import bindings as mlir
+from olympus_core.raising.raising import UnraisableError, raise_module
+from olympus_core.stages.stages import Lowered, Traced
+
+if TYPE_CHECKING:
+    from olympus_core.mlir.bindings import ir
+
+#: Prefixes of the custom calls that XLA's importer replaces by operations, for every backend.
+_PORTABLE = ("mhlo.", "stablehlo.", "chlo.")
+
+
+class BundledSource(Traced):
+    """The program of a bundle, which has a form for each backend that it was lowered for.
+
+    Each form is raised when it is needed. A target without a form of its own gets the first one,
+    unless that has an operation of its backend alone.
+    """
+
+    def __init__(self, bundle: Bundle, backend: str, *, as_is: bool) -> None:
+        self.signature = bundle.interface
+        self._bundle = bundle
+        self._backend = backend if backend in bundle.manifest.programs else _first(bundle)
+        self._as_is = as_is
+        self._forms: dict[str, tuple[Traced, frozenset[str]]] = {}
+
+    @property
+    def olympuspr(self) -> Olympuspr:  # type: ignore[override]
+        """The program; raise UsageError if it is compiled unchanged."""
+        return self._form(self._backend)[0].olympuspr
+
+    def lower(
+        self,
+        target: xla.Target | None = None,
+        *,
+        lowering_platforms: str | Sequence[str] | None = None,
+        repeats: Repeats = "auto",
+    ) -> Lowered:
+        """Lower the form of the target's backend; by default that of the bundle's first backend.
+
+        Raises:
+          ArtifactError: the bundle was not lowered for the backend, and its program has an
+            operation that exists on another backend only; the message names it.
+          LoweringError: the program has no form on the target.
+        """
+        if lowering_platforms is not None:
+            names = (
+                [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
+            )
+            target = xla.target_on(names[0])
+        target = target or xla.Target(self._backend)
+        form, calls = self._form(target.backend)
+        lowered = form.lower(target, repeats=repeats)
+        if target.backend not in self._bundle.manifest.programs:
+            self._check_moved(lowered.module, calls, target.backend)
+        return lowered
+
+    def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
+        """Return the cost of the program: see `Lowered.cost`."""
+        return self.lower().cost(trips)
+
+    def placement(self) -> None:
+        """Return None: the program runs on any one device."""
+        return
+
+    def _form(self, backend: str) -> tuple[Traced, frozenset[str]]:
+        """Return the program for a backend, and the custom calls that the bundle has in it."""
+        backend = backend if backend in self._bundle.manifest.programs else self._backend
+        member = self._bundle.manifest.programs[backend]
+        found = self._forms.get(member)
+        if found is None:
+            module = _module(self._bundle, backend)
+            found = self._forms[member] = self._raised(module), frozenset(_custom_calls(module))
+        form, calls = copy.copy(found[0]), found[1]
+        form.signature = self.signature  # `with_donations` may have changed it
+        return form, calls
+
+    def _raised(self, module: ir.Module) -> Traced:
+        if self._as_is:
+            return UnchangedProgram(self.signature, module, "it is read with as_is")
+        try:
+            return Traced(self.signature, raise_module(module))
+        except UnraisableError as exc:
+            return UnchangedProgram(self.signature, module, str(exc))
+
+    def _check_moved(self, module: ir.Module, calls: frozenset[str], backend: str) -> None:
+        """Raise ArtifactError if a lowered program has a custom call of the bundle's backend."""
+        for name in _custom_calls(module):
+            if name in calls and not name.startswith(_PORTABLE):
+                raise ArtifactError(
+                    f"{self._bundle.path} was lowered for {self._backend} and cannot be compiled "
+                    f"for {backend}: it calls {name}, which only {self._backend} has",
+                    hint=f"compile its source ({self._bundle.manifest.entry}) for {backend}; a "
+                    f"build with several backends has a program for each in its bundle",
+                )
+
+
+def trace(bundle: Bundle, backend: str = "cpu", *, as_is: bool = False) -> Traced:
+    """Return the program of a verified bundle as a traced function.
+
+    Its trees, names, types, donations and compiler options are those of the manifest, and its
+    operations have the source lines of the bundle. The StableHLO for `backend` is raised to an
+    Olympuspr, so that it is simplified and its repeated blocks are compiled once; `lower` uses the
+    StableHLO for the target's backend, if the bundle has it. With `as_is` the StableHLO is compiled
+    unchanged. No executable of the bundle is used.
+
+    Args:
+      bundle: the result of `artifact.load`.
+      backend: the backend whose program `olympuspr` is; the bundle's first one if it lacks it.
+      as_is: True to compile the StableHLO unchanged.
+
+    Raises:
+      ArtifactError: the StableHLO cannot be read, or does not match the manifest.
+      UsageError: the program is for several devices.
+
+    >>> traced = trace(artifact.load("f.olympus"))
+    >>> traced.lower(olympus.target("gpu", "h200"))
+    """
+    if bundle.num_devices > 1:
+        raise UsageError(
+            f"{bundle.path} is for {bundle.num_devices} devices, and only a bundle for one device "
+            "can be compiled again",
+            hint=f"olympus run {bundle.path} runs it; compile its source "
+            f"({bundle.manifest.entry}) for other targets",
+        )
+    traced = BundledSource(bundle, backend, as_is=as_is)
+    traced._form(backend)
+    return traced
+
+
+def _first(bundle: Bundle) -> str:
+    return next(iter(bundle.manifest.programs))
+
+
+def _module(bundle: Bundle, backend: str) -> ir.Module:
+    """Return the StableHLO for a backend with its source lines, after its types are checked."""
+    bundle.check_program(backend)
+    module = mlir.parsed(bundle.stablehlo(backend), str(bundle.path))
+    sources = bundle.sources(backend)
+    if sources is not None and sources.fits(module):
+        sources.locate(module)
+    return module
+
+
+def _custom_calls(module: ir.Module) -> Iterator[str]:
+    """Yield the names of the custom calls of a module, in its order."""
+    for view in nested_operations(module.operation):
+        operation = view.operation
+        if operation.name == "stablehlo.custom_call":
+            with mlir.readable("the program"):
+                yield str(operation.attributes["call_target_name"].value)
