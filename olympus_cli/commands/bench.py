@@ -23,7 +23,6 @@ from olympus_cli.bench.compare.attempts import (
 from olympus_cli.bench.compare.other_side import (
     Other,
     RequestedProgram,
-    is_bundle,
     other_sides,
     project_root,
 )
@@ -53,6 +52,7 @@ from olympus_cli.process import interrupts
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
+from olympus_cli.spec.entries import is_bundle
 from olympus_cli.spec.resolve import Request, expanded, project_of
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file

@@ -54,7 +54,7 @@ class BundleSource:
         """
         with at_key(self.spec, "entry"):
             backend = self.spec.backends[0].backend
-            traced = bundles.trace(self.bundle, backend, as_is=self.spec.as_is)
+            traced = bundles.trace_bundle(self.bundle, backend, as_is=self.spec.as_is)
         self._check_shapes()
         return with_donated(traced, self.spec)
 

@@ -87,11 +87,11 @@ def is_onnx(entry: str) -> bool:
     return file is not None and file.path.endswith(ONNX_SUFFIX)
 
 
-def is_bundle(entry: str) -> bool:
-    """Return True for the entry of a bundle.
+def is_bundle(entry: str | None) -> bool:
+    """Return True for the entry of a bundle, False for another one and for None.
 
     >>> is_bundle("step.olympus"), is_bundle("model:forward")
     (True, False)
     """
-    file = program_file(entry)
+    file = None if entry is None else program_file(entry)
     return file is not None and file.path.endswith(BUNDLE_SUFFIX)

@@ -110,7 +110,7 @@ class BundledSource(Traced):
                 )
 
 
-def trace(bundle: Bundle, backend: str = "cpu", *, as_is: bool = False) -> Traced:
+def trace_bundle(bundle: Bundle, backend: str = "cpu", *, as_is: bool = False) -> Traced:
     """Return the program of a verified bundle as a traced function.
 
     Its trees, names, types, donations and compiler options are those of the manifest, and its
@@ -128,7 +128,7 @@ def trace(bundle: Bundle, backend: str = "cpu", *, as_is: bool = False) -> Trace
       ArtifactError: the StableHLO cannot be read, or does not match the manifest.
       UsageError: the program is for several devices.
 
-    >>> traced = trace(artifact.load("f.olympus"))
+    >>> traced = trace_bundle(artifact.load("f.olympus"))
     >>> traced.lower(olympus.target("gpu", "h200"))
     """
     if bundle.num_devices > 1:

@@ -31,7 +31,7 @@ def saved(path: Path, traced: Any, **options: Any) -> artifact.Bundle:
 def test_the_signature_is_that_of_the_manifest(tmp_path: Path) -> None:
     before = traced_mlp().with_donations([1])
     options = {"xla_cpu_enable_fast_math": False}
-    after = bundles.trace(saved(tmp_path, before, compiler_options=options))
+    after = bundles.trace_bundle(saved(tmp_path, before, compiler_options=options))
     assert after.signature == before.signature._replace(
         compiler_options=tuple(options.items()), result_names=before.result_names
     )
@@ -42,7 +42,7 @@ def test_the_signature_is_that_of_the_manifest(tmp_path: Path) -> None:
 
 
 def test_it_computes_the_same_and_results_keep_their_trees(tmp_path: Path) -> None:
-    compiled = bundles.trace(saved(tmp_path, traced_mlp())).lower().compile()
+    compiled = bundles.trace_bundle(saved(tmp_path, traced_mlp())).lower().compile()
     rng = np.random.default_rng(0)
     w, b, x = (rng.standard_normal((2, 3)).astype(np.float32) for _ in range(3))
     got, want = compiled({"w": w, "b": b}, x, scale=2.0), mlp({"w": w, "b": b}, x, scale=2.0)
@@ -58,7 +58,7 @@ def test_a_namedtuple_and_none_come_back(tmp_path: Path) -> None:
 
     one = np.ones(2, np.float32)
     traced = ox.jit(swap).trace(Pair(one, one * 2), None)
-    compiled = bundles.trace(saved(tmp_path, traced)).lower().compile()
+    compiled = bundles.trace_bundle(saved(tmp_path, traced)).lower().compile()
     result = compiled(Pair(one, one * 2), None)
     assert type(result) is Pair and result.second[0] is None
     np.testing.assert_array_equal(result.first, [2, 2])
@@ -66,7 +66,7 @@ def test_a_namedtuple_and_none_come_back(tmp_path: Path) -> None:
 
 def test_the_module_is_that_of_the_function(tmp_path: Path) -> None:
     before = traced_mlp()
-    after = bundles.trace(saved(tmp_path, before))
+    after = bundles.trace_bundle(saved(tmp_path, before))
     assert after.lower().as_text() == before.lower().as_text()
     assert after.lower(GPU).as_text() == before.lower(GPU).as_text()
 
@@ -78,21 +78,21 @@ def test_operations_have_the_lines_and_scopes_of_the_bundle(tmp_path: Path) -> N
 
     traced = ox.jit(f).trace(np.ones(3, np.float32))
     folder = Path(__file__).parent
-    after = bundles.trace(saved(tmp_path, traced, root=folder))
+    after = bundles.trace_bundle(saved(tmp_path, traced, root=folder))
     line = f.__code__.co_firstlineno + 2
     (row,) = after.cost().by("line")
     assert row.key == f"{Path(__file__).name}:{line}"
     (row,) = after.cost().by("scope")
     assert row.key == "outer"
     without = saved(tmp_path, traced)
-    assert [row.key for row in bundles.trace(without).cost().by("line")] != [row.key]
+    assert [row.key for row in bundles.trace_bundle(without).cost().by("line")] != [row.key]
 
 
 def test_repeated_blocks_are_blocks_again(tmp_path: Path) -> None:
     before = ox.jit(networks.forward).trace(networks.params(8), networks.X)
     assert before.lower().blocks
     bundle = saved(tmp_path, before)
-    after = bundles.trace(bundle)
+    after = bundles.trace_bundle(bundle)
     found = [(x.equations, x.occurrences) for x in after.lower().blocks]
     assert [occurrences for _, occurrences in found] == [8]
     assert "inlineable" in after.lower().as_text()
@@ -101,7 +101,7 @@ def test_repeated_blocks_are_blocks_again(tmp_path: Path) -> None:
         assert "inlineable" not in lowered.as_text()
     products = [x.lower(GPU).as_text().count("dot_general") for x in (after, before)]
     assert products[0] == products[1] > 8
-    as_is = bundles.trace(bundle, as_is=True)
+    as_is = bundles.trace_bundle(bundle, as_is=True)
     assert "inlineable" in as_is.lower().as_text()
     with pytest.raises(UsageError, match="compiled unchanged, because it is read with as_is"):
         _ = as_is.olympuspr
@@ -111,7 +111,7 @@ def test_lapack_stays_on_the_cpu(tmp_path: Path) -> None:
     traced = ox.jit(jnp.linalg.solve).trace(*(np.eye(3, dtype=np.float32),) * 2)
     bundle = saved(tmp_path, traced, entry="net:solve")
     for as_is in (False, True):
-        after = bundles.trace(bundle, as_is=as_is)
+        after = bundles.trace_bundle(bundle, as_is=as_is)
         assert "lapack_sgetrf_ffi" in after.lower().as_text()
         with pytest.raises(ArtifactError) as caught:
             after.lower(GPU)
@@ -129,11 +129,11 @@ def test_a_backend_has_the_program_that_was_lowered_for_it(tmp_path: Path) -> No
     )
     bundle = artifact.load(path)
     for backend in ("cpu", "gpu"):
-        after = bundles.trace(bundle, backend)
+        after = bundles.trace_bundle(bundle, backend)
         assert "lapack" in after.lower(ox.Target("cpu")).as_text()
         assert "lapack" not in after.lower(GPU).as_text()
         assert ("lapack" in str(after.olympuspr)) == (backend == "cpu")
-    assert "lapack" not in bundles.trace(bundle).lower(lowering_platforms="cuda").as_text()
+    assert "lapack" not in bundles.trace_bundle(bundle).lower(lowering_platforms="cuda").as_text()
 
 
 def test_a_manifest_of_another_program_is_refused(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_manifest_of_another_program_is_refused(tmp_path: Path) -> None:
     other = ox.jit(jnp.sin).trace(np.ones(3, np.float32)).lower().bytecode()
     replace_member(bundle.path, "program.stablehlo.bc", other)
     with pytest.raises(ArtifactError, match=r"f\.olympus cannot be used: its StableHLO has"):
-        bundles.trace(artifact.load(bundle.path))
+        bundles.trace_bundle(artifact.load(bundle.path))
 
 
 def test_a_program_of_several_devices_is_refused(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_program_of_several_devices_is_refused(tmp_path: Path) -> None:
     rows = ox.sharding.NamedSharding(mesh, ox.sharding.PartitionSpec("x"))
     traced = ox.jit(jnp.sin, in_shardings=rows).trace(np.ones(4, np.float32))
     with pytest.raises(UsageError, match="is for 2 devices, and only a bundle for one device"):
-        bundles.trace(saved(tmp_path, traced))
+        bundles.trace_bundle(saved(tmp_path, traced))

@@ -23,7 +23,7 @@ from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
-from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_entry
+from olympus_cli.spec.entries import is_bundle, is_entry
 from olympus_cli.spec.model import Checkout
 from olympus_cli.spec.resolve import Request, project_of
 from olympus_cli.text.paths import display_path
@@ -38,11 +38,6 @@ class RequestedProgram:
 
     request: Request
     work: SamplerWork
-
-
-def is_bundle(text: str | None) -> bool:
-    """Return True if a name, or the value of `--baseline`, is a FILE.olympus."""
-    return text is not None and text.endswith(BUNDLE_SUFFIX)
 
 
 def project_root(request: Request) -> Path:
