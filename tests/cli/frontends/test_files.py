@@ -169,6 +169,17 @@ def test_as_is_compiles_the_program_of_a_file_unchanged(project: Path, invoke: I
     assert "compiled unchanged, because it is read with as_is" in result.stderr
 
 
+def test_an_operation_without_a_primitive_is_verified(project: Path, invoke: Invoke) -> None:
+    """It is computed in its own dtype also where others are computed in float64."""
+    unknown = '{mhlo.frontend_attributes = {a = "b"}} : tensor<8x8xf32>'
+    (project / "m.mlir").write_text(
+        STABLEHLO.replace("tanh %0 : tensor<8x8xf32>", f"tanh %0 {unknown}")
+    )
+    assert "opaque" in invoke("trace", "m.mlir").stdout
+    result = invoke("verify", "m.mlir")
+    assert result.exit_code == 0, result.stderr
+
+
 def test_donate_names_an_argument_of_the_file(project: Path, invoke: Invoke) -> None:
     (project / "m.mlir").write_text(STABLEHLO)
     (project / "olympus.toml").write_text('[target.t]\nentry = "m.mlir"\ndonate = ["arg0"]\n')
