@@ -80,6 +80,7 @@ LOOKS = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LI
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
     parser.addoption("--night", action="store_true", help="all tests, with more drawn examples")
+    parser.addoption("--torch", action="store_true", help="the tests that need PyTorch too")
     parser.addoption("--fuzz-seed", type=int, default=0, help="the first seed of tests/fuzz")
     parser.addoption(
         "--fuzz", type=float, default=0.25, metavar="N", help="tests/fuzz with N times the cases"
@@ -92,13 +93,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests with the mark `night`, unless all tests are requested."""
-    if config.getoption("--night"):
-        return
-    night = [item for item in items if item.get_closest_marker("night")]
-    if night:
-        config.hook.pytest_deselected(items=night)
-        items[:] = [item for item in items if not item.get_closest_marker("night")]
+    """Leave out the tests with the marks `night` and `torch`, unless they are requested."""
+    for mark in ("night", "torch"):
+        marked = [item for item in items if item.get_closest_marker(mark)]
+        if marked and not config.getoption(f"--{mark}"):
+            config.hook.pytest_deselected(items=marked)
+            items[:] = [item for item in items if not item.get_closest_marker(mark)]
 
 
 def pytest_collection_finish() -> None:

@@ -9,14 +9,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import olympus
-from olympus.errors import OlympusError, TraceError, UsageError
+from olympus.errors import OlympusError, TraceError
 from olympus_cli.faults.advice import calls_jax
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Static
 from olympus_cli.frontends.importing import without_plugin_messages
-from olympus_cli.frontends.python import Traceable, entry_call, named_leaves, plain_value, values_of
+from olympus_cli.frontends.python import (
+    Traceable,
+    entry_call,
+    named_leaves,
+    plain_value,
+    refuse_placement,
+    values_of,
+)
 from olympus_cli.spec.model import FromEntry
-from olympus_cli.spec.target_table import fitting_hints, with_line
+from olympus_cli.spec.target_table import fitting_hints
 
 T = TypeVar("T")
 
@@ -70,10 +77,7 @@ class JaxFunction(Traceable):
         """
         from olympus.interop import jax  # it imports JAX
 
-        for key, value in (("mesh", self.spec.mesh), ("out-sharding", self.spec.out_sharding)):
-            if value:
-                error = UsageError(f"{key} is for a function of OLYMPUS; {self.name} is JAX's")
-                raise with_line(error, self.spec, key)
+        refuse_placement(self, "JAX's")
         args, kwargs = self._given
         statics = [i for i, value in enumerate(args) if isinstance(value, Static)]
         names = self.binding.names

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from olympus.errors import UsageError
-from olympus_cli.frontends.program_source import FileProgramSource, ProgramSource
+from olympus_cli.frontends.program_source import ProgramSource
 from olympus_cli.spec.entries import is_bundle, is_onnx, program_file
 from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import with_line
@@ -29,15 +27,6 @@ def load_target(spec: TargetSpec) -> ProgramSource:
     return _load_file(spec) or _load_function(spec)
 
 
-def default_values(spec: TargetSpec) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the values that a target's file has for its arguments, by name.
-
-    A Python function has none, and is not imported. Raises the errors of `load_target`.
-    """
-    file = _load_file(spec)
-    return {} if file is None else file.default_values()
-
-
 def values_from(spec: TargetSpec, source: FromEntry) -> list[tuple[str, Any]]:
     """Return the arrays that a function of the user returns, with their paths in the result.
 
@@ -56,10 +45,16 @@ def values_from(spec: TargetSpec, source: FromEntry) -> list[tuple[str, Any]]:
 
 
 def _load_function(spec: TargetSpec) -> Traceable:
-    """Return the function of a target, as one of OLYMPUS or of JAX."""
-    from olympus_cli.frontends.python import load_function
+    """Return the function of a target, as one of OLYMPUS, JAX or PyTorch."""
+    from olympus_cli.frontends.python import bound_function, entry_function
+    from olympus_cli.frontends.torch_modules import is_torch_module, load_module, module_of_entry
 
-    source = load_function(spec)
+    if spec.frontend == "torch":
+        return load_module(module_of_entry(spec), spec)
+    function = entry_function(spec)
+    if spec.frontend == "auto" and is_torch_module(function):
+        return load_module(function, spec)
+    source = bound_function(function, spec)
     if spec.frontend == "olympus":
         return source
     from olympus_cli.frontends.jax_functions import chosen
@@ -67,7 +62,7 @@ def _load_function(spec: TargetSpec) -> Traceable:
     return chosen(source)
 
 
-def _load_file(spec: TargetSpec) -> FileProgramSource | None:
+def _load_file(spec: TargetSpec) -> ProgramSource | None:
     """Return the program of a target's file; None if its entry is a function."""
     if spec.weights is not None and not is_onnx(spec.entry):
         error = UsageError(f"weights is for an ONNX model, and {spec.entry} is not one")

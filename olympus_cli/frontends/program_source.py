@@ -31,12 +31,8 @@ class ProgramSource(Protocol):
     def trace(self) -> olympus.stages.Traced:
         """Return the traced program; raise an OlympusError if it fails."""
 
+    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the values that the program has for arguments, by name; they may be weights."""
+
     def check_imports(self) -> None:
         """Check that the program of a revision has imported no module of the working tree."""
-
-
-class FileProgramSource(ProgramSource, Protocol):
-    """The program of a file, which may have values of arguments."""
-
-    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the values that the file has for arguments, by name; they may be weights."""

@@ -110,6 +110,10 @@ class Traceable:
         check_placement(traced, self.spec)
         return traced
 
+    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return an empty dict: a function has no values for its arguments."""
+        return {}
+
     def check_imports(self) -> None:
         """Check that the program of a revision has imported no module of the working tree.
 
@@ -163,14 +167,29 @@ def load_function(spec: TargetSpec) -> Traceable:
 
     Raises:
         EntryError: the entry cannot be found or imported.
-        UsageError: the arguments do not fit the function's signature, or the program of a revision
-            imports a module of the project that is not from its checkout.
+        UsageError: see `bound_function`.
 
     Example: `load_function(target).trace().lower()`.
     """
+    return bound_function(entry_function(spec), spec)
+
+
+def entry_function(spec: TargetSpec) -> Callable[..., Any]:
+    """Return the function that the entry of a target names; raise EntryError as `load_entry`."""
     expect_devices(spec.num_devices)
     with at_key(spec, "entry"):
-        function = load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
+        return load_entry(spec.entry, spec.root, spec.python_path, spec.checkout)
+
+
+def bound_function(function: Callable[..., Any], spec: TargetSpec) -> Traceable:
+    """Return the function of a target's entry with its arguments bound to its signature.
+
+    Raises:
+        UsageError: the arguments do not fit the function's signature, or the program of a revision
+            imports a module of the project that is not from its checkout.
+
+    Example: `bound_function(function, target).trace().lower()`.
+    """
     signature = _signature(function)
     spec = with_statics(function, signature, spec)
     binding = bind(_name(function), signature, spec)
@@ -211,6 +230,15 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
 def plain_value(value: Any) -> Any:
     """Return the value of a static, and any other argument as it is."""
     return value.value if isinstance(value, Static) else value
+
+
+def refuse_placement(source: Traceable, owner: str) -> None:
+    """Raise UsageError for a target with a mesh, whose function is one of another library."""
+    spec = source.spec
+    for key, value in (("mesh", spec.mesh), ("out-sharding", spec.out_sharding)):
+        if value:
+            error = UsageError(f"{key} is for a function of OLYMPUS; {source.name} is {owner}")
+            raise with_line(error, spec, key)
 
 
 def _name(function: Callable[..., Any]) -> str:

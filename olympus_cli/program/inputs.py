@@ -20,7 +20,7 @@ import numpy as np
 
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
-from olympus_cli.frontends.loading import default_values, values_from
+from olympus_cli.frontends.loading import load_target, values_from
 from olympus_cli.process.memory import available_memory
 from olympus_cli.program.input_files import (
     array_names,
@@ -68,7 +68,7 @@ class InputOptions:
     def undeclared(self, leaves: Sequence[ArgInfo]) -> list[bool]:
         """Return, for each leaf, True if its value is drawn from the seed without a description.
 
-        The value of any other leaf is in `file`, in the program's own file, or in `specs`.
+        The value of any other leaf is in `file`, in `specs`, or one that the program has itself.
         """
         declared = {*_chosen(self.specs, leaves, self.target), *_defaults(self.target)}
         return [self.file is None and leaf.name not in declared for leaf in leaves]
@@ -79,7 +79,8 @@ class InputOptions:
         if self.file is None:
             return seeded_inputs(leaves, *options)
         absent = self._absent(self.file, leaves) if self.target is not None else []
-        present = [leaf for leaf in leaves if leaf not in absent]
+        names = {leaf.name for leaf in absent}  # leaves of one type are equal
+        present = [leaf for leaf in leaves if leaf.name not in names]
         from_file = iter(file_inputs(self.file, present, leaves))
         if not absent:
             return list(from_file)
@@ -90,12 +91,12 @@ class InputOptions:
                 "inputs of the target"
             )
         seeded = iter(seeded_inputs(leaves, *options, wanted=absent))
-        return [next(seeded if leaf in absent else from_file) for leaf in leaves]
+        return [next(seeded if leaf.name in names else from_file) for leaf in leaves]
 
     def _absent(self, file: Path, leaves: Sequence[ArgInfo]) -> list[ArgInfo]:
         """Return the leaves that `file` does not have, and whose values are described elsewhere.
 
-        They are in `specs`, or in the program's own file.
+        They are in `specs`, or the program itself has them.
 
         Raises:
             UsageError: neither has some leaf, and all arrays of the file are arguments.
@@ -156,8 +157,8 @@ def seeded_inputs(
 
 
 def _defaults(target: TargetSpec | None) -> dict[str, Array]:
-    """Return the values that the file of a target has for its arguments, by name."""
-    return {} if target is None else default_values(target)
+    """Return the values that the program of a target has for its arguments, by name."""
+    return {} if target is None else load_target(target).default_values()
 
 
 def _whole_arguments(

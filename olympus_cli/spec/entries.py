@@ -15,7 +15,7 @@ BUNDLE_SUFFIX = ".olympus"
 PROGRAM_SUFFIXES = (".mlir", ".mlirbc", ".hlo", ".hlo.txt", ".hlo.pb", ".jax_export")
 
 #: The values of the key `frontend`, the default first.
-FRONTENDS = ("auto", "olympus", "jax")
+FRONTENDS = ("auto", "olympus", "jax", "torch")
 
 #: The forms, for messages.
 FORMS = (

@@ -14,8 +14,8 @@ from olympus_cli.faults.failure import Failure
 
 # The types of attributes to compare; variables of modules change in normal use.
 _COMPARED_TYPES = (type, FunctionType, BuiltinFunctionType, MethodType)
-# A module that replaces functions of `typing` by its own when it is imported.
-_HARMLESS = "typing_extensions"
+# Modules that replace functions of Python by their own when they are imported.
+_HARMLESS = ("typing_extensions", "torch.package.package_importer")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Snapshot:
                 for key, value in before.items()
                 if isinstance(value, _COMPARED_TYPES)
                 and now.get(key) is not value
-                and getattr(now.get(key), "__module__", None) != _HARMLESS
+                and getattr(now.get(key), "__module__", None) not in _HARMLESS
             ]
         if not set(self.path) <= set(sys.path):
             changed.append("sys.path")

@@ -18,6 +18,7 @@ try:
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import sharding_impls as _sharding_impls
+    from jax._src import source_info_util as _source_info_util
     from jax._src.interpreters import ad as _ad
     from jax._src.interpreters import batching as _batching
     from jax._src.interpreters import mlir as _mlir
@@ -33,6 +34,7 @@ jax: Any = _jax
 core: Any = _core
 apply_primitive: Any = _dispatch.apply_primitive
 sharding_impls: Any = _sharding_impls
+source_info_util: Any = _source_info_util
 ad: Any = _ad
 batching: Any = _batching
 mlir: Any = _mlir

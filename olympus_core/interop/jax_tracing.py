@@ -34,6 +34,7 @@ class JaxTraced(Traced):
         as_is: bool,
     ) -> None:
         self._jax = traced
+        self._x64 = bool(jax.config.jax_enable_x64)  # as it was when the function was traced
         self._as_is = as_is
         self._name, self._names, self._trees = name, names, trees
         self._by_platform: dict[str, Traced] = {}
@@ -48,7 +49,8 @@ class JaxTraced(Traced):
     def _on(self, platform: str) -> Traced:
         found = self._by_platform.get(platform)
         if found is None:
-            lowered = self._jax.lower(lowering_platforms=(platform,))
+            with jax.enable_x64(self._x64):
+                lowered = self._jax.lower(lowering_platforms=(platform,))
             donated = [i for i, x in enumerate(jax.tree.leaves(lowered.args_info)) if x.donated]
             content = io.BytesIO()
             lowered.compiler_ir().operation.write_bytecode(content)

@@ -36,6 +36,15 @@ GENERATED = {ROOT / "docs" / api.FOLDER / f"{name}.md" for name in api.packages(
 every_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
 )
+#: The documents as programs: the commands of one need PyTorch.
+every_program = pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(path, marks=pytest.mark.torch if path.stem == "torch" else ())
+        for path in DOCUMENTS
+    ],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
 
 
 @pytest.fixture(scope="session")
@@ -45,14 +54,14 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
         yield found
 
 
-@every_document
+@every_program
 def test_commands_print_what_is_shown(
     document: Path, tmp_path: Path, variables: dict[str, str]
 ) -> None:
     check_console(document, workplace(tmp_path), variables)
 
 
-@every_document
+@every_program
 def test_python_sessions_print_what_is_shown(document: Path, tmp_path: Path) -> None:
     check_python(document, tmp_path)
 

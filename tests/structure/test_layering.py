@@ -52,8 +52,12 @@ NAMESAKES = ("olympus_core/library/", "olympus_core/primitives/linalg/portable/"
 #: Names of functions that several modules have: `olympus.analysis.compare` and
 #: `olympus.verification.compare` are public, `put` copies a device's buffer or its array,
 #: `jit` stages a function or one of JAX, `command` is the click command of each module of commands,
-#: `main` starts each process, and `load` reads a bundle or an ONNX model
-SHARED = {"compare", "jit", "load", "command", "main", "structure", "evaluate"}
+#: `main` starts each process, `load` reads a bundle or an ONNX model, `trace` and `result_types`
+#: are for functions of JAX and for modules of PyTorch
+SHARED = {
+    *("compare", "jit", "load", "command", "main", "structure", "evaluate"),
+    *("trace", "result_types"),
+}
 #: The folders whose places are listed in docs/explanation/design.md
 PACKAGE_ORDERS = ("olympus_core", "olympus_cli")
 #: A reader keeps this many folders in mind
@@ -64,6 +68,8 @@ DOORS = {
     "jaxlib": ("olympus_core/mlir/bindings.py", "olympus_core/base/tree.py", "olympus_core/xla/"),
     "rich": ("olympus_cli/terminal/console.py",),
     "jax": ("olympus_core/interop/jax_modules.py",),
+    "torch": ("olympus_core/interop/torch_modules.py",),
+    "torchax": ("olympus_core/interop/torch_modules.py",),
 }
 
 FILES = [p for name in PACKAGES for p in sorted((ROOT / name).rglob("*.py"))]

@@ -76,6 +76,9 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.interop.jax.jit": ("options return", "the options of jax.jit, and a function"),
     "olympus.interop.jax.result_types": ("return", "a tree"),
     "olympus.interop.jax.trace": ("args kwargs", "the arguments of a user's function"),
+    "olympus.interop.torch.result_types": ("return", "a tree"),
+    "olympus.interop.torch.state": ("module", "a torch.nn.Module, which may not be installed"),
+    "olympus.interop.torch.trace": ("module args kwargs", "a torch.nn.Module and its arguments"),
     "olympus.interop.onnx.OnnxModel.function": ("constants", "the constants of shapes"),
     "olympus.interop.onnx.OnnxModel.trace": ("constants", "the constants of shapes"),
     "olympus.jvp": (

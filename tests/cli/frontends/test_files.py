@@ -67,6 +67,17 @@ f (float[8, n] x) => (float y) {
   y = ReduceSum <keepdims = 0>(t)
 }
 """
+TORCH = """
+import torch
+
+
+class F(torch.nn.Module):
+    def forward(self, x):
+        return torch.tanh(x @ x).sum()
+
+
+f = F()
+"""
 #: The file of each frontend, its text (of a bundle the StableHLO), its entry and the shapes.
 FRONTENDS = {
     "python": ("m.py", PYTHON, "m:f", "f32[8,8]"),
@@ -75,7 +86,10 @@ FRONTENDS = {
     "hlo": ("m.hlo", HLO, "m.hlo", None),
     "onnx": ("m.onnx", ONNX, "m.onnx", "n=8"),
     "bundle": ("m.olympus", STABLEHLO, "m.olympus", None),
+    "torch": ("t.py", TORCH, "t:f", "f32[8,8]"),
 }
+#: The frontends; PyTorch is installed by `.ci/torch` only.
+EVERY = [pytest.param(n, marks=pytest.mark.torch if n == "torch" else ()) for n in FRONTENDS]
 COMMANDS = [
     ("trace",),
     ("lower",),
@@ -113,7 +127,7 @@ def bundle_of(text: str) -> bytes:
         return path.read_bytes()
 
 
-@pytest.fixture(params=FRONTENDS)
+@pytest.fixture(params=EVERY)
 def entry(request: pytest.FixtureRequest, project: Path) -> tuple[str, ...]:
     """Write the program of a frontend; return its entry and options."""
     file, text, entry, shapes = FRONTENDS[request.param]
@@ -130,7 +144,7 @@ def test_a_command_takes_the_entry(
     assert result.exit_code == 0, result.stderr
 
 
-@pytest.mark.parametrize("frontend", FRONTENDS)
+@pytest.mark.parametrize("frontend", EVERY)
 def test_a_target_is_built_and_checked(frontend: str, project: Path, invoke: Invoke) -> None:
     file, text, entry, shapes = FRONTENDS[frontend]
     (project / file).write_bytes(content_of(file, text))

@@ -109,7 +109,7 @@ def test_the_frontend_is_chosen_by_a_key(net: Path, invoke: Invoke) -> None:
     for frontend, code in (("jax", 0), ("auto", 0), ("olympus", 3)):
         (net / "olympus.toml").write_text(target.format(frontend))
         assert invoke("trace", "t").exit_code == code, frontend
-    (net / "olympus.toml").write_text(target.format("torch"))
+    (net / "olympus.toml").write_text(target.format("tensorflow"))
     result = invoke("trace", "t")
     assert result.exit_code == 2
     assert "target.t.frontend" in result.stderr

@@ -7,7 +7,9 @@ import pickle
 import tracemalloc
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
@@ -16,10 +18,11 @@ import pytest
 from olympus.errors import UsageError
 from olympus.stages import ArgInfo
 from olympus_cli.process.memory import available_memory
-from olympus_cli.program import input_files
+from olympus_cli.program import input_files, inputs
 from olympus_cli.program.input_files import file_inputs
-from olympus_cli.program.inputs import parse_int_range, seeded_inputs
+from olympus_cli.program.inputs import InputOptions, parse_int_range, seeded_inputs
 from olympus_cli.spec.inputs import InputSpec
+from olympus_cli.spec.resolve import Request
 from tests.cli.arrays import arg_info
 
 DTYPES = ["float32", "bfloat16", "float16", "float8_e4m3fn", "complex64", "int32", "uint8", "bool"]
@@ -375,3 +378,23 @@ def test_dtypes_without_a_file_format_are_saved_and_loaded(tmp_path: Path) -> No
     (read,) = file_inputs(tmp_path / "f.npz", [leaf("x", "bfloat16", 2)])
     assert read.dtype == array.dtype
     assert (read == array).all()
+
+
+def test_defaults_of_the_program_are_used_unless_a_file_or_the_target_has_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = {name: np.full(2, i, "float32") for i, name in enumerate(("p['w']", "p['b']"))}
+    monkeypatch.setattr(
+        inputs, "load_target", lambda _: SimpleNamespace(default_values=defaults.copy)
+    )
+    leaves = [leaf("p['w']", "float32", 2), leaf("p['b']", "float32", 2), leaf("x", "float32", 2)]
+    options = InputOptions(target=Request("main:f", shapes="f32[2]").spec())
+    assert options.undeclared(leaves) == [False, False, True]
+    w, b, x = options.arrays(leaves)
+    assert (w.tolist(), b.tolist()) == ([0, 0], [1, 1])
+    assert x.tolist() == seeded_inputs([leaves[2]])[0].tolist()
+    described = replace(options, specs={"p['b']": InputSpec(range=(4, 5))})
+    assert (described.arrays(leaves)[1] >= 4).all()
+    np.savez(tmp_path / "in.npz", **{"p['b']": np.full(2, 9, "float32"), "x": x})
+    w, b, _ = replace(options, file=tmp_path / "in.npz").arrays(leaves)
+    assert (w.tolist(), b.tolist()) == ([0, 0], [9, 9])
