@@ -17,6 +17,7 @@ from olympus_cli.options.shared import (
     common_options,
     entry_options,
     stage_options,
+    time_limit_option,
     trips_option,
     whole_number,
 )
@@ -72,8 +73,11 @@ _VERSION = 1  # of the document; raised with every change that an old reader wou
     is_flag=True,
     help="Also compile the program, and show its memory and estimated time.",
 )
+@time_limit_option
 @common_options
-def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool) -> None:
+def command(
+    request: Request, by: str, rows: int, compiles: bool, time_limit: float | None, as_json: bool
+) -> None:
     """The program is traced and lowered, and not run. With --compile, the figures are those of the
     target's build, which is built first if it is stale.
 
@@ -86,7 +90,9 @@ def command(request: Request, by: str, rows: int, compiles: bool, as_json: bool)
     """
     spec = request.spec()
     with clearing(spec):
-        document = call(_costed, spec, KINDS.get(by, _STACK), compiles, action="counts")
+        document = call(
+            _costed, spec, KINDS.get(by, _STACK), compiles, action="counts", time_limit=time_limit
+        )
     for warning in document["warnings"]:
         console.message(f"warning: {warning}")
     if as_json:

@@ -17,6 +17,7 @@ from olympus_cli.options.shared import (
     entry_options,
     output_option,
     repeats_option,
+    time_limit_option,
 )
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.program import program_document
@@ -47,12 +48,14 @@ FORMATS = ("stablehlo", "hlo", "olympuspr", "dot", "bytecode")
 )
 @click.option("--debug-info", is_flag=True, help="Include source locations and name scopes.")
 @output_option("the program", printed=True)
+@time_limit_option
 @common_options
 def command(
     request: Request,
     form: str,
     debug_info: bool,
     output: Path | None,
+    time_limit: float | None,
     as_json: bool,
 ) -> None:
     """\b
@@ -60,7 +63,9 @@ def command(
       olympus lower model:forward --shapes "x=f32[8,3]"
       olympus lower forward --format bytecode -o out.mlirbc
     """
-    content, document = call(_lowered, request.spec(), form, debug_info, action="lowers")
+    content, document = call(
+        _lowered, request.spec(), form, debug_info, action="lowers", time_limit=time_limit
+    )
     if output is not None or not as_json:
         emit(content, output)
     if as_json:

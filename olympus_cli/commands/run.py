@@ -23,6 +23,7 @@ from olympus_cli.options.shared import (
     output_option,
     program_options,
     stage_options,
+    time_limit_option,
 )
 from olympus_cli.program.bundle import BundleOptions, bundle_loader
 from olympus_cli.program.input_files import listed, npz_bytes, portable
@@ -49,12 +50,14 @@ _COLUMNS = ("output", "shape", "dtype", "mean", "min", "max", "non-finite")
 @input_options
 @bundle_options
 @output_option("the results", form=".npz, which --inputs reads")
+@time_limit_option
 @common_options
 def command(
     request: Request,
     inputs: InputOptions,
     allowed: BundleOptions,
     output: Path | Literal["-"] | None,
+    time_limit: float | None,
     as_json: bool,
 ) -> None:
     """The executable in a FILE.olympus is native code, which runs with all your permissions: run
@@ -83,6 +86,7 @@ def command(
             action="runs" if bundle is None else f"runs {request.text}",
             quiet=bundle is not None,  # it prints nothing, except in a native crash
             death=ArtifactError if bundle else CompileError,
+            time_limit=time_limit,
             on_stage=lambda stage: bar.describe(f"{request.text}: {stage}"),
         )
     if output == "-":

@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from olympus_cli.options.shared import Command, common_options, entry_options, output_option
+from olympus_cli.options.shared import (
+    Command,
+    common_options,
+    entry_options,
+    output_option,
+    time_limit_option,
+)
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.program import program_document
 from olympus_cli.spec.model import TargetSpec
@@ -21,14 +27,15 @@ from olympus_cli.workers.call import OnStage, call
 @click.command("trace", cls=Command)
 @entry_options
 @output_option("the program", printed=True)
+@time_limit_option
 @common_options
-def command(request: Request, output: Path | None, as_json: bool) -> None:
+def command(request: Request, output: Path | None, time_limit: float | None, as_json: bool) -> None:
     """\b
     Examples:
       olympus trace model:forward --shapes "x=f32[8,3]"
       olympus trace forward --output forward.olympuspr
     """
-    olympuspr, document = call(_traced, request.spec(), action="traces")
+    olympuspr, document = call(_traced, request.spec(), action="traces", time_limit=time_limit)
     if not as_json:
         emit(olympuspr, output)
         return

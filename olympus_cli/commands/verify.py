@@ -20,6 +20,7 @@ from olympus_cli.options.shared import (
     is_verbose,
     request_options,
     stage_options,
+    time_limit_option,
     whole_number,
 )
 from olympus_cli.process import interrupts
@@ -62,6 +63,7 @@ from olympus_cli.workers.call import OnStage, call
     show_default=True,
     help="Verify with the inputs of N seeds, the first of which is --seed.",
 )
+@time_limit_option
 @click.option("--failures-only", is_flag=True, help="Show only comparisons that failed.")
 @click.option("--update", is_flag=True, help="Write the golden outputs if nothing fails.")
 @gate_options
@@ -74,6 +76,7 @@ def command(
     runs: int,
     failures_only: bool,
     update: bool,
+    time_limit: float | None,
     outputs: Outputs,
 ) -> None:
     """Without a name, verify the default targets of olympus.toml. Each program is run, and its
@@ -100,7 +103,7 @@ def command(
             for spec, target_inputs in work:
                 with target_runs.of(spec.name), lines.of(spec.name) as describe:
                     judged = _verified(
-                        spec, target_inputs.of(spec), against, others, update, describe
+                        spec, target_inputs.of(spec), against, others, update, time_limit, describe
                     )
                     documents.append(judged)
                     if table := verified_table(judged, runs > 1, failures_only):
@@ -140,10 +143,13 @@ def _verified(
     against: tuple[str, ...],
     others: list[Reference],
     update: bool,
+    time_limit: float | None,
     describe: OnStage,
 ) -> VerifiedTarget:
     """Return the result of verifying one target; it runs in isolation, as each reference does."""
-    results = {reference.name: results_of(reference, spec, inputs) for reference in others}
+    results = {
+        reference.name: results_of(reference, spec, inputs, time_limit) for reference in others
+    }
     names = [*against, "golden"] if update and "golden" not in against else list(against)
     with clearing(spec):
         data = call(
@@ -154,6 +160,7 @@ def _verified(
             results,
             update,
             action="verifies",
+            time_limit=time_limit,
             on_stage=describe,
         )
     verified: VerifiedTarget = typed(data, VerifiedTarget)

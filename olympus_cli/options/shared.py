@@ -173,7 +173,7 @@ time_limit_option = click.option(
     "--time-limit",
     type=positive_number,
     metavar="SECONDS",
-    help="Fail a target whose build takes longer than this.",
+    help="Fail a target that takes longer than this.",
 )
 page_option = click.option(
     "--html",

@@ -74,7 +74,9 @@ def _on(backend: olympus.Target, spec: TargetSpec) -> TargetSpec:
     return replace(spec, backends=(backend,), outputs=outputs)
 
 
-def results_of(reference: Reference, spec: TargetSpec, inputs: InputOptions) -> tuple[bytes, ...]:
+def results_of(
+    reference: Reference, spec: TargetSpec, inputs: InputOptions, time_limit: float | None = None
+) -> tuple[bytes, ...]:
     """Return the .npy files of the results of a reference, from a separate process.
 
     Raises:
@@ -89,6 +91,7 @@ def results_of(reference: Reference, spec: TargetSpec, inputs: InputOptions) -> 
         action=f"runs {reference.name}" if is_file else "runs",
         quiet=True,
         death=ArtifactError if is_file else CompileError,
+        time_limit=time_limit,
     )
     results: tuple[bytes, ...] = typed(files, tuple[bytes, ...], "results")
     return results

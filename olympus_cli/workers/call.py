@@ -250,9 +250,12 @@ def call(
     action: str,
     quiet: bool = False,
     death: type[OlympusError] = CompileError,
+    time_limit: float | None = None,
     on_stage: OnStage = lambda _stage: None,
 ) -> Data:
     """Do the work in a separate process and return its result; Ctrl-C and SIGTERM end it.
+
+    So does `time_limit`, in seconds after its first stage.
 
     Raises:
         OlympusError: the error of the work, or one of class `death` if the process has died.
@@ -264,7 +267,13 @@ def call(
     ):
         with interrupts.deferred():  # until the exit stack can end it
             process = Isolated(
-                work, *args, action=action, quiet=quiet, death=death, on_stage=on_stage
+                work,
+                *args,
+                action=action,
+                quiet=quiet,
+                death=death,
+                time_limit=time_limit,
+                on_stage=on_stage,
             )
             stack.enter_context(closing(process))
         while (ended := process.look()) is None:
