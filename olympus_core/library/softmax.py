@@ -73,6 +73,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     Elements where the bool array `where` is False are ignored, and are 0 in the result.
 
     Raises ShapeError for an axis that x does not have.
+
+    >>> softmax(array([0.0, 0.0, 100.0]))
+    Array([0., 0., 1.], dtype=float32)
     """
     shifted, shape, axes = _shifted("softmax", x, axis, where)
     powers = exp_p.bind(shifted)
@@ -83,7 +86,11 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 @list_axis
 @composite(static_argnames=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
-    """log(softmax(x, axis, where)), exact for probabilities next to 0."""
+    """log(softmax(x, axis, where)), exact for probabilities next to 0.
+
+    >>> log_softmax(array([0.0, 0.0]))
+    Array([-0.6931472, -0.6931472], dtype=float32)
+    """
     shifted, shape, axes = _shifted("log_softmax", x, axis, where)
     total = log_p.bind(_sum(exp_p.bind(shifted), axes))
     result = sub_p.bind(shifted, _spread(total, shape, axes))
@@ -151,6 +158,9 @@ def logsumexp(
     NaN.
 
     Raises ShapeError for an axis that a does not have.
+
+    >>> logsumexp(array([1000.0, 1000.0]))
+    Array(1000.6932, dtype=float32)
     """
     a, b = (_floats("logsumexp", a), None) if b is None else promote_inexact(a, b)
     if b is not None:
@@ -189,7 +199,11 @@ def _log_and_sign(total: Any, maximum: Any, is_signed: bool, of_magnitude: bool)
 def logmeanexp(
     x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
-    """log(mean(exp(x))) along `axis`, without overflow."""
+    """log(mean(exp(x))) along `axis`, without overflow.
+
+    >>> logmeanexp(array([2.0, 2.0, 2.0]))
+    Array(2., dtype=float32)
+    """
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     shape, dtype = get_aval(x).shape, get_aval(total).dtype
     axes = axis_tuple("logmeanexp", len(shape), axis)

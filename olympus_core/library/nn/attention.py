@@ -219,6 +219,9 @@ def dot_product_attention(
 
     Raises ShapeError or DTypeError for operands that do not match, ArgumentError (a ValueError) for
     an `implementation` other than "xla".
+
+    >>> dot_product_attention(zeros((2, 5, 4, 8)), zeros((2, 7, 4, 8)), zeros((2, 7, 4, 8))).shape
+    (2, 5, 4, 8)
     """
     if implementation not in (None, "xla"):
         raise ArgumentError(f"attention has the implementation 'xla', and not {implementation!r}")

@@ -81,6 +81,9 @@ def standardize(
 
     Raises ArgumentError (a ValueError) for another algorithm, and for complex values with the
     algorithm "fast", which clamps the variance at 0.
+
+    >>> standardize(array([1.0, 3.0]), epsilon=0.0)
+    Array([-1.,  1.], dtype=float32)
     """
     check_arrays("standardize", x, *[a for a in (mean, variance, where) if a is not None])
     values = asarray(x)

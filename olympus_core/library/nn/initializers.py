@@ -42,17 +42,29 @@ def _dtype(dtype: DTypeLike | None) -> DType:
 
 
 def zeros(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
-    """Return zeros; the key is not used."""
+    """Return zeros; the key is not used.
+
+    >>> zeros(key(0), (2,))
+    Array([0., 0.], dtype=float32)
+    """
     return fills.zeros(shape, _dtype(dtype))
 
 
 def ones(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None) -> Array:
-    """Return ones; the key is not used."""
+    """Return ones; the key is not used.
+
+    >>> ones(key(0), (2,))
+    Array([1., 1.], dtype=float32)
+    """
     return fills.ones(shape, _dtype(dtype))
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """Return an initializer of weights that all are `value`."""
+    """Return an initializer of weights that all are `value`.
+
+    >>> constant(7)(key(0), (2,))
+    Array([7., 7.], dtype=float32)
+    """
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -62,7 +74,11 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Return an initializer of weights uniform in [0, scale)."""
+    """Return an initializer of weights uniform in [0, scale).
+
+    >>> uniform(0.5)(key(0), (2, 3)).shape
+    (2, 3)
+    """
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -73,7 +89,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Return an initializer of normal weights of mean 0 and standard deviation `stddev`."""
+    """Return an initializer of normal weights of mean 0 and standard deviation `stddev`.
+
+    >>> normal(0.5)(key(0), (2, 3)).shape
+    (2, 3)
+    """
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -89,7 +109,11 @@ def truncated_normal(
     lower: ArrayLike = -2.0,
     upper: ArrayLike = 2.0,
 ) -> Initializer:
-    """Return an initializer of normal weights between `lower` and `upper`, times `stddev`."""
+    """Return an initializer of normal weights between `lower` and `upper`, times `stddev`.
+
+    >>> truncated_normal(0.5)(key(0), (2, 3)).shape
+    (2, 3)
+    """
     default = dtype
 
     def init(key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = default) -> Array:
@@ -176,6 +200,9 @@ def variance_scaling(
 
     Raises ArgumentError (a ValueError) for another mode or distribution; the initializer raises
     ShapeError for a shape whose fans are unknown.
+
+    >>> variance_scaling(1.0, "fan_in", "normal")(key(0), (2, 3)).shape
+    (2, 3)
     """
     for what, value, choices in (
         ("mode", mode, _MODES),

@@ -52,7 +52,11 @@ def cholesky(
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """Return `cholesky(a, lower)` and `lower`, the arguments of `cho_solve`."""
+    """Return `cholesky(a, lower)` and `lower`, the arguments of `cho_solve`.
+
+    >>> cho_factor(array([[4.0, 2.0], [2.0, 2.0]]), lower=True)[1]
+    True
+    """
     return cholesky(a, lower=lower), lower
 
 
@@ -60,7 +64,11 @@ def cho_factor(
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
-    """Return L and U in one array, and the pivots, for `lu_solve`; see `lax.linalg.lu`."""
+    """Return L and U in one array, and the pivots, for `lu_solve`; see `lax.linalg.lu`.
+
+    >>> lu_factor(array([[1.0, 2.0], [2.0, 2.0]]))[1]
+    Array([1, 1], dtype=int32)
+    """
     factors, pivots, _ = linalg.lu(inexact("lu_factor", a))
     return factors, pivots
 
@@ -72,6 +80,10 @@ def lu(
     """Return P, L and U with P L U = a: a permutation matrix, unit lower and upper triangular.
 
     permute_l: return (P L, U).  `a` is (m, n); L is (m, k) and U (k, n) with k = min(m, n).
+
+    >>> lu(array([[1.0, 2.0], [2.0, 2.0]]))[2]
+    Array([[2., 2.],
+           [0., 1.]], dtype=float32)
     """
     a = inexact("lu", a)
     k = min(shape_of(a)[-2:])
@@ -100,6 +112,9 @@ def qr(
 
     mode: "full" for Q of (m, m), "economic" for Q of (m, k) and R of (k, n) with k = min(m, n), or
     "r" for R of (m, n) alone, in a tuple.  Raises ArgumentError for another.
+
+    >>> qr(array([[3.0, 1.0], [4.0, 2.0], [0.0, 1.0]]), mode="economic")[0].shape
+    (3, 2)
     """
     if mode not in ("full", "economic", "r"):
         raise ArgumentError(f"qr has the modes 'full', 'economic' and 'r', and not {mode!r}")
@@ -196,6 +211,9 @@ def eigh(
 
     Returns (w, v), or w if `eigvals_only`.  Raises ArgumentError for a problem with a second matrix
     `b`, of another `type`, or for a subset of the values.
+
+    >>> eigh(array([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True)
+    Array([1., 2.], dtype=float32)
     """
     if b is not None or eigvals is not None or type != 1:
         raise ArgumentError("eigh solves a v = w v for all values, and takes no b, eigvals or type")
@@ -256,7 +274,11 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Array | tuple[Array, ...]:
-    """Return (U, s, V^H) with U diag(s) V^H = a, or s alone; see `numpy.linalg.svd`."""
+    """Return (U, s, V^H) with U diag(s) V^H = a, or s alone; see `numpy.linalg.svd`.
+
+    >>> svd(array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
+    Array([4., 3.], dtype=float32)
+    """
     if not compute_uv:
         return decompositions.svd(a, full_matrices, compute_uv=False)
     return tuple(decompositions.svd(a, full_matrices))
@@ -275,6 +297,10 @@ def polar(
 
     side: "left" for P U = a.  The method is always the singular value decomposition, so `eps` and
     `max_iterations` have no effect.  Raises ArgumentError for another side.
+
+    >>> polar(array([[2.0, 0.0], [0.0, 3.0]]))[1]
+    Array([[2., 0.],
+           [0., 3.]], dtype=float32)
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"polar has the sides 'left' and 'right', and not {side!r}")

@@ -23,12 +23,21 @@ from olympus_core.primitives.linalg.algebra import solve as solve_triangle
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Return the determinants of square matrices; see `numpy.linalg.det`."""
+    """Return the determinants of square matrices; see `numpy.linalg.det`.
+
+    >>> det(array([[1.0, 0.0], [0.0, 2.0]]))
+    Array(2., dtype=float32)
+    """
     return determinants.det(a)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Return the inverses of square matrices; see `numpy.linalg.inv`."""
+    """Return the inverses of square matrices; see `numpy.linalg.inv`.
+
+    >>> inv(array([[2.0, 0.0], [0.0, 4.0]]))
+    Array([[0.5 , 0.  ],
+           [0.  , 0.25]], dtype=float32)
+    """
     return equations.inv(a)
 
 
@@ -48,6 +57,9 @@ def solve(
     definite matrices by Cholesky's, and reads the triangle that `lower` selects.
 
     Raises ShapeError if the shapes do not match, ArgumentError for another assumption.
+
+    >>> solve(array([[2.0, 0.0], [0.0, 4.0]]), array([2.0, 2.0]))
+    Array([1. , 0.5], dtype=float32)
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ArgumentError(f"solve assumes 'gen', 'sym', 'her' or 'pos', and not {assume_a!r}")
@@ -126,6 +138,9 @@ def cho_solve(
     """Solve a x = b for x, given `cho_factor(a)`; b is (m,) or (..., m, k).
 
     Raises ShapeError if the shapes do not match.
+
+    >>> cho_solve((array([[2.0, 0.0], [1.0, 1.0]]), True), array([4.0, 3.0]))
+    Array([0.5, 1. ], dtype=float32)
     """
     factor, lower = c_and_lower
     return _cho_solve(factor, b, lower=bool(lower))
@@ -156,6 +171,9 @@ def lu_solve(
     trans: 0 for op(a) = a, 1 for a's transpose, 2 for its adjoint.
 
     Raises ShapeError if the shapes do not match, ArgumentError for another `trans`.
+
+    >>> lu_solve(lu_factor(array([[2.0, 0.0], [0.0, 4.0]])), array([2.0, 2.0]))
+    Array([1. , 0.5], dtype=float32)
     """
     if trans not in (0, 1, 2):
         raise ArgumentError(f"lu_solve has trans 0, 1 and 2: not {trans!r}")

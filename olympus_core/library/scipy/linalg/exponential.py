@@ -127,6 +127,10 @@ def expm_frechet(
     """Return the exponential of A and its derivative in the direction E, or only the derivative.
 
     `method` has no effect.  Raises ShapeError for matrices that are not square, or differ in shape.
+
+    >>> expm_frechet(zeros((2, 2)), array([[1.0, 2.0], [3.0, 4.0]]), compute_expm=False)
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     a, e = promote_inexact(operand("expm_frechet", A)[0], operand("expm_frechet", E)[0])
     if shape_of(a) != shape_of(e):

@@ -84,7 +84,13 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 @composite()
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Return the matrices with constant antidiagonals, first column `c`, and last row `r` after its
-    first element; r is by default zeros.  Raises ShapeError for a number."""
+    first element; r is by default zeros.  Raises ShapeError for a number.
+
+    >>> hankel(array([1, 2, 3]))
+    Array([[1, 2, 3],
+           [2, 3, 0],
+           [3, 0, 0]], dtype=int32)
+    """
     c, aval = operand("hankel", c)
     last = zeros_like(c) if r is None else operand("hankel", r)[0]
     if not aval.ndim or not shape_of(last):
@@ -102,7 +108,13 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @composite()
 def circulant(c: ArrayLike) -> Array:
-    """Return the matrices with first column `c`; each next column is moved down by one."""
+    """Return the matrices with first column `c`; each next column is moved down by one.
+
+    >>> circulant(array([1, 2, 3]))
+    Array([[1, 3, 2],
+           [2, 1, 3],
+           [3, 2, 1]], dtype=int32)
+    """
     column = _vector("circulant", c)
     back = op.rev(column, dimensions=(len(shape_of(column)) - 1,))
     return toeplitz(column, concatenate([column[..., :1], back[..., :-1]], axis=-1))
@@ -120,6 +132,10 @@ def companion(a: ArrayLike) -> Array:
     """The matrices whose characteristic polynomial has the coefficients `a`, highest power first.
 
     Raises ShapeError for fewer than two coefficients.
+
+    >>> companion(array([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]], dtype=float32)
     """
     (x,) = promote_inexact(_vector("companion", a))
     if shape_of(x)[-1] < 2:
@@ -133,6 +149,10 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrices with the fecundities `f` as first row, the survivals `s` below the diagonal.
 
     Raises ShapeError unless s is one shorter than f.
+
+    >>> leslie(array([1.0, 2.0]), array([0.5]))
+    Array([[1. , 2. ],
+           [0.5, 0. ]], dtype=float32)
     """
     f, s = _together(_vector("leslie", f), _vector("leslie", s))
     if not 2 <= shape_of(f)[-1] == shape_of(s)[-1] + 1:
@@ -145,7 +165,12 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 @composite()
 def fiedler(a: ArrayLike) -> Array:
-    """Return the matrices of the distances |a_i - a_j|."""
+    """Return the matrices of the distances |a_i - a_j|.
+
+    >>> fiedler(array([1, 4]))
+    Array([[0, 3],
+           [3, 0]], dtype=int32)
+    """
     a = asarray(_vector("fiedler", a))
     return abs_(a[..., None] - a[..., None, :])
 
@@ -158,6 +183,11 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrices that convolve a vector of length `n` with `a`; see `numpy.convolve` for `mode`.
 
     Raises ShapeError for a size below 1, ArgumentError for another mode.
+
+    >>> convolution_matrix(array([1, 2]), 2)
+    Array([[1, 0],
+           [2, 1],
+           [0, 2]], dtype=int32)
     """
     a, aval = operand("convolution_matrix", a)
     size = operator.index(n)
@@ -180,6 +210,10 @@ def block_diag(*arrs: ArrayLike) -> Array:
     """Return the matrix with the given matrices on its diagonal; vectors are rows.
 
     Raises ShapeError for an array of more than two axes.
+
+    >>> block_diag(array([[1, 2]]), array([[3]]))
+    Array([[1, 2, 0],
+           [0, 0, 3]], dtype=int32)
     """
     operands = [operand("block_diag", x)[0] for x in arrs] or [zeros((1, 0))]
     if any(len(shape_of(x)) > 2 for x in operands):
@@ -205,7 +239,12 @@ def _default(values: Any) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """Return the n x n matrix of 1 / (i + j + 1)."""
+    """Return the n x n matrix of 1 / (i + j + 1).
+
+    >>> hilbert(2)
+    Array([[1.        , 0.5       ],
+           [0.5       , 0.33333334]], dtype=float32)
+    """
     i = np.arange(n)
     return _default(1 / (i[:, None] + i + 1))
 
@@ -214,6 +253,9 @@ def helmert(n: int, full: bool = False) -> Array:
     """Orthonormal contrasts of n values as rows; `full` adds the row of the mean.
 
     Raises ShapeError for n < 1.
+
+    >>> helmert(3).shape
+    (2, 3)
     """
     if n < 1:
         raise ShapeError(f"helmert needs n >= 1, and got {n}")
@@ -226,6 +268,10 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Return the n x n matrix of 1 and -1 with orthogonal rows, by Sylvester's construction.
 
     Raises ShapeError unless n is a power of 2.
+
+    >>> hadamard(2)
+    Array([[ 1,  1],
+           [ 1, -1]], dtype=int32)
     """
     if n < 1 or n & (n - 1):
         raise ShapeError(f"hadamard needs a power of 2, and got {n}")
@@ -240,6 +286,11 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
     kind: "symmetric" (the default) for those of i + j over i, "lower" for those of i over j, or
     "upper", its transpose.  Raises ArgumentError for another.
+
+    >>> pascal(3)
+    Array([[1., 1., 1.],
+           [1., 2., 3.],
+           [1., 3., 6.]], dtype=float32)
     """
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ArgumentError(f"pascal has the kinds 'symmetric', 'lower', 'upper': not {kind!r}")
@@ -256,6 +307,10 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """Return the n x n matrix that `fft` multiplies with; `scale` divides it by "sqrtn" or by "n".
 
     Raises ArgumentError for another scale, DTypeError for a dtype that is not complex.
+
+    >>> dft(2).real
+    Array([[ 1.,  1.],
+           [ 1., -1.]], dtype=float32)
     """
     if scale not in (None, "sqrtn", "n"):
         raise ArgumentError(f"dft has the scales 'sqrtn' and 'n', and not {scale!r}")

@@ -53,12 +53,20 @@ _xlog1py = binary(
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(y), 0 where x is 0; the operands broadcast."""
+    """x log(y), 0 where x is 0; the operands broadcast.
+
+    >>> xlogy(array([0.0, 1.0]), array([0.0, 2.0]))
+    Array([0.       , 0.6931472], dtype=float32)
+    """
     return _xlogy(x, y)
 
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """x log(1 + y), 0 where x is 0; the operands broadcast."""
+    """x log(1 + y), 0 where x is 0; the operands broadcast.
+
+    >>> xlog1py(array([0.0, 1.0]), array([-1.0, 1.0]))
+    Array([0.       , 0.6931472], dtype=float32)
+    """
     return _xlog1py(x, y)
 
 
@@ -97,17 +105,29 @@ _kl_div = binary("kl_div", "p log(p / q) - p + q.", {"f": _kl_div_of_floats}, pr
 
 
 def entr(x: ArrayLike) -> Array:
-    """-x log(x); -inf for negative x.  Raises DTypeError for complex values."""
+    """-x log(x); -inf for negative x.  Raises DTypeError for complex values.
+
+    >>> entr(array([0.0, 1.0, 2.0]))
+    Array([-0.       , -0.       , -1.3862944], dtype=float32)
+    """
     return _entr(x)
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q); inf where either is negative.  Raises DTypeError for complex values."""
+    """p log(p / q); inf where either is negative.  Raises DTypeError for complex values.
+
+    >>> rel_entr(array([0.0, 1.0]), array([2.0, 0.5]))
+    Array([0.       , 0.6931472], dtype=float32)
+    """
     return _rel_entr(p, q)
 
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """p log(p / q) - p + q; inf where either is negative.  Raises DTypeError for complex values."""
+    """p log(p / q) - p + q; inf where either is negative.  Raises DTypeError for complex values.
+
+    >>> kl_div(array([0.0, 1.0]), array([2.0, 1.0]))
+    Array([2., 0.], dtype=float32)
+    """
     return _kl_div(p, q)
 
 
@@ -115,10 +135,17 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """exp(x) over its sum along `axis`, by default over all elements.
 
     Raises ShapeError for an axis that x does not have.
+
+    >>> softmax(array([0.0, 0.0, 100.0]))
+    Array([0., 0., 1.], dtype=float32)
     """
     return normalized.softmax(x, axis=axis)
 
 
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
-    """Return the logarithm of `softmax`, computed without overflow."""
+    """Return the logarithm of `softmax`, computed without overflow.
+
+    >>> log_softmax(array([0.0, 0.0]))
+    Array([-0.6931472, -0.6931472], dtype=float32)
+    """
     return normalized.log_softmax(x, axis=axis)

@@ -51,12 +51,19 @@ def gammaln(x: ArrayLike) -> Array:
     """Return the logarithm of the magnitude of the gamma function.
 
     Raises DTypeError for complex values.
+
+    >>> gammaln(array([1.0, 3.0])).round(4)
+    Array([0.    , 0.6931], dtype=float32)
     """
     return _gammaln(x)
 
 
 def digamma(x: ArrayLike) -> Array:
-    """Return the derivative of `gammaln`; raise DTypeError for complex values."""
+    """Return the derivative of `gammaln`; raise DTypeError for complex values.
+
+    >>> digamma(array([1.0, 2.0]))
+    Array([-0.5772154 ,  0.42278463], dtype=float32)
+    """
     return _digamma(x)
 
 
@@ -64,42 +71,73 @@ def erf(x: ArrayLike) -> Array:
     """Return the error function, 2/sqrt(pi) times exp(-t^2) from 0 to x.
 
     Raises DTypeError for complex values.
+
+    >>> erf(array([-10.0, 0.0, 10.0]))
+    Array([-1.,  0.,  1.], dtype=float32)
     """
     return _erf(x)
 
 
 def erfc(x: ArrayLike) -> Array:
-    """1 - `erf(x)`, exact for large x.  Raises DTypeError for complex values."""
+    """1 - `erf(x)`, exact for large x.  Raises DTypeError for complex values.
+
+    >>> erfc(array([-10.0, 0.0, 10.0]))
+    Array([2., 1., 0.], dtype=float32)
+    """
     return _erfc(x)
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """Return the inverse of `erf`, on [-1, 1]; raise DTypeError for complex values."""
+    """Return the inverse of `erf`, on [-1, 1]; raise DTypeError for complex values.
+
+    >>> erfinv(array([0.0, 0.5, 1.0]))
+    Array([0.        , 0.47693628,        inf], dtype=float32)
+    """
     return _erfinv(x)
 
 
 def expit(x: ArrayLike) -> Array:
-    """Return the logistic function, 1 / (1 + exp(-x))."""
+    """Return the logistic function, 1 / (1 + exp(-x)).
+
+    >>> expit(array([-100.0, 0.0, 100.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return _expit(x)
 
 
 def i0(x: ArrayLike) -> Array:
-    """Return the modified Bessel function of order 0; raise DTypeError for complex values."""
+    """Return the modified Bessel function of order 0; raise DTypeError for complex values.
+
+    >>> i0(array([0.0, 1.0]))
+    Array([1.       , 1.2660658], dtype=float32)
+    """
     return bessel.i0(x)
 
 
 def i0e(x: ArrayLike) -> Array:
-    """exp(-|x|) `i0(x)`.  Raises DTypeError for complex values."""
+    """exp(-|x|) `i0(x)`.  Raises DTypeError for complex values.
+
+    >>> i0e(array([0.0, 1.0]))
+    Array([1.       , 0.4657596], dtype=float32)
+    """
     return bessel.i0e(x)
 
 
 def i1(x: ArrayLike) -> Array:
-    """Return the modified Bessel function of order 1; raise DTypeError for complex values."""
+    """Return the modified Bessel function of order 1; raise DTypeError for complex values.
+
+    >>> i1(array([0.0, 1.0]))
+    Array([0.       , 0.5651591], dtype=float32)
+    """
     return bessel.i1(x)
 
 
 def i1e(x: ArrayLike) -> Array:
-    """exp(-|x|) `i1(x)`.  Raises DTypeError for complex values."""
+    """exp(-|x|) `i1(x)`.  Raises DTypeError for complex values.
+
+    >>> i1e(array([0.0, 1.0]))
+    Array([0.       , 0.2079104], dtype=float32)
+    """
     return bessel.i1e(x)
 
 
@@ -112,7 +150,11 @@ _logit = unary("logit", "The inverse of `expit`.", {"fc": _logit_of_inexact}, pr
 
 
 def logit(x: ArrayLike) -> Array:
-    """Return the inverse of `expit`, log(x / (1 - x))."""
+    """Return the inverse of `expit`, log(x / (1 - x)).
+
+    >>> logit(array([0.0, 0.5, 1.0]))
+    Array([-inf,   0.,  inf], dtype=float32)
+    """
     return _logit(x)
 
 
@@ -146,17 +188,28 @@ def gammasgn(x: ArrayLike) -> Array:
     """Return the sign of the gamma function; NaN at its poles below 0.
 
     Raises DTypeError for complex values.
+
+    >>> gammasgn(array([2.5, -0.5, -1.5]))
+    Array([ 1., -1.,  1.], dtype=float32)
     """
     return _gammasgn(x)
 
 
 def gamma(x: ArrayLike) -> Array:
-    """Return the gamma function, (x - 1)! for integers; raise DTypeError for complex values."""
+    """Return the gamma function, (x - 1)! for integers; raise DTypeError for complex values.
+
+    >>> gamma(array([1.0, 2.0, 4.0])).round()
+    Array([1., 1., 6.], dtype=float32)
+    """
     return _gamma(x)
 
 
 def loggamma(x: ArrayLike) -> Array:
-    """Return the logarithm of `gamma`; NaN for x <= 0; raise DTypeError for complex values."""
+    """Return the logarithm of `gamma`; NaN for x <= 0; raise DTypeError for complex values.
+
+    >>> loggamma(array([1.0, 3.0])).round(4)
+    Array([0.    , 0.6931], dtype=float32)
+    """
     return _loggamma(x)
 
 
@@ -213,7 +266,11 @@ _zeta = binary("zeta", "Hurwitz's zeta.", {"f": zeta_p.bind}, promote_inexact)
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return the logarithm of |`beta(a, b)`|; raise DTypeError for complex values."""
+    """Return the logarithm of |`beta(a, b)`|; raise DTypeError for complex values.
+
+    >>> betaln(array([1.0, 2.0]), array([1.0, 1.0])).round(4)
+    Array([ 0.    , -0.6931], dtype=float32)
+    """
     return _betaln(a, b)
 
 
@@ -221,17 +278,28 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the beta function, gamma(a) gamma(b) / gamma(a + b).
 
     Raises DTypeError for complex values.
+
+    >>> beta(array([1.0, 1.0]), array([1.0, 2.0])).round(3)
+    Array([1. , 0.5], dtype=float32)
     """
     return _beta(a, b)
 
 
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """Pochhammer's gamma(z + m) / gamma(z).  Raises DTypeError for complex values."""
+    """Pochhammer's gamma(z + m) / gamma(z).  Raises DTypeError for complex values.
+
+    >>> poch(array([1.0, 2.0]), 3.0).round()
+    Array([ 6., 24.], dtype=float32)
+    """
     return _poch(z, m)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Hurwitz's sum of 1 / (k + q)^x over k >= 0.  Raises DTypeError for complex values."""
+    """Hurwitz's sum of 1 / (k + q)^x over k >= 0.  Raises DTypeError for complex values.
+
+    >>> zeta(array([2.0, 4.0]), 1.0).round(4)
+    Array([1.6449, 1.0823], dtype=float32)
+    """
     return _zeta(x, q)
 
 
@@ -239,6 +307,9 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the derivative of order `n` + 1, an integer or an array of them, of `gammaln`.
 
     Raises DTypeError for an order that is not an integer.
+
+    >>> polygamma(1, array([1.0])).round(4)
+    Array([1.6449], dtype=float32)
     """
     check_arrays("polygamma", n, x)
     if dtypes.kind(get_aval(n).dtype) not in "iu":
@@ -252,7 +323,11 @@ _polygamma = binary(
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError for `exact`."""
+    """n!, as gamma(n + 1); 0 for negative n.  Raises ArgumentError for `exact`.
+
+    >>> factorial(array([0, 1, 3])).round()
+    Array([1., 1., 6.], dtype=float32)
+    """
     if exact:
         raise ArgumentError("factorial computes in floats, and takes no exact=True")
     return _factorial(n)
@@ -267,7 +342,11 @@ def _factorial(n: Any) -> Array:
 
 @composite(static_argnames=("repetition",))
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """Return the number of ways to choose `k` of `N`, with `repetition` also repeatedly."""
+    """Return the number of ways to choose `k` of `N`, with `repetition` also repeatedly.
+
+    >>> comb(5, array([1, 2])).round()
+    Array([ 5., 10.], dtype=float32)
+    """
     check_arrays("comb", N, k)
     n, m = promote_inexact(N, k)
     if repetition:
@@ -279,7 +358,11 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 @composite(static_argnames=("d",))
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """Return the logarithm of the multivariate gamma function of dimension `d`."""
+    """Return the logarithm of the multivariate gamma function of dimension `d`.
+
+    >>> multigammaln(array([2.0, 3.0]), 2).round(4)
+    Array([0.4516, 1.5502], dtype=float32)
+    """
     check_arrays("multigammaln", a)
     count = operator.index(d)
     a = asarray(promote_inexact(a)[0])
@@ -309,12 +392,20 @@ _boxcox1p = binary(
 
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """(x^lmbda - 1) / lmbda, or log(x) where lmbda is 0."""
+    """(x^lmbda - 1) / lmbda, or log(x) where lmbda is 0.
+
+    >>> boxcox(array([1.0, 3.0]), 2.0)
+    Array([0., 4.], dtype=float32)
+    """
     return _boxcox(x, lmbda)
 
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """((1 + x)^lmbda - 1) / lmbda, or log(1 + x) where lmbda is 0."""
+    """((1 + x)^lmbda - 1) / lmbda, or log(1 + x) where lmbda is 0.
+
+    >>> boxcox1p(array([0.0, 2.0]), 2.0)
+    Array([0., 4.], dtype=float32)
+    """
     return _boxcox1p(x, lmbda)
 
 
@@ -331,7 +422,11 @@ _ndtr = unary("ndtr", "The normal distribution.", {"f": _ndtr_of_floats}, promot
 
 
 def ndtr(x: ArrayLike) -> Array:
-    """Return the normal distribution function; raise DTypeError for complex values."""
+    """Return the normal distribution function; raise DTypeError for complex values.
+
+    >>> ndtr(array([-40.0, 0.0, 40.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return _ndtr(x)
 
 
@@ -345,6 +440,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     series_order: the number of terms, up to 30, of the series of the lower tail.
 
     Raises ArgumentError for another order, DTypeError for dtypes but float32 and float64.
+
+    >>> log_ndtr(array([0.0, 40.0]))
+    Array([-0.6931472, -0.       ], dtype=float32)
     """
     if not isinstance(series_order, int) or not 0 <= series_order <= 30:
         raise ArgumentError(f"log_ndtr needs an order from 0 to 30, and got {series_order!r}")

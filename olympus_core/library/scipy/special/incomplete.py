@@ -21,7 +21,11 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function, 1 - `gammainc`, exact where it is small."""
+    """The regularized upper incomplete gamma function, 1 - `gammainc`, exact where it is small.
+
+    >>> gammaincc(1.0, array([0.0, 1.0]))
+    Array([1.        , 0.36787975], dtype=float32)
+    """
     check_arrays("gammaincc", a, x)
     return lax.igammac(*promote_inexact(a, x))
 

@@ -101,31 +101,51 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 @composite()
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the density of the normal distribution at `x`; the arguments are those of `logpdf`."""
+    """Return the density of the normal distribution at `x`; the arguments are those of `logpdf`.
+
+    >>> pdf(array([0.0, 100.0]))
+    Array([0.3989423, 0.       ], dtype=float32)
+    """
     return exp(logpdf(x, loc, scale))
 
 
 @composite()
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value of at most `x`; the arguments are those of `logpdf`."""
+    """Return the probability of a value of at most `x`; the arguments are those of `logpdf`.
+
+    >>> cdf(array([-40.0, 0.0, 40.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return ndtr(_standardized("cdf", x, loc, scale)[0])
 
 
 @composite()
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of `cdf`, exact in both tails; the arguments are those of `logpdf`."""
+    """Return the logarithm of `cdf`, exact in both tails; the arguments are those of `logpdf`.
+
+    >>> logcdf(array([0.0, 40.0]))
+    Array([-0.6931472, -0.       ], dtype=float32)
+    """
     return log_ndtr(_standardized("logcdf", x, loc, scale)[0])
 
 
 @composite()
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value above `x`, 1 - `cdf`, exact where it is small."""
+    """Return the probability of a value above `x`, 1 - `cdf`, exact where it is small.
+
+    >>> sf(array([-40.0, 0.0, 40.0]))
+    Array([1. , 0.5, 0. ], dtype=float32)
+    """
     return ndtr(-_standardized("sf", x, loc, scale)[0])
 
 
 @composite()
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of `sf`, exact in both tails; the arguments are those of `logpdf`."""
+    """Return the logarithm of `sf`, exact in both tails; the arguments are those of `logpdf`.
+
+    >>> logsf(array([-40.0, 0.0]))
+    Array([-0.       , -0.6931472], dtype=float32)
+    """
     return log_ndtr(-_standardized("logsf", x, loc, scale)[0])
 
 
@@ -143,7 +163,11 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 @composite()
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the value whose `sf` is `q`; the other arguments are those of `logpdf`."""
+    """Return the value whose `sf` is `q`; the other arguments are those of `logpdf`.
+
+    >>> isf(array([0.0, 0.5, 1.0]))
+    Array([ inf,   0., -inf], dtype=float32)
+    """
     check_arrays("norm.isf", q, loc, scale)
     q, loc, scale = promote_inexact(q, loc, scale)
     return subtract(loc, ndtri(q) * scale)
