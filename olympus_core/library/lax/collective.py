@@ -159,7 +159,11 @@ def pmean(x: float, axis_name: AxisName, *, axis_index_groups: Groups = None) ->
 @overload
 def pmean(x: _T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T: ...
 def pmean(x: _T | float, axis_name: AxisName, *, axis_index_groups: Groups = None) -> _T | float:
-    """Return the mean over the mapped axes `axis_name` of each array of the tree `x`."""
+    """Return the mean over the mapped axes `axis_name` of each array of the tree `x`.
+
+    >>> vmap(lambda x: pmean(x, "i"), axis_name="i")(array([1.0, 2.0]))
+    Array([1.5, 1.5], dtype=float32)
+    """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
     mean: _T | float = tree.map(lambda v: v / count, total)
@@ -290,6 +294,9 @@ def psum_scatter(
 
     That dimension is as long as the mapped axis, and the result lacks it; with `tiled` its length
     is a multiple, and the part keeps it.  Raises ShapeError for another length.
+
+    >>> vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
     """
     tiled = _flag("psum_scatter", tiled)
     names, sizes = axis_sizes("psum_scatter", axis_name)
@@ -395,7 +402,11 @@ def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: .
 @overload
 def pshuffle(x: _T, axis_name: AxisName, perm: Sequence[int]) -> _T: ...
 def pshuffle(x: ArrayLike | _T, axis_name: AxisName, perm: Sequence[int]) -> Array | _T:
-    """Return to index i the value of index `perm[i]`; raise ArgumentError for no permutation."""
+    """Return to index i the value of index `perm[i]`; raise ArgumentError for no permutation.
+
+    >>> vmap(lambda x: pshuffle(x, "i", [1, 2, 0]), axis_name="i")(array([5, 6, 7]))
+    Array([6, 7, 5], dtype=int32)
+    """
     size = math.prod(axis_sizes("pshuffle", axis_name)[1])
     sources = as_tuple(perm, "the permutation of pshuffle")
     if len(sources) != size or any(i not in sources for i in range(size)):
@@ -412,7 +423,12 @@ def pswapaxes(x: _T, axis_name: AxisName, axis: int, *, axis_index_groups: Group
 def pswapaxes(
     x: ArrayLike | _T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
 ) -> Array | _T:
-    """Exchange the mapped axis with the axis `axis` of each value, of the same length."""
+    """Exchange the mapped axis with the axis `axis` of each value, of the same length.
+
+    >>> vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -451,6 +467,10 @@ def all_to_all(
     new axis `concat_axis`.  With `tiled`, its length is a multiple, and both axes remain.  Several
     names are one axis, the first of which varies most slowly.  Raises ShapeError for another
     length, and ArgumentError for groups of the indices of several axes.
+
+    >>> vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(array([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     tiled = _flag("all_to_all", tiled)
     names, sizes = axis_sizes("all_to_all", axis_name)

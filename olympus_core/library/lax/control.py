@@ -142,6 +142,9 @@ def switch(
 
     One operand may be named, `operand`.
     Raises TransformError if the branches return different structures or types.
+
+    >>> switch(1, [lambda x: x, lambda x: -x], array([3, 4]))
+    Array([-3, -4], dtype=int32)
     """
     operands = _operands("switch", operands, operand)
     aval = get_aval(index)
@@ -235,6 +238,9 @@ def while_loop(
 
     Raises TransformError if the body changes the carry's structure or types, or the condition is
     not a scalar bool.
+
+    >>> while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
+    Array(192, dtype=int32, weak_type=True)
     """
     end: Array | _T = _while("while_loop", cond_fun, body_fun, init_val, body_fun)
     return end
@@ -309,6 +315,9 @@ def fori_loop(
 
     With Python bounds the number of iterations is fixed, and the loop is a `scan`; with traced ones
     it is a `while_loop`, which takes no `unroll`.
+
+    >>> fori_loop(0, 4, lambda i, total: total + i, 0)
+    Array(6, dtype=int32, weak_type=True)
     """
     bounds: tuple[Any, Any] = lower, upper
     dtype = get_aval(lower).dtype
@@ -494,6 +503,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """Apply `f` to each row of `xs` in sequence, and stack the results.
 
     With a `batch_size`, `vmap` maps that many rows together, and the remaining rows too.
+
+    >>> map(lambda x: x * x, array([1, 2, 3]))
+    Array([1, 4, 9], dtype=int32)
     """
     if not batch_size:
         return _fold("map", lambda _, x: ((), f(x)), (), xs, of=f)[1]

@@ -65,6 +65,9 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     """Return the axes of (lhs, rhs, out) in the order batch or output features, features, space.
 
     Raises ShapeError for letters that are repeated, missing, or not shared.
+
+    >>> conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
     for text, names in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
@@ -120,7 +123,11 @@ def conv_shape_tuple(
     pads: PaddingLike,
     batch_group_count: int = 1,
 ) -> Shape:
-    """Return the shape of a convolution of layouts (N, C, space...) and (O, I, space...)."""
+    """Return the shape of a convolution of layouts (N, C, space...) and (O, I, space...).
+
+    >>> conv_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (2, 2), [(0, 0), (0, 0)])
+    (1, 4, 3, 3)
+    """
     ones, sizes = (1,) * (len(lhs_shape) - 2), tuple(lhs_shape[2:])
     pads = pads_of(pads, sizes, rhs_shape[2:], strides, ones, ones)
     check_cropped(sizes, pads)
@@ -138,7 +145,12 @@ def conv_general_shape_tuple(
     padding: PaddingLike,
     dimension_numbers: Sequence[str],
 ) -> Shape:
-    """Return the shape of a convolution of arrays of any layouts."""
+    """Return the shape of a convolution of arrays of any layouts.
+
+    >>> conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 4), (1, 1), "SAME",
+    ...                          ("NHWC", "HWIO", "NHWC"))
+    (1, 8, 8, 4)
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(
         [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding
@@ -153,7 +165,12 @@ def conv_transpose_shape_tuple(
     padding: PaddingLike,
     dimension_numbers: Sequence[str],
 ) -> Shape:
-    """Return the shape of a transposed convolution of arrays of any layouts."""
+    """Return the shape of a transposed convolution of arrays of any layouts.
+
+    >>> conv_transpose_shape_tuple((1, 3, 8, 8), (4, 3, 2, 2), (2, 2), "SAME",
+    ...                            ("NCHW", "OIHW", "NCHW"))
+    (1, 4, 16, 16)
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     sizes, kernel = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
     pads = padding
@@ -237,7 +254,11 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolve arrays of layouts (N, C, space...) and (O, I, space...); `padding` is by name."""
+    """Convolve arrays of layouts (N, C, space...) and (O, I, space...); `padding` is by name.
+
+    >>> conv(ones((1, 3, 8, 8)), ones((4, 3, 3, 3)), (2, 2), "VALID").shape
+    (1, 4, 3, 3)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -258,7 +279,12 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolve arrays of layouts (N, C, space...) and (O, I, space...), dilated and padded."""
+    """Convolve arrays of layouts (N, C, space...) and (O, I, space...), dilated and padded.
+
+    >>> conv_with_general_padding(ones((1, 1, 4, 4)), ones((1, 1, 3, 3)), (1, 1), "SAME", None,
+    ...                           (2, 2)).shape
+    (1, 1, 4, 4)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -299,6 +325,9 @@ def conv_transpose(
     features, so that the result is the derivative of the convolution with it.
 
     Raises ShapeError if the shapes do not match.
+
+    >>> conv_transpose(ones((1, 8, 8, 3)), ones((2, 2, 3, 4)), (2, 2), "SAME").shape
+    (1, 16, 16, 4)
     """
     check_arrays("conv_transpose", lhs, rhs)
     left, right = get_aval(lhs).shape, get_aval(rhs).shape
@@ -345,6 +374,9 @@ def conv_general_dilated_patches(
 
     The arguments are those of `conv_general_dilated`.  The result has C * prod(filter_shape)
     features, ordered by the feature of `lhs`, then by the position in the patch.
+
+    >>> conv_general_dilated_patches(ones((1, 3, 8, 8)), (2, 2), (2, 2), "VALID").shape
+    (1, 12, 4, 4)
     """
     check_arrays("conv_general_dilated_patches", lhs)
     aval, window = get_aval(lhs), ints(filter_shape)

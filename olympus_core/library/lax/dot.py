@@ -111,6 +111,9 @@ def dot(
     """Multiply vectors and matrices; with `dimension_numbers`, this is `dot_general`.
 
     Raises ShapeError for operands of other ranks, or if the contracted sizes differ.
+
+    >>> dot(array([1, 2]), array([3, 4]))
+    Array(11, dtype=int32)
     """
     check_arrays("dot", lhs, rhs)
     if dimension_numbers is None:
@@ -129,6 +132,9 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     """Return the matrix products of two arrays of shapes (..., n, k) and (..., k, m).
 
     Raises ShapeError for operands of different ranks, or of a rank below 2.
+
+    >>> batch_matmul(ones((5, 2, 3)), ones((5, 3, 4))).shape
+    (5, 2, 4)
     """
     check_arrays("batch_matmul", lhs, rhs)
     a, b = get_aval(lhs), get_aval(rhs)

@@ -148,7 +148,11 @@ ge = _binary(logic.ge_p, "x >= y")
 
 
 def conj(x: ArrayLike) -> Array:
-    """Return the complex conjugate; a float32 or float64 x becomes complex."""
+    """Return the complex conjugate; a float32 or float64 x becomes complex.
+
+    >>> conj(array([1 + 2j]))
+    Array([1.-2.j], dtype=complex64)
+    """
     aval = get_aval(x)
     if dtypes.kind(aval.dtype) != "c":
         x = complex(x, convert(0.0, aval.dtype, aval.weak_type))
@@ -156,12 +160,20 @@ def conj(x: ArrayLike) -> Array:
 
 
 def square(x: ArrayLike) -> Array:
-    """x * x, element by element."""
+    """x * x, element by element.
+
+    >>> square(array([2, 3]))
+    Array([4, 9], dtype=int32)
+    """
     return arithmetic.integer_pow_p.bind(x, y=2)
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """1 / x of floats or complex numbers, element by element; raises DTypeError for others."""
+    """1 / x of floats or complex numbers, element by element; raises DTypeError for others.
+
+    >>> reciprocal(array([2.0, 4.0]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
     check_kinds("reciprocal", "fc", get_aval(x))
     return arithmetic.integer_pow_p.bind(x, y=-1)
 
@@ -170,6 +182,9 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     """x ** y for a Python int y, element by element.
 
     Raises DTypeError for an integer x and a negative y.
+
+    >>> integer_pow(array([2, 3]), 3)
+    Array([ 8, 27], dtype=int32)
     """
     if y < 0 and dtypes.kind(get_aval(x).dtype) in "iu":
         raise DTypeError(f"an integer array cannot be raised to the negative power {y}")
@@ -178,7 +193,11 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """Return the nearest integer, element by element; `rounding_method` selects that of halves."""
+    """Return the nearest integer, element by element; `rounding_method` selects that of halves.
+
+    >>> round(array([0.5, 1.5, 2.4]))
+    Array([1., 2., 2.], dtype=float32)
+    """
     return arithmetic.round_p.bind(x, rounding_method=int(rounding_method))
 
 
@@ -186,6 +205,9 @@ def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Ar
     """Return x rounded to a float of `exponent_bits` and `mantissa_bits`, in the dtype of x.
 
     Raises ArgumentError if `exponent_bits` is less than 1 or `mantissa_bits` less than 0.
+
+    >>> reduce_precision(array([1.0, 3.1415927]), 8, 7)
+    Array([1.      , 3.140625], dtype=float32)
     """
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ArgumentError(
@@ -198,7 +220,11 @@ def reduce_precision(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Ar
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """`operand` as `new_dtype` (complex to real drops the imaginary part)."""
+    """`operand` as `new_dtype` (complex to real drops the imaginary part).
+
+    >>> convert_element_type(array([1.5, -1.5]), "int32")
+    Array([ 1, -1], dtype=int32)
+    """
     python: dict[Any, str] = {bool: "b", int: "i", float: "f"}
     if new_dtype in python:
         dtype, weak = dtypes.default_dtype(python[new_dtype]), new_dtype is not bool
@@ -208,21 +234,37 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """Return the bits of `operand` as `new_dtype`; another width adds or removes the last axis."""
+    """Return the bits of `operand` as `new_dtype`; another width adds or removes the last axis.
+
+    >>> bitcast_convert_type(array([1.0, -1.0]), "int32")
+    Array([ 1065353216, -1082130432], dtype=int32)
+    """
     return conversion.bitcast_convert_type_p.bind(operand, new_dtype=dtypes.canonicalize(new_dtype))
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """x, not below `min` and not above `max`; the bounds are scalars or have x's shape."""
+    """x, not below `min` and not above `max`; the bounds are scalars or have x's shape.
+
+    >>> clamp(0, array([-1, 1, 5]), 3)
+    Array([0, 1, 3], dtype=int32)
+    """
     return selection.clamp_p.bind(min, x, max)
 
 
 @structural(1, 2)
 def select(pred: ArrayLike, on_true: ArrayOrKeys, on_false: ArrayOrKeys) -> Array:
-    """`on_true` where `pred`, else `on_false`; `pred` is a scalar or has their shape."""
+    """`on_true` where `pred`, else `on_false`; `pred` is a scalar or has their shape.
+
+    >>> select(array([True, False]), array([1, 2]), array([3, 4]))
+    Array([1, 4], dtype=int32)
+    """
     return selection.select_n_p.bind(pred, on_false, on_true)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """`cases[which]`, element by element; `which` is bool (two cases) or int32."""
+    """`cases[which]`, element by element; `which` is bool (two cases) or int32.
+
+    >>> select_n(array([0, 2, 1]), array([1, 1, 1]), array([2, 2, 2]), array([3, 3, 3]))
+    Array([1, 3, 2], dtype=int32)
+    """
     return selection.select_n_p.bind(which, *cases)

@@ -70,6 +70,9 @@ def gather(
     real operand.
 
     Source: https://www.openxla.org/xla/operation_semantics#gather
+
+    >>> gather(array([5, 6, 7]), array([[2], [0]]), GatherDimensionNumbers((), (0,), (0,)), (1,))
+    Array([7, 5], dtype=int32)
     """
     gather_mode = (
         GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
@@ -208,6 +211,10 @@ def scatter_apply(
     `update_shape` is the shape that updates would have; `func` is applied to an element once for
     each window that contains it.  Raises TransformError for a function that does not return a
     scalar, or that closes over arrays.
+
+    >>> scatter_apply(array([1, 2, 3]), array([[1]]), lambda x: 10 * x,
+    ...               ScatterDimensionNumbers((), (0,), (0,)), update_shape=(1,))
+    Array([ 1, 20,  3], dtype=int32)
     """
     aval = get_aval(operand)
 
@@ -244,6 +251,10 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     """Return the slices of `src` at coordinates `idxs`, one rank-1 array for each of the axes.
 
     Coordinates out of range wrap around.
+
+    >>> index_take(array([[1, 2], [3, 4]]), (array([1, 0]),), (0,))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
     """
     shape, dims = shape_of(src), tuple(axes)
     indices = concatenate([expand_dims(i, (1,)) for i in idxs], 1)

@@ -155,7 +155,11 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """Return the permutation of `permutation_size` rows for the pivots of `lu` (int32)."""
+    """Return the permutation of `permutation_size` rows for the pivots of `lu` (int32).
+
+    >>> lu_pivots_to_permutation(array([1, 1]), 3)
+    Array([1, 0, 2], dtype=int32)
+    """
     check_arrays("lu_pivots_to_permutation", pivots)
     size = int(permutation_size)
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=size)
@@ -193,6 +197,10 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     a: (..., m, n) with m >= n; taus: (..., k) with k <= n.
 
     Raises ShapeError for other shapes.
+
+    >>> householder_product(array([[1.0, 0.0], [0.0, 1.0]]), array([2.0, 0.0]))
+    Array([[-1.,  0.],
+           [-0.,  1.]], dtype=float32)
     """
     check_arrays("householder_product", a, taus)
     return householder_product_p.bind(a, taus)
@@ -347,6 +355,9 @@ def symmetric_product(
     symmetrize_output: mirror the result's lower triangle; without it only that triangle is valid.
 
     Raises ShapeError if the shapes do not match.
+
+    >>> symmetric_product(array([[1.0, 2.0]]), array([[1.0]]), alpha=2.0, beta=3.0)
+    Array([[13.]], dtype=float32)
     """
     a, c = matrices("symmetric_product", a_matrix), matrices("symmetric_product", c_matrix)
     if shape_of(c) != (*shape_of(a)[:-1], shape_of(a)[-2]):

@@ -60,7 +60,11 @@ def axis_sizes(function: str, axis_name: AxisName) -> tuple[tuple[Any, ...], lis
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """Return the number of indices along one mapped axis or several together, a Python int."""
+    """Return the number of indices along one mapped axis or several together, a Python int.
+
+    >>> vmap(lambda x: x * axis_size("i"), axis_name="i")(array([1, 2]))
+    Array([2, 4], dtype=int32)
+    """
     return math.prod(axis_sizes("axis_size", axis_name)[1])
 
 

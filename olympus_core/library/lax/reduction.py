@@ -83,6 +83,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     The result has the integer dtype `index_dtype`.  Raises ShapeError for an axis that the operand
     does not have, or that is empty.
+
+    >>> argmax(array([[1, 5], [7, 2]]), 1, "int32")
+    Array([1, 0], dtype=int32)
     """
     return _arg(argmax_p, operand, axis, index_dtype)
 
@@ -92,6 +95,9 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     The result has the integer dtype `index_dtype`.  Raises ShapeError for an axis that the operand
     does not have, or that is empty.
+
+    >>> argmin(array([[1, 5], [7, 2]]), 1, "int32")
+    Array([0, 1], dtype=int32)
     """
     return _arg(argmin_p, operand, axis, index_dtype)
 

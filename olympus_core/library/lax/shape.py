@@ -44,6 +44,10 @@ def broadcast_in_dim(
     """Return the array at `shape`: its axis i is axis `broadcast_dimensions[i]`; others repeat it.
 
     Raises ShapeError if the operand's lengths are neither 1 nor those of `shape`.
+
+    >>> broadcast_in_dim(array([1, 2]), (2, 3), (0,))
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
     """
     target, dims = canonical_shape(shape), tuple(broadcast_dimensions)
     is_same = dims == tuple(range(len(target)))
@@ -66,6 +70,9 @@ def broadcast_to_rank(x: ArrayOrKeys, rank: int) -> Array:
     """Return the array with leading axes of length 1 added, up to rank `rank`.
 
     Raises ShapeError for an array of more axes.
+
+    >>> broadcast_to_rank(array([1, 2]), 3).shape
+    (1, 1, 2)
     """
     ndim = len(shape_of(x))
     if ndim > rank:
@@ -88,6 +95,10 @@ def broadcasted_iota(
     """Return an array of `shape` whose elements are their index along axis `dimension`.
 
     Raises DTypeError for a dtype that cannot count, ShapeError for an axis out of range.
+
+    >>> broadcasted_iota("int32", (2, 3), 1)
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
     """
     return p.iota_p.bind(
         dtype=dtypes.canonicalize(dtype), shape=canonical_shape(shape), dimension=int(dimension)
@@ -126,6 +137,10 @@ def collapse(
     """Return the array with the axes from `start_dimension` to before `stop_dimension` merged.
 
     Raises ShapeError for axes out of range.
+
+    >>> collapse(array([[[1, 2], [3, 4]]]), 0, 2)
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
     """
     have = shape_of(operand)
     low, high, _ = slice(start_dimension, stop_dimension).indices(len(have))
@@ -139,6 +154,10 @@ def transpose(operand: ArrayOrKeys, permutation: Sequence[int]) -> Array:
     """Return the array with axis `permutation[i]` of the operand as axis i.
 
     Raises ShapeError unless `permutation` names each axis once.
+
+    >>> transpose(array([[1, 2], [3, 4]]), (1, 0))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     order = tuple([int(i) for i in permutation])
     if isinstance(operand, Array) and order == tuple(range(operand.aval.ndim)):
@@ -148,7 +167,11 @@ def transpose(operand: ArrayOrKeys, permutation: Sequence[int]) -> Array:
 
 @structural()
 def squeeze(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
-    """Return the array without the given axes, whose length must be 1 (ShapeError otherwise)."""
+    """Return the array without the given axes, whose length must be 1 (ShapeError otherwise).
+
+    >>> squeeze(array([[1, 2]]), (0,))
+    Array([1, 2], dtype=int32)
+    """
     dims = tuple(sorted(canonical_axes(dimensions, len(shape_of(array)))))
     if not dims and isinstance(array, Array):
         return array
@@ -160,6 +183,9 @@ def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
     """Return the array with axes of length 1 inserted, at these positions of the result.
 
     Raises ShapeError for a position that is out of range or given twice.
+
+    >>> expand_dims(array([1, 2]), (0, 2)).shape
+    (1, 2, 1)
     """
     have = shape_of(array)
     rank = len(have) + len(dimensions)
@@ -173,14 +199,23 @@ def expand_dims(array: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
 
 @structural()
 def rev(operand: ArrayOrKeys, dimensions: Sequence[int]) -> Array:
-    """The elements in reverse order along the given axes (each once; ShapeError otherwise)."""
+    """The elements in reverse order along the given axes (each once; ShapeError otherwise).
+
+    >>> rev(array([[1, 2], [3, 4]]), (1,))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     dims = tuple([canonical_axis(d, len(shape_of(operand))) for d in dimensions])
     return p.rev_p.bind(operand, dimensions=dims)
 
 
 @structural()
 def tile(operand: ArrayOrKeys, reps: Sequence[int]) -> Array:
-    """The array repeated `reps[i]` times along axis i; one repetition an axis (ShapeError)."""
+    """The array repeated `reps[i]` times along axis i; one repetition an axis (ShapeError).
+
+    >>> tile(array([1, 2]), (2,))
+    Array([1, 2, 1, 2], dtype=int32)
+    """
     return p.tile_p.bind(operand, reps=tuple([int(r) for r in reps]))
 
 
@@ -214,7 +249,11 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: None = None,
 ) -> Array:
-    """Return an array of one value with the shape and dtype of `x`, or those given."""
+    """Return an array of one value with the shape and dtype of `x`, or those given.
+
+    >>> full_like(array([1, 2]), 7)
+    Array([7, 7], dtype=int32)
+    """
     aval = get_aval(x)
     kind = aval.dtype if dtype is None else dtypes.canonicalize(dtype)
     value = promotion.convert(fill_value, kind, dtype is None and aval.weak_type)
@@ -222,5 +261,9 @@ def full_like(
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: None = None) -> Array:
-    """Return an array of `shape` and `dtype` with unspecified elements (they are zero)."""
+    """Return an array of `shape` and `dtype` with unspecified elements (they are zero).
+
+    >>> empty((2,), "int32").shape
+    (2,)
+    """
     return full(shape, 0, dtype)

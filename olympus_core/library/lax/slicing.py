@@ -33,6 +33,9 @@ def concatenate(operands: ArraysOrKeys, dimension: int) -> Array:
 
     Raises ShapeError without an operand or if they differ along other axes, DTypeError if dtypes
     differ.
+
+    >>> concatenate([array([1, 2]), array([3])], 0)
+    Array([1, 2, 3], dtype=int32)
     """
     arrays = _sequence("concatenate", operands)
     if len(arrays) == 1 and isinstance(arrays[0], Array):
@@ -46,6 +49,10 @@ def stack(operands: ArraysOrKeys, axis: int = 0) -> Array:
     """Stack the operands, of one dtype and shape, along a new axis of the result.
 
     Raises ShapeError without an operand or if their shapes differ, DTypeError if dtypes do.
+
+    >>> stack([array([1, 2]), array([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     arrays = _sequence("stack", operands)
     position = canonical_axis(axis, len(shape_of(arrays[0])) + 1)
@@ -61,14 +68,22 @@ def _sequence(name: str, operands: Any) -> list[Any]:
 
 @structural()
 def split(operand: ArrayOrKeys, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Split into parts of the lengths `sizes`, whose sum is the axis's length (else ShapeError)."""
+    """Split into parts of the lengths `sizes`, whose sum is the axis's length (else ShapeError).
+
+    >>> split(array([5, 6, 7]), (2, 1))
+    [Array([5, 6], dtype=int32), Array([7], dtype=int32)]
+    """
     position = canonical_axis(axis, len(shape_of(operand)))
     return joining.split_p.bind(operand, sizes=canonical_shape(sizes, "sizes"), axis=position)
 
 
 @structural()
 def unstack(x: ArrayOrKeys, axis: int = 0) -> tuple[Array, ...]:
-    """Return the slices of `x` at each index of an axis, without that axis."""
+    """Return the slices of `x` at each index of an axis, without that axis.
+
+    >>> unstack(array([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     position = canonical_axis(axis, len(shape_of(x)))
     return tuple(joining.unstack_p.bind(x, axis=position))
 
@@ -82,6 +97,9 @@ def pad(
     `low` and `high` are added before and after, and crop if negative; `interior` are added between
     elements.  Raises ShapeError if the configuration does not match, DTypeError if the scalar's
     dtype is not the operand's.
+
+    >>> pad(array([1, 2, 3]), 0, [(1, 2, 1)])
+    Array([0, 1, 0, 2, 0, 3, 0, 0], dtype=int32)
     """
     config = tuple([tuple([operator.index(n) for n in c]) for c in padding_config])
     if isinstance(operand, Array):
@@ -101,6 +119,9 @@ def slice(
     """Return the elements `start_indices[i]` to before `limit_indices[i]` of each axis, by strides.
 
     Raises ShapeError unless 0 <= start <= limit <= length and the stride is positive.
+
+    >>> slice(array([5, 6, 7, 8]), (1,), (4,), (2,))
+    Array([6, 8], dtype=int32)
     """
     return slicing.slice_p.bind(
         operand,
@@ -118,7 +139,11 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """Return `operand[start:limit:stride]` along one axis; negative bounds count from the end."""
+    """Return `operand[start:limit:stride]` along one axis; negative bounds count from the end.
+
+    >>> slice_in_dim(array([5, 6, 7]), 0, 3, 2)
+    Array([5, 7], dtype=int32)
+    """
     shape = shape_of(operand)
     position = canonical_axis(axis, len(shape))
     start, limit = [0] * len(shape), list(shape)
@@ -141,6 +166,9 @@ def index_in_dim(operand: ArrayOrKeys, index: int, axis: int = 0, keepdims: bool
     """Return the slice at a static index of one axis, with that axis (of length 1) or without.
 
     Raises IndexingError for an index out of bounds.
+
+    >>> index_in_dim(array([5, 6, 7]), -1)
+    Array([7], dtype=int32)
     """
     shape = shape_of(operand)
     position, place = canonical_axis(axis, len(shape)), operator.index(index)
@@ -270,7 +298,11 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Return `slice_size` elements of one axis from a dynamic index on; see `dynamic_slice`."""
+    """Return `slice_size` elements of one axis from a dynamic index on; see `dynamic_slice`.
+
+    >>> dynamic_slice_in_dim(array([5, 6, 7]), 1, 2)
+    Array([6, 7], dtype=int32)
+    """
     shape = shape_of(operand)
     position = canonical_axis(axis, len(shape))
     sizes = list(shape)
@@ -288,7 +320,11 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Return the slice at a dynamic index of one axis, with that axis (of length 1) or without."""
+    """Return the slice at a dynamic index of one axis, with that axis (of length 1) or without.
+
+    >>> dynamic_index_in_dim(array([5, 6, 7]), 1, keepdims=False)
+    Array(6, dtype=int32)
+    """
     result = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
     )
@@ -307,6 +343,9 @@ def dynamic_update_slice(
 
     Raises ShapeError if the update has another rank or exceeds the array, DTypeError if dtypes
     differ.
+
+    >>> dynamic_update_slice(array([5, 6, 7]), array([0, 0]), (1,))
+    Array([5, 0, 0], dtype=int32)
     """
     starts = _starts(operand, start_indices, allow_negative_indices)
     return slicing.dynamic_update_slice_p.bind(operand, update, *starts)
@@ -321,7 +360,11 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Return the array with `update` written along one axis from a dynamic index on."""
+    """Return the array with `update` written along one axis from a dynamic index on.
+
+    >>> dynamic_update_slice_in_dim(array([5, 6, 7]), array([0, 0]), 1, axis=0)
+    Array([5, 0, 0], dtype=int32)
+    """
     shape = shape_of(operand)
     starts = _along(shape, start_index, canonical_axis(axis, len(shape)))
     return dynamic_update_slice(
@@ -341,6 +384,9 @@ def dynamic_update_index_in_dim(
     """Return the array with one slice of an axis, at a dynamic index, replaced by `update`.
 
     The update may come without that axis.
+
+    >>> dynamic_update_index_in_dim(array([5, 6, 7]), 0, 1, axis=0)
+    Array([5, 0, 7], dtype=int32)
     """
     rank = len(shape_of(operand))
     position = canonical_axis(axis, rank)

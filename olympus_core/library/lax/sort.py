@@ -47,6 +47,9 @@ def sort(
     is_stable: keep the order of equal keys.  NaNs come last, and -0 equals 0.
 
     Raises ShapeError for arrays of different shapes, or a dimension that they do not have.
+
+    >>> sort(array([3, 1, 2]))
+    Array([1, 2, 3], dtype=int32)
     """
     arrays = list(operand) if isinstance(operand, Sequence) else [operand]
     check_arrays("sort", *arrays)
@@ -64,7 +67,11 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Return the sorted `keys`, and `values` in the same order."""
+    """Return the sorted `keys`, and `values` in the same order.
+
+    >>> sort_key_val(array([3, 1, 2]), array([0, 1, 2]))
+    (Array([1, 2, 3], dtype=int32), Array([1, 2, 0], dtype=int32))
+    """
     first, second = sort((keys, values), dimension=dimension, is_stable=is_stable, num_keys=1)
     return first, second
 
@@ -103,6 +110,9 @@ def approx_max_k(
 
     The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
     speed have no effect.
+
+    >>> approx_max_k(array([3.0, 1.0, 2.0]), 2)
+    (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
     """
     values, indices = top_k(operand, k, axis=reduction_dimension)
     return values, indices
@@ -120,6 +130,9 @@ def approx_min_k(
 
     The result is exact (recall 1) for every `recall_target`; the options that trade exactness for
     speed have no effect.
+
+    >>> approx_min_k(array([3.0, 1.0, 2.0]), 2)
+    (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
     """
     check_arrays("approx_min_k", operand)
     aval = get_aval(operand)

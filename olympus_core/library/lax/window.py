@@ -167,7 +167,11 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
-    """Return the shape of `reduce_window`'s result."""
+    """Return the shape of `reduce_window`'s result.
+
+    >>> reduce_window_shape_tuple((1, 8, 8), (1, 2, 2), (1, 2, 2), "VALID")
+    (1, 4, 4)
+    """
     shape = ints(operand_shape)
     params = _window(
         shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
