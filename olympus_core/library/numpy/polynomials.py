@@ -84,7 +84,11 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @composite()
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Return the difference of two polynomials."""
+    """Return the difference of two polynomials.
+
+    >>> polysub(asarray([1, 2]), asarray([3]))
+    Array([ 1, -1], dtype=int32)
+    """
     x, y = _padded("polysub", a1, a2)
     return x - y
 

@@ -218,7 +218,11 @@ def _stacked(x: Any, dtype: DType) -> Array:
 
 @structural()
 def copy(a: ArrayOrKeys, order: str | None = None) -> Array:
-    """Return a new array with the values of `a`."""
+    """Return a new array with the values of `a`.
+
+    >>> copy(asarray([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     check_arrays("copy", a)
     return array(a, copy=True, order=order)
 

@@ -80,7 +80,11 @@ def ones(
 def empty(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Device | None = None
 ) -> Array:
-    """Return an array of `shape` and `dtype` with unspecified elements (they are 0)."""
+    """Return an array of `shape` and `dtype` with unspecified elements (they are 0).
+
+    >>> empty((2, 3)).shape
+    (2, 3)
+    """
     return zeros(shape, dtype, device=device)
 
 
@@ -114,7 +118,11 @@ def zeros_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """Return an array of zeros, by default of the shape, dtype and device of `a`."""
+    """Return an array of zeros, by default of the shape, dtype and device of `a`.
+
+    >>> zeros_like(asarray([1.5, 2.5]))
+    Array([0., 0.], dtype=float32)
+    """
     return full_like(a, 0, dtype, shape, device=device)
 
 
@@ -126,7 +134,11 @@ def ones_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """Return an array of ones, by default of the shape, dtype and device of `a`."""
+    """Return an array of ones, by default of the shape, dtype and device of `a`.
+
+    >>> ones_like(asarray([1, 2]))
+    Array([1, 1], dtype=int32)
+    """
     return full_like(a, 1, dtype, shape, device=device)
 
 
@@ -138,5 +150,9 @@ def empty_like(
     *,
     device: Device | None = None,
 ) -> Array:
-    """Return an array of the shape and dtype of `prototype` with unspecified elements (0)."""
+    """Return an array of the shape and dtype of `prototype` with unspecified elements (0).
+
+    >>> empty_like(asarray([1, 2])).dtype
+    dtype('int32')
+    """
     return full_like(prototype, 0, dtype, shape, device=device)

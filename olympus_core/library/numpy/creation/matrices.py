@@ -71,14 +71,24 @@ def check_sizes(name: str, *sizes: Any) -> tuple[int, ...]:
 
 
 def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
-    """Return the n x n identity matrix."""
+    """Return the n x n identity matrix.
+
+    >>> identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(
     N: SupportsIndex, M: SupportsIndex | None = None, k: int = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return an N x M matrix with ones on and below the diagonal `k`, and zeros above."""
+    """Return an N x M matrix with ones on and below the diagonal `k`, and zeros above.
+
+    >>> tri(2, 3)
+    Array([[1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
     target_dtype = requested_dtype("tri", dtype)
     rows, columns = check_sizes("tri", N, N if M is None else M)
     return convert(_compared(rows, columns, k, ge_p), target_dtype)
@@ -109,7 +119,12 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 @composite(static_argnames=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Return the matrices `m` with zeros below diagonal `k`; raise ShapeError below rank 2."""
+    """Return the matrices `m` with zeros below diagonal `k`; raise ShapeError below rank 2.
+
+    >>> triu(asarray([[1, 2], [3, 4]]))
+    Array([[1, 2],
+           [0, 4]], dtype=int32)
+    """
     return _triangle("triu", m, k, upper=True)
 
 
@@ -161,7 +176,12 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """Return the matrix with the elements of `v` on diagonal `k`."""
+    """Return the matrix with the elements of `v` on diagonal `k`.
+
+    >>> diagflat(asarray([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
     v = ravel(v)
     return diag(convert(v, v.dtype), k)
 
@@ -239,6 +259,10 @@ def fill_diagonal(
     """Return a copy of `a` with `val` (a scalar, or values to repeat) on its main diagonal.
 
     Arrays are immutable, so `inplace=False` is required (ArgumentError).
+
+    >>> fill_diagonal(asarray([[1, 2], [3, 4]]), 0, inplace=False)
+    Array([[0, 2],
+           [3, 0]], dtype=int32)
     """
     if inplace:
         raise ArgumentError("arrays cannot be written to: pass inplace=False, and use the result")

@@ -167,7 +167,11 @@ def can_cast(
     to: DTypeLike,
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
 ) -> builtins.bool:
-    """Return True if NumPy's rule `casting` allows the conversion from one dtype to another."""
+    """Return True if NumPy's rule `casting` allows the conversion from one dtype to another.
+
+    >>> can_cast("int32", "int8")
+    False
+    """
     return np.can_cast(dtypes.dtype(from_), dtypes.dtype(to), casting=casting)
 
 
@@ -194,14 +198,22 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> builti
 
 
 def isscalar(element: Any) -> builtins.bool:
-    """Return True if `element` is a scalar, or an array without dimensions."""
+    """Return True if `element` is a scalar, or an array without dimensions.
+
+    >>> isscalar(asarray(3))
+    True
+    """
     if isinstance(element, (Array, np.ndarray)):
         return element.ndim == 0
     return np.isscalar(element)
 
 
 def iterable(y: Any) -> builtins.bool:
-    """Return True if `y` can be iterated over; an array without dimensions cannot."""
+    """Return True if `y` can be iterated over; an array without dimensions cannot.
+
+    >>> iterable(asarray([1, 2]))
+    True
+    """
     try:
         iter(y)
     except TypeError:
@@ -210,12 +222,20 @@ def iterable(y: Any) -> builtins.bool:
 
 
 def ndim(a: NestedArrayLike) -> int:
-    """Return the number of dimensions of an array or scalar."""
+    """Return the number of dimensions of an array or scalar.
+
+    >>> ndim(asarray([[1, 2]]))
+    2
+    """
     return len(shape_of(a))
 
 
 def shape(a: NestedArrayLike) -> tuple[int, ...]:
-    """Return the shape of an array or scalar."""
+    """Return the shape of an array or scalar.
+
+    >>> shape(asarray([[1, 2]]))
+    (1, 2)
+    """
     return shape_of(a)
 
 

@@ -65,7 +65,11 @@ def allclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Return True if all elements are close by `isclose`: a bool array without dimensions."""
+    """Return True if all elements are close by `isclose`: a bool array without dimensions.
+
+    >>> allclose(asarray([1.0, 2.0]), asarray([1.0, 2.1]))
+    Array(False, dtype=bool)
+    """
     return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -94,7 +98,11 @@ def array_equal(a1: NestedArrayLike, a2: NestedArrayLike, equal_nan: bool = Fals
 
 
 def array_equiv(a1: NestedArrayLike, a2: NestedArrayLike) -> Array:
-    """Return True if two arrays broadcast to one shape and have equal elements in it."""
+    """Return True if two arrays broadcast to one shape and have equal elements in it.
+
+    >>> array_equiv(asarray([1, 2]), asarray([[1, 2], [1, 2]]))
+    Array(True, dtype=bool)
+    """
     a, b = _as_array(a1), _as_array(a2)
     if a is None or b is None:
         return asarray(False)

@@ -56,7 +56,11 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Return True if `x` has a complex dtype, or is a Python complex; sequences become arrays."""
+    """Return True if `x` has a complex dtype, or is a Python complex; sequences become arrays.
+
+    >>> iscomplexobj(asarray([1.0, 2.0]))
+    False
+    """
     if x is None:
         return False
     try:
@@ -66,5 +70,9 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Return True if `x` has no complex dtype."""
+    """Return True if `x` has no complex dtype.
+
+    >>> isrealobj(asarray([1.0, 2.0]))
+    True
+    """
     return not iscomplexobj(x)

@@ -56,7 +56,11 @@ def fftfreq(
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Device | None = None
 ) -> Array:
-    """Return the nonnegative frequencies of a transform of `n` real samples."""
+    """Return the nonnegative frequencies of a transform of `n` real samples.
+
+    >>> rfftfreq(4)
+    Array([0.  , 0.25, 0.5 ], dtype=float32)
+    """
     return _frequencies("rfftfreq", n, 0, n // 2 + 1, d, dtype, device)
 
 
@@ -81,5 +85,9 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
-    """Undo `fftshift`."""
+    """Undo `fftshift`.
+
+    >>> ifftshift(asarray([-2, -1, 0, 1]))
+    Array([ 0,  1, -2, -1], dtype=int32)
+    """
     return _shifted("ifftshift", x, axes, back=True)

@@ -206,7 +206,12 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `fftn` along two axes, the last ones by default."""
+    """Apply `fftn` along two axes, the last ones by default.
+
+    >>> fft2(asarray([[1.0, 2.0], [3.0, 4.0]])).real
+    Array([[10., -2.],
+           [-4.,  0.]], dtype=float32)
+    """
     return _along_two("fft2", FftType.FFT, a, s, axes, norm)
 
 
@@ -216,7 +221,12 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `ifftn` along two axes, the last ones by default."""
+    """Apply `ifftn` along two axes, the last ones by default.
+
+    >>> ifft2(asarray([[4.0, 0.0], [0.0, 0.0]])).real
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
@@ -226,7 +236,11 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `rfftn` along two axes, the last ones by default."""
+    """Apply `rfftn` along two axes, the last ones by default.
+
+    >>> rfft2(ones((4, 6))).shape
+    (4, 4)
+    """
     return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
@@ -236,7 +250,12 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `irfftn` along two axes, the last ones by default."""
+    """Apply `irfftn` along two axes, the last ones by default.
+
+    >>> irfft2(asarray([[4.0, 0.0], [0.0, 0.0]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 
@@ -268,7 +287,12 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Return the inverse of `fftn`, with the same arguments."""
+    """Return the inverse of `fftn`, with the same arguments.
+
+    >>> ifftn(asarray([[4.0, 0.0], [0.0, 0.0]])).real
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
@@ -281,6 +305,9 @@ def rfftn(
     """Return the `fftn` of real numbers: of the last axis, the nonnegative frequencies.
 
     Raises ArgumentError for a complex array, and the errors of `fftn`.
+
+    >>> rfftn(ones((2, 4, 6))).shape
+    (2, 4, 4)
     """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
@@ -291,5 +318,10 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Return the inverse of `rfftn`: real, with the last axis as in `irfft`."""
+    """Return the inverse of `rfftn`: real, with the last axis as in `irfft`.
+
+    >>> irfftn(asarray([[4.0, 0.0], [0.0, 0.0]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)

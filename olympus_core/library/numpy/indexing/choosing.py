@@ -104,6 +104,9 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """Return a copy of `arr` with the elements where `mask` is True replaced by `vals` in order.
 
     `vals` is repeated as often as needed.  Raises ArgumentError without `inplace=False`.
+
+    >>> place(asarray([1, 2, 3]), asarray([True, False, True]), asarray([7, 8]), inplace=False)
+    Array([7, 2, 8], dtype=int32)
     """
     if inplace:
         raise _in_place("place")
@@ -127,6 +130,9 @@ def put(
 
     Indices out of range are clamped, or, for `mode` "wrap", wrapped around.  Raises ArgumentError
     without `inplace=False`.
+
+    >>> put(asarray([1, 2, 3]), asarray([0, 2]), 7, inplace=False)
+    Array([7, 2, 7], dtype=int32)
     """
     if inplace:
         raise _in_place("put")

@@ -47,23 +47,39 @@ def _positions(mask: Any) -> tuple[Array, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
-    """Return (rows, columns) of the elements on and below diagonal `k` of an n x m matrix."""
+    """Return (rows, columns) of the elements on and below diagonal `k` of an n x m matrix.
+
+    >>> tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return _positions(np.tri(n, n if m is None else m, k, dtype=bool))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
-    """Return (rows, columns) of the elements on and above diagonal `k` of an n x m matrix."""
+    """Return (rows, columns) of the elements on and above diagonal `k` of an n x m matrix.
+
+    >>> triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return _positions(~np.tri(n, n if m is None else m, k - 1, dtype=bool))
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
-    """Return (rows, columns) of the elements of a matrix on and below diagonal `k`."""
+    """Return (rows, columns) of the elements of a matrix on and below diagonal `k`.
+
+    >>> tril_indices_from(asarray([[1, 2], [3, 4]]))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     rows, columns = _matrix("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, ...]:
-    """Return (rows, columns) of the elements of a matrix on and above diagonal `k`."""
+    """Return (rows, columns) of the elements of a matrix on and above diagonal `k`.
+
+    >>> triu_indices_from(asarray([[1, 2], [3, 4]]))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     rows, columns = _matrix("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
@@ -78,18 +94,30 @@ def _matrix(name: str, arr: Any) -> tuple[int, int]:
 def mask_indices(
     n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0
 ) -> tuple[Array, ...]:
-    """Return (rows, columns) where `mask_func` (such as `triu`) of n x n ones is nonzero."""
+    """Return (rows, columns) where `mask_func` (such as `triu`) of n x n ones is nonzero.
+
+    >>> mask_indices(2, triu)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return _positions(np.asarray(mask_func(asarray(np.ones((n, n), bool)), k)))
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Return the indices of the diagonal of an array of `ndim` axes of length `n`."""
+    """Return the indices of the diagonal of an array of `ndim` axes of length `n`.
+
+    >>> diag_indices(2)
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     check_sizes("diag_indices", n, ndim)
     return (iota_p.bind(dtype=dtypes.default_dtype("i"), shape=(n,), dimension=0),) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """Return the indices of the diagonal of a square array; raise ShapeError for another shape."""
+    """Return the indices of the diagonal of a square array; raise ShapeError for another shape.
+
+    >>> diag_indices_from(asarray([[1, 2], [3, 4]]))
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     shape = shape_of(arr)
     if len(shape) < 2 or len(set(shape)) > 1:
         raise ShapeError(f"diag_indices_from needs axes of one length, and got shape {shape}")

@@ -172,6 +172,10 @@ def put_along_axis(
 
     `values` broadcast to the indices; `inplace` must be False, and the new array is returned.
     Raises ShapeError if `inplace` is True, or if shapes do not match.
+
+    >>> put_along_axis(asarray([[1, 3], [4, 2]]), asarray([[1], [0]]), 0, 1, inplace=False)
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
     """
     if inplace:
         raise ShapeError(
@@ -202,7 +206,11 @@ def _range_along(shape: Shape, axis: int) -> Array:
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
-    """Return the elements of the flattened `arr` where `condition` is True; see `nonzero`."""
+    """Return the elements of the flattened `arr` where `condition` is True; see `nonzero`.
+
+    >>> extract(asarray([True, False, True]), asarray([1, 2, 3]))
+    Array([1, 3], dtype=int32)
+    """
     return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
 
 

@@ -117,6 +117,9 @@ def eig(a: ArrayLike) -> EigResult:
 
     The vectors have no derivative; see `lax.linalg.eig`.  Raises ShapeError for matrices that are
     not square.
+
+    >>> eig(asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    Array([2.+0.j, 1.+0.j], dtype=complex64)
     """
     a = inexact("eig", a, square=True)
     return EigResult(*linalg.eig(a, compute_left_eigenvectors=False))
@@ -154,7 +157,11 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @composite(static_argnames=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """Return the ascending eigenvalues of Hermitian matrices; see `eigh`."""
+    """Return the ascending eigenvalues of Hermitian matrices; see `eigh`.
+
+    >>> eigvalsh(asarray([[2.0, 0.0], [0.0, 1.0]]))
+    Array([1., 2.], dtype=float32)
+    """
     values: Array = eigh(a, UPLO, symmetrize_input).eigenvalues
     return values
 
@@ -245,6 +252,10 @@ def _hermitian_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> 
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """Return the singular values of matrices, descending."""
+    """Return the singular values of matrices, descending.
+
+    >>> svdvals(asarray([[3.0, 0.0], [0.0, 4.0]]))
+    Array([4., 3.], dtype=float32)
+    """
     values: Array = svd(x, compute_uv=False)
     return values

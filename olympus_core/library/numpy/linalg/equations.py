@@ -72,6 +72,9 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Return the inverse of `a` as a linear map, from its axes after `ind` to its first `ind` axes.
 
     Raises ArgumentError for `ind` below 1, ShapeError if the sizes of both groups differ.
+
+    >>> tensorinv(np.eye(4).reshape(4, 2, 2), 1).shape
+    (2, 2, 4)
     """
     a, _ = operand("tensorinv", a)
     shape, count = shape_of(a), operator.index(ind)
@@ -90,6 +93,10 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     """Solve tensordot(a, x, x.ndim) = b for x; `axes` of a are moved to its end first.
 
     Raises ShapeError if the shapes do not match.
+
+    >>> tensorsolve(np.eye(4).reshape(4, 2, 2), asarray([1.0, 2.0, 3.0, 4.0]))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     (a, _), (b, _) = operand("tensorsolve", a), operand("tensorsolve", b)
     if axes is not None:
@@ -130,6 +137,9 @@ def matrix_rank(
     is another name of it.  The rank of a vector or a number is 1, or 0 if it is zero.
 
     Raises ArgumentError if both are given.
+
+    >>> matrix_rank(asarray([[1.0, 2.0], [2.0, 4.0]]))
+    Array(1, dtype=int32)
     """
     bound = _one_of("matrix_rank", rtol, tol, "'rtol' and 'tol'")
     x, aval = operand("matrix_rank", M)
@@ -232,6 +242,9 @@ def lstsq(
 
     Returns x, the squared residuals (k,), the rank, and the singular values.  Raises ShapeError
     if the shapes do not match.
+
+    >>> lstsq(asarray([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]), asarray([1.0, 4.0, 0.0]))[0]
+    Array([1., 2.], dtype=float32)
     """
     (a, a_aval), (b, b_aval) = operand("lstsq", a), operand("lstsq", b)
     if a_aval.ndim != 2 or b_aval.ndim not in (1, 2) or b_aval.shape[0] != a_aval.shape[0]:
@@ -261,6 +274,9 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     p: an order of `norm`, or None or 2 for the greatest singular value over the least.
 
     Raises ShapeError for matrices that are empty, or not square if p needs an inverse.
+
+    >>> cond(asarray([[1.0, 0.0], [0.0, 4.0]]))
+    Array(4., dtype=float32)
     """
     x = inexact("cond", x)
     shape = shape_of(x)

@@ -125,7 +125,11 @@ def vector_norm(
     keepdims: bool = False,
     ord: int | float | str | None = 2,
 ) -> Array:
-    """Return the norm of vectors along one axis or several, by default all; see `norm`."""
+    """Return the norm of vectors along one axis or several, by default all; see `norm`.
+
+    >>> vector_norm(asarray([[3.0, 0.0], [4.0, 0.0]]))
+    Array(5., dtype=float32)
+    """
     x, aval = operand("vector_norm", x)
     (x,) = promote_inexact(x)
     axes = tuple(range(aval.ndim)) if axis is None else canonical_axes(axis, aval.ndim)
@@ -136,5 +140,9 @@ def vector_norm(
 def matrix_norm(
     x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro"
 ) -> Array:
-    """Return the norm of the matrices in the last two axes; see `norm`."""
+    """Return the norm of the matrices in the last two axes; see `norm`.
+
+    >>> matrix_norm(asarray([[3.0, 0.0], [4.0, 0.0]]))
+    Array(5., dtype=float32)
+    """
     return norm(x, ord=ord, keepdims=keepdims, axis=(-2, -1))

@@ -23,7 +23,12 @@ from olympus_core.library.promotion import check_arrays
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return the products of each element of the vector `x1` and each of the vector `x2`."""
+    """Return the products of each element of the vector `x1` and each of the vector `x2`.
+
+    >>> outer(asarray([1, 2]), asarray([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     (x1, _), (x2, _) = operand("outer", x1), operand("outer", x2)
     if len(shape_of(x1)) != 1 or len(shape_of(x2)) != 1:
         raise ShapeError(f"outer needs vectors, and got shapes {shape_of(x1)} and {shape_of(x2)}")
@@ -31,7 +36,11 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """Return the cross product of vectors of three elements along an axis."""
+    """Return the cross product of vectors of three elements along an axis.
+
+    >>> cross(asarray([1, 0, 0]), asarray([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
+    """
     avals = [operand("cross", x)[1] for x in (x1, x2)]
     sizes = {a.shape[canonical_axis(axis, a.ndim, "the axis of cross")] for a in avals}
     if sizes != {3}:
@@ -48,19 +57,31 @@ def tensordot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Return the sums of products over axes of two arrays; see `numpy.tensordot`."""
+    """Return the sums of products over axes of two arrays; see `numpy.tensordot`.
+
+    >>> tensordot(ones((2, 3)), ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     return matmul.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Return the sum of the diagonal `offset` of the matrices in the last two axes."""
+    """Return the sum of the diagonal `offset` of the matrices in the last two axes.
+
+    >>> trace(asarray([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     return matrices.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Return the diagonal `offset` of the matrices in the last two axes."""
+    """Return the diagonal `offset` of the matrices in the last two axes.
+
+    >>> diagonal(asarray([[1, 2], [3, 4]]))
+    Array([1, 4], dtype=int32)
+    """
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
@@ -113,6 +134,9 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
     """Return the product of matrices in the cheapest order; the first and last may be vectors.
 
     Raises ShapeError for fewer than two arrays.
+
+    >>> multi_dot([ones((2, 3)), ones((3, 4)), ones((4, 5))]).shape
+    (2, 5)
     """
     check_arrays("multi_dot", *arrays)
     operands = [asarray(x) for x in arrays]

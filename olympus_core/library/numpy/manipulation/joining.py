@@ -81,7 +81,11 @@ def concatenate(
 
 @structural()
 def concat(arrays: ArraysOrKeys, /, *, axis: int | None = 0) -> Array:
-    """Join the arrays along an axis; see `concatenate`."""
+    """Join the arrays along an axis; see `concatenate`.
+
+    >>> concat([asarray([1, 2]), asarray([3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
@@ -107,26 +111,44 @@ def stack(
 
 @structural()
 def hstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
-    """Join the arrays along axis 1, or along axis 0 if they are vectors or scalars."""
+    """Join the arrays along axis 1, or along axis 0 if they are vectors or scalars.
+
+    >>> hstack([asarray([1, 2]), asarray([3])])
+    Array([1, 2, 3], dtype=int32)
+    """
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype)
 
 
 @structural()
 def vstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
-    """Join the arrays along axis 0; vectors become rows."""
+    """Join the arrays along axis 0; vectors become rows.
+
+    >>> vstack([asarray([1, 2]), asarray([3, 4])])
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
+    """
     return concatenate([atleast_2d(x) for x in tup], 0, dtype)
 
 
 @structural()
 def dstack(tup: ArraysOrKeys, dtype: DTypeLike | None = None) -> Array:
-    """Join the arrays along axis 2."""
+    """Join the arrays along axis 2.
+
+    >>> dstack([asarray([1, 2]), asarray([3, 4])]).shape
+    (1, 2, 2)
+    """
     return concatenate([atleast_3d(x) for x in tup], 2, dtype)
 
 
 @structural()
 def column_stack(tup: ArraysOrKeys) -> Array:
-    """Join the arrays along axis 1; vectors become columns."""
+    """Join the arrays along axis 1; vectors become columns.
+
+    >>> column_stack([asarray([1, 2]), asarray([3, 4])])
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     arrays = [asarray(x) for x in tup]
     columns = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in arrays]
     return concatenate(columns, 1)
@@ -161,5 +183,9 @@ def _block(blocks: Any) -> tuple[Array, int]:
 
 @structural(0, 1)
 def append(arr: ArrayOrKeys, values: ArrayOrKeys, axis: int | None = None) -> Array:
-    """Join `arr` and `values` along an axis; with None, both are flattened."""
+    """Join `arr` and `values` along an axis; with None, both are flattened.
+
+    >>> append(asarray([1, 2]), 3)
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate([arr, values], axis)

@@ -35,13 +35,23 @@ def flip(m: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
 
 @structural()
 def fliplr(m: ArrayOrKeys) -> Array:
-    """Reverse the order of elements along axis 1."""
+    """Reverse the order of elements along axis 1.
+
+    >>> fliplr(asarray([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 @structural()
 def flipud(m: ArrayOrKeys) -> Array:
-    """Reverse the order of elements along axis 0."""
+    """Reverse the order of elements along axis 0.
+
+    >>> flipud(asarray([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 

@@ -70,7 +70,11 @@ def _fortran(a: Any, sizes: Shape) -> Array:
 
 @structural()
 def ravel(a: ArrayOrKeys, order: str = "C") -> Array:
-    """Return the elements in one dimension, in row-major order (column-major for "F")."""
+    """Return the elements in one dimension, in row-major order (column-major for "F").
+
+    >>> ravel(asarray([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     return reshape(a, (math.prod(shape_of(a)),), order)
 
 
@@ -87,7 +91,11 @@ def expand_dims(a: ArrayOrKeys, axis: int | Sequence[int]) -> Array:
 
 @structural()
 def squeeze(a: ArrayOrKeys, axis: int | Sequence[int] | None = None) -> Array:
-    """Return `a` without its axes of length 1, or without `axis`, which must have length 1."""
+    """Return `a` without its axes of length 1, or without `axis`, which must have length 1.
+
+    >>> squeeze(asarray([[1, 2]]))
+    Array([1, 2], dtype=int32)
+    """
     a, aval = operand("squeeze", a)
     if axis is None:
         return lax.squeeze(a, [i for i, n in enumerate(aval.shape) if n == 1])
@@ -109,7 +117,11 @@ def broadcast_to(array: ArrayOrKeys, shape: ShapeLike) -> Array:
 
 @structural(-1)
 def broadcast_arrays(*args: ArrayOrKeys) -> tuple[Array, ...]:
-    """Broadcast the arrays to their common shape; see `broadcast_to`."""
+    """Broadcast the arrays to their common shape; see `broadcast_to`.
+
+    >>> broadcast_arrays(asarray([1, 2]), 3)
+    (Array([1, 2], dtype=int32), Array([3, 3], dtype=int32, weak_type=True))
+    """
     shape = promotion.broadcast_shapes(*(get_aval(x).shape for x in args))
     return tuple([broadcast_to(x, shape) for x in args])
 
@@ -143,7 +155,11 @@ def atleast_1d(*arys: ArrayOrKeys) -> list[Array]: ...
 
 @structural(-1)
 def atleast_1d(*arys: ArrayOrKeys) -> Array | list[Array]:
-    """Return each array with one dimension or more; one array, or a list for several."""
+    """Return each array with one dimension or more; one array, or a list for several.
+
+    >>> atleast_1d(3)
+    Array([3], dtype=int32, weak_type=True)
+    """
     return _at_least("atleast_1d", 1, arys)
 
 
@@ -157,7 +173,11 @@ def atleast_2d(*arys: ArrayOrKeys) -> list[Array]: ...
 
 @structural(-1)
 def atleast_2d(*arys: ArrayOrKeys) -> Array | list[Array]:
-    """Return each array with two dimensions or more: a vector becomes a row."""
+    """Return each array with two dimensions or more: a vector becomes a row.
+
+    >>> atleast_2d(asarray([1, 2]))
+    Array([[1, 2]], dtype=int32)
+    """
     return _at_least("atleast_2d", 2, arys)
 
 
@@ -171,5 +191,9 @@ def atleast_3d(*arys: ArrayOrKeys) -> list[Array]: ...
 
 @structural(-1)
 def atleast_3d(*arys: ArrayOrKeys) -> Array | list[Array]:
-    """Return each array with three dimensions or more: (n,) is (1, n, 1), (m, n) is (m, n, 1)."""
+    """Return each array with three dimensions or more: (n,) is (1, n, 1), (m, n) is (m, n, 1).
+
+    >>> atleast_3d(asarray([1, 2])).shape
+    (1, 2, 1)
+    """
     return _at_least("atleast_3d", 3, arys)

@@ -19,7 +19,11 @@ from olympus_core.library.structural import structural
 
 @structural()
 def unstack(x: ArrayOrKeys, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Return the slices of `x` along an axis, without that axis; the inverse of `stack`."""
+    """Return the slices of `x` along an axis, without that axis; the inverse of `stack`.
+
+    >>> unstack(asarray([[1, 2], [3, 4]]))
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     x, aval = operand("unstack", x)
     if not aval.shape:
         raise ShapeError("unstack needs an array with dimensions, and got a scalar")
@@ -44,7 +48,11 @@ def split(
 def array_split(
     ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
-    """Split like `split`; if the length is not divisible, the first parts are longer by one."""
+    """Split like `split`; if the length is not divisible, the first parts are longer by one.
+
+    >>> array_split(asarray([1, 2, 3]), 2)
+    [Array([1, 2], dtype=int32), Array([3], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, even=False)
 
 
@@ -74,17 +82,29 @@ def _slices(x: Any, axis: int, starts: list[int], sizes: list[int]) -> list[Arra
 
 @structural()
 def hsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """Split along axis 1, or axis 0 of a vector; see `split`."""
+    """Split along axis 1, or axis 0 of a vector; see `split`.
+
+    >>> hsplit(asarray([1, 2, 3, 4]), 2)
+    [Array([1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     return split(ary, indices_or_sections, 0 if get_aval(ary).ndim == 1 else 1)
 
 
 @structural()
 def vsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """Split along axis 0; see `split`."""
+    """Split along axis 0; see `split`.
+
+    >>> vsplit(asarray([[1, 2], [3, 4]]), 2)
+    [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
+    """
     return split(ary, indices_or_sections, 0)
 
 
 @structural()
 def dsplit(ary: ArrayOrKeys, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
-    """Split along axis 2; see `split`."""
+    """Split along axis 2; see `split`.
+
+    >>> dsplit(ones((1, 2, 4)), 2)[0].shape
+    (1, 2, 2)
+    """
     return split(ary, indices_or_sections, 2)

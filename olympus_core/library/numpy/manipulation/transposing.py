@@ -38,13 +38,23 @@ def _transposed(a: Any, order: tuple[int, ...]) -> Array:
 
 @structural()
 def permute_dims(a: ArrayOrKeys, /, axes: Sequence[int]) -> Array:
-    """Return `a` with its axes in the order `axes`."""
+    """Return `a` with its axes in the order `axes`.
+
+    >>> permute_dims(asarray([[1, 2], [3, 4]]), (1, 0))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     return transpose(a, axes)
 
 
 @structural()
 def matrix_transpose(x: ArrayOrKeys, /) -> Array:
-    """Return `x` with its last two axes exchanged; raise ShapeError for fewer than two."""
+    """Return `x` with its last two axes exchanged; raise ShapeError for fewer than two.
+
+    >>> matrix_transpose(asarray([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
+    """
     x, aval = operand("matrix_transpose", x)
     if aval.ndim < 2:
         raise ShapeError(f"matrix_transpose needs two axes, and got {aval.long_name()}")
@@ -53,7 +63,11 @@ def matrix_transpose(x: ArrayOrKeys, /) -> Array:
 
 @structural()
 def swapaxes(a: ArrayOrKeys, axis1: int, axis2: int) -> Array:
-    """Return `a` with two axes exchanged; raise ShapeError for an axis out of range."""
+    """Return `a` with two axes exchanged; raise ShapeError for an axis out of range.
+
+    >>> swapaxes(np.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     a, aval = operand("swapaxes", a)
     ndim = aval.ndim
     order = list(range(ndim))

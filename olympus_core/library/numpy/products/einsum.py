@@ -341,6 +341,9 @@ def einsum_path(
     """Return the order in which `einsum` contracts its operands, and a description of it.
 
     Each pair of the path is two indices in the list of operands; a result goes to the end of it.
+
+    >>> einsum_path("ij,jk,kl", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 3)))[0]
+    [(0, 1), (0, 1)]
     """
     text, values = _subscripts_of((subscripts, *operands))
     shapes = tuple(map(shape_of, values))
@@ -361,6 +364,9 @@ def vecdot(
     """Return the scalar products of vectors along `axis`, with `x1` conjugated; others broadcast.
 
     Raises ShapeError if the vectors differ in length.
+
+    >>> vecdot(asarray([[1, 2], [3, 4]]), asarray([1, 1]))
+    Array([3, 7], dtype=int32)
     """
     x1, x2 = (_last(operand("vecdot", x)[0], axis) for x in (x1, x2))
     lengths = shape_of(x1)[-1], shape_of(x2)[-1]
@@ -386,6 +392,9 @@ def matvec(
     """Return the products of matrices (..., n, k) and vectors (..., k); leading axes broadcast.
 
     Raises ShapeError if the contracted sizes differ.
+
+    >>> matvec(asarray([[1, 2], [3, 4]]), asarray([1, 1]))
+    Array([3, 7], dtype=int32)
     """
     return einsum(
         "...ij,...j->...i",
@@ -407,6 +416,9 @@ def vecmat(
     """Return the products of vectors (..., k), conjugated, and matrices (..., k, m).
 
     Raises ShapeError if the contracted sizes differ.
+
+    >>> vecmat(asarray([1, 1]), asarray([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
     """
     return einsum(
         "...i,...ij->...j",

@@ -150,6 +150,9 @@ def dot(
     A scalar multiplies.  The result's axes are the rest of a's, then the rest of b's.
 
     Raises ShapeError if the contracted sizes differ.
+
+    >>> dot(asarray([[1, 2], [3, 4]]), asarray([1, 1]))
+    Array([3, 7], dtype=int32)
     """
     a, b, left, right = _operands("dot", a, b)
     if not left.ndim or not right.ndim:
@@ -173,6 +176,9 @@ def vdot(
     """Return the scalar product of all elements, with `a` conjugated.
 
     Raises ShapeError if the arrays differ in size.
+
+    >>> vdot(asarray([1j, 2]), asarray([1j, 2]))
+    Array(5.+0.j, dtype=complex64)
     """
     a, left = operand("vdot", a)
     b, right = operand("vdot", b)
@@ -196,6 +202,9 @@ def inner(
     """Return the products over the last axes of `a` and `b`; a scalar multiplies.
 
     Raises ShapeError if the last axes differ in size.
+
+    >>> inner(asarray([1, 2]), asarray([3, 4]))
+    Array(11, dtype=int32)
     """
     a, b, left, right = _operands("inner", a, b)
     if not left.ndim or not right.ndim:
@@ -205,7 +214,12 @@ def inner(
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """Return the products of each element of `a` with each of `b`, of shape (a.size, b.size)."""
+    """Return the products of each element of `a` with each of `b`, of shape (a.size, b.size).
+
+    >>> outer(asarray([1, 2]), asarray([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """
     reject_out("outer", out)
     a, b, left, right = _operands("outer", a, b)
     column = reshape_p.bind(a, dimensions=None, new_sizes=(left.size, 1))
@@ -214,7 +228,11 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return the Kronecker product: blocks of each element of `a` times `b`."""
+    """Return the Kronecker product: blocks of each element of `a` times `b`.
+
+    >>> kron(asarray([1, 10]), asarray([1, 2]))
+    Array([ 1,  2, 10, 20], dtype=int32)
+    """
     a, b, left, right = _operands("kron", a, b)
     rank = max(left.ndim, right.ndim)
     rows, columns = ((1,) * (rank - x.ndim) + x.shape for x in (left, right))
@@ -242,6 +260,9 @@ def tensordot(
     axes: a number n, for the last n of `a` with the first n of `b`, or the two lists of axes.
 
     Raises ShapeError if paired axes differ in number or size.
+
+    >>> tensordot(ones((2, 3)), ones((3, 4)), 1).shape
+    (2, 4)
     """
     a, b, left, right = _operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
@@ -272,6 +293,9 @@ def cross(
     Two vectors of 2 elements give only the third component.
 
     Raises ShapeError for vectors of other lengths.
+
+    >>> cross(asarray([1, 0, 0]), asarray([0, 1, 0]))
+    Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -106,7 +106,12 @@ def _weights(name: str, weights: Any, kinds: str, count: int) -> Any:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return the correlation coefficients, in [-1, 1], of variables; see `cov`."""
+    """Return the correlation coefficients, in [-1, 1], of variables; see `cov`.
+
+    >>> corrcoef(asarray([1.0, 2.0, 3.0]), asarray([6.0, 4.0, 2.0])).round(3)
+    Array([[ 1., -1.],
+           [-1.,  1.]], dtype=float32)
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not shape_of(c):
         return c / c

@@ -108,6 +108,9 @@ def histogram_bin_edges(
 
     `range` overrides these bounds.  A vector `bins` is returned as the edges.  Raises ArgumentError
     for the name of a rule.
+
+    >>> histogram_bin_edges(asarray([0.0, 1.0, 2.0]), bins=2)
+    Array([0., 1., 2.], dtype=float32)
     """
     if isinstance(bins, str):
         raise ArgumentError(f"histogram has no rule {bins!r} to choose bins: pass their number")
@@ -185,6 +188,10 @@ def histogram2d(
     """Return (count of points (x, y) in each bin, edges along x, edges along y).
 
     `bins` is a number or a vector of edges, for both axes, or a pair of them; see `histogram`.
+
+    >>> histogram2d(asarray([0.0, 1.0]), asarray([0.0, 1.0]), bins=2)[0]
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
     """
     pair: list[Any] = (
         list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
@@ -204,6 +211,10 @@ def histogramdd(
 
     `bins` is a number of bins, or for each axis a number or edges; `range` a pair for each axis,
     or None.  Raises ShapeError if their number is not the number of columns.
+
+    >>> histogramdd(asarray([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0]
+    Array([[1, 0],
+           [0, 1]], dtype=int32)
     """
     (points,) = promote_inexact(operand("histogramdd", sample)[0])
     if len(shape_of(points)) != 2:

@@ -85,6 +85,9 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     """Return the range of the elements over `axis`: the greatest minus the least.
 
     Raises ShapeError if no element is reduced.
+
+    >>> ptp(asarray([1, 7, 3]))
+    Array(6, dtype=int32)
     """
     reject_out("ptp", out)
     return sub_p.bind(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
@@ -143,6 +146,9 @@ def average(
     weights: an array of the shape of `a`, or of the sizes of the axes that `axis` names.
 
     Raises ShapeError for weights of another shape.
+
+    >>> average(asarray([1.0, 2.0]), weights=asarray([3.0, 1.0]))
+    Array(1.25, dtype=float32)
     """
     a, aval = operand("average", a)
     axes = axis_tuple("average", aval.ndim, axis)
@@ -307,6 +313,10 @@ def std(
     mean: ArrayLike | None = None,
     correction: ArrayLike | None = None,
 ) -> Array:
-    """The standard deviation over `axis`: the square root of `var` with the same arguments."""
+    """The standard deviation over `axis`: the square root of `var` with the same arguments.
+
+    >>> std(asarray([1.0, 3.0]))
+    Array(1., dtype=float32)
+    """
     squared = variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     return sqrt_p.bind(squared)

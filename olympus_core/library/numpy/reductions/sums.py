@@ -204,7 +204,11 @@ any = _logical(_ANY)
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return the number of nonzero elements over `axis`, as the default integer dtype."""
+    """Return the number of nonzero elements over `axis`, as the default integer dtype.
+
+    >>> count_nonzero(asarray([0, 5, 6]))
+    Array(2, dtype=int32)
+    """
     a, aval = operand("count_nonzero", a)
     if aval.dtype != BOOL:
         a = ne_p.bind(a, scalar(0, aval.dtype))

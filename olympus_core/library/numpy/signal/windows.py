@@ -70,6 +70,9 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """Return the Kaiser window of `M` points: i0(beta sqrt(1 - x**2)) / i0(beta), x in [-1, 1].
 
     Raises ArgumentError for a negative length.
+
+    >>> kaiser(3, 0.0)
+    Array([1., 1., 1.], dtype=float32)
     """
     points = _points("kaiser", M)
     if M <= 1:

@@ -142,7 +142,11 @@ def nonzero(
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return the indices of the nonzero elements of the flattened array; see `nonzero`."""
+    """Return the indices of the nonzero elements of the flattened array; see `nonzero`.
+
+    >>> flatnonzero(asarray([[0, 5], [6, 0]]))
+    Array([1, 2], dtype=int32)
+    """
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
@@ -152,7 +156,12 @@ def argwhere(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
-    """Return the indices of the nonzero elements, as the rows of a matrix; see `nonzero`."""
+    """Return the indices of the nonzero elements, as the rows of a matrix; see `nonzero`.
+
+    >>> argwhere(asarray([[0, 5], [6, 0]]))
+    Array([[0, 1],
+           [1, 0]], dtype=int32)
+    """
     a, aval = operand("argwhere", a)
     if not aval.shape:
         count = size if size is not None else int(bool(np.asarray(a)))
@@ -192,6 +201,9 @@ def argmin(
     """Return the index of the first least element along `axis`, or of all; NaN is least.
 
     The result has the default integer dtype.  Raises ShapeError for no elements.
+
+    >>> argmin(asarray([3, 1, 1]))
+    Array(1, dtype=int32)
     """
     reject_out("argmin", out)
     return _position(argmin_p, *operand("argmin", a), axis, bool(keepdims))
@@ -221,7 +233,11 @@ def _position(
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Return the index of the first greatest element that is not NaN; -1 if all are NaN."""
+    """Return the index of the first greatest element that is not NaN; -1 if all are NaN.
+
+    >>> nanargmax(asarray([nan, 1.0, 5.0]))
+    Array(2, dtype=int32)
+    """
     return _without_nan(argmax_p, a, axis, out, keepdims)
 
 
@@ -229,7 +245,11 @@ def nanargmax(
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Return the index of the first least element that is not NaN; -1 if all are NaN."""
+    """Return the index of the first least element that is not NaN; -1 if all are NaN.
+
+    >>> nanargmin(asarray([nan, 5.0, 1.0]))
+    Array(2, dtype=int32)
+    """
     return _without_nan(argmin_p, a, axis, out, keepdims)
 
 

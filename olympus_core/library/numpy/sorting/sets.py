@@ -248,7 +248,11 @@ class UniqueInverse(NamedTuple):
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueAll:
-    """Apply `unique` with all its results; NaNs are all different."""
+    """Apply `unique` with all its results; NaNs are all different.
+
+    >>> unique_all(array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
     return UniqueAll(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
@@ -257,7 +261,11 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
-    """Apply `unique` with the count of each element; NaNs are all different."""
+    """Apply `unique` with the count of each element; NaNs are all different.
+
+    >>> unique_counts(array([3, 1, 3])).counts
+    Array([1, 2], dtype=int32)
+    """
     results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCounts(*results)
 
@@ -265,7 +273,11 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
-    """Apply `unique` with the index of each element in the result; NaNs are all different."""
+    """Apply `unique` with the index of each element in the result; NaNs are all different.
+
+    >>> unique_inverse(array([3, 1, 3])).inverse_indices
+    Array([1, 0, 1], dtype=int32)
+    """
     results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverse(*results)
 
@@ -273,7 +285,11 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Apply `unique` without further results; NaNs are all different."""
+    """Apply `unique` without further results; NaNs are all different.
+
+    >>> unique_values(array([3, 1, 3]))
+    Array([1, 3], dtype=int32)
+    """
     values: Array = unique(x, equal_nan=False, size=size, fill_value=fill_value)
     return values
 

@@ -116,6 +116,9 @@ def lexsort(keys: ArraySequence, axis: int = -1) -> Array:
     """Return the indices that sort by several keys, arrays of one shape; the last key is primary.
 
     Raises ShapeError for no keys, or keys of different shapes.
+
+    >>> lexsort((asarray([2, 1, 1]), asarray([0, 0, 1])))
+    Array([1, 0, 2], dtype=int32)
     """
     arrays = [operand("lexsort", k)[0] for k in keys]
     if not arrays:
@@ -143,6 +146,9 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     The result is fully sorted, NaNs last, which is a valid partition.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.
+
+    >>> partition(asarray([3, 1, 2]), 0)[0]
+    Array(1, dtype=int32)
     """
     _check_kth("partition", a, kth, axis)
     return sort(a, axis)
@@ -152,6 +158,9 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that `partition` the array along `axis`.
 
     Raises ShapeError for an axis, or a `kth`, that the array does not have.
+
+    >>> argpartition(asarray([3, 1, 2]), 0)[0]
+    Array(1, dtype=int32)
     """
     _check_kth("argpartition", a, kth, axis)
     return argsort(a, axis)
