@@ -210,6 +210,10 @@ def make_array_from_single_device_arrays(
 
     Raises ShardingError unless each device has one array, of the shape of its part, and all have
     one dtype.
+
+    >>> make_array_from_single_device_arrays((2,), SingleDeviceSharding(devices()[0]),
+    ...                                      [array([1, 2])])
+    Array([1, 2], dtype=int32)
     """
     shape = canonical_shape(shape)
     name = "make_array_from_single_device_arrays"

@@ -223,6 +223,9 @@ def get_aval(x: Any) -> ShapedArray:
     """Return the aval of an array, tracer, NumPy value, Python scalar, or object like an aval.
 
     Raises DTypeError for a value that cannot be an array.
+
+    >>> typeof(array([1, 2]))
+    ShapedArray(int32[2])
     """
     rule = _rules.get(x.__class__)
     if rule is not None:

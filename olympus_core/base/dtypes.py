@@ -292,7 +292,11 @@ class prng_key(extended):
 
 
 def is_sub_dtype(a: DTypeLike | KeyDType, b: DTypeLike) -> bool:
-    """Return True if dtype `a` is `b`, or in the NumPy category `b` such as `np.floating`."""
+    """Return True if dtype `a` is `b`, or in the NumPy category `b` such as `np.floating`.
+
+    >>> issubdtype(np.int8, np.integer)
+    True
+    """
     a_class, b_class = (x if isinstance(x, type) else getattr(x, "type", None) for x in (a, b))
     if any(isinstance(c, type) and issubclass(c, extended) for c in (a_class, b_class)):
         return isinstance(a_class, type) and isinstance(b, type) and issubclass(a_class, b)
@@ -339,6 +343,9 @@ def canonicalize_dtype(
 
     With `allow_extended_dtype`, the dtype of random keys is returned unchanged; otherwise it raises
     DTypeError.
+
+    >>> canonicalize_dtype("int64")
+    dtype('int32')
     """
     requested: Any = dtype
     kind_ = getattr(requested, "type", None)
@@ -361,7 +368,11 @@ def scalar_type_of(x: ArrayLike | DTypeLike) -> type:
 
 
 def itemsize_bits(dt: DTypeLike) -> int:
-    """Return the size of an element in bits: 4 for int4."""
+    """Return the size of an element in bits: 4 for int4.
+
+    >>> itemsize_bits("int4")
+    4
+    """
     requested = dtype(dt)
     if kind(requested) == "b":
         return 8
@@ -373,10 +384,18 @@ def itemsize_bits(dt: DTypeLike) -> int:
 
 
 def finfo(dt: DTypeLike) -> ml_dtypes.finfo:
-    """Return the machine limits of a float dtype, also of custom floats."""
+    """Return the machine limits of a float dtype, also of custom floats.
+
+    >>> float(finfo("bfloat16").max)
+    3.3895313892515355e+38
+    """
     return ml_dtypes.finfo(dtype(dt))
 
 
 def iinfo(dt: DTypeLike) -> ml_dtypes.iinfo:
-    """Return the machine limits of an integer dtype, also of 2- and 4-bit ones."""
+    """Return the machine limits of an integer dtype, also of 2- and 4-bit ones.
+
+    >>> int(iinfo("int4").max)
+    7
+    """
     return ml_dtypes.iinfo(dtype(dt))

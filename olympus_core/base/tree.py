@@ -110,7 +110,11 @@ def _unsorted(reason: BaseException | None) -> TreeError:
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """Return the tree of structure `treedef` with `leaves`; raise TreeError for another number."""
+    """Return the tree of structure `treedef` with `leaves`; raise TreeError for another number.
+
+    >>> unflatten(structure({"a": 1, "b": 2}), [3, 4])
+    {'a': 3, 'b': 4}
+    """
     values = list(leaves)
     if len(values) != treedef.num_leaves:
         raise TreeError(
@@ -120,12 +124,20 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """Return the leaves of `tree`."""
+    """Return the leaves of `tree`.
+
+    >>> leaves({"a": 1, "b": (2, 3)})
+    [1, 2, 3]
+    """
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """Return the structure of `tree`, without its leaves."""
+    """Return the structure of `tree`, without its leaves.
+
+    >>> structure({"a": 1, "b": (2, 3)})
+    PyTreeDef({'a': *, 'b': (*, *)})
+    """
     return flatten(tree, is_leaf)[1]
 
 
@@ -158,7 +170,11 @@ def flatten_up_to(treedef: PyTreeDef, tree: Any) -> list[Any]:
 def flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """Like `flatten`, each leaf with the path of keys that leads to it."""
+    """Like `flatten`, each leaf with the path of keys that leads to it.
+
+    >>> flatten_with_path({"a": 1})[0]
+    [((DictKey(key='a'),), 1)]
+    """
     predicate: Any = None
     if is_leaf is not None:
         leaf_test: Any = is_leaf
@@ -173,7 +189,11 @@ def flatten_with_path(
 
 
 def keystr(keys: Iterable[Any], *, simple: bool = False, separator: str = "") -> str:
-    """Return a key path as text: `['a'][0].b`, or with `simple` and a separator, `a/0/b`."""
+    """Return a key path as text: `['a'][0].b`, or with `simple` and a separator, `a/0/b`.
+
+    >>> keystr(flatten_with_path({"a": [1]})[0][0][0])
+    "['a'][0]"
+    """
     text = _simple_key if simple else str
     return separator.join(text(key) for key in keys)
 
@@ -186,7 +206,11 @@ def _simple_key(key: Any) -> str:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Return the structure of a tuple whose parts have the given structures."""
+    """Return the structure of a tuple whose parts have the given structures.
+
+    >>> treedef_tuple([structure(5), structure([1, 2])])
+    PyTreeDef((*, [*, *]))
+    """
     joined: PyTreeDef = _pytree.treedef_tuple(registry, list(treedefs))
     return joined
 

@@ -207,7 +207,11 @@ def checkpoint(
 
 def checkpoint_name(x: _T, name: str) -> _T:
     """Return `x` (an array, or a tree of arrays), under a name for policies such as
-    `save_only_these_names`."""
+    `save_only_these_names`.
+
+    >>> checkpoint_name(array([1, 2]), "hidden")
+    Array([1, 2], dtype=int32)
+    """
     if not isinstance(name, str):
         raise UsageError(f"checkpoint_name needs a string, and got {name!r}")
     named: _T = tree.map(lambda v: name_p.bind(v, name=name), x)

@@ -62,7 +62,11 @@ def like(x: Array, prototype: Any, device: Any) -> Array:
 
 
 def devices(backend: str | None = None) -> list[xla.Device]:
-    """Return the devices of a backend (default "cpu"); raise BackendError if it is absent."""
+    """Return the devices of a backend (default "cpu"); raise BackendError if it is absent.
+
+    >>> devices("cpu")[0].platform
+    'cpu'
+    """
     return list(xla.devices(backend))
 
 
@@ -70,7 +74,11 @@ local_devices = devices
 
 
 def device_count(backend: str | None = None) -> int:
-    """Return the number of devices of a backend."""
+    """Return the number of devices of a backend.
+
+    >>> device_count("cpu") == len(devices("cpu"))
+    True
+    """
     return len(devices(backend))
 
 
@@ -78,7 +86,11 @@ local_device_count = device_count
 
 
 def default_backend() -> str:
-    """Return the backend of the default device: "cpu"."""
+    """Return the backend of the default device: "cpu".
+
+    >>> default_backend() == devices()[0].platform
+    True
+    """
     return "cpu"
 
 
@@ -125,7 +137,11 @@ def device_get(x: Array) -> np.ndarray[Any, Any]: ...
 @overload
 def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
-    """Return a tree with its arrays as NumPy arrays; other leaves are unchanged."""
+    """Return a tree with its arrays as NumPy arrays; other leaves are unchanged.
+
+    >>> device_get(array([1, 2]))
+    array([1, 2], dtype=int32)
+    """
 
     def leaf(value: Any) -> Any:
         if isinstance(value, DeviceArray):
@@ -136,7 +152,11 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: _T) -> _T:
-    """Wait until every array of a tree is computed, and return the tree."""
+    """Wait until every array of a tree is computed, and return the tree.
+
+    >>> block_until_ready(array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     for leaf in tree.leaves(x):
         if isinstance(leaf, DeviceArray):
             leaf.block_until_ready()
@@ -144,7 +164,10 @@ def block_until_ready(x: _T) -> _T:
 
 
 def clear_caches() -> None:
-    """Discard every traced program and compiled operation of the process."""
+    """Discard every traced program and compiled operation of the process.
+
+    >>> clear_caches()
+    """
     eager.clear_cache()
     calling.clear_programs()
     staging.clear_staged()
@@ -154,13 +177,21 @@ def live_arrays(platform: str | None = None) -> list[DeviceArray]:
     """Return the process's arrays that are not deleted, on `platform` ("cpu", "gpu") if given.
 
     The function inspects all objects of the process, which is slow.
+
+    >>> x = array([1, 2])
+    >>> any(x is y for y in live_arrays())
+    True
     """
     arrays = [x for x in gc.get_objects() if isinstance(x, DeviceArray) and not x.is_deleted()]
     return [x for x in arrays if platform in (None, next(iter(x.devices())).platform)]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print, or return as a text, the versions and devices that a bug report needs."""
+    """Print, or return as a text, the versions and devices that a bug report needs.
+
+    >>> print_environment_info(return_string=True).startswith("olympus:")
+    True
+    """
     versions = {"olympus": __version__, **xla.versions(), "numpy": np.__version__}
     lines = [f"{name + ':':<10} {version}" for name, version in versions.items()]
     lines.append(f"python:    {sys.version}")

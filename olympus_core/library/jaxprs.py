@@ -80,12 +80,20 @@ def eval_jaxpr(
 
 
 def jaxpr_as_fun(closed_jaxpr: Olympuspr) -> Callable[..., list[Any]]:
-    """Return the function of flat arguments that runs a program and returns a list of results."""
+    """Return the function of flat arguments that runs a program and returns a list of results.
+
+    >>> jaxpr_as_fun(make_jaxpr(lambda x: 2 * x)(1.0))(3.0)
+    [Array(6., dtype=float32, weak_type=True)]
+    """
     return lambda *args: evaluate(closed_jaxpr, args)
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
-    """Yield the programs in an equation's parameters."""
+    """Yield the programs in an equation's parameters.
+
+    >>> len(list(jaxprs_in_params({"jaxpr": make_jaxpr(sin)(1.0), "length": 3})))
+    1
+    """
     for value in params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(item, Olympuspr):
@@ -93,7 +101,11 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
 
 
 def subjaxprs(jaxpr: Olympuspr) -> Iterator[Olympuspr]:
-    """Yield the programs in the parameters of a program's equations, not those inside them."""
+    """Yield the programs in the parameters of a program's equations, not those inside them.
+
+    >>> [len(p.eqns) for p in subjaxprs(make_jaxpr(jit(lambda x: 2 * x))(1.0).jaxpr)]
+    [1]
+    """
     for eqn in jaxpr.eqns:
         yield from sub_programs(eqn)
 
@@ -116,6 +128,9 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
     """Return `force(val)` for a value that is not traced.
 
     Raises ConcretizationError, with `context` as its hint, for a traced value.
+
+    >>> concrete_or_error(int, array(3))
+    3
     """
     if isinstance(val, Tracer):
         raise ConcretizationError(
@@ -126,7 +141,11 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Return True if `x` is an array or a scalar."""
+    """Return True if `x` is an array or a scalar.
+
+    >>> valid_jaxtype("a"), valid_jaxtype(1.0)
+    (False, True)
+    """
     try:
         get_aval(x)
     except DTypeError:

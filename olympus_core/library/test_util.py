@@ -79,6 +79,8 @@ def check_jvp(
     """Compare `f_jvp(args, tangents)`, a pair of value and tangent, with `f` and its differences.
 
     Raises AssertionError, with `err_msg`, where they differ.
+
+    >>> check_jvp(sin, lambda x, t: jvp(sin, x, t), (1.0,))
     """
     tangents = _directions(np.random.default_rng(0), args)
     value, tangent = f_jvp(tuple(args), tangents)
@@ -99,6 +101,8 @@ def check_vjp(
 
     The pullback is compared by <t, f'* c> = <f' t, c> for a tangent and a cotangent drawn at
     random.  Raises AssertionError, with `err_msg`, where they differ.
+
+    >>> check_vjp(sin, lambda x: vjp(sin, x), (1.0,))
     """
     rng = np.random.default_rng(0)
     value, pull = f_vjp(*args)

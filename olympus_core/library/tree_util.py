@@ -64,7 +64,11 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Return the leaves of `tree`, each with the path of keys that leads to it."""
+    """Return the leaves of `tree`, each with the path of keys that leads to it.
+
+    >>> leaves_with_path({"a": 1, "b": 2})
+    [((DictKey(key='a'),), 1), ((DictKey(key='b'),), 2)]
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -202,7 +206,11 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """Like `flatten_one_level`, each child with its key."""
+    """Like `flatten_one_level`, each child with its key.
+
+    >>> flatten_one_level_with_keys({"a": 1, "b": (2, 3)})[0]
+    ((DictKey(key='a'), 1), (DictKey(key='b'), (2, 3)))
+    """
     children_and_aux: tuple[Iterable[tuple[Any, Any]], Hashable]
     children_and_aux = _of_node(registry.flatten_one_level_with_keys(tree), tree)
     return children_and_aux
@@ -224,12 +232,27 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Return True if the structure is a single leaf or a container without children."""
+    """Return True if the structure is a single leaf or a container without children.
+
+    >>> treedef_is_leaf(structure(5))
+    True
+    """
     return bool(treedef.num_nodes == 1)
 
 
 def register_pytree_node_class(cls: _Class) -> _Class:
-    """Make a class with `tree_flatten()` and `tree_unflatten(aux, children)` a container."""
+    """Make a class with `tree_flatten()` and `tree_unflatten(aux, children)` a container.
+
+    >>> @register_pytree_node_class
+    ... class Pair(list):
+    ...     def tree_flatten(self):
+    ...         return list(self), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(children)
+    >>> leaves(Pair([1, 2]))
+    [1, 2]
+    """
     as_any: Any = cls
     register_node(cls, as_any.tree_flatten, as_any.tree_unflatten)
     return cls
@@ -254,7 +277,18 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: _Class) -> _Class:
-    """Make a class with `tree_flatten_with_keys` and `tree_unflatten` a container."""
+    """Make a class with `tree_flatten_with_keys` and `tree_unflatten` a container.
+
+    >>> @register_pytree_with_keys_class
+    ... class Pair(list):
+    ...     def tree_flatten_with_keys(self):
+    ...         return list(zip("ab", self)), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(children)
+    >>> leaves_with_path(Pair([1, 2]))
+    [(('a',), 1), (('b',), 2)]
+    """
     as_any: Any = cls
     register_pytree_with_keys(
         cls, as_any.tree_flatten_with_keys, as_any.tree_unflatten,
@@ -264,6 +298,13 @@ def register_pytree_with_keys_class(cls: _Class) -> _Class:
 
 
 def register_static(cls: _Class) -> _Class:
-    """Make a hashable class a container without leaves: its instances are static everywhere."""
+    """Make a hashable class a container without leaves: its instances are static everywhere.
+
+    >>> @register_static
+    ... class Mode(str):
+    ...     pass
+    >>> leaves(Mode("train"))
+    []
+    """
     register_node(cls, lambda x: ((), x), lambda x, _: x)
     return cls

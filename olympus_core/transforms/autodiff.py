@@ -154,6 +154,10 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     The derivative does not recompute `fun`, however often it is called.  It is a tree
     (`tree_util.Partial`), whose leaves are the residuals at the point.
+
+    >>> y, tangent = linearize(lambda x: x * x, 3.0)
+    >>> tangent(1.0)
+    Array(6., dtype=float32, weak_type=True)
     """
     leaves, in_tree = tree.flatten(primals)
     names = names_of(fun, in_tree)
@@ -274,6 +278,9 @@ def value_and_grad(
     functions; `allow_int` gives integers gradients of dtype float0.
 
     Raises TransformError for a result that is not a scalar, or an argument without a derivative.
+
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     check_callable("grad", fun)
     name = function_name(fun)
@@ -387,6 +394,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     The transpose takes a cotangent of the result and returns a tuple with one for each argument.
     It is a tree (`tree_util.Partial`) whose leaves are the arrays that `fun` closes over.  Raises
     TransformError for a function whose primitives are not linear in the arguments.
+
+    >>> linear_transpose(lambda x: 3 * x, 1.0)(2.0)
+    (Array(6., dtype=float32, weak_type=True),)
     """
     leaves, in_tree = tree.flatten(primals)
     avals = [

@@ -76,6 +76,10 @@ def jacfwd(
     """Return the function of `fun`'s Jacobian, by columns in forward mode: best for few inputs.
 
     Raises TransformError for arguments that are not floats (complex with `holomorphic`).
+
+    >>> jacfwd(lambda x: x * x)(array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
     """
     check_callable("jacfwd", fun)
     name = function_name(fun)
@@ -137,6 +141,10 @@ def jacrev(
 
     Raises TransformError for arguments or results that are not floats (complex with
     `holomorphic`; integer arguments get zeros with `allow_int`).
+
+    >>> jacrev(lambda x: x * x)(array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
     """
     check_callable("jacrev", fun)
     name = function_name(fun)

@@ -143,6 +143,9 @@ def binomial(
 
     The result for an invalid n or p is NaN.  Raises ArgumentError (a ValueError) for a dtype that
     is not a float.
+
+    >>> binomial(key(0), 10, 0.5, (2, 3)).shape
+    (2, 3)
     """
     words, shape = one_key("binomial", key), result_shape("binomial", shape, n, p)
     return _binomial(words, n, p, shape=shape, dtype=float_dtype("binomial", dtype))
@@ -179,6 +182,9 @@ def multinomial(
     The outcomes are along the last axis of p, and of the result; `shape` is the shape of the result
     without it, by default p's.  Raises ShapeError for parameters that do not match, ArgumentError
     (a ValueError) for a dtype that is not a float.
+
+    >>> multinomial(key(0), 10, array([0.5, 0.5])).sum()
+    Array(10., dtype=float32)
     """
     words, chances = one_key("multinomial", key), shape_of(p)
     if not chances:

@@ -71,7 +71,11 @@ _rademacher = composite(static_argnames=("shape", "dtype"))(random_signs)
 
 
 def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """-1 or 1, with equal probability; the default dtype is the default integer."""
+    """-1 or 1, with equal probability; the default dtype is the default integer.
+
+    >>> abs(rademacher(key(0), (3,)))
+    Array([1, 1, 1], dtype=int32)
+    """
     words, shape = one_key("rademacher", key), result_shape("rademacher", shape)
     dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     return _rademacher(words, shape=shape, dtype=dtype)
@@ -97,6 +101,9 @@ def geometric(
     """Integers >= 1 of probability (1 - p)**(k - 1) * p: the number of tries to the first success.
 
     Raises ArgumentError (a ValueError) for a dtype that is not an integer.
+
+    >>> geometric(key(0), 0.5, (2, 3)).shape
+    (2, 3)
     """
     words, shape = one_key("geometric", key), result_shape("geometric", shape, p)
     return _geometric(words, p, shape=shape, dtype=integer_dtype("geometric", dtype))

@@ -147,14 +147,22 @@ def loggamma_floats(key: Any, a: Any, shape: Shape, dtype: DType) -> Any:
 def gamma(
     key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0."""
+    """Return floats >= 0 of density x**(a - 1) * exp(-x) / gamma(a), for a > 0.
+
+    >>> gamma(key(0), array([1.0, 2.0])).shape
+    (2,)
+    """
     return draw("gamma", gamma_floats, key, shape, dtype, a)
 
 
 def loggamma(
     key: KeyLike, a: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return logarithms of gamma samples, exact near 0."""
+    """Return logarithms of gamma samples, exact near 0.
+
+    >>> loggamma(key(0), array([1.0, 2.0])).shape
+    (2,)
+    """
     return draw("loggamma", loggamma_floats, key, shape, dtype, a)
 
 
@@ -172,7 +180,11 @@ def beta(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1)."""
+    """Return floats in [0, 1] of density proportional to x**(a - 1) * (1 - x)**(b - 1).
+
+    >>> beta(key(0), 2.0, 3.0, (2, 3)).shape
+    (2, 3)
+    """
     return draw("beta", _beta, key, shape, dtype, a, b)
 
 
@@ -187,6 +199,9 @@ def dirichlet(
 
     `alpha` has the concentrations along its last axis; `shape` is that of the result without it.
     Raises ShapeError for a scalar `alpha`.
+
+    >>> dirichlet(key(0), array([1.0, 1.0, 1.0]), (2,)).shape
+    (2, 3)
     """
     concentrations = shape_of(alpha)
     if not concentrations:
@@ -203,7 +218,11 @@ def _chisquare(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
 def chisquare(
     key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return floats >= 0 of the chi-square distribution of `df` degrees of freedom."""
+    """Return floats >= 0 of the chi-square distribution of `df` degrees of freedom.
+
+    >>> chisquare(key(0), array([1.0, 2.0])).shape
+    (2,)
+    """
     return draw("chisquare", _chisquare, key, shape, dtype, df)
 
 
@@ -220,7 +239,11 @@ def f(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Floats >= 0 of the F distribution: the ratio of two chi-square samples over their degrees."""
+    """Floats >= 0 of the F distribution: the ratio of two chi-square samples over their degrees.
+
+    >>> f(key(0), 2.0, 3.0, (2, 3)).shape
+    (2, 3)
+    """
     return draw("f", _f, key, shape, dtype, dfnum, dfden)
 
 
@@ -235,7 +258,11 @@ def _t(key: Any, df: Any, shape: Shape, dtype: DType) -> Any:
 def t(
     key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return floats of Student's t distribution of `df` degrees of freedom."""
+    """Return floats of Student's t distribution of `df` degrees of freedom.
+
+    >>> t(key(0), 3.0, (2, 3)).shape
+    (2, 3)
+    """
     return draw("t", _t, key, shape, dtype, df)
 
 
@@ -249,7 +276,11 @@ def _generalized_normal(key: Any, p: Any, shape: Shape, dtype: DType) -> Any:
 def generalized_normal(
     key: KeyLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Return floats of density proportional to exp(-|x|**p)."""
+    """Return floats of density proportional to exp(-|x|**p).
+
+    >>> generalized_normal(key(0), 2.0, (2, 3)).shape
+    (2, 3)
+    """
     return draw("generalized_normal", _generalized_normal, key, shape, dtype, p)
 
 
@@ -268,5 +299,8 @@ def ball(
 
     By Barthe, Guedon, Mendelson and Naor, "A probabilistic approach to the geometry of the
     l_p^n-ball" (2005).
+
+    >>> ball(key(0), 3, shape=(2,)).shape
+    (2, 3)
     """
     return draw("ball", _ball, key, (*fit_shape("ball", shape), operator.index(d)), dtype, p)

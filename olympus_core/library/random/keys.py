@@ -362,6 +362,9 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
     """Return a new key from a key and a 32-bit integer, such as the number of a step.
 
     Raises OverflowError for a Python int outside of uint32, ShapeError for an array of data.
+
+    >>> fold_in(key(0), 1).dtype
+    key<fry>
     """
     words = one_key("fold_in", key)
     if get_aval(data).shape:
@@ -375,7 +378,11 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array | KeyArray:
 
 
 def key_data(keys: KeyLike) -> Array:
-    """Return the words of keys: uint32, along a last axis of length 2."""
+    """Return the words of keys: uint32, along a last axis of length 2.
+
+    >>> key_data(key(7))
+    Array([0, 7], dtype=uint32)
+    """
     words: Array = key_words("key_data", keys)
     return words
 
@@ -386,24 +393,40 @@ def wrap_key_data(
     impl: str | KeyDType | None = None,
     dtype: str | KeyDType | None = None,
 ) -> KeyArray:
-    """Return typed keys with the given words, uint32[..., 2]; the inverse of `key_data`."""
+    """Return typed keys with the given words, uint32[..., 2]; the inverse of `key_data`.
+
+    >>> wrap_key_data(np.array([0, 7], "uint32")).dtype
+    key<fry>
+    """
     _check_impl(dtype if impl is None else impl)
     return KeyArray(key_words("wrap_key_data", key_bits_array))
 
 
 def key_dtype(impl_spec: str | KeyDType | None = None) -> KeyDType:
-    """Return the dtype of typed keys."""
+    """Return the dtype of typed keys.
+
+    >>> key_dtype()
+    key<fry>
+    """
     _check_impl(impl_spec)
     return KEY_DTYPE
 
 
 def key_impl(keys: KeyLike) -> str:
-    """Return the name of the keys' hash algorithm: "threefry2x32"."""
+    """Return the name of the keys' hash algorithm: "threefry2x32".
+
+    >>> str(key_impl(key(0)))
+    'threefry2x32'
+    """
     key_words("key_impl", keys)
     return _IMPL
 
 
 def clone(key: _Key) -> _Key:
-    """Return the same key, for an intended second use that draws the same numbers."""
+    """Return the same key, for an intended second use that draws the same numbers.
+
+    >>> key_data(clone(key(7)))
+    Array([0, 7], dtype=uint32)
+    """
     key_words("clone", key)
     return key

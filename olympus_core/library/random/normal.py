@@ -72,7 +72,11 @@ def truncated_normal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return floats of the normal distribution conditioned on (lower, upper)."""
+    """Return floats of the normal distribution conditioned on (lower, upper).
+
+    >>> truncated_normal(key(0), -1.0, 1.0, (2, 3)).shape
+    (2, 3)
+    """
     return draw("truncated_normal", _truncated, key, shape, dtype, lower, upper)
 
 
@@ -86,7 +90,11 @@ def lognormal(
     shape: ShapeLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """exp(sigma * x) for normal x."""
+    """exp(sigma * x) for normal x.
+
+    >>> lognormal(key(0), shape=(2, 3)).shape
+    (2, 3)
+    """
     return draw("lognormal", _lognormal, key, shape, dtype, sigma, kinds="fc")
 
 
@@ -96,7 +104,11 @@ def _maxwell(key: Any, shape: Shape, dtype: DType) -> Any:
 
 
 def maxwell(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
-    """Floats >= 0 of density sqrt(2 / pi) * x**2 * exp(-x**2 / 2): lengths of normal vectors."""
+    """Floats >= 0 of density sqrt(2 / pi) * x**2 * exp(-x**2 / 2): lengths of normal vectors.
+
+    >>> maxwell(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return draw("maxwell", _maxwell, key, shape, dtype)
 
 
@@ -117,6 +129,9 @@ def double_sided_maxwell(
     """Maxwell floats of either sign, times `scale`, plus `loc`.
 
     The result has the shape `shape` followed by that of the parameters.
+
+    >>> double_sided_maxwell(key(0), 0.0, 1.0, (2, 3)).shape
+    (2, 3)
     """
     parameters = broadcast_shapes(shape_of(loc), shape_of(scale))
     full = (*(canonical_shape(shape) or parameters), *parameters)

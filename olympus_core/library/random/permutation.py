@@ -97,6 +97,9 @@ def choice(
 
     Raises ArgumentError (a ValueError) for too few slices, ShapeError for a `p` that does not
     match.
+
+    >>> choice(key(0), array([7, 7, 7]), (2,))
+    Array([7, 7], dtype=int32)
     """
     words = one_key("choice", key)
     if not isinstance(shape, Sequence):

@@ -84,6 +84,9 @@ def poisson(
     """Return integers >= 0 of probability lam**k * exp(-lam) / k!, for lam >= 0.
 
     Raises ArgumentError (a ValueError) for a dtype that is not an integer.
+
+    >>> poisson(key(0), array([1.0, 2.0])).shape
+    (2,)
     """
     words, shape = one_key("poisson", key), result_shape("poisson", shape, lam)
     return _poisson(words, lam, shape=shape, dtype=integer_dtype("poisson", dtype))

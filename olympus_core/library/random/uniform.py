@@ -86,6 +86,9 @@ def bits(
     """Return random bits as unsigned integers; the default dtype is uint32 (uint64 with x64).
 
     Raises ArgumentError (a ValueError) for another kind of dtype.
+
+    >>> bits(key(0), (2, 3), "uint8").dtype
+    dtype('uint8')
     """
     words = one_key("bits", key)
     dtype = float_dtype("bits", dtypes.default_dtype("u") if dtype is None else dtype, "u")
