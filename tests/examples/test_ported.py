@@ -11,10 +11,15 @@ import pytest
 import olympus
 from tests.examples.ported import PROGRAMS
 
+#: Programs that use values or numbers of Python: JAX cannot compile one as a whole.
+EAGER = {"custom_derivatives", "vectors", "containers", "modules", "attention"}
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-def test_a_ported_program_gives_the_same(program):
-    got, want = program(olympus), program(jax)
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_ported_program_gives_the_same(name):
+    program = PROGRAMS[name]
+    got = program(olympus)
+    want = program(jax) if name in EAGER else jax.jit(lambda: program(jax))()
     found, expected = olympus.tree.leaves(got), jax.tree.leaves(want)
     assert len(found) == len(expected)
     for x, y in zip(found, expected, strict=True):
