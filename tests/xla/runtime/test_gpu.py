@@ -9,8 +9,11 @@ import pytest
 from olympus_core import xla
 from olympus_core.base.errors import BackendError, CompileError, UsageError
 from olympus_core.xla.runtime import gpu
+from tests.day import diagonals
 from tests.marks import needs_gpu_compiler
 
+NAMES = ["matmul", "sort", "conv", "reduce"]
+DEVICES = ["h200", "h100-pcie", "a100-80", "b200", "rtx5090", "t4"]
 INSTALL = f'pip install "jax-cuda13-pjrt=={metadata.version("jaxlib")}"'
 
 
@@ -57,8 +60,7 @@ def test_a_wheel_without_its_library_is_refused(monkeypatch):
 
 
 @needs_gpu_compiler
-@pytest.mark.parametrize("name", ["matmul", "sort", "conv", "reduce"])
-@pytest.mark.parametrize("device", ["h200", "h100-pcie", "a100-80", "b200", "rtx5090", "t4"])
+@pytest.mark.parametrize(("device", "name"), diagonals(DEVICES, NAMES, 3))
 def test_a_program_compiles_for_a_device(device, name, programs):
     program = xla.compile(programs[name], xla.target("gpu", device))
     assert f"HloModule jit_{name}" in program.hlo_text()
