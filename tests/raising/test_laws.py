@@ -28,8 +28,6 @@ SIMPLIFIED = {"scan-unroll", "random_seed", "factored_solve", "factored_solve-ba
 #: Operations of our lowering that no primitive recognizes: a library call, a decomposition for
 #: GPUs, and a scatter with a program of the user.
 OPAQUE = {"stablehlo.custom_call", "stablehlo.cholesky", "stablehlo.scatter"}
-#: Complex functions, whose own lowering corrects XLA's special values.
-COMPLEX = {"stablehlo.abs", "stablehlo.sqrt"}
 
 
 def blocks(operation: Any) -> Iterator[Any]:
@@ -100,7 +98,7 @@ def test_lower_raise_lower_gives_the_same_module(case: Case, platform: str) -> N
     third = lower_module(raise_module(second), ENTRY, platform)
     assert canonical(third) == canonical(second)
     opaque = {e.params["operation"] for e in all_eqns(program) if e.primitive.name == "opaque"}
-    assert opaque <= OPAQUE | COMPLEX
+    assert opaque <= OPAQUE
 
 
 #: Operations that JAX's lowering of a row has and that no primitive recognizes.

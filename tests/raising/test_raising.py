@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import textwrap
 from typing import Any
@@ -12,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import olympus  # noqa: F401  (it installs the trace of eager operations)
+import olympus
 from olympus_core import xla
 from olympus_core.base.avals import shaped
 from olympus_core.base.context import enable_x64
@@ -24,6 +25,7 @@ from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.lowering.module import lower_module
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import UnraisableError, raise_module
+from olympus_core.transforms.evaluate import evaluate
 
 CPU = xla.Target("cpu")
 
@@ -418,3 +420,51 @@ def test_a_program_that_is_no_function_of_arrays_is_not_raised(name: str) -> Non
     text, message = CANNOT[name]
     with pytest.raises(UnraisableError, match=message):
         raised(text)
+
+
+@pytest.mark.parametrize(
+    ("operation", "primitive"),
+    [("stablehlo.tan", "tan"), ("chlo.tan", "tan"), ("stablehlo.exponential", "exp")],
+)
+def test_an_operation_of_one_operand_is_a_primitive(operation: str, primitive: str) -> None:
+    arrow = " -> tensor<3xf32>" if operation.startswith("chlo") else ""
+    text = f"%y = {operation} %x : tensor<3xf32>{arrow}\nreturn %y : tensor<3xf32>"
+    program = raised(body(text))
+    assert names(program) == [primitive]
+    assert not program.eqns[0].params
+    x = np.float32([-1.5, 0.25, 3])
+    expected = {"tan": np.tan, "exp": np.exp}[primitive](x)
+    np.testing.assert_allclose(run(program, x)[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("operation", "primitive"),
+    [
+        ("stablehlo.exponential", "exp"),
+        ("stablehlo.log", "log"),
+        ("stablehlo.sqrt", "sqrt"),
+        ("stablehlo.tan", "tan"),
+        ("chlo.tan", "tan"),
+        ("stablehlo.abs", "abs"),
+    ],
+)
+def test_a_complex_function_is_a_primitive_without_our_corrections(
+    operation: str, primitive: str
+) -> None:
+    out = "f32" if primitive == "abs" else "complex<f32>"
+    z, result = "tensor<4xcomplex<f32>>", f"tensor<4x{out}>"
+    text = f'%y = "{operation}"(%x) : ({z}) -> {result}\nreturn %y : {result}'
+    program = raised(body(text, f"(%x: {z}) -> {result}"))
+    assert names(program) == [primitive]
+    lowered = str(lower_module(program, EntryAttributes("jit_f")))
+    emitted = re.findall(r"(?:stablehlo|chlo)\.\w+", lowered)
+    assert emitted == [operation.replace("chlo.tan", "stablehlo.tan")]
+    x = np.complex64([0.5 - 0.25j, 2j, -1 + 1j, 3])
+    value = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tan": np.tan, "abs": np.abs}[primitive]
+    np.testing.assert_allclose(run(program, x)[0], value(x), rtol=1e-5, atol=1e-6)
+    ours = getattr(olympus.lax, primitive)
+    tangents = [
+        olympus.jvp(function, [x], [np.ones_like(x)])[1]
+        for function in (lambda x: evaluate(program, [x])[0], ours)
+    ]
+    np.testing.assert_allclose(*tangents, rtol=1e-5, atol=1e-6)

@@ -49,6 +49,8 @@ class Abs(Elementwise):
     complex_is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if not params.get("is_corrected", True):
+            return self.lower_uncorrected(ctx, *operands)
         kind, out = dtypes.kind(ctx.avals_in[0].dtype), ctx.aval_out
         x = ctx.full(operands[0], ctx.avals_in[0], out.shape)
         if kind == "u":
@@ -90,6 +92,8 @@ class Extremum(Elementwise):
     complex_is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if not params.get("is_corrected", True):
+            return self.lower_uncorrected(ctx, *operands)
         out = ctx.aval_out
         x, y = (ctx.full(v, a, out.shape) for v, a in zip(operands, ctx.avals_in, strict=True))
         return emit_extremum(self.op, out, x, y)

@@ -67,14 +67,16 @@ class Elementwise(SingleResult):
     """An elementwise primitive that lowers to one operation of StableHLO or CHLO.
 
     `tangents` has a rule for each operand, or is empty if the derivative is zero; `linear` has a
-    rule for each operand that the primitive is linear in. `is_cheap` is that of `Primitive`.
+    rule for each operand that the primitive is linear in. `is_cheap` is that of `Primitive`. It is
+    also raised from an operation `synonym`, which XLA replaces by `op`.
     """
 
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
-    #: the operation `op` is its whole lowering, so that it is raised from it; and for complex
-    #: operands too
+    #: the operation `op` is its whole lowering, so that it is raised from it
     is_one_operation: ClassVar[bool] = True
+    #: if not, the lowering corrects complex results, except with the parameter `is_corrected`
+    #: False, which a raised operation has
     complex_is_one_operation: ClassVar[bool] = True
 
     def __init__(
@@ -86,11 +88,12 @@ class Elementwise(SingleResult):
         result: Callable[[DType], DType] | None = None,
         linear: Sequence[Cotangent | None] = (),
         is_cheap: bool = False,
+        synonym: str = "",
     ) -> None:
         super().__init__(name)
         self.is_cheap = is_cheap
         self.op = op
-        self.raised_from = (op,) if self.is_one_operation else ()
+        self.raised_from = tuple(filter(None, (op, synonym))) if self.is_one_operation else ()
         self.kinds = kinds
         self.result = result
         self.tangents = tangents
@@ -118,13 +121,18 @@ class Elementwise(SingleResult):
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
         is_complex = dtypes.kind(operation.avals_in[0].dtype) == "c"
         if is_complex and not self.complex_is_one_operation:
-            return None
+            return self.bind(*operands, is_corrected=False)
         return self.bind(*operands)
+
+    def lower_uncorrected(self, ctx: LoweringContext, *operands: Any) -> Any:
+        """Emit the one operation, without corrections of complex results."""
+        return Elementwise.lower(self, ctx, *operands)
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
     ) -> tuple[Any, Any]:
         out, total = self.bind(*primals, **params), None
+        params.pop("is_corrected", None)  # the rules are the same
         for rule, t in zip(self.tangents, tangents, strict=bool(self.tangents)):
             if t is None or rule is None:
                 continue

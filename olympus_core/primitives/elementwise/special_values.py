@@ -185,6 +185,8 @@ class Mended(Elementwise):
     complex_is_one_operation: ClassVar[bool] = False
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        if not params.get("is_corrected", True):
+            return self.lower_uncorrected(ctx, *operands)
         out = ctx.aval_out
         return self.emit(out, ctx.full(operands[0], ctx.avals_in[0], out.shape))
 
