@@ -84,21 +84,6 @@ def test_a_constant_is_a_scalar_of_the_equations_that_use_it() -> None:
     assert [str(x) for x in eqn.inputs[1:]] == ["2.0:f32[]"]
 
 
-@pytest.mark.parametrize(("kind", "name"), [("f32", "integer_pow"), ("complex<f32>", "opaque")])
-def test_the_square_of_jax_is_a_power_unless_it_is_complex(kind: str, name: str) -> None:
-    tensor = f"tensor<3x{kind}>"
-    program = raised(
-        f"""
-        func.func public @main(%x: {tensor}) -> {tensor} {{
-          %0 = chlo.square %x : {tensor} -> {tensor}
-          return %0 : {tensor}
-        }}
-        """
-    )
-    assert names(program) == [name]
-    assert lower_module(program, EntryAttributes("jit_f")).operation.verify()
-
-
 def test_an_operation_without_a_primitive_is_opaque_and_is_lowered_unchanged() -> None:
     text = body(
         """

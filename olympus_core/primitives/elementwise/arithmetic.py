@@ -131,12 +131,6 @@ class IntegerPow(Elementwise):
             return mlir.op1("stablehlo.divide", out, (mlir.full(out, 1), result))
         return result
 
-    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        """Return the square, which JAX writes as an operation of its own."""
-        if dtypes.kind(operation.avals_in[0].dtype) == "c":
-            return None  # it is computed by another formula
-        return self.bind(*operands, y=2)
-
 
 def _multiply(aval: ShapedArray, x: Any, y: Any) -> Any:
     return mlir.op1("stablehlo.multiply", aval, (x, y))
@@ -283,7 +277,6 @@ abs_p = Abs("abs", "stablehlo.abs", "uifc", _abs_tangent, result=dtypes.to_real,
 integer_pow_p = IntegerPow(
     "integer_pow", "stablehlo.multiply", "uifc", _integer_pow_tangent, is_cheap=True
 )
-integer_pow_p.raised_from = ("chlo.square",)
 add_p = Elementwise(
     "add",
     "stablehlo.add",
