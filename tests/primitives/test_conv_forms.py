@@ -72,6 +72,13 @@ CONVS = {
     "one element, features first": Conv(
         (2, 3, 4, 5), (6, 3, 1, 1), (1, 1), "SAME", {}, (PRODUCT,)
     ),
+    "one element, one image": Conv((1, 3, 4, 5), (6, 3, 1, 1), (1, 1), "SAME", {}, (PRODUCT,)),
+    "one element, one image, strides": Conv(
+        (1, 3, 4, 5), (6, 3, 1, 1), (2, 3), "VALID", {}, (PRODUCT, EXCHANGED)
+    ),
+    "one element, one image, half": Conv(
+        (1, 3, 4), (6, 3, 1), (1,), "SAME", {}, (PRODUCT,), "bfloat16"
+    ),
     "one element, strides": Conv(
         (2, 4, 5, 3), (1, 1, 3, 6), (2, 2), "SAME", {"dimension_numbers": NHWC}, (PRODUCT,)
     ),

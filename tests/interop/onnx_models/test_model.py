@@ -260,3 +260,38 @@ def test_importing_olympus_does_not_import_onnx() -> None:
     script = "import sys, olympus, olympus.interop.onnx; print('onnx' in sys.modules)"
     command = [sys.executable, "-c", script]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("kind", [FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE])
+def test_a_normalization_by_constants_is_a_product_and_a_sum(kind: int, tmp_path: Path) -> None:
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    rng = np.random.default_rng(0)
+    weights = {name: rng.uniform(0.5, 2, 3).astype(dtype) for name in ("s", "b", "m", "v")}
+    content = graph(
+        [helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y"], epsilon=1 / 64)],
+        [tensor("x", [2, 3, 4], kind)],
+        [tensor("y", [2, 3, 4], kind)],
+        **weights,
+    )
+    model = ox.load(written(tmp_path, content))
+    x = rng.standard_normal((2, 3, 4)).astype(dtype)
+    traced = {name: model.trace(weights=name) for name in ("constants", "arguments")}
+    assert "sqrt" in str(traced["arguments"].olympuspr)
+    assert "sqrt" not in str(traced["constants"].olympuspr)
+    s, b, m, v = (array.astype("float64")[:, None] for array in weights.values())
+    expected = (x - m) / np.sqrt(v + 1 / 64) * s + b
+    tolerance = 10 * float(np.finfo(dtype).eps)
+    with olympus.enable_x64():
+        result = np.asarray(traced["constants"].lower().compile()(x))
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result.astype("float64"), expected, tolerance, tolerance)
+
+
+def test_a_trace_has_the_names_of_the_model(dense: Path) -> None:
+    traced = ox.load(dense).trace(dims={"batch": 4})
+    assert traced.arg_names == ("weights['w']", "x")
+    assert [argument.shape for argument in traced.arguments] == [(3, 2), (4, 3)]
+    text = traced.lower().as_text(debug_info=True)
+    assert f'"{dense}/y":1:1' in text
+    assert "jit_model/y/dot_general" in text
+    assert ox.load(dense).trace({"x": (2, 3)}, weights="constants").arg_names == ("x",)

@@ -34,9 +34,24 @@ def _batch_normalization(
             variance * momentum + batch_variance * (1 - momentum),
         )
         mean, variance = batch_mean, batch_variance
-    factor = scale / jnp.sqrt(variance + np.asarray(node.get("epsilon", 1e-5), variance.dtype))
+    epsilon = node.get("epsilon", 1e-5)
+    if all(isinstance(value, np.ndarray) for value in (scale, bias, mean, variance)):
+        return (_scaled(x, scale, bias, mean, variance, epsilon),)
+    factor = scale / jnp.sqrt(variance + np.asarray(epsilon, variance.dtype))
     result = (x - _per_channel(mean, x)) * _per_channel(factor, x) + _per_channel(bias, x)
     return (result.astype(x.dtype), *running)[: node.output_count]
+
+
+def _scaled(x: Any, scale: Any, bias: Any, mean: Any, variance: Any, epsilon: float) -> Any:
+    """Return a batch normalized by known numbers: one product and one sum for each element.
+
+    XLA would divide and take a root for each element, where it fuses them with what follows.
+    """
+    factor = scale.astype("float64") / np.sqrt(variance.astype("float64") + epsilon)
+    shift = bias - mean * factor
+    dtype = x.dtype if x.dtype == np.float64 else np.dtype("float32")
+    result = x * _per_channel(factor.astype(dtype), x) + _per_channel(shift.astype(dtype), x)
+    return result.astype(x.dtype)
 
 
 @operator("InstanceNormalization")
