@@ -35,8 +35,8 @@ _RETURNS = frozenset(["func.return", "stablehlo.return"])
 _EFFECTS = frozenset(
     f"stablehlo.{name}" for name in ("infeed", "outfeed", "recv", "rng", "send", "partition_id")
 )
-#: a reference to a function, in the text of an attribute
-_SYMBOL = re.compile(r"\[?@")
+#: a reference to a function or to a mesh, in the text of an attribute
+_SYMBOL = re.compile(r"\[?@|#sdy\.[^@]*@")
 _DIALECTS = frozenset(["chlo", "func", "stablehlo"])
 
 
@@ -302,7 +302,7 @@ def _outer_values(region: ir.Region, inside: set[ir.Value]) -> Iterator[ir.Value
 
 
 def _check_opaque(operation: ir.Operation) -> None:
-    """Raise UnraisableError for an operation with an effect or a reference to a function."""
+    """Raise UnraisableError for an operation with an effect or a reference to another symbol."""
     name, attributes = str(operation.name), operation.attributes
     if "has_side_effect" in attributes and attributes["has_side_effect"].value:
         raise UnraisableError(f"{name} has a side effect")
