@@ -99,7 +99,8 @@ def _segment_function(
     Raises ShapeError unless each row has one id, DTypeError for ids that are not integers, and
     ArgumentError for a number of segments below 0 or a bucket without rows.{details}
 
-    >>> ops.{name}(numpy.arange(1, 6), numpy.array([0, 0, 2, 2, 2]), num_segments=3)
+    >>> ops.{name}(numpy.arange(1, 6), numpy.array([0, 0, 2, 2, 2]), num_segments=3).shape
+    (3,)
     """
     return segment_function
 

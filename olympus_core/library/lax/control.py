@@ -400,6 +400,7 @@ def scan(
     structure or types.
 
     >>> scan(lambda c, x: (c + x, c), 0.0, ox.numpy.arange(3.0))
+    (Array(3., dtype=float32), Array([0., 0., 1.], dtype=float32))
     """
     if int(unroll) < 0:
         raise TransformError(f"scan: unroll must be a bool or an int >= 0, and is {unroll!r}")

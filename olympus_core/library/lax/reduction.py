@@ -65,6 +65,9 @@ def _reduction(primitive: Reduction, summary: str) -> _OverAxes:
     operand: an array.  The result has its dtype, and its shape without the axes.
 
     Raises ShapeError for axes that the operand does not have, DTypeError for another kind.
+
+    >>> {primitive.name}(array([[1, 2, 3], [4, 5, 6]]), (1,)).shape
+    (2,)
     """
     return reduction
 

@@ -246,7 +246,11 @@ def _named(name: str, scale: float, mode: str, distribution: str) -> _Scaled:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f'variance_scaling({scale}, "{mode}", "{distribution}").'
+    make.__doc__ = f"""variance_scaling({scale}, "{mode}", "{distribution}").
+
+    >>> {name}()(key(0), (2, 3)).shape
+    (2, 3)
+    """
     return make
 
 

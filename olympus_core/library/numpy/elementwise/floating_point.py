@@ -115,7 +115,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     The exponent is int32.  Zero, nan and infinities are their own mantissas, with exponent 0.
 
     >>> frexp(6.0)
-    (Array(0.75, dtype=float32, weak_type=True), Array(3, dtype=int32))
+    (Array(0.75, dtype=float32), Array(3, dtype=int32))
     """
     check_arrays("frexp", x)
     (x,) = promote_inexact(x)
@@ -131,7 +131,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return x1 * 2**x2, for integers x2: the inverse of `frexp`; raise DTypeError for others.
 
     >>> ldexp(0.75, 3)
-    Array(6., dtype=float32, weak_type=True)
+    Array(6., dtype=float32)
     """
     check_arrays("ldexp", x1, x2)
     exponent = get_aval(x2)

@@ -189,6 +189,9 @@ def _documented(function: _F, name: str, details: str) -> _F:
 
     Raises DTypeError for what is not an array, ShapeError for an axis that the array does not
     have, and TraceError for `out`.
+
+    >>> {name}(asarray([[1, 2, 3], [4, 5, 6]]), axis=1).shape
+    (2,)
     """
     return function
 
