@@ -23,6 +23,7 @@ from olympus_cli.bench.compare.attempts import (
 from olympus_cli.bench.compare.other_side import (
     Other,
     RequestedProgram,
+    jax_sides,
     other_sides,
     project_root,
 )
@@ -99,6 +100,7 @@ def command(
       olympus bench --save-baseline main
       olympus bench --baseline main
       olympus bench forward --baseline git:HEAD~1 --threshold 10%
+      olympus bench step --against jax
       olympus bench --baseline main --output github --output junit=bench.xml
     """
     programs = [
@@ -153,13 +155,16 @@ def _program(
     """Return the requested program; options for bundles may apply to its baseline alone."""
     if is_bundle(against.baseline) and not is_bundle(request.text):
         allowed = BundleOptions()
-    return RequestedProgram(request, _work(request, allowed, inputs, effort))
+    work = _work(request, allowed, inputs, effort)
+    return RequestedProgram(request, replace(work, beside_jax=against.jax))
 
 
 def _others(
     against: Against, programs: Sequence[RequestedProgram], allowed: BundleOptions
 ) -> AbstractContextManager[Sequence[Other | None]]:
     """The other side of each program, if it has one."""
+    if against.jax:
+        return nullcontext(jax_sides(programs))
     if against.baseline is None:
         return nullcontext([None] * len(programs))
     return other_sides(against.baseline, programs, allowed)

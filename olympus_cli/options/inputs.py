@@ -105,6 +105,13 @@ _BASELINE = (
         "revision; fail if a metric is worse.",
     ),
     click.option(
+        "--against",
+        "library",
+        type=click.Choice(("jax",)),
+        help="Compare the target, a JAX function, with JAX's own compilation of it; with "
+        "--threshold, fail if a metric is worse.",
+    ),
+    click.option(
         "--save-baseline",
         "save",
         metavar="NAME",
@@ -122,7 +129,7 @@ _BASELINE = (
         metavar="N",
         help="Measure each side of the comparison in N processes, and again in N more if the "
         "result is unclear; "
-        f"the default is {ROUNDS} with --baseline or --save-baseline, and 1 without.",
+        f"the default is {ROUNDS} with --baseline, --against or --save-baseline, and 1 without.",
     ),
 )
 
@@ -186,20 +193,23 @@ def effort_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --baseline, --save-baseline, --threshold and --rounds, as one parameter `against`."""
+    """Add the options of comparisons and of saved baselines, as one parameter `against`."""
 
     @functools.wraps(function)
     def gather(
         *args: Any,
         baseline: str | None,
+        library: str | None,
         save: str | None,
         threshold: float | None,
         rounds: int | None,
         **rest: Any,
     ) -> Any:
-        if threshold is not None and baseline is None:
+        if library is not None and baseline is not None:
+            raise UsageError("--against cannot be combined with --baseline: each is the other side")
+        if threshold is not None and baseline is None and library is None:
             raise UsageError(
-                "--threshold needs --baseline",
+                "--threshold needs --baseline or --against",
                 hint="add --baseline NAME, FILE or git:REV, the other side of the comparison",
             )
         if save is not None and rounds is not None and rounds < MIN_ROUNDS:
@@ -207,7 +217,7 @@ def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"--save-baseline {save} needs at least {MIN_ROUNDS} rounds; got --rounds {rounds}",
                 hint=f"write --rounds {MIN_ROUNDS} or more; the default is {ROUNDS}",
             )
-        against = Against(baseline, save, threshold, rounds)
+        against = Against(baseline, save, threshold, rounds, library is not None)
         return function(*args, against=against, **rest)
 
     return _decorated(gather, reversed(_BASELINE))

@@ -40,6 +40,14 @@ class Runnable:
             return [olympus.devices(backend.backend)[0]] * len(self.arguments)
         return tree.leaves(self.compiled.input_shardings)
 
+    def put(self, array: Any, place: Any) -> Any:
+        """Return an array at its place, one of `places`."""
+        return olympus.device_put(array, place)
+
+    def wait(self, results: Any) -> Any:
+        """Wait until the results of a call are ready, and return them."""
+        return olympus.block_until_ready(results)
+
     def bind(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of a call, from one array for each of `arguments`."""
         args, kwargs = tree.unflatten(self.compiled.in_tree, arrays)

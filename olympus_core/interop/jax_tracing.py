@@ -22,7 +22,8 @@ class JaxTraced(Traced):
     """A function of JAX, traced by JAX for given arguments.
 
     Its Olympuspr is raised from JAX's module for the CPU; `lower` raises JAX's module for its
-    target, because JAX lowers some operations to calls of a platform's library.
+    target, because JAX lowers some operations to calls of a platform's library. `retrace` traces
+    the function once more, and returns JAX's stage.
     """
 
     def __init__(
@@ -32,9 +33,11 @@ class JaxTraced(Traced):
         names: Sequence[str],
         trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
         as_is: bool,
+        retrace: Callable[[], Any],
     ) -> None:
         self._jax = traced
         self._x64 = bool(jax.config.jax_enable_x64)  # as it was when the function was traced
+        self.retrace = retrace
         self._as_is = as_is
         self._name, self._names, self._trees = name, names, trees
         self._by_platform: dict[str, Traced] = {}
@@ -123,7 +126,11 @@ def trace(
     if _has_constants((args, kwargs)):
         fun = _of_marked(fun)
     args, kwargs = jax.tree.map(_struct, (tuple(args), dict(kwargs or {})))
-    traced = jax.jit(fun, **options).trace(*args, **kwargs)
+
+    def by_jax() -> Any:
+        return jax.jit(fun, **options).trace(*args, **kwargs)
+
+    traced = by_jax()
     paths, in_tree = jax.tree_util.tree_flatten_with_path(traced.in_avals)
     name = str(getattr(fun, "__name__", None) or type(fun).__name__)
     names = _names(fun, [path for path, _ in paths])
@@ -133,7 +140,7 @@ def trace(
     flat_in: Any = (tuple(range(len(paths))), {})
     flat_out = tuple(range(count))
     trees = _tree(own, flat_in, len(paths)), _tree(out, flat_out, count)
-    return JaxTraced(traced, name, names, trees, as_is)
+    return JaxTraced(traced, name, names, trees, as_is, by_jax)
 
 
 def result_types(fun: Callable[..., Any]) -> Any:

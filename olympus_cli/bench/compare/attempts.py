@@ -57,25 +57,34 @@ class CutShort(KeyboardInterrupt):
 class Against:
     """The options of a comparison: `baseline` and `save` are the values of these options.
 
-    `threshold` overrides that of olympus.toml; `rounds` is the number of processes of a side.
+    `threshold` overrides that of olympus.toml; `rounds` is the number of processes of a side. With
+    `jax`, the other side is JAX, which fails no bench without a `threshold`.
     """
 
     baseline: str | None = None
     save: str | None = None
     threshold: float | None = None
     rounds: int | None = None
+    jax: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name of the other side."""
+        return "jax" if self.jax else self.baseline or ""
 
     @property
     def processes(self) -> int:
         """The number of processes of a side: 1 without a comparison or a saved baseline."""
         if self.rounds is not None:
             return self.rounds
-        return ROUNDS if self.baseline or self.save else 1
+        return ROUNDS if self.baseline or self.save or self.jax else 1
 
 
 def bench_spec(work: SamplerWork, against: Against) -> BenchSpec:
     """Return the conditions on which a program's bench fails: the target's, with our threshold."""
     own = BenchSpec() if isinstance(work.program, BundleWork) else work.program.bench
+    if against.jax and against.threshold is None:
+        own = replace(own, metrics=())  # a report
     return own.under(BenchSpec(threshold=against.threshold))
 
 
@@ -165,7 +174,7 @@ def _cut_short(
     sides = ours, (theirs if isinstance(other, Side) else list(other))
     compared = cut_short(
         work.name,
-        against.baseline or "",
+        against.label,
         sides,
         paired=paired,
         spec=bench_spec(work, against),
@@ -186,7 +195,7 @@ def _compared(
     if isinstance(other, Side):
         _check_gates(work, other.work, spec)
     else:
-        _check_stored(work, other, spec, against.baseline or "")
+        _check_stored(work, other, spec, against.label)
 
     def measure(count: int) -> Rounds:
         ours, theirs = whole
@@ -201,7 +210,7 @@ def _compared(
         return ours[before:], theirs[before:]
 
     comparison = compare(
-        against.baseline or "",
+        against.label,
         measure,
         paired=isinstance(other, Side),
         spec=spec,

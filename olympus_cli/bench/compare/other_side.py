@@ -23,7 +23,7 @@ from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loader
 from olympus_cli.revisions.revision import PREFIX, blaming_revision, checkout, split_revision
-from olympus_cli.spec.entries import is_bundle, is_entry
+from olympus_cli.spec.entries import is_bundle, is_entry, program_file
 from olympus_cli.spec.model import Checkout
 from olympus_cli.spec.resolve import Request, project_of
 from olympus_cli.text.paths import display_path
@@ -48,6 +48,21 @@ def project_root(request: Request) -> Path:
     """
     project = project_of(request.project, Path.cwd(), request.devices)
     return Path.cwd() if project is None else project.root
+
+
+def jax_sides(programs: Sequence[RequestedProgram]) -> list[Side]:
+    """Return the side of each program that JAX compiles and runs.
+
+    Raises:
+        UsageError: a program is not a Python function.
+    """
+    from olympus_cli.bench.measure.jax_subject import not_of_jax  # few measurements need it
+
+    for program in programs:
+        spec = program.work.program
+        if isinstance(spec, BundleWork) or program_file(spec.entry) is not None:
+            raise not_of_jax(program.work.name, program.work.entry, is_file=True)
+    return [Side(replace(program.work, by_jax=True, beside_jax=True)) for program in programs]
 
 
 @contextmanager

@@ -32,7 +32,7 @@ _SHARE = 4  # the second set may take 1 / `_SHARE` of the free memory
 
 
 class Calls:
-    """The calls of a program on a backend.
+    """The calls of a program on a backend; with `copies`, no result is fed back.
 
     Raises:
         UsageError: the inputs do not fit the program.
@@ -44,11 +44,13 @@ class Calls:
         inputs: InputOptions,
         backend: olympus.Target,
         clock: Clock = time.perf_counter,
+        *,
+        copies: bool = False,
     ) -> None:
         self._ready, self._inputs, self._clock = ready, inputs, clock
         self._places = ready.places(backend)
         self._donated = [i for i, leaf in enumerate(ready.arguments) if leaf.donated]
-        self._results = _feeding(ready, self._donated)
+        self._results = None if copies else _feeding(ready, self._donated)
         self._hosts = [inputs.arrays(ready.arguments)]
         self._sets = [self._put(self._hosts[0])]
         self._turn = 0  # the set of the next call
@@ -92,7 +94,7 @@ class Calls:
             return self._each(calls) if self._donated else self._in_a_row(calls)
 
     def _in_a_row(self, calls: int) -> float:
-        compiled, wait = self._ready.compiled, olympus.block_until_ready
+        compiled, wait = self._ready.compiled, self._ready.wait
         bound = [self._ready.bind(arrays) for arrays in self._sets]
         turns = bound[self._turn :] + bound[: self._turn]
         self._turn = (self._turn + calls) % len(bound)
@@ -114,7 +116,7 @@ class Calls:
             arrays = [arguments.get(i, array) for i, array in enumerate(self._sets[turn])]
             args, kwargs = self._ready.bind(arrays)
             processor, begin = time.process_time(), clock()
-            result = olympus.block_until_ready(compiled(*args, **kwargs))
+            result = self._ready.wait(compiled(*args, **kwargs))
             spent += clock() - begin
             self.processor_seconds += time.process_time() - processor
             self._feed(result)
@@ -132,8 +134,8 @@ class Calls:
     def _copies(self, turn: int) -> dict[int, Any]:
         """Return new arrays with the values of the donated arguments."""
         hosts, places = self._hosts[turn], self._places
-        copies = {i: olympus.device_put(hosts[i], places[i]) for i in self._donated}
-        olympus.block_until_ready(list(copies.values()))
+        copies = {i: self._ready.put(hosts[i], places[i]) for i in self._donated}
+        self._ready.wait(list(copies.values()))
         return copies
 
     def _put(self, arrays: Sequence[Any]) -> list[Any]:
@@ -142,10 +144,10 @@ class Calls:
         A donated argument is None, as each call needs a new one.
         """
         placed = [
-            None if leaf.donated else olympus.device_put(array, place)
+            None if leaf.donated else self._ready.put(array, place)
             for leaf, array, place in zip(self._ready.arguments, arrays, self._places, strict=True)
         ]
-        olympus.block_until_ready([array for array in placed if array is not None])
+        self._ready.wait([array for array in placed if array is not None])
         return placed
 
 

@@ -45,7 +45,9 @@ class Measuring:
         """Make the program ready, call it once, and call it until it is warm."""
         ready = self._subject.open()
         self._on_stage("first call")
-        self._calls = calls = Calls(ready, self._work.inputs, self._subject.backend)
+        self._calls = calls = Calls(
+            ready, self._work.inputs, self._subject.backend, copies=self._work.beside_jax
+        )
         first = calls.first()
         self._peak = peak_memory()
         self._subject.cost()  # an error here occurs before the measurement

@@ -70,10 +70,14 @@ class Subject:
 
 
 class TargetSubject(Subject):
-    """A target, on the first of its backends that is available here."""
+    """A target, on the first of its backends that is available here.
 
-    def __init__(self, spec: TargetSpec, on_stage: OnStage) -> None:
+    With `warm`, the first samples of its stages do not include the start of the libraries.
+    """
+
+    def __init__(self, spec: TargetSpec, on_stage: OnStage, *, warm: bool = False) -> None:
         label = label_to_run(spec)
+        self._warm = warm
         self._spec = replace(spec, backends=(spec.labels[label],))
         super().__init__(on_stage, self._spec.backends[0])
 
@@ -81,11 +85,20 @@ class TargetSubject(Subject):
         """Import the program, and trace, lower and compile it."""
         self.on_stage("import")
         self._source = load_target(self._spec)
+        if self._warm:
+            self._prepare_stages()
         self._program = self._lowered(self.on_stage)
         self._program.check_trips()
         self._compile(self._program)
         self._source.check_imports()
         return runnable(self._program)
+
+    def _prepare_stages(self) -> None:
+        """Start the runtime, and trace and lower once, unmeasured: imports are not part of them."""
+        olympus.devices(self.backend.backend)
+        self._program = Program(self._source)
+        self._program.trace()
+        self._program.lower()
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:
         """Import, trace, lower and compile again, as often as time allows.
@@ -223,4 +236,8 @@ def subject_of(work: SamplerWork, on_stage: OnStage) -> Subject:
     """
     if isinstance(work.program, BundleWork):
         return BundleSubject(work.program, on_stage)
-    return TargetSubject(work.program, on_stage)
+    if work.by_jax:
+        from olympus_cli.bench.measure.jax_subject import JaxSubject  # few measurements need it
+
+        return JaxSubject(work.program, on_stage)
+    return TargetSubject(work.program, on_stage, warm=work.beside_jax)

@@ -65,6 +65,10 @@ class SamplerWork:
     program: TargetSpec | BundleWork
     inputs: InputOptions = field(default_factory=InputOptions)
     effort: Effort = field(default_factory=Effort)
+    by_jax: bool = False  # True if JAX compiles and runs the target's function
+    #: True for each side of a comparison with JAX: no stage includes the start of JAX or of the
+    #: runtime, and donated arguments are copied before each call
+    beside_jax: bool = False
 
     @staticmethod
     def of_target(
