@@ -33,7 +33,7 @@ def test_they_compute_the_function_with_its_statics() -> None:
     np.testing.assert_allclose(result["y"], np.sin(X * (X + 1)) * 3, rtol=1e-6)
 
 
-def test_typed_keys_are_made_from_their_bits() -> None:
+def test_bits_become_typed_keys() -> None:
     def noise(key: Any) -> Any:
         return jax.random.normal(key, (3,))
 

@@ -10,7 +10,7 @@ from olympus_cli.bench.measure import conditions
 from olympus_cli.bench.measure.calls import Calls
 from olympus_cli.bench.measure.rates import program_facts, rate_metrics, roofline_share
 from olympus_cli.bench.measure.steady import drift, warm_up
-from olympus_cli.bench.measure.subject import subject_of
+from olympus_cli.bench.measure.subject_choice import subject_of
 from olympus_cli.bench.measure.work import Prepared, SamplerWork
 from olympus_cli.bench.measurement import Measured, Metric
 from olympus_cli.process.memory import peak_memory

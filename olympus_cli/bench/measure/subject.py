@@ -17,7 +17,7 @@ from olympus.analysis import structural_fingerprint as fingerprint_of
 from olympus.sharding import expect_devices
 from olympus_cli.bench.measure.imports import import_seconds
 from olympus_cli.bench.measure.stopping import repetitions
-from olympus_cli.bench.measure.work import BundleWork, SamplerWork
+from olympus_cli.bench.measure.work import BundleWork
 from olympus_cli.frontends.loading import load_target
 from olympus_cli.program.bundle import load_bundle
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
@@ -226,18 +226,3 @@ class BundleSubject(Subject):
             bundle = artifact.load(self._work.path, native=False)
             self._module = read_module(bundle.stablehlo(self.backend.backend))
         return self._module
-
-
-def subject_of(work: SamplerWork, on_stage: OnStage) -> Subject:
-    """Return the subject of a work.
-
-    Raises:
-        BackendError: none of its backends can run a program here.
-    """
-    if isinstance(work.program, BundleWork):
-        return BundleSubject(work.program, on_stage)
-    if work.by_jax:
-        from olympus_cli.bench.measure.jax_subject import JaxSubject  # few measurements need it
-
-        return JaxSubject(work.program, on_stage)
-    return TargetSubject(work.program, on_stage, warm=work.beside_jax)
