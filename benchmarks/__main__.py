@@ -64,7 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not tasks:
         return 0
     try:
-        results = measure(sides, tasks, rounds, repeat, log, options.limit)
+        results = measure(
+            sides, tasks, rounds, repeat, log, options.limit, warms_up=not options.short
+        )
     except WorkerFailed as failure:
         log(f"error: {failure}")
         return 1

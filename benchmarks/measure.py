@@ -106,17 +106,19 @@ def measure(
     repeat: int,
     log: Callable[[str], None],
     limit: int = 300,
+    warms_up: bool = True,
 ) -> Results:
     """Run `rounds` processes for each side of each task, with `repeat` repetitions in a process.
 
-    The first round is not counted: it writes byte code and fills the page cache. For tasks that
-    compile whole programs, it is omitted unless they are first. Long tasks have fewer rounds, and a
-    side that takes more than `limit` seconds to compile, or too much memory, is not run again.
+    With `warms_up`, a round before them is not counted: it writes byte code and fills the page
+    cache. For tasks that compile whole programs, it is omitted unless they are first. Long tasks
+    have fewer rounds, and a side that takes more than `limit` seconds to compile, or too much
+    memory, is not run again.
     Raises WorkerFailed.
     """
     results = Results(limit=limit)
     with TemporaryDirectory(prefix="olympus-benchmarks-") as folder:
-        for number in range(rounds + 1):
+        for number in range(0 if warms_up else 1, rounds + 1):
             for task in tasks:
                 is_warm = number == 0 and is_whole(task) and task != tasks[0]
                 if is_warm or number > most_rounds(task, rounds):
