@@ -34,7 +34,7 @@ class JaxStages:
 
     def trace(self) -> None:
         """Trace the function with JAX."""
-        jax.clear_caches()
+        clear_jax_caches()
         with jax.default_device(self._device):
             self._stage = self._retrace()
         leaves, self._tree = jax.tree.flatten(self._stage.in_avals)
@@ -80,6 +80,14 @@ def _without_cache() -> Iterator[None]:
         yield
     finally:
         jax.config.update(_CACHE, before)
+
+
+def clear_jax_caches() -> None:
+    """Clear JAX's caches, so that the next `trace` of a function traces all of it.
+
+    >>> clear_jax_caches()
+    """
+    jax.clear_caches()
 
 
 def own_stages(traced: Traced, backend: str = "cpu") -> JaxStages | None:

@@ -18,6 +18,7 @@ from olympus.sharding import expect_devices
 from olympus_cli.bench.measure.imports import import_seconds
 from olympus_cli.bench.measure.stopping import repetitions
 from olympus_cli.bench.measure.work import BundleWork
+from olympus_cli.frontends.jax_functions import JaxFunction
 from olympus_cli.frontends.loading import load_target
 from olympus_cli.program.bundle import load_bundle
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
@@ -155,6 +156,10 @@ class TargetSubject(Subject):
     def _lowered(self, on_stage: OnStage) -> Program:
         """Return the program, traced and lowered without caches."""
         olympus.clear_caches()
+        if isinstance(self._source, JaxFunction):
+            from olympus.interop.jax import clear_jax_caches  # it imports JAX
+
+            clear_jax_caches()
         program = Program(self._source, on_stage)
         program.trace()
         program.lower()
