@@ -93,8 +93,8 @@ class BundleSource:
         yield from self._leaves(dict(zip(roots, self.spec.args, strict=False)))
         yield from self._leaves(self.spec.kwargs)
 
-    def _leaves(self, given: Mapping[str, ArgSpec]) -> Iterator[tuple[str, ShapeSpec]]:
-        for root, arg in given.items():
+    def _leaves(self, arguments: Mapping[str, ArgSpec]) -> Iterator[tuple[str, ShapeSpec]]:
+        for root, arg in arguments.items():
             for path, leaf in tree.flatten_with_path(arg)[0]:
                 name = f"{root}{keystr(path)}"
                 if not isinstance(leaf, ShapeSpec) or leaf.sharding is not None:

@@ -58,10 +58,10 @@ class TorchModule(Traceable):
         from olympus.interop import torch
 
         with without_plugin_messages():
-            found = torch.state(self.module)
+            state = torch.state(self.module)
         return {
             f"{argument}[{name!r}]": array
-            for argument, arrays in found.items()
+            for argument, arrays in state.items()
             for name, array in arrays.items()
         }
 

@@ -96,9 +96,8 @@ def tables(contents: BundleContents, bundle: Bundle) -> Iterator[Table]:
 
 def feature_lines(manifest: Manifest) -> Iterator[str]:
     """Yield the CPU features of the machines that built the executables; equal ones once."""
-    features = dict.fromkeys(x.host.cpu_features for x in manifest.executables)
-    for each in features:
-        yield _row("CPU features", "not known" if each is None else ", ".join(each) or "none")
+    for names in dict.fromkeys(x.host.cpu_features for x in manifest.executables):
+        yield _row("CPU features", "not known" if names is None else ", ".join(names) or "none")
 
 
 def _row(name: str, value: object) -> str:

@@ -16,7 +16,7 @@ from olympus_core.interop.stablehlo_files import UnchangedProgram
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import UnraisableError, raise_module
-from olympus_core.stages.stages import Lowered, Traced
+from olympus_core.stages.stages import Lowered, Traced, requested_target
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
@@ -58,12 +58,7 @@ class BundledSource(Traced):
             operation that exists on another backend only; the message names it.
           LoweringError: the program has no form on the target.
         """
-        if lowering_platforms is not None:
-            names = (
-                [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-            )
-            target = xla.target_on(names[0])
-        target = target or xla.Target(self._backend)
+        target = requested_target(target, lowering_platforms) or xla.Target(self._backend)
         form, calls = self._form(target.backend)
         lowered = form.lower(target, repeats=repeats)
         if target.backend not in self._bundle.manifest.programs:
@@ -82,11 +77,14 @@ class BundledSource(Traced):
         """Return the program for a backend, and the custom calls that the bundle has in it."""
         backend = backend if backend in self._bundle.manifest.programs else self._backend
         member = self._bundle.manifest.programs[backend]
-        found = self._forms.get(member)
-        if found is None:
+        form_and_calls = self._forms.get(member)
+        if form_and_calls is None:
             module = _module(self._bundle, backend)
-            found = self._forms[member] = self._raised(module), frozenset(_custom_calls(module))
-        form, calls = copy.copy(found[0]), found[1]
+            form_and_calls = self._forms[member] = (
+                self._raised(module),
+                frozenset(_custom_calls(module)),
+            )
+        form, calls = copy.copy(form_and_calls[0]), form_and_calls[1]
         form.signature = self.signature  # `with_donations` may have changed it
         return form, calls
 

@@ -15,7 +15,7 @@ from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.execution.compilation import Repeats
 from olympus_core.interop.jax_modules import jax
 from olympus_core.interop.stablehlo_files import read
-from olympus_core.stages.stages import Lowered, Traced
+from olympus_core.stages.stages import Lowered, Traced, requested_target
 
 
 class JaxTraced(Traced):
@@ -50,25 +50,25 @@ class JaxTraced(Traced):
         return self._on("cpu").olympuspr
 
     def _on(self, platform: str) -> Traced:
-        found = self._by_platform.get(platform)
-        if found is None:
+        traced = self._by_platform.get(platform)
+        if traced is None:
             with jax.enable_x64(self._x64):
                 lowered = self._jax.lower(lowering_platforms=(platform,))
             donated = [i for i, x in enumerate(jax.tree.leaves(lowered.args_info)) if x.donated]
             content = io.BytesIO()
             lowered.compiler_ir().operation.write_bytecode(content)
-            found = read(content.getvalue(), name=self._name, as_is=self._as_is)
-            s = found.signature
+            traced = read(content.getvalue(), name=self._name, as_is=self._as_is)
+            s = traced.signature
             in_tree, out_tree = self._trees
-            found.signature = s._replace(
+            traced.signature = s._replace(
                 name=self._name,
                 in_tree=in_tree,
                 out_tree=out_tree,
                 arg_names=tuple(self._names),
                 donated=s.donated.union(donated),
             )
-            self._by_platform[platform] = found
-        return found
+            self._by_platform[platform] = traced
+        return traced
 
     def lower(
         self,
@@ -78,12 +78,7 @@ class JaxTraced(Traced):
         repeats: Repeats = "auto",
     ) -> Lowered:
         """Lower to StableHLO for a target, or for the first of `lowering_platforms`."""
-        if target is None and lowering_platforms:
-            names = (
-                [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-            )
-            target = xla.target_on(names[0])
-        target = target or xla.Target("cpu")
+        target = requested_target(target, lowering_platforms) or xla.Target("cpu")
         traced = self._on(xla.platform_of(target))
         if traced.signature.donated != self.signature.donated:  # `with_donations` added some
             traced = traced.with_donations(sorted(self.signature.donated))

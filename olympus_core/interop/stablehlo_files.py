@@ -18,7 +18,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import UnraisableError, aval_of, raise_module
 from olympus_core.stages.interface import Interface
-from olympus_core.stages.stages import Lowered, Traced
+from olympus_core.stages.stages import Lowered, Traced, requested_target
 from olympus_core.xla.runtime.program_formats import (
     dynamic_arguments,
     main_function,
@@ -60,11 +60,7 @@ class UnchangedProgram(Traced):
     ) -> Lowered:
         """Return the module as it was read, for a target: by default the CPU."""
         checked_repeats(repeats)
-        if lowering_platforms is not None:
-            names = (
-                [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
-            )
-            target = xla.target_on(names[0])
+        target = requested_target(target, lowering_platforms)
         return Lowered(self.signature, self.module, target or xla.Target("cpu"))
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:

@@ -19,7 +19,10 @@ from olympus_core.interop.torch_modules import (
 #: The loggers of PyTorch that report an error that it also raises.
 _LOGGERS = ("torch.fx.experimental.symbolic_shapes", "torch._subclasses.fake_tensor")
 #: The beginnings of PyTorch's warnings about itself: a deprecation, and the attributes of an LSTM.
-_WARNINGS = (r"`isinstance\(treespec, LeafSpec\)`", r"The tensor attributes? .*_flat_weights")
+_WARNINGS = (
+    (r"`isinstance\(treespec, LeafSpec\)`", FutureWarning),
+    (r"The tensor attributes? .*_flat_weights", UserWarning),
+)
 
 
 def export(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -64,10 +67,8 @@ def _quiet() -> Iterator[None]:
     export_tracing.print = _ignore  # it prints the graph of a failed export
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)`", FutureWarning)
-            warnings.filterwarnings(
-                "ignore", r"The tensor attributes? .*_flat_weights", UserWarning
-            )
+            for message, category in _WARNINGS:
+                warnings.filterwarnings("ignore", message, category)
             yield
     finally:
         del export_tracing.print

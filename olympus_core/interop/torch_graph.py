@@ -35,11 +35,11 @@ class Line(NamedTuple):
 
 def lines_of(node: Any) -> list[Line]:
     """Return the lines of a node's calls, the outermost first, without those in PyTorch."""
-    found = [
+    lines = [
         Line(file, int(number), function)
         for file, number, function in _FRAME.findall(node.meta.get("stack_trace") or "")
     ]
-    return [line for line in found if not line.file.startswith(_TORCH)] or found[-1:]
+    return [line for line in lines if not line.file.startswith(_TORCH)] or lines[-1:]
 
 
 def scope_of(node: Any) -> str:
@@ -81,8 +81,8 @@ def _location(node: Any) -> str | None:
 
 
 def _has_unknown_shape(node: Any) -> bool:
-    found = torch.utils._pytree.tree_leaves(node.meta.get("val"))
-    sizes = (size for x in found if isinstance(x, torch.Tensor) for size in x.shape)
+    values = torch.utils._pytree.tree_leaves(node.meta.get("val"))
+    sizes = (size for x in values if isinstance(x, torch.Tensor) for size in x.shape)
     return not all(type(size) is int for size in sizes)
 
 
@@ -91,10 +91,10 @@ def _function(target: Any) -> Callable[..., Any] | None:
     if not isinstance(target, torch._ops.OpOverload):
         is_python = not isinstance(target, torch._ops.OperatorBase)
         return target if is_python else None  # a function of Python on tuples and numbers
-    found = operators.get(target) or operators.get(target.overloadpacket)
-    if found is None or not found.is_jax_function or found.needs_env:
+    function = operators.get(target) or operators.get(target.overloadpacket)
+    if function is None or not function.is_jax_function or function.needs_env:
         return None
-    return found.func  # type: ignore[no-any-return]
+    return function.func  # type: ignore[no-any-return]
 
 
 def run(graph: Any, inputs: Mapping[str, Any]) -> Sequence[Any]:
@@ -117,8 +117,8 @@ def _outputs(graph: Any, inputs: Mapping[str, Any]) -> Sequence[Any]:
         elif node.op == "call_function":
             values[node] = _result(node, values)
     output = next(iter(reversed(graph.nodes)))
-    found: Sequence[Any] = torch.fx.node.map_arg(output.args[0], values.__getitem__)
-    return found
+    outputs: Sequence[Any] = torch.fx.node.map_arg(output.args[0], values.__getitem__)
+    return outputs
 
 
 def _result(node: Any, values: Mapping[Any, Any]) -> Any:

@@ -35,11 +35,11 @@ def _named_tensor_overloads() -> Iterator[None]:
     torch 2.13 removed them, and torchax 0.0.13 lists them when it is imported.
     """
     packet = torch._ops.OpOverloadPacket
-    found = packet.__getattr__
+    lookup = packet.__getattr__
 
     def with_named(self: Any, name: str) -> Any:
         try:
-            return found(self, name)
+            return lookup(self, name)
         except AttributeError:
             if "dimname" in name.lower() or "names" in name:
                 return None
@@ -49,7 +49,7 @@ def _named_tensor_overloads() -> Iterator[None]:
     try:
         yield
     finally:
-        packet.__getattr__ = found
+        packet.__getattr__ = lookup
 
 
 torch: Any = _imported("torch", "PyTorch")

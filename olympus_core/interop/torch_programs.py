@@ -139,9 +139,9 @@ class _Call(NamedTuple):
 
     def complete(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return all arguments, with None for a static."""
-        given = dict(zip(self.positions(), args, strict=True))
+        by_position = dict(zip(self.positions(), args, strict=True))
         return (
-            tuple(given.get(i) for i in range(len(self.args))),
+            tuple(by_position.get(i) for i in range(len(self.args))),
             {name: kwargs.get(name) for name in self.kwargs},
         )
 
@@ -190,8 +190,10 @@ class _Exported:
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             tensors = {name: x for group in args[:count] for name, x in group.items()}
-            given = self.call.complete(args[count:], kwargs)
-            return self._results(torch_graph.run(self.program.graph, self._inputs(tensors, given)))
+            call_arguments = self.call.complete(args[count:], kwargs)
+            return self._results(
+                torch_graph.run(self.program.graph, self._inputs(tensors, call_arguments))
+            )
 
         forward.__name__ = forward.__qualname__ = type(self.module).__name__
         forward.__signature__ = self._signature()  # type: ignore[attr-defined]
@@ -210,10 +212,14 @@ class _Exported:
             ]
         )
 
-    def _inputs(self, tensors: Mapping[str, Any], given: tuple[Any, Any]) -> dict[str, Any]:
+    def _inputs(
+        self, tensors: Mapping[str, Any], call_arguments: tuple[Any, Any]
+    ) -> dict[str, Any]:
         """Return the values of the graph's placeholders, by name."""
         kinds = torch.export.graph_signature.InputKind
-        leaves = iter(torch.fx._pytree.tree_flatten_spec(given, self.program.call_spec.in_spec))
+        leaves = iter(
+            torch.fx._pytree.tree_flatten_spec(call_arguments, self.program.call_spec.in_spec)
+        )
         values: dict[str, Any] = {}
         for spec in self.program.graph_signature.input_specs:
             name = spec.arg.name

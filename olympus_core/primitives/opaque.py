@@ -42,10 +42,10 @@ class Opaque(MultipleResults):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         block = _body(params["module"]).regions[0].blocks[0]
         # the operands and results have other floats in a program that is evaluated in float64
-        given = [_converted(x, a.type) for x, a in zip(operands, block.arguments, strict=True)]
+        converted = [_converted(x, a.type) for x, a in zip(operands, block.arguments, strict=True)]
         operation = block.operations[0].operation.clone()
         operation.location = mlir.ir.Location.current
-        _read(operation, dict(zip(block.arguments, given, strict=True)))
+        _read(operation, dict(zip(block.arguments, converted, strict=True)))
         types = map(mlir.tensor_type, ctx.avals_out)
         return [_converted(x, kind) for x, kind in zip(operation.results, types, strict=True)]
 

@@ -82,15 +82,15 @@ class _Search:
                 kinds[_kind(operation)] += 1
             elif name == "func.call":
                 callee = operation.attributes["callee"].value
-                found, is_heavy = self.function(callee, is_inner)
-                if found:
-                    return found, True
+                reason, is_heavy = self.function(callee, is_inner)
+                if reason:
+                    return reason, True
                 if is_heavy:
                     kinds[callee] += 1
             elif len(operation.regions) and name not in _WITH_COMBINERS:
-                found, is_heavy = self._regions(operation)
-                if found:
-                    return found, True
+                reason, is_heavy = self._regions(operation)
+                if reason:
+                    return reason, True
                 if is_heavy or name == "stablehlo.while":
                     kinds[_kind(operation)] += 1
         return self._repeats(block, kinds, count), bool(kinds)
@@ -100,9 +100,9 @@ class _Search:
         is_heavy = False
         for region in operation.regions:
             for inner in region.blocks:
-                found, inside = self._block(inner, True)
-                if found:
-                    return found, True
+                reason, inside = self._block(inner, True)
+                if reason:
+                    return reason, True
                 is_heavy = is_heavy or inside
         return None, is_heavy
 

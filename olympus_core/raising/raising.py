@@ -83,9 +83,9 @@ class _Scope:
 
     def read(self, value: ir.Value) -> Any:
         """Return the value of an operand: a tracer, a scalar or a Splat."""
-        found = self.values.get(value)
-        if found is not None:
-            return found
+        operand = self.values.get(value)
+        if operand is not None:
+            return operand
         if self.outer is None:
             raise UnraisableError("an operand is not defined before its use")
         outside = self.outer.read(value)
@@ -119,10 +119,10 @@ class Raising:
 
     def aval(self, value: ir.Value) -> ShapedArray:
         """Return the type of a value."""
-        found = self.avals.get(value.type)
-        if found is None:
-            found = self.avals[value.type] = aval_of(value.type)
-        return found
+        aval = self.avals.get(value.type)
+        if aval is None:
+            aval = self.avals[value.type] = aval_of(value.type)
+        return aval
 
     def function(self, name: str) -> Olympuspr:
         """Return the program of a function; all calls share it."""
@@ -133,10 +133,10 @@ class Raising:
                 raise UnraisableError(f"the function {name} has no body of one block")
             program, _ = self._block(operation.regions[0].blocks[0], None)
             self.programs[name] = program
-        found = self.programs[name]
-        if found is None:
+        raised = self.programs[name]
+        if raised is None:
             raise UnraisableError(f"the function {name} calls itself")
-        return found
+        return raised
 
     def region(self, region: ir.Region) -> tuple[list[Any], Olympuspr]:
         """Return the program of a region, and the outer values that are its leading operands."""
@@ -244,10 +244,10 @@ class Raising:
 
     def _source(self, location: ir.Location) -> Source:
         key = location.attr
-        found = self.locations.get(key)
-        if found is None:
-            found = self.locations[key] = _source_of(location)
-        return found
+        source = self.locations.get(key)
+        if source is None:
+            source = self.locations[key] = _source_of(location)
+        return source
 
 
 @functools.cache

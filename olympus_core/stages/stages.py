@@ -34,6 +34,24 @@ if TYPE_CHECKING:
 __all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "ShardedCompiled", "Traced"]
 
 
+def requested_target(
+    target: xla.Target | None, lowering_platforms: str | Sequence[str] | None
+) -> xla.Target | None:
+    """Return the requested target, or that of the first platform; None if neither is requested.
+
+    Raises UsageError for both, and for an unknown platform.
+
+    >>> requested_target(None, ("cuda", "cpu")).backend
+    'gpu'
+    """
+    if target is not None and lowering_platforms is not None:
+        raise UsageError("lower takes a target or lowering_platforms, and got both")
+    if target is not None or not lowering_platforms:
+        return target
+    names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
+    return xla.target_on(names[0])
+
+
 class Traced(Stage):
     """A function traced for given arguments: its program in the IR."""
 
@@ -77,12 +95,11 @@ class Traced(Stage):
         >>> jit(f).trace(1.0).lower(lowering_platforms=("cuda",))
         >>> jit(f).trace(1.0).lower(repeats="off")
         """
-        if target is not None and lowering_platforms is not None:
-            raise UsageError("lower takes a target or lowering_platforms, and got both")
+        target = requested_target(target, lowering_platforms)
         repeats = compilation.checked_repeats(repeats)
         s, where, entry = self.signature, self.placement(), self.entry(f"jit_{self.fun_name}")
         warn_unusable_donations(entry, s.in_avals, s.arg_names)
-        if target is not None or not lowering_platforms:
+        if not lowering_platforms:
             return self._lower(entry, where, target or target_for(where), repeats)
         names = [lowering_platforms] if isinstance(lowering_platforms, str) else lowering_platforms
         entry = entry._replace(portable=len(names) > 1)

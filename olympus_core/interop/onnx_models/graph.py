@@ -190,12 +190,12 @@ class Interpreter:
         self, function: Any, inputs: Sequence[Any], attributes: Mapping[str, Any], scope: GraphScope
     ) -> Sequence[Any]:
         """Return the results of a function of the model or of a schema."""
-        given = {p.name: self._attribute(p) for p in function.attribute_proto}
-        given.update(attributes)
+        bound_attributes = {p.name: self._attribute(p) for p in function.attribute_proto}
+        bound_attributes.update(attributes)
         padded = [*inputs, *(None,) * (len(function.input) - len(inputs))]
         values = ChainMap(dict(zip(function.input, padded, strict=True)))
         opsets = {**scope.opsets, **opset_versions(function.opset_import)}
-        inner = GraphScope(values, given, opsets, scope.depth + 1)
+        inner = GraphScope(values, bound_attributes, opsets, scope.depth + 1)
         self._run_nodes(function.node, inner)
         return [inner.values.get(name) for name in function.output]
 

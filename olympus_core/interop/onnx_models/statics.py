@@ -43,12 +43,12 @@ class _Walk:
         nodes = _all_nodes(body)
         producers = {name: node for node in nodes for name in node.output if name}
         pending = [name for node in nodes for name in self._needed(node)]
-        found: set[str] = set()
+        names: set[str] = set()
         while pending:
             name = pending.pop()
-            if not name or name in found:
+            if not name or name in names:
                 continue
-            found.add(name)
+            names.add(name)
             node = producers.get(name)
             if node is None or node.op_type in _SHAPES_ONLY:
                 continue
@@ -56,7 +56,7 @@ class _Walk:
             if row is not None and row.folds:
                 pending.extend(node.input)
                 pending.extend(out.name for graph in subgraphs(node) for out in graph.output)
-        return found
+        return names
 
     def _row(self, node: Any) -> Operator | None:
         domain = "" if node.domain == "ai.onnx" else node.domain

@@ -17,8 +17,8 @@ _Activation = Callable[[Any], Any]
 def _activation(name: str, alpha: float | None, beta: float | None) -> _Activation:
     """Return an activation function of the standard, by its name in any case."""
 
-    def value(given: float | None, default: float) -> float:
-        return default if given is None else given
+    def value(number: float | None, default: float) -> float:
+        return default if number is None else number
 
     table: dict[str, _Activation] = {
         "relu": nn.relu,
