@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import signal
@@ -17,21 +16,16 @@ import pytest
 from click.testing import Result
 
 from olympus import Target, artifact
-from olympus.analysis import CostFigures
-from olympus.artifact import Host
 from olympus.errors import TraceError
-from olympus.stages import Compiled, MemoryAnalysis
-from olympus_cli.builder import driver, key
-from olympus_cli.builder.key import content_key, content_keys
+from olympus.stages import Compiled
+from olympus_cli.builder import driver
+from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.outputs import compile_and_write
-from olympus_cli.builder.record import Record, read_record, reason_to_build
 from olympus_cli.builder.show import build_report
 from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
-from olympus_cli.reports.build_report import BackendReport, Report, Seconds, XlaCost, XlaReport
-from olympus_cli.reports.program_figures import CostReport, MemoryReport
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.resolve import Request
 from tests.documents.documents import has_gpu_compiler
@@ -379,17 +373,6 @@ def test_labels_distinguish_devices_of_one_backend() -> None:
     assert list(backend_labels([cpu, h200, a100])) == ["cpu", "gpu-h200", "gpu-a100-80"]
 
 
-def test_the_key_changes_with_each_of_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu = Target("cpu")
-    base = content_key("module {}", ["x"], cpu)
-    assert content_key("module {}", ["x"], cpu) == base
-    assert content_key("module { }", ["x"], cpu) != base
-    assert content_key("module {}", ["y"], cpu) != base
-    assert content_key("module {}", ["x"], Target("gpu", "h200")) != base
-    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
-    assert content_key("module {}", ["x"], cpu) != base
-
-
 def test_compiler_options_are_used_saved_and_part_of_the_key(work: Path, invoke: Invoke) -> None:
     assert invoke("build", "scale").exit_code == 0
     toml = (work / "olympus.toml").read_text()
@@ -422,102 +405,6 @@ def test_each_output_is_requested_from_the_compiler_once(
     bundle = artifact.load(work / "out" / "scale.olympus")
     executable = (work / "out" / "cpu" / "executable.bin").read_bytes()
     assert bundle.members["executables/cpu.bin"] == executable
-
-
-RESULTS = """\
-import collections
-import olympus.numpy as np
-
-P = collections.namedtuple("P", "a b")
-Q = collections.namedtuple("Q", "a b")
-
-
-as_list = lambda x: [x, x]
-as_tuple = lambda x: (x, x)
-as_p = lambda x: P(x, x)
-as_q = lambda x: Q(x, x)
-weak = lambda x: np.asarray(2.0)
-strong = lambda x: np.float32(2.0)
-"""
-
-
-@pytest.mark.parametrize(
-    ("first", "second"), [("as_list", "as_tuple"), ("as_p", "as_q"), ("weak", "strong")]
-)
-def test_the_key_changes_with_the_types_of_results(folder: Path, first: str, second: str) -> None:
-    (folder / "results.py").write_text(RESULTS)
-    programs, keys = [], []
-    for name in (first, second):
-        program = Program.of(Request(f"results:{name}", "f32[2]").spec(), until="lower")
-        program.spec = dataclasses.replace(program.spec, entry="results:f")
-        programs.append(program.units[0].stablehlo)
-        keys.append(content_keys(program)["cpu"])
-    assert programs[0] == programs[1]
-    assert keys[0] != keys[1]
-
-
-def test_the_key_changes_with_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    this_host = Host.here()
-    base = content_key("module {}", [], Target("cpu"))
-    for features in ((), None):
-        host = dataclasses.replace(this_host, cpu_features=features)
-        monkeypatch.setattr(Host, "here", lambda host=host: host)
-        assert content_key("module {}", [], Target("cpu")) != base
-
-
-def test_the_key_changes_with_the_compiler_of_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu, gpu = Target("cpu"), Target("gpu", "h200")
-    keys = set()
-    for version in ("1.0", "1.1", None):
-        packages = {"jaxlib": "1.0", "jax-cuda13-pjrt": version}
-        monkeypatch.setattr(key, "installed_version", packages.__getitem__)
-        keys |= {content_key("module {}", [], cpu), content_key("module {}", [], gpu)}
-    assert len(keys) == 4
-
-
-def reported(**keys: str) -> Report:
-    """The report of a build that had `keys` for its backends."""
-    counts = dict.fromkeys(CostFigures.__dataclass_fields__)
-    cost = CostReport(**counts, at_least=CostFigures(**counts), unknown=(), lines=())
-    memory = MemoryReport(*8 * [None], largest=())
-    xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*6 * [None]))
-    backends = [
-        BackendReport(memory, None, None, label, label, None, key, cost, xla, 0.0, 0.0, 0.0, {}, ())
-        for label, key in keys.items()
-    ]
-    seconds = Seconds(*8 * [0.0])
-    return Report("t", "m:f", {}, {}, (), (), "default", seconds, None, {}, tuple(backends), (), ())
-
-
-@pytest.mark.parametrize(
-    ("record", "reason"),
-    [
-        (None, "it has not been built before"),
-        (Record(reported(cpu="a")), None),
-        (Record(reported(cpu="b")), "the program, or what compiles it, has changed"),
-        (Record(reported()), "it has not been built for cpu before"),
-        (Record(reported(cpu="a", gpu="c")), "it is no longer built for gpu"),
-        (Record(reported(cpu="a"), ("f",)), "f is missing or has been changed"),
-        (Record(trouble="report.json is empty"), "report.json is empty"),
-    ],
-)
-def test_the_reason_to_build(record: Record | None, reason: str | None) -> None:
-    assert reason_to_build(record, {"cpu": "a"}) == reason
-
-
-def test_a_backend_without_a_compiler_is_no_reason_to_build() -> None:
-    record = Record(reported(cpu="a", gpu="c"))
-    assert reason_to_build(record, {"cpu": "a"}, {"gpu"}) is None
-    assert reason_to_build(record, {"cpu": "b"}, {"gpu"}) is not None
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"backends": [{"label": "cpu"}]}'])
-def test_an_unreadable_report_is_a_reason_to_build(text: str, tmp_path: Path) -> None:
-    assert read_record(tmp_path) is None
-    (tmp_path / "report.json").write_text(text)
-    record = read_record(tmp_path)
-    assert record is not None
-    assert "report.json" in str(reason_to_build(record, {}))
 
 
 WARNS = """\
