@@ -61,9 +61,12 @@ def test_rows_of_the_examples_add_up_and_have_lines(example):
         assert figures.flops and figures.at_least is figures
         check_sums(figures)
         for row in figures.by("line"):
-            file = row.key.rpartition(":")[0]  # absolute, or relative in the file of a program
-            assert (EXAMPLES / example / file).is_file(), (name, row)
-            assert (EXAMPLES / example / file).is_relative_to(EXAMPLES / example)
+            # absolute, or relative in the file of a program; a node of an ONNX model is in its file
+            file = EXAMPLES / example / row.key.rpartition(":")[0]
+            model = [path for path in file.parents if path.suffix == ".onnx"]
+            assert (model or [file])[0].is_file(), (name, row)
+            is_library = example == "jax_flax" and "site-packages" in file.parts
+            assert is_library or file.is_relative_to(EXAMPLES / example)
 
 
 def test_outlined_blocks_cost_the_same_as_inlined_ones():
