@@ -99,7 +99,7 @@ COMMANDS = [
     ("report", "--output", "page.html"),
     ("run",),
     ("verify",),
-    ("bench", "--precision", "50", "--rounds", "1"),
+    ("bench", "--rounds", "1", "--time-limit", "0.2"),
     ("profile",),
 ]
 

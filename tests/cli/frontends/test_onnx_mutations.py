@@ -98,11 +98,11 @@ def test_the_model_itself_is_a_program(folder: Path, invoke: Invoke) -> None:
 
 
 def test_a_mutated_model_is_an_error_or_a_program(folder: Path, invoke: Invoke) -> None:
-    for seed in range(30):
+    for seed in range(12):
         check(seed, folder, invoke)
 
 
 @pytest.mark.night
 def test_many_mutated_models_are_errors_or_programs(folder: Path, invoke: Invoke) -> None:
-    for seed in range(30, 1500):
+    for seed in range(12, 1500):
         check(seed, folder, invoke)
