@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 import olympus
 from olympus import tree
@@ -16,7 +13,7 @@ from olympus.errors import EntryError, UsageError
 from olympus.interop import bundles
 from olympus.stages import ArgInfo
 from olympus.tree_util import keystr
-from olympus_cli.frontends.program_files import check_file, with_donated
+from olympus_cli.frontends.program_files import ProgramOfFile, check_file, with_donated
 from olympus_cli.spec.entries import ProgramFile
 from olympus_cli.spec.model import ArgSpec, ShapeSpec, TargetSpec
 from olympus_cli.spec.settings import read_settings
@@ -26,24 +23,10 @@ from olympus_cli.text.units import array_type
 
 
 @dataclasses.dataclass(frozen=True)
-class BundleSource:
+class BundleSource(ProgramOfFile):
     """The program of a bundle; its signature is that of the bundle."""
 
-    spec: TargetSpec
     bundle: Bundle
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return self.spec.entry
-
-    @property
-    def definition(self) -> str | None:
-        """None: the lines of a bundle's operations are those of the program that was built."""
-        return None
-
-    def prepare(self) -> None:
-        """Do nothing: the bundle has the types of the arguments."""
 
     def trace(self) -> olympus.stages.Traced:
         """Return the program, with the bundle's donations and those of the target.
@@ -57,13 +40,6 @@ class BundleSource:
             traced = bundles.trace_bundle(self.bundle, backend, as_is=self.spec.as_is)
         self._check_shapes()
         return with_donated(traced, self.spec)
-
-    def check_imports(self) -> None:
-        """Do nothing: a bundle imports no modules."""
-
-    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return no arrays: the bundle has no values of arguments."""
-        return {}
 
     def _check_shapes(self) -> None:
         """Raise UsageError if a shape of the target is not that of the bundle's argument."""

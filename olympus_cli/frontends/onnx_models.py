@@ -13,7 +13,7 @@ import numpy as np
 import olympus
 from olympus.errors import OlympusError, UsageError
 from olympus.interop import onnx
-from olympus_cli.frontends.program_files import check_file, with_donated
+from olympus_cli.frontends.program_files import ProgramOfFile, check_file, with_donated
 from olympus_cli.spec.entries import ProgramFile
 from olympus_cli.spec.model import ArgSpec, ShapeSpec, SizeSpec, TargetSpec
 from olympus_cli.spec.statics import StaticSource
@@ -26,21 +26,10 @@ _SIZE = 8  # an example
 
 
 @dataclasses.dataclass(frozen=True)
-class OnnxSource:
+class OnnxSource(ProgramOfFile):
     """The program of an ONNX model: its arguments are the inputs, and the weights before them."""
 
-    spec: TargetSpec
     file: ProgramFile
-
-    @property
-    def name(self) -> str:
-        """The name of the file, and of the output if the program has only one."""
-        return self.spec.entry
-
-    @property
-    def definition(self) -> str | None:
-        """None: a file has no line."""
-        return None
 
     def prepare(self) -> None:
         """Read the file, whose weights may be large."""
@@ -59,9 +48,6 @@ class OnnxSource:
         with _naming(self.name), self._values_as_statics(model):
             traced = model.trace(shapes, weights=self._weights, constants=values)
         return with_donated(traced, self.spec)
-
-    def check_imports(self) -> None:
-        """Do nothing: a file imports no modules."""
 
     def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the weights of the file, if they are arguments."""
@@ -189,11 +175,7 @@ def _bind(
     """Add the free sizes of an input to `sizes`; raise UsageError for another shape."""
     if info.dims is None:
         return
-    fits = len(shape) == len(info.dims) and all(
-        sizes.setdefault(size, actual) == actual if isinstance(size, str) else size == actual
-        for size, actual in zip(info.dims, shape, strict=True)
-    )
-    if not fits:
+    if not info.fits(shape, sizes):
         declared = [f"{d} = {sizes[d]}" if d in sizes else d for d in info.dims]
         error = UsageError(
             f"input {info.name!r} of {spec.entry} has the shape [{', '.join(map(str, declared))}], "

@@ -1,8 +1,12 @@
-"""The parts that the frontends of files share: the checks of a target, and its donations."""
+"""The parts that the frontends of files share: a base class, the checks of a target, donations."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import olympus
 from olympus.errors import EntryError, UsageError
@@ -11,6 +15,33 @@ from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.paths import display_path
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramOfFile:
+    """The base of the programs of files: a file has no functions, and imports no modules."""
+
+    spec: TargetSpec
+
+    @property
+    def name(self) -> str:
+        """The name of the file, and of the part that is the program unless it is the usual one."""
+        return self.spec.entry
+
+    @property
+    def definition(self) -> str | None:
+        """None: the operations have the lines of the program that the file was made from."""
+        return None
+
+    def prepare(self) -> None:
+        """Do nothing: the file has the types of the arguments."""
+
+    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return no arrays: the file has no values of arguments."""
+        return {}
+
+    def check_imports(self) -> None:
+        """Do nothing: a file imports no modules."""
 
 
 def check_file(spec: TargetSpec, file: ProgramFile) -> Path:

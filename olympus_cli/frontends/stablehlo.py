@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 import olympus
 from olympus.errors import ArgumentError, EntryError, UsageError
 from olympus.interop import stablehlo
-from olympus_cli.frontends.program_files import check_file, with_donated
+from olympus_cli.frontends.program_files import ProgramOfFile, check_file, with_donated
 from olympus_cli.spec.entries import ProgramFile
 from olympus_cli.spec.model import ArgSpec, ShapeSpec, TargetSpec
 from olympus_cli.spec.target_table import at_key, with_line
@@ -18,24 +17,10 @@ from olympus_cli.text.paths import display_path
 
 
 @dataclasses.dataclass(frozen=True)
-class FileSource:
+class FileSource(ProgramOfFile):
     """The program of a file; its arguments have the types of the file."""
 
-    spec: TargetSpec
     file: ProgramFile
-
-    @property
-    def name(self) -> str:
-        """The name of the file, and of the function unless it is `main`."""
-        return self.spec.entry
-
-    @property
-    def definition(self) -> str | None:
-        """None: the lines of a file's operations are those of the program that it was made from."""
-        return None
-
-    def prepare(self) -> None:
-        """Do nothing: the file has the types of the arguments."""
 
     def trace(self) -> olympus.stages.Traced:
         """Return the program, with the target's donations marked.
@@ -45,13 +30,6 @@ class FileSource:
             UsageError: a shape or a donation does not fit the program.
         """
         return with_donated(self._read(), self.spec)
-
-    def check_imports(self) -> None:
-        """Do nothing: a file imports no modules."""
-
-    def default_values(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return no arrays: the file has no values of arguments."""
-        return {}
 
     def _read(self) -> olympus.stages.Traced:
         path = self.spec.root / self.file.path

@@ -44,6 +44,20 @@ class TensorInfo:
     dtype: np.dtype[Any]
     dims: tuple[int | str, ...] | None
 
+    def fits(self, shape: tuple[int, ...], sizes: dict[str, int]) -> bool:
+        """Return True if an array of a shape fits; add the numbers of its free sizes to `sizes`.
+
+        >>> sizes = {}
+        >>> TensorInfo("x", np.dtype("float32"), ("batch", 3)).fits((8, 3), sizes), sizes
+        (True, {'batch': 8})
+        """
+        if self.dims is None:
+            return True
+        return len(shape) == len(self.dims) and all(
+            sizes.setdefault(size, actual) == actual if isinstance(size, str) else size == actual
+            for size, actual in zip(self.dims, shape, strict=True)
+        )
+
 
 @dataclass(frozen=True)
 class OnnxModel:
@@ -259,11 +273,7 @@ class _Call:
     def _check_shape(self, info: TensorInfo, shape: tuple[int, ...], sizes: dict[str, int]) -> None:
         if info.dims is None:
             return
-        matches = len(shape) == len(info.dims) and all(
-            sizes.setdefault(size, actual) == actual if isinstance(size, str) else size == actual
-            for size, actual in zip(info.dims, shape, strict=True)
-        )
-        if not matches:
+        if not info.fits(shape, sizes):
             declared = [sizes.get(d, d) if isinstance(d, str) else d for d in info.dims]
             raise SignatureError(
                 f"{info.name!r} of {self.model.path} has the shape"
