@@ -246,6 +246,15 @@ def register_node(
 
     A subclass of a built-in container may be registered, and a named tuple, whose fields are its
     children until then.  Raises TreeError if the class is registered already.
+
+    >>> class Interval:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> register_pytree_node(
+    ...     Interval, lambda x: ((x.low, x.high), None), lambda _, ends: Interval(*ends)
+    ... )
+    >>> leaves(Interval(1.0, 2.0))
+    [1.0, 2.0]
     """
     with _new(nodetype):
         registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
@@ -285,6 +294,14 @@ def register_dataclass(
     Without field lists, fields marked `metadata=dict(static=True)` are static, the others data.
     Raises TreeError when fields are left out or are in both lists, for one list without the other,
     for a class that is not a dataclass, and for one that is registered already.
+
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: float
+    ...     name: str = dataclasses.field(metadata=dict(static=True))
+    >>> leaves(Layer(0.5, "first"))
+    [0.5]
     """
     if data_fields is None or meta_fields is None:
         if data_fields is not None or meta_fields is not None:

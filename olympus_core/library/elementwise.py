@@ -1,6 +1,7 @@
 """Factories of elementwise functions, from tables of the operation for each kind of dtype.
 
-A row gives, for each kind of dtype (see `dtypes.kind`), the operation on promoted operands.
+A row gives, for each kind of dtype (see `dtypes.kind`), the operation on promoted operands, and
+for a public function the example in its docstring: a call and the printed result.
 These functions are most of the calls while a program is traced, so operands that need no
 promotion (of one type, or an array and a Python scalar in its range) skip it.  Otherwise an
 eager call converts, broadcasts and computes in one program, also in a derivative or a `vmap`,
@@ -28,6 +29,10 @@ Operation = Callable[..., Array]
 
 
 Rows = dict[str, Operation]
+
+
+#: a call, and the printed result
+Example = tuple[str, str]
 
 
 Promotion = Callable[..., list[Any]]
@@ -86,12 +91,19 @@ def _apply(name: str, rows: Rows, operands: Sequence[Any]) -> Array:
 
 
 def _document(
-    function: _F, name: str, summary: str, template: str, rows: Rows, promotion: Promotion
+    function: _F,
+    name: str,
+    summary: str,
+    template: str,
+    rows: Rows,
+    promotion: Promotion,
+    example: Example | None,
 ) -> _F:
     function.__name__ = function.__qualname__ = name
     kinds = kinds_text("".join(rows))
     text = _PROMOTIONS.get(promotion, "; bools become integers")
-    function.__doc__ = template.format(summary=summary, kinds=kinds, promotion=text)
+    shown = "" if example is None else "\n    >>> {}\n    {}\n    ".format(*example)
+    function.__doc__ = template.format(summary=summary, kinds=kinds, promotion=text) + shown
     return function
 
 
@@ -102,7 +114,12 @@ def _given(name: str, *operands: Any) -> list[Any]:
 
 
 def unary(
-    name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
+    name: str,
+    summary: str,
+    rows: Rows,
+    promotion: Promotion = promote_dtypes,
+    *,
+    example: Example | None = None,
 ) -> Callable[[ArrayLike], Array]:
     """Return the function `name` of one array, by its rows."""
     direct = _Direct(rows)
@@ -121,18 +138,28 @@ def unary(
         operation = direct[get_aval(x)]
         return converted(x) if operation is None else operation(x)
 
-    return _document(function, name, summary, _UNARY_DOC, rows, promotion)
+    return _document(function, name, summary, _UNARY_DOC, rows, promotion, example)
 
 
 def inexact(
-    name: str, summary: str, primitive: Elementwise, kinds: str = "fc"
+    name: str,
+    summary: str,
+    primitive: Elementwise,
+    kinds: str = "fc",
+    *,
+    example: Example | None = None,
 ) -> Callable[[ArrayLike], Array]:
     """Return the function `name`, one primitive of floats; integers are converted to floats."""
-    return unary(name, summary, {kinds: primitive.bind}, promote_inexact)
+    return unary(name, summary, {kinds: primitive.bind}, promote_inexact, example=example)
 
 
 def binary(
-    name: str, summary: str, rows: Rows, promotion: Promotion = promote_dtypes
+    name: str,
+    summary: str,
+    rows: Rows,
+    promotion: Promotion = promote_dtypes,
+    *,
+    example: Example | None = None,
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
     """Return the function `name` of two arrays, by its rows."""
     direct, scalars = _Direct(rows), casts
@@ -168,4 +195,4 @@ def binary(
             return converted(x, y)
         return operation(*align(name, x, y))
 
-    return _document(function, name, summary, _BINARY_DOC, rows, promotion)
+    return _document(function, name, summary, _BINARY_DOC, rows, promotion, example)

@@ -58,7 +58,7 @@ class _SegmentFunction(Protocol):
 
 
 def _segment_function(
-    name: str, effect: _Effect, what: str, empty: str, details: str = ""
+    name: str, effect: _Effect, what: str, empty: str, printed: str, details: str = ""
 ) -> _SegmentFunction:
     def segment_function(
         data: ArrayLike,
@@ -99,8 +99,8 @@ def _segment_function(
     Raises ShapeError unless each row has one id, DTypeError for ids that are not integers, and
     ArgumentError for a number of segments below 0 or a bucket without rows.{details}
 
-    >>> ops.{name}(numpy.arange(1, 6), numpy.array([0, 0, 2, 2, 2]), num_segments=3).shape
-    (3,)
+    >>> ops.{name}(numpy.arange(1, 6), numpy.array([0, 0, 2, 2, 2]), num_segments=3)
+    {printed}
     """
     return segment_function
 
@@ -168,17 +168,28 @@ def _reduced(
     return result if bucket is None else joined(result, axis=0).astype(aval.dtype)
 
 
-segment_sum = _segment_function("segment_sum", "add", "sum", "zeros")
+segment_sum = _segment_function(
+    "segment_sum", "add", "sum", "zeros", "Array([ 3,  0, 12], dtype=int32)"
+)
 segment_prod = _segment_function(
     "segment_prod",
     "multiply",
     "product",
     "ones",
+    "Array([ 2,  1, 60], dtype=int32)",
     details="\n    Only with unique_indices has it a derivative, as scatter_mul (TransformError).",
 )
 segment_max = _segment_function(
-    "segment_max", "max", "maximum", "the least value of the dtype, or -inf"
+    "segment_max",
+    "max",
+    "maximum",
+    "the least value of the dtype, or -inf",
+    "Array([          2, -2147483648,           5], dtype=int32)",
 )
 segment_min = _segment_function(
-    "segment_min", "min", "minimum", "the greatest value of the dtype, or inf"
+    "segment_min",
+    "min",
+    "minimum",
+    "the greatest value of the dtype, or inf",
+    "Array([         1, 2147483647,          3], dtype=int32)",
 )

@@ -267,6 +267,17 @@ def register_pytree_with_keys(
     """Make `nodetype` a container whose children have keys.
 
     `flatten_with_keys` gives ((key, child) pairs, static data).
+
+    >>> class Interval:
+    ...     def __init__(self, low, high):
+    ...         self.low, self.high = low, high
+    >>> register_pytree_with_keys(
+    ...     Interval,
+    ...     lambda x: (((GetAttrKey("low"), x.low), (GetAttrKey("high"), x.high)), None),
+    ...     lambda _, ends: Interval(*ends),
+    ... )
+    >>> [keystr(path) for path, _ in flatten_with_path(Interval(1.0, 2.0))[0]]
+    ['.low', '.high']
     """
 
     def without_keys(x: Any) -> tuple[Iterable[Any], Hashable]:

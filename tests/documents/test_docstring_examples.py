@@ -1,4 +1,4 @@
-"""The examples in the docstrings of library functions print what follows them, within rounding."""
+"""Library functions have examples in their docstrings, which print what follows them."""
 
 import doctest
 import importlib
@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import olympus as ox
-
-pytestmark = pytest.mark.night
 
 #: functions whose examples use names that they do not define, such as a mesh
 SKETCHES = {"cond", "pcast", "pvary", "with_sharding_constraint"}
@@ -77,6 +75,15 @@ def _examples(name: str) -> list[doctest.DocTest]:
     return tests
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_every_function_has_an_example(name):
+    public = {k: v for k, v in vars(_module(name)).items() if not k.startswith("_")}
+    functions = {k: v for k, v in public.items() if inspect.isroutine(v)}
+    assert functions
+    assert [k for k, v in functions.items() if ">>>" not in (v.__doc__ or "")] == []
+
+
+@pytest.mark.night
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_functions_run(name):
     report = []

@@ -52,99 +52,372 @@ class AccuracyMode(enum.IntEnum):
     DEFAULT = 2
 
 
-def _unary(primitive: Elementwise, summary: str) -> OfX:
+def _unary(primitive: Elementwise, summary: str, call: str, printed: str) -> OfX:
     bind = primitive.bind
 
     def function(x: ArrayLike) -> Array:
         check_arrays(primitive.name, x)
         return bind(x)
 
-    return _named(function, primitive, summary)
+    return _named(function, primitive, summary, call, printed)
 
 
-def _binary(primitive: Elementwise, summary: str) -> OfXY:
+def _binary(primitive: Elementwise, summary: str, call: str, printed: str) -> OfXY:
     bind = primitive.bind
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:
         check_arrays(primitive.name, x, y)
         return bind(*promote_shapes(primitive.name, x, y))
 
-    return _named(function, primitive, summary)
+    return _named(function, primitive, summary, call, printed)
 
 
-def _named(function: _F, primitive: Primitive, summary: str) -> _F:
+def _named(function: _F, primitive: Primitive, summary: str, call: str, printed: str) -> _F:
     function.__name__ = function.__qualname__ = primitive.name
-    function.__doc__ = f"{summary}, element by element; raises DTypeError for a dtype it lacks."
+    function.__doc__ = f"""{summary}, element by element; raises DTypeError for a dtype it lacks.
+
+    >>> {call}
+    {printed}
+    """
     return function
 
 
-neg = _unary(arithmetic.neg_p, "-x")
-sign = _unary(arithmetic.sign_p, "-1, 0 or 1; for complex x, x / |x|")
-floor = _unary(arithmetic.floor_p, "The greatest integer not above x")
-ceil = _unary(arithmetic.ceil_p, "The least integer not below x")
-is_finite = _unary(logic.is_finite_p, "Whether x is neither infinite nor NaN")
-exp = _unary(transcendental.exp_p, "e ** x")
-exp2 = _unary(transcendental.exp2_p, "2 ** x")
-expm1 = _unary(transcendental.expm1_p, "e ** x - 1, exact near 0")
-log = _unary(transcendental.log_p, "The natural logarithm")
-log1p = _unary(transcendental.log1p_p, "log(1 + x), exact near 0")
-sin = _unary(transcendental.sin_p, "The sine of x radians")
-cos = _unary(transcendental.cos_p, "The cosine of x radians")
-tan = _unary(transcendental.tan_p, "The tangent of x radians")
-asin = _unary(transcendental.asin_p, "The inverse sine, in radians")
-acos = _unary(transcendental.acos_p, "The inverse cosine, in radians")
-atan = _unary(transcendental.atan_p, "The inverse tangent, in radians")
-sinh = _unary(transcendental.sinh_p, "The hyperbolic sine")
-cosh = _unary(transcendental.cosh_p, "The hyperbolic cosine")
-tanh = _unary(transcendental.tanh_p, "The hyperbolic tangent")
-asinh = _unary(transcendental.asinh_p, "The inverse hyperbolic sine")
-acosh = _unary(transcendental.acosh_p, "The inverse hyperbolic cosine")
-atanh = _unary(transcendental.atanh_p, "The inverse hyperbolic tangent")
-logistic = _unary(transcendental.logistic_p, "1 / (1 + e ** -x)")
-sqrt = _unary(arithmetic.sqrt_p, "The square root")
-rsqrt = _unary(arithmetic.rsqrt_p, "1 / sqrt(x)")
-cbrt = _unary(arithmetic.cbrt_p, "The cube root")
-abs = _unary(arithmetic.abs_p, "The magnitude")
-bitwise_not = _unary(logic.not_p, "All bits flipped; for bool, not x")
-real = _unary(conversion.real_p, "The real part of complex x")
-imag = _unary(conversion.imag_p, "The imaginary part of complex x")
-population_count = _unary(logic.population_count_p, "The number of bits set")
-clz = _unary(logic.clz_p, "The number of leading zero bits")
-polygamma = _binary(transcendental.polygamma_p, "The derivative of order m of digamma, at x")
-zeta = _binary(transcendental.zeta_p, "The Hurwitz zeta function of s and q")
-erf = _unary(transcendental.erf_p, "The error function")
-erfc = _unary(transcendental.erfc_p, "1 - erf(x), exact for large x")
-erf_inv = _unary(transcendental.erf_inv_p, "The inverse of erf")
-lgamma = _unary(transcendental.lgamma_p, "log |gamma(x)|")
-digamma = _unary(transcendental.digamma_p, "The derivative of lgamma")
+neg = _unary(arithmetic.neg_p, "-x", "neg(array([1, -2]))", "Array([-1,  2], dtype=int32)")
+sign = _unary(
+    arithmetic.sign_p,
+    "-1, 0 or 1; for complex x, x / |x|",
+    "sign(array([-2.5, 0.0, 3.0]))",
+    "Array([-1.,  0.,  1.], dtype=float32)",
+)
+floor = _unary(
+    arithmetic.floor_p,
+    "The greatest integer not above x",
+    "floor(array([1.7, -1.2]))",
+    "Array([ 1., -2.], dtype=float32)",
+)
+ceil = _unary(
+    arithmetic.ceil_p,
+    "The least integer not below x",
+    "ceil(array([1.7, -1.2]))",
+    "Array([ 2., -1.], dtype=float32)",
+)
+is_finite = _unary(
+    logic.is_finite_p,
+    "Whether x is neither infinite nor NaN",
+    "is_finite(array([1.0, nan, inf]))",
+    "Array([ True, False, False], dtype=bool)",
+)
+exp = _unary(
+    transcendental.exp_p,
+    "e ** x",
+    "exp(array([0.0, 1.0, 2.0]))",
+    "Array([1.       , 2.7182817, 7.389056 ], dtype=float32)",
+)
+exp2 = _unary(
+    transcendental.exp2_p,
+    "2 ** x",
+    "exp2(array([-1.0, 0.0, 3.0]))",
+    "Array([0.5, 1. , 8. ], dtype=float32)",
+)
+expm1 = _unary(
+    transcendental.expm1_p,
+    "e ** x - 1, exact near 0",
+    "expm1(array([1e-10, 1.0]))",
+    "Array([1.0000000e-10, 1.7182817e+00], dtype=float32)",
+)
+log = _unary(
+    transcendental.log_p,
+    "The natural logarithm",
+    "log(array([0.0, 1.0, 10.0]))",
+    "Array([     -inf, 0.       , 2.3025851], dtype=float32)",
+)
+log1p = _unary(
+    transcendental.log1p_p,
+    "log(1 + x), exact near 0",
+    "log1p(array([1e-10, 1.0]))",
+    "Array([1.000000e-10, 6.931472e-01], dtype=float32)",
+)
+sin = _unary(
+    transcendental.sin_p,
+    "The sine of x radians",
+    "sin(array([0.0, 1.0]))",
+    "Array([0.        , 0.84147096], dtype=float32)",
+)
+cos = _unary(
+    transcendental.cos_p,
+    "The cosine of x radians",
+    "cos(array([0.0, 1.0]))",
+    "Array([1.       , 0.5403023], dtype=float32)",
+)
+tan = _unary(
+    transcendental.tan_p,
+    "The tangent of x radians",
+    "tan(array([0.0, 1.0]))",
+    "Array([0.       , 1.5574077], dtype=float32)",
+)
+asin = _unary(
+    transcendental.asin_p,
+    "The inverse sine, in radians",
+    "asin(array([0.0, 1.0, 2.0]))",
+    "Array([0.       , 1.5707964,       nan], dtype=float32)",
+)
+acos = _unary(
+    transcendental.acos_p,
+    "The inverse cosine, in radians",
+    "acos(array([1.0, 0.0, -1.0]))",
+    "Array([0.       , 1.5707964, 3.1415927], dtype=float32)",
+)
+atan = _unary(
+    transcendental.atan_p,
+    "The inverse tangent, in radians",
+    "atan(array([0.0, 1.0, inf]))",
+    "Array([0.       , 0.7853981, 1.5707964], dtype=float32)",
+)
+sinh = _unary(
+    transcendental.sinh_p,
+    "The hyperbolic sine",
+    "sinh(array([0.0, 1.0]))",
+    "Array([0.       , 1.1752012], dtype=float32)",
+)
+cosh = _unary(
+    transcendental.cosh_p,
+    "The hyperbolic cosine",
+    "cosh(array([0.0, 1.0]))",
+    "Array([1.       , 1.5430806], dtype=float32)",
+)
+tanh = _unary(
+    transcendental.tanh_p,
+    "The hyperbolic tangent",
+    "tanh(array([0.0, 1.0, inf]))",
+    "Array([0.       , 0.7615942, 1.       ], dtype=float32)",
+)
+asinh = _unary(
+    transcendental.asinh_p,
+    "The inverse hyperbolic sine",
+    "asinh(array([0.0, 1.0]))",
+    "Array([0.        , 0.88137364], dtype=float32)",
+)
+acosh = _unary(
+    transcendental.acosh_p,
+    "The inverse hyperbolic cosine",
+    "acosh(array([1.0, 2.0, 0.0]))",
+    "Array([0.      , 1.316958,      nan], dtype=float32)",
+)
+atanh = _unary(
+    transcendental.atanh_p,
+    "The inverse hyperbolic tangent",
+    "atanh(array([0.0, 0.5, 1.0]))",
+    "Array([0.        , 0.54930615,        inf], dtype=float32)",
+)
+logistic = _unary(
+    transcendental.logistic_p,
+    "1 / (1 + e ** -x)",
+    "logistic(array([-inf, 0.0, 1.0]))",
+    "Array([0.       , 0.5      , 0.7310586], dtype=float32)",
+)
+sqrt = _unary(
+    arithmetic.sqrt_p,
+    "The square root",
+    "sqrt(array([4.0, 2.0, -1.0]))",
+    "Array([2.       , 1.4142135,       nan], dtype=float32)",
+)
+rsqrt = _unary(
+    arithmetic.rsqrt_p,
+    "1 / sqrt(x)",
+    "rsqrt(array([4.0, 0.25, 0.0]))",
+    "Array([0.5, 2. , inf], dtype=float32)",
+)
+cbrt = _unary(
+    arithmetic.cbrt_p,
+    "The cube root",
+    "cbrt(array([27.0, -8.0]))",
+    "Array([ 3., -2.], dtype=float32)",
+)
+abs = _unary(arithmetic.abs_p, "The magnitude", "abs(array([-3, 2]))", "Array([3, 2], dtype=int32)")
+bitwise_not = _unary(
+    logic.not_p,
+    "All bits flipped; for bool, not x",
+    "bitwise_not(array([0, 5, -1]))",
+    "Array([-1, -6,  0], dtype=int32)",
+)
+real = _unary(
+    conversion.real_p,
+    "The real part of complex x",
+    "real(array([1 + 2j, 3j]))",
+    "Array([1., 0.], dtype=float32)",
+)
+imag = _unary(
+    conversion.imag_p,
+    "The imaginary part of complex x",
+    "imag(array([1 + 2j, 3j]))",
+    "Array([2., 3.], dtype=float32)",
+)
+population_count = _unary(
+    logic.population_count_p,
+    "The number of bits set",
+    "population_count(array([7, 8, -1]))",
+    "Array([ 3,  1, 32], dtype=int32)",
+)
+clz = _unary(
+    logic.clz_p,
+    "The number of leading zero bits",
+    "clz(array([1, 16, -1]))",
+    "Array([31, 27,  0], dtype=int32)",
+)
+polygamma = _binary(
+    transcendental.polygamma_p,
+    "The derivative of order m of digamma, at x",
+    "polygamma(array([1.0, 2.0]), array([1.0, 1.0]))",
+    "Array([ 1.644934 , -2.4041145], dtype=float32)",
+)
+zeta = _binary(
+    transcendental.zeta_p,
+    "The Hurwitz zeta function of s and q",
+    "zeta(array([2.0, 2.0]), array([1.0, 2.0]))",
+    "Array([1.644934  , 0.64493406], dtype=float32)",
+)
+erf = _unary(
+    transcendental.erf_p,
+    "The error function",
+    "erf(array([0.0, 1.0, inf]))",
+    "Array([0.        , 0.84270084, 1.        ], dtype=float32)",
+)
+erfc = _unary(
+    transcendental.erfc_p,
+    "1 - erf(x), exact for large x",
+    "erfc(array([0.0, 1.0, 5.0]))",
+    "Array([1.0000000e+00, 1.5729924e-01, 1.5374597e-12], dtype=float32)",
+)
+erf_inv = _unary(
+    transcendental.erf_inv_p,
+    "The inverse of erf",
+    "erf_inv(array([0.0, 0.5, 1.0]))",
+    "Array([0.        , 0.47693628,        inf], dtype=float32)",
+)
+lgamma = _unary(
+    transcendental.lgamma_p,
+    "log |gamma(x)|",
+    "lgamma(array([0.5, 3.0, 10.0]))",
+    "Array([ 0.5723648,  0.6931474, 12.80183  ], dtype=float32)",
+)
+digamma = _unary(
+    transcendental.digamma_p,
+    "The derivative of lgamma",
+    "digamma(array([0.5, 1.0]))",
+    "Array([-1.96351  , -0.5772154], dtype=float32)",
+)
 
-add = _binary(arithmetic.add_p, "x + y")
-sub = _binary(arithmetic.sub_p, "x - y")
-mul = _binary(arithmetic.mul_p, "x * y")
-div = _binary(arithmetic.div_p, "x / y; for integers, rounded towards zero")
-rem = _binary(arithmetic.rem_p, "The remainder of x / y, with the sign of x")
-max = _binary(arithmetic.max_p, "The greater of x and y; NaN if either is")
-min = _binary(arithmetic.min_p, "The lesser of x and y; NaN if either is")
-pow = _binary(arithmetic.pow_p, "x ** y")
-atan2 = _binary(transcendental.atan2_p, "The angle of the point (y, x), in radians")
-nextafter = _binary(arithmetic.nextafter_p, "The float next to x on the way to y")
-complex = _binary(conversion.complex_p, "x + iy")
-bitwise_and = _binary(logic.and_p, "x and y, bit by bit")
-bitwise_or = _binary(logic.or_p, "x or y, bit by bit")
-bitwise_xor = _binary(logic.xor_p, "x exclusive-or y, bit by bit")
-shift_left = _binary(logic.shift_left_p, "x moved left by y bits")
+add = _binary(
+    arithmetic.add_p, "x + y", "add(array([1, 2]), array([10, 20]))", "Array([11, 22], dtype=int32)"
+)
+sub = _binary(
+    arithmetic.sub_p, "x - y", "sub(array([5, 3]), array([1, 4]))", "Array([ 4, -1], dtype=int32)"
+)
+mul = _binary(
+    arithmetic.mul_p, "x * y", "mul(array([1.5, 2.5]), 2.0)", "Array([3., 5.], dtype=float32)"
+)
+div = _binary(
+    arithmetic.div_p,
+    "x / y; for integers, rounded towards zero",
+    "div(array([7, -7]), 2)",
+    "Array([ 3, -3], dtype=int32)",
+)
+rem = _binary(
+    arithmetic.rem_p,
+    "The remainder of x / y, with the sign of x",
+    "rem(array([7, -7]), 3)",
+    "Array([ 1, -1], dtype=int32)",
+)
+max = _binary(
+    arithmetic.max_p,
+    "The greater of x and y; NaN if either is",
+    "max(array([1.0, 3.0, nan]), 2.0)",
+    "Array([ 2.,  3., nan], dtype=float32)",
+)
+min = _binary(
+    arithmetic.min_p,
+    "The lesser of x and y; NaN if either is",
+    "min(array([1.0, 3.0, nan]), 2.0)",
+    "Array([ 1.,  2., nan], dtype=float32)",
+)
+pow = _binary(
+    arithmetic.pow_p,
+    "x ** y",
+    "pow(array([2.0, 3.0]), array([-1.0, 2.0]))",
+    "Array([0.5, 9. ], dtype=float32)",
+)
+atan2 = _binary(
+    transcendental.atan2_p,
+    "The angle of the point (y, x), in radians",
+    "atan2(array([1.0, 1.0, -1.0]), array([1.0, -1.0, -1.0]))",
+    "Array([ 0.7853982,  2.3561945, -2.3561945], dtype=float32)",
+)
+nextafter = _binary(
+    arithmetic.nextafter_p,
+    "The float next to x on the way to y",
+    "nextafter(array([1.0, 1000.0]), 0.0)",
+    "Array([  0.99999994, 999.99994   ], dtype=float32)",
+)
+complex = _binary(
+    conversion.complex_p,
+    "x + iy",
+    "complex(array([1.0, 0.0]), array([2.0, 3.0]))",
+    "Array([1.+2.j, 0.+3.j], dtype=complex64)",
+)
+bitwise_and = _binary(
+    logic.and_p,
+    "x and y, bit by bit",
+    "bitwise_and(array([0b1100, 0b0111]), 0b1010)",
+    "Array([8, 2], dtype=int32)",
+)
+bitwise_or = _binary(
+    logic.or_p,
+    "x or y, bit by bit",
+    "bitwise_or(array([0b1100, 0b0111]), 0b1010)",
+    "Array([14, 15], dtype=int32)",
+)
+bitwise_xor = _binary(
+    logic.xor_p,
+    "x exclusive-or y, bit by bit",
+    "bitwise_xor(array([0b1100, 0b0111]), 0b1010)",
+    "Array([ 6, 13], dtype=int32)",
+)
+shift_left = _binary(
+    logic.shift_left_p,
+    "x moved left by y bits",
+    "shift_left(array([1, 3]), array([4, 1]))",
+    "Array([16,  6], dtype=int32)",
+)
 shift_right_arithmetic = _binary(
-    logic.shift_right_arithmetic_p, "x moved right by y bits, filled with its sign"
+    logic.shift_right_arithmetic_p,
+    "x moved right by y bits, filled with its sign",
+    "shift_right_arithmetic(array([16, -16]), 2)",
+    "Array([ 4, -4], dtype=int32)",
 )
 shift_right_logical = _binary(
-    logic.shift_right_logical_p, "x moved right by y bits, filled with zeros"
+    logic.shift_right_logical_p,
+    "x moved right by y bits, filled with zeros",
+    "shift_right_logical(array([16, -16]), 28)",
+    "Array([ 0, 15], dtype=int32)",
 )
-eq = _binary(logic.eq_p, "x == y")
-ne = _binary(logic.ne_p, "x != y")
-lt = _binary(logic.lt_p, "x < y")
-le = _binary(logic.le_p, "x <= y")
-gt = _binary(logic.gt_p, "x > y")
-ge = _binary(logic.ge_p, "x >= y")
+eq = _binary(
+    logic.eq_p, "x == y", "eq(array([1, 2, 3]), 2)", "Array([False,  True, False], dtype=bool)"
+)
+ne = _binary(
+    logic.ne_p, "x != y", "ne(array([1, 2, 3]), 2)", "Array([ True, False,  True], dtype=bool)"
+)
+lt = _binary(
+    logic.lt_p, "x < y", "lt(array([1, 2, 3]), 2)", "Array([ True, False, False], dtype=bool)"
+)
+le = _binary(
+    logic.le_p, "x <= y", "le(array([1, 2, 3]), 2)", "Array([ True,  True, False], dtype=bool)"
+)
+gt = _binary(
+    logic.gt_p, "x > y", "gt(array([1, 2, 3]), 2)", "Array([False, False,  True], dtype=bool)"
+)
+ge = _binary(
+    logic.ge_p, "x >= y", "ge(array([1, 2, 3]), 2)", "Array([False,  True,  True], dtype=bool)"
+)
 
 
 def conj(x: ArrayLike) -> Array:

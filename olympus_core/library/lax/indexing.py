@@ -152,7 +152,9 @@ if TYPE_CHECKING:
         ) -> Array: ...
 
 
-def _scatter_function(name: str, primitive: SingleResult, effect: str) -> _ScatterFunction:
+def _scatter_function(
+    name: str, primitive: SingleResult, effect: str, printed: str
+) -> _ScatterFunction:
     def scatter_function(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -183,16 +185,32 @@ def _scatter_function(name: str, primitive: SingleResult, effect: str) -> _Scatt
     if the operand and the updates differ in dtype or the indices are not integers.
 
     Source: https://www.openxla.org/xla/operation_semantics#scatter
+
+    >>> {name}(array([1, 2, 3]), array([[0], [2]]), array([5, 2]),
+    ...     ScatterDimensionNumbers((), (0,), (0,)))
+    {printed}
     """
     return scatter_function
 
 
-scatter = _scatter_function("scatter", p.scatter_p, "in place of its own")
-scatter_add = _scatter_function("scatter_add", p.scatter_add_p, "added")
-scatter_sub = _scatter_function("scatter_sub", p.scatter_sub_p, "subtracted")
-scatter_mul = _scatter_function("scatter_mul", p.scatter_mul_p, "multiplied in")
-scatter_min = _scatter_function("scatter_min", p.scatter_min_p, "where they are less")
-scatter_max = _scatter_function("scatter_max", p.scatter_max_p, "where they are greater")
+scatter = _scatter_function(
+    "scatter", p.scatter_p, "in place of its own", "Array([5, 2, 2], dtype=int32)"
+)
+scatter_add = _scatter_function(
+    "scatter_add", p.scatter_add_p, "added", "Array([6, 2, 5], dtype=int32)"
+)
+scatter_sub = _scatter_function(
+    "scatter_sub", p.scatter_sub_p, "subtracted", "Array([-4,  2,  1], dtype=int32)"
+)
+scatter_mul = _scatter_function(
+    "scatter_mul", p.scatter_mul_p, "multiplied in", "Array([5, 2, 6], dtype=int32)"
+)
+scatter_min = _scatter_function(
+    "scatter_min", p.scatter_min_p, "where they are less", "Array([1, 2, 2], dtype=int32)"
+)
+scatter_max = _scatter_function(
+    "scatter_max", p.scatter_max_p, "where they are greater", "Array([5, 2, 3], dtype=int32)"
+)
 
 
 def scatter_apply(

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 
 
-def _reduction(primitive: Reduction, summary: str) -> _OverAxes:
+def _reduction(primitive: Reduction, summary: str, printed: str) -> _OverAxes:
     def reduction(operand: ArrayLike, axes: Sequence[int]) -> Array:
         check_arrays(primitive.name, operand)
         return primitive.bind(operand, axes=tuple(map(operator.index, axes)))
@@ -66,19 +66,27 @@ def _reduction(primitive: Reduction, summary: str) -> _OverAxes:
 
     Raises ShapeError for axes that the operand does not have, DTypeError for another kind.
 
-    >>> {primitive.name}(array([[1, 2, 3], [4, 5, 6]]), (1,)).shape
-    (2,)
+    >>> {primitive.name}(array([[1, 2, 3], [4, 5, 6]]), (1,))
+    {printed}
     """
     return reduction
 
 
-reduce_sum = _reduction(reduce_sum_p, "The sum of the elements")
-reduce_prod = _reduction(reduce_prod_p, "The product of the elements")
-reduce_max = _reduction(reduce_max_p, "The greatest element")
-reduce_min = _reduction(reduce_min_p, "The least element")
-reduce_and = _reduction(reduce_and_p, "Bitwise or logical 'and' of the elements")
-reduce_or = _reduction(reduce_or_p, "Bitwise or logical 'or' of the elements")
-reduce_xor = _reduction(reduce_xor_p, "Bitwise or logical 'exclusive or' of the elements")
+reduce_sum = _reduction(reduce_sum_p, "The sum of the elements", "Array([ 6, 15], dtype=int32)")
+reduce_prod = _reduction(
+    reduce_prod_p, "The product of the elements", "Array([  6, 120], dtype=int32)"
+)
+reduce_max = _reduction(reduce_max_p, "The greatest element", "Array([3, 6], dtype=int32)")
+reduce_min = _reduction(reduce_min_p, "The least element", "Array([1, 4], dtype=int32)")
+reduce_and = _reduction(
+    reduce_and_p, "Bitwise or logical 'and' of the elements", "Array([0, 4], dtype=int32)"
+)
+reduce_or = _reduction(
+    reduce_or_p, "Bitwise or logical 'or' of the elements", "Array([3, 7], dtype=int32)"
+)
+reduce_xor = _reduction(
+    reduce_xor_p, "Bitwise or logical 'exclusive or' of the elements", "Array([0, 7], dtype=int32)"
+)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -219,7 +227,7 @@ class Combiner:
         return self.tree.unflatten(values)
 
 
-def _cumulative(primitive: Cumulative, summary: str) -> _AlongAxis:
+def _cumulative(primitive: Cumulative, summary: str, printed: str) -> _AlongAxis:
     def cumulative(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         check_arrays(primitive.name, operand)
         place = operator.index(axis)
@@ -232,12 +240,19 @@ def _cumulative(primitive: Cumulative, summary: str) -> _AlongAxis:
     elements from each one to the last.
 
     Raises ShapeError for an axis that the operand does not have, DTypeError for another kind.
+
+    >>> {primitive.name}(array([1.0, 3.0, 2.0]))
+    {printed}
     """
     return cumulative
 
 
-cumsum = _cumulative(cumsum_p, "The sum")
-cumprod = _cumulative(cumprod_p, "The product")
-cummax = _cumulative(cummax_p, "The greatest")
-cummin = _cumulative(cummin_p, "The least")
-cumlogsumexp = _cumulative(cumlogsumexp_p, "The logarithm of the sum of the exponentials")
+cumsum = _cumulative(cumsum_p, "The sum", "Array([1., 4., 6.], dtype=float32)")
+cumprod = _cumulative(cumprod_p, "The product", "Array([1., 3., 6.], dtype=float32)")
+cummax = _cumulative(cummax_p, "The greatest", "Array([1., 3., 3.], dtype=float32)")
+cummin = _cumulative(cummin_p, "The least", "Array([1., 1., 1.], dtype=float32)")
+cumlogsumexp = _cumulative(
+    cumlogsumexp_p,
+    "The logarithm of the sum of the exponentials",
+    "Array([1.       , 3.126928 , 3.4076061], dtype=float32)",
+)

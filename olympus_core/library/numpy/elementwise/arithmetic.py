@@ -49,56 +49,130 @@ from olympus_core.primitives.elementwise.logic import and_p, or_p
 _numbers: Final = "uifc"
 
 
-add = binary("add", "x + y.", {_numbers: add_p.bind, "b": or_p.bind})
+add = binary(
+    "add",
+    "x + y.",
+    {_numbers: add_p.bind, "b": or_p.bind},
+    example=("add(asarray([1, 2, 3]), asarray([0.5]))", "Array([1.5, 2.5, 3.5], dtype=float32)"),
+)
 
 
-subtract = binary("subtract", "x - y.", {_numbers: sub_p.bind})
+subtract = binary(
+    "subtract",
+    "x - y.",
+    {_numbers: sub_p.bind},
+    example=("subtract(asarray([5, 3]), asarray([1, 4]))", "Array([ 4, -1], dtype=int32)"),
+)
 
 
-multiply = binary("multiply", "x * y.", {_numbers: mul_p.bind, "b": and_p.bind})
+multiply = binary(
+    "multiply",
+    "x * y.",
+    {_numbers: mul_p.bind, "b": and_p.bind},
+    example=(
+        "multiply(asarray([1.5, 2.5]), asarray([True, False]))",
+        "Array([1.5, 0. ], dtype=float32)",
+    ),
+)
 
 
-divide = binary("divide", "x / y.", {"fc": div_p.bind}, promote_inexact)
+divide = binary(
+    "divide",
+    "x / y.",
+    {"fc": div_p.bind},
+    promote_inexact,
+    example=("divide(asarray([7, -7]), 2)", "Array([ 3.5, -3.5], dtype=float32)"),
+)
 
 
 true_divide = divide
 
 
-maximum = binary("maximum", "The larger of each pair; nan where either is.", {"buifc": max_p.bind})
+maximum = binary(
+    "maximum",
+    "The larger of each pair; nan where either is.",
+    {"buifc": max_p.bind},
+    example=("maximum(asarray([1.0, 3.0, nan]), 2)", "Array([ 2.,  3., nan], dtype=float32)"),
+)
 
 
-minimum = binary("minimum", "The smaller of each pair; nan where either is.", {"buifc": min_p.bind})
+minimum = binary(
+    "minimum",
+    "The smaller of each pair; nan where either is.",
+    {"buifc": min_p.bind},
+    example=("minimum(asarray([1.0, 3.0, nan]), 2)", "Array([ 1.,  2., nan], dtype=float32)"),
+)
 
 
-negative = unary("negative", "-x.", {_numbers: neg_p.bind})
+negative = unary(
+    "negative",
+    "-x.",
+    {_numbers: neg_p.bind},
+    example=("negative(asarray([1, -2]))", "Array([-1,  2], dtype=int32)"),
+)
 
 
-positive = unary("positive", "+x: the same values.", {"buifc": asarray})
+positive = unary(
+    "positive",
+    "+x: the same values.",
+    {"buifc": asarray},
+    example=("positive(asarray([1, -2]))", "Array([ 1, -2], dtype=int32)"),
+)
 
 
-abs = unary("abs", "The magnitude of each element.", {"uifc": abs_p.bind, "b": asarray})
+abs = unary(
+    "abs",
+    "The magnitude of each element.",
+    {"uifc": abs_p.bind, "b": asarray},
+    example=("abs(asarray([3 + 4j, -2]))", "Array([5., 2.], dtype=float32)"),
+)
 
 
 absolute = abs
 
 
-fabs = unary("fabs", "The magnitude of each element.", {"f": abs_p.bind}, promote_inexact)
+fabs = unary(
+    "fabs",
+    "The magnitude of each element.",
+    {"f": abs_p.bind},
+    promote_inexact,
+    example=("fabs(asarray([-3, 2]))", "Array([3., 2.], dtype=float32)"),
+)
 
 
 sign = unary(
-    "sign", "-1, 0 or 1; of a complex value, the value of magnitude 1.", {_numbers: sign_p.bind}
+    "sign",
+    "-1, 0 or 1; of a complex value, the value of magnitude 1.",
+    {_numbers: sign_p.bind},
+    example=("sign(asarray([-2.5, 0.0, 3.0]))", "Array([-1.,  0.,  1.], dtype=float32)"),
 )
 
 
-square = unary("square", "x * x.", {_numbers: partial(integer_pow_p.bind, y=2)}, promote_numeric)
+square = unary(
+    "square",
+    "x * x.",
+    {_numbers: partial(integer_pow_p.bind, y=2)},
+    promote_numeric,
+    example=("square(asarray([-2, 3]))", "Array([4, 9], dtype=int32)"),
+)
 
 
 reciprocal = unary(
-    "reciprocal", "1 / x.", {"fc": partial(integer_pow_p.bind, y=-1)}, promote_inexact
+    "reciprocal",
+    "1 / x.",
+    {"fc": partial(integer_pow_p.bind, y=-1)},
+    promote_inexact,
+    example=("reciprocal(asarray([2, -4]))", "Array([ 0.5 , -0.25], dtype=float32)"),
 )
 
 
-float_power = binary("float_power", "x ** y in floats.", {"fc": pow_p.bind}, promote_inexact)
+float_power = binary(
+    "float_power",
+    "x ** y in floats.",
+    {"fc": pow_p.bind},
+    promote_inexact,
+    example=("float_power(asarray([2, 4]), -1)", "Array([0.5 , 0.25], dtype=float32)"),
+)
 
 
 def _static_int(y: Any) -> int | None:
@@ -167,6 +241,10 @@ fmax = binary(
     "fmax",
     "The larger of each pair; of a nan and a number, the number.",
     {"buifc": _or_other(greater)},
+    example=(
+        "fmax(asarray([1.0, nan, nan]), asarray([2.0, 3.0, nan]))",
+        "Array([ 2.,  3., nan], dtype=float32)",
+    ),
 )
 
 
@@ -174,6 +252,10 @@ fmin = binary(
     "fmin",
     "The smaller of each pair; of a nan and a number, the number.",
     {"buifc": _or_other(less)},
+    example=(
+        "fmin(asarray([1.0, nan, nan]), asarray([2.0, 3.0, nan]))",
+        "Array([ 1.,  3., nan], dtype=float32)",
+    ),
 )
 
 
@@ -254,6 +336,7 @@ floor_divide = binary(
         "f": lambda x, y: _float_divmod(x, y)[0],
     },
     promote_numeric,
+    example=("floor_divide(asarray([7, -7]), 2)", "Array([ 3, -4], dtype=int32)"),
 )
 
 
@@ -266,6 +349,7 @@ remainder = binary(
         "f": _floor_remainder,
     },
     promote_numeric,
+    example=("remainder(asarray([7, -7]), 3)", "Array([1, 2], dtype=int32)"),
 )
 
 
@@ -277,6 +361,7 @@ fmod = binary(
     "x - y * trunc(x / y): the remainder, of the sign of `x`.",
     {"ui": _integer_remainder, "f": rem_p.bind},
     promote_numeric,
+    example=("fmod(asarray([7, -7]), 3)", "Array([ 1, -1], dtype=int32)"),
 )
 
 

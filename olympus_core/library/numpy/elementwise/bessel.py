@@ -17,7 +17,7 @@ from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
-from olympus_core.library.elementwise import unary
+from olympus_core.library.elementwise import Example, unary
 from olympus_core.library.numpy.elementwise.arithmetic import abs as abs_
 from olympus_core.library.numpy.elementwise.logic import less_equal
 from olympus_core.library.operands import choose
@@ -134,11 +134,18 @@ def _i1_rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
     return out, tangents[0] * (_i0(*primals) - _over(primals[0], out))
 
 
-def _bessel_function(name: str, summary: str, operation: Any) -> Callable[[ArrayLike], Array]:
-    return unary(name, summary, {"f": composite()(operation)}, promote_inexact)
+def _bessel_function(
+    name: str, summary: str, operation: Any, example: Example | None = None
+) -> Callable[[ArrayLike], Array]:
+    return unary(name, summary, {"f": composite()(operation)}, promote_inexact, example=example)
 
 
-i0 = _bessel_function("i0", "The modified Bessel function I0.", _i0)
+i0 = _bessel_function(
+    "i0",
+    "The modified Bessel function I0.",
+    _i0,
+    ("i0(asarray([0.0, 1.0]))", "Array([1.       , 1.2660658], dtype=float32)"),
+)
 i1 = _bessel_function("i1", "The modified Bessel function I1.", _i1)
 i0e = _bessel_function("i0e", "exp(-|x|) times the modified Bessel function I0.", scaled_i0)
 i1e = _bessel_function("i1e", "exp(-|x|) times the modified Bessel function I1.", scaled_i1)

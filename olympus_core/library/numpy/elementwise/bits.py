@@ -33,13 +33,37 @@ from olympus_core.primitives.elementwise.logic import (
     xor_p,
 )
 
-bitwise_and = binary("bitwise_and", "x and y, bit by bit.", {"bui": and_p.bind})
-bitwise_or = binary("bitwise_or", "x or y, bit by bit.", {"bui": or_p.bind})
-bitwise_xor = binary("bitwise_xor", "x exclusive-or y, bit by bit.", {"bui": xor_p.bind})
-bitwise_not = unary("bitwise_not", "Each bit of x, inverted.", {"bui": not_p.bind})
+bitwise_and = binary(
+    "bitwise_and",
+    "x and y, bit by bit.",
+    {"bui": and_p.bind},
+    example=("bitwise_and(asarray([0b1100, 0b0111]), 0b1010)", "Array([8, 2], dtype=int32)"),
+)
+bitwise_or = binary(
+    "bitwise_or",
+    "x or y, bit by bit.",
+    {"bui": or_p.bind},
+    example=("bitwise_or(asarray([0b1100, 0b0111]), 0b1010)", "Array([14, 15], dtype=int32)"),
+)
+bitwise_xor = binary(
+    "bitwise_xor",
+    "x exclusive-or y, bit by bit.",
+    {"bui": xor_p.bind},
+    example=("bitwise_xor(asarray([0b1100, 0b0111]), 0b1010)", "Array([ 6, 13], dtype=int32)"),
+)
+bitwise_not = unary(
+    "bitwise_not",
+    "Each bit of x, inverted.",
+    {"bui": not_p.bind},
+    example=("bitwise_not(asarray([0, 5, -1]))", "Array([-1, -6,  0], dtype=int32)"),
+)
 bitwise_invert = invert = bitwise_not
 left_shift = binary(
-    "left_shift", "x with its bits moved left by y.", {"ui": shift_left_p.bind}, promote_numeric
+    "left_shift",
+    "x with its bits moved left by y.",
+    {"ui": shift_left_p.bind},
+    promote_numeric,
+    example=("left_shift(asarray([1, 3]), asarray([4, 1]))", "Array([16,  6], dtype=int32)"),
 )
 bitwise_left_shift = left_shift
 right_shift = binary(
@@ -47,12 +71,14 @@ right_shift = binary(
     "x with its bits moved right by y; the sign is kept.",
     {"u": shift_right_logical_p.bind, "i": shift_right_arithmetic_p.bind},
     promote_numeric,
+    example=("right_shift(asarray([16, -16]), 2)", "Array([ 4, -4], dtype=int32)"),
 )
 bitwise_right_shift = right_shift
 bitwise_count = unary(
     "bitwise_count",
     "The number of bits of |x| that are 1, as uint8.",
     {"bu": lambda x: _count(x), "i": lambda x: _count(abs_p.bind(x))},
+    example=("bitwise_count(asarray([7, -8, 0]))", "Array([3, 1, 0], dtype=uint8)"),
 )
 
 

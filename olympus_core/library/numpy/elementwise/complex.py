@@ -19,9 +19,24 @@ from olympus_core.library.promotion import check_arrays, convert, promote_inexac
 from olympus_core.primitives.elementwise.conversion import conj_p, imag_p, real_p
 from olympus_core.primitives.elementwise.transcendental import atan2_p
 
-real = unary("real", "The real part.", {"c": real_p.bind, "buif": asarray})
-imag = unary("imag", "The imaginary part.", {"c": imag_p.bind, "buif": zeros_like})
-conjugate = unary("conjugate", "The complex conjugate.", {"c": conj_p.bind, "buif": asarray})
+real = unary(
+    "real",
+    "The real part.",
+    {"c": real_p.bind, "buif": asarray},
+    example=("real(asarray([1 + 2j, 3j]))", "Array([1., 0.], dtype=float32)"),
+)
+imag = unary(
+    "imag",
+    "The imaginary part.",
+    {"c": imag_p.bind, "buif": zeros_like},
+    example=("imag(asarray([1 + 2j, 3j]))", "Array([2., 3.], dtype=float32)"),
+)
+conjugate = unary(
+    "conjugate",
+    "The complex conjugate.",
+    {"c": conj_p.bind, "buif": asarray},
+    example=("conjugate(asarray([1 + 2j, 3j]))", "Array([1.-2.j, 0.-3.j], dtype=complex64)"),
+)
 conj = conjugate
 iscomplex = unary(
     "iscomplex",
@@ -30,11 +45,13 @@ iscomplex = unary(
         "c": lambda z: not_equal(imag_p.bind(z), 0),
         "buif": lambda x: full_like(x, False, dtype=bool),
     },
+    example=("iscomplex(asarray([1 + 2j, 3]))", "Array([ True, False], dtype=bool)"),
 )
 isreal = unary(
     "isreal",
     "Whether the imaginary part is 0.",
     {"c": lambda z: equal(imag_p.bind(z), 0), "buif": lambda x: full_like(x, True, dtype=bool)},
+    example=("isreal(asarray([1 + 2j, 3]))", "Array([False,  True], dtype=bool)"),
 )
 
 

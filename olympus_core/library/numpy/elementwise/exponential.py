@@ -41,13 +41,58 @@ from olympus_core.primitives.elementwise.transcendental import (
     log_p,
 )
 
-exp = inexact("exp", "e ** x.", exp_p)
-exp2 = inexact("exp2", "2 ** x.", exp2_p)
-expm1 = inexact("expm1", "e ** x - 1, exact near 0.", expm1_p)
-log = inexact("log", "The natural logarithm.", log_p)
-log1p = inexact("log1p", "The natural logarithm of 1 + x, exact near 0.", log1p_p)
-sqrt = inexact("sqrt", "The square root; of a negative float, nan.", sqrt_p)
-cbrt = inexact("cbrt", "The cube root.", cbrt_p, "f")
+exp = inexact(
+    "exp",
+    "e ** x.",
+    exp_p,
+    example=("exp(asarray([0, 1, 2]))", "Array([1.       , 2.7182817, 7.389056 ], dtype=float32)"),
+)
+exp2 = inexact(
+    "exp2",
+    "2 ** x.",
+    exp2_p,
+    example=("exp2(asarray([-1, 0, 3]))", "Array([0.5, 1. , 8. ], dtype=float32)"),
+)
+expm1 = inexact(
+    "expm1",
+    "e ** x - 1, exact near 0.",
+    expm1_p,
+    example=(
+        "expm1(asarray([1e-10, 1.0]))",
+        "Array([1.0000000e-10, 1.7182817e+00], dtype=float32)",
+    ),
+)
+log = inexact(
+    "log",
+    "The natural logarithm.",
+    log_p,
+    example=(
+        "log(asarray([0.0, 1.0, 10.0]))",
+        "Array([     -inf, 0.       , 2.3025851], dtype=float32)",
+    ),
+)
+log1p = inexact(
+    "log1p",
+    "The natural logarithm of 1 + x, exact near 0.",
+    log1p_p,
+    example=("log1p(asarray([1e-10, 1.0]))", "Array([1.000000e-10, 6.931472e-01], dtype=float32)"),
+)
+sqrt = inexact(
+    "sqrt",
+    "The square root; of a negative float, nan.",
+    sqrt_p,
+    example=(
+        "sqrt(asarray([4.0, 2.0, -1.0]))",
+        "Array([2.       , 1.4142135,       nan], dtype=float32)",
+    ),
+)
+cbrt = inexact(
+    "cbrt",
+    "The cube root.",
+    cbrt_p,
+    "f",
+    example=("cbrt(asarray([27, -8]))", "Array([ 3., -2.], dtype=float32)"),
+)
 
 
 def _log_to(base: int) -> Any:
@@ -62,8 +107,20 @@ def _log_to(base: int) -> Any:
     return logarithm
 
 
-log2 = unary("log2", "The logarithm to base 2.", {"fc": _log_to(2)}, promote_inexact)
-log10 = unary("log10", "The logarithm to base 10.", {"fc": _log_to(10)}, promote_inexact)
+log2 = unary(
+    "log2",
+    "The logarithm to base 2.",
+    {"fc": _log_to(2)},
+    promote_inexact,
+    example=("log2(asarray([1, 8]))", "Array([0., 3.], dtype=float32)"),
+)
+log10 = unary(
+    "log10",
+    "The logarithm to base 10.",
+    {"fc": _log_to(10)},
+    promote_inexact,
+    example=("log10(asarray([1, 1000]))", "Array([0., 3.], dtype=float32)"),
+)
 
 
 def _weight(x: Any, total: Any) -> Any:
@@ -135,7 +192,18 @@ logaddexp = binary(
     "log(e**x + e**y), without overflow.",
     {"f": _logaddexp, "c": _complex_logaddexp},
     promote_inexact,
+    example=(
+        "logaddexp(asarray([0.0, 200.0]), asarray([0.0, 200.0]))",
+        "Array([  0.6931472, 200.69315  ], dtype=float32)",
+    ),
 )
 logaddexp2 = binary(
-    "logaddexp2", "log2(2**x + 2**y), without overflow.", {"fc": _logaddexp2}, promote_inexact
+    "logaddexp2",
+    "log2(2**x + 2**y), without overflow.",
+    {"fc": _logaddexp2},
+    promote_inexact,
+    example=(
+        "logaddexp2(asarray([0.0, 200.0]), asarray([0.0, 200.0]))",
+        "Array([  1., 201.], dtype=float32)",
+    ),
 )

@@ -42,6 +42,7 @@ signbit = unary(
         "i": lambda x: less(x, 0),
         "bu": lambda x: full_like(x, False, dtype=bool),
     },
+    example=("signbit(asarray([-1.0, -0.0, 0.0]))", "Array([ True,  True, False], dtype=bool)"),
 )
 
 
@@ -52,10 +53,24 @@ def _copysign(x: Any, y: Any) -> Any:
 
 
 copysign = binary(
-    "copysign", "The magnitude of x with the sign of y.", {"f": _copysign}, promote_inexact
+    "copysign",
+    "The magnitude of x with the sign of y.",
+    {"f": _copysign},
+    promote_inexact,
+    example=(
+        "copysign(asarray([1.0, -2.0]), asarray([-0.0, 3.0]))",
+        "Array([-1.,  2.], dtype=float32)",
+    ),
 )
 nextafter = binary(
-    "nextafter", "The float next to x towards y.", {"f": nextafter_p.bind}, promote_inexact
+    "nextafter",
+    "The float next to x towards y.",
+    {"f": nextafter_p.bind},
+    promote_inexact,
+    example=(
+        "nextafter(asarray([1.0, 1000.0]), 0)",
+        "Array([  0.99999994, 999.99994   ], dtype=float32)",
+    ),
 )
 
 
@@ -70,6 +85,7 @@ heaviside = binary(
     "The step function: 0 below 0, 1 above, and y at 0.",
     {"f": _heaviside},
     promote_inexact,
+    example=("heaviside(asarray([-1.0, 0.0, 2.0]), 0.5)", "Array([0. , 0.5, 1. ], dtype=float32)"),
 )
 
 
@@ -81,7 +97,14 @@ def _spacing(x: Any) -> Any:
 
 
 spacing = unary(
-    "spacing", "The distance to the next float away from 0.", {"f": _spacing}, promote_inexact
+    "spacing",
+    "The distance to the next float away from 0.",
+    {"f": _spacing},
+    promote_inexact,
+    example=(
+        "spacing(asarray([1.0, 1000.0]))",
+        "Array([1.1920929e-07, 6.1035156e-05], dtype=float32)",
+    ),
 )
 
 

@@ -30,8 +30,18 @@ from olympus_core.primitives.elementwise.logic import (
 
 _any = "buifc"
 
-equal = binary("equal", "Whether x == y.", {_any: eq_p.bind})
-not_equal = binary("not_equal", "Whether x != y.", {_any: ne_p.bind})
+equal = binary(
+    "equal",
+    "Whether x == y.",
+    {_any: eq_p.bind},
+    example=("equal(asarray([1, 2, 3]), 2)", "Array([False,  True, False], dtype=bool)"),
+)
+not_equal = binary(
+    "not_equal",
+    "Whether x != y.",
+    {_any: ne_p.bind},
+    example=("not_equal(asarray([1, 2, 3]), 2)", "Array([ True, False,  True], dtype=bool)"),
+)
 
 
 def _ordered(compare: Any, strict: Any) -> Callable[[Any, Any], Any]:
@@ -50,16 +60,19 @@ def _parts(z: Any) -> tuple[Any, Any]:
 
 
 def _comparison(
-    name: str, text: str, compare: Any, strict: Any
+    name: str, text: str, compare: Any, strict: Any, printed: str
 ) -> Callable[[ArrayLike, ArrayLike], Array]:
     rows = {"buif": compare.bind, "c": _ordered(compare, strict)}
-    return binary(name, f"Whether x {text} y; complex values are in lexicographic order.", rows)
+    summary = f"Whether x {text} y; complex values are in lexicographic order."
+    return binary(name, summary, rows, example=(f"{name}(asarray([1, 2, 3]), 2)", printed))
 
 
-less = _comparison("less", "<", lt_p, lt_p)
-less_equal = _comparison("less_equal", "<=", le_p, lt_p)
-greater = _comparison("greater", ">", gt_p, gt_p)
-greater_equal = _comparison("greater_equal", ">=", ge_p, gt_p)
+less = _comparison("less", "<", lt_p, lt_p, "Array([ True, False, False], dtype=bool)")
+less_equal = _comparison("less_equal", "<=", le_p, lt_p, "Array([ True,  True, False], dtype=bool)")
+greater = _comparison("greater", ">", gt_p, gt_p, "Array([False, False,  True], dtype=bool)")
+greater_equal = _comparison(
+    "greater_equal", ">=", ge_p, gt_p, "Array([False,  True,  True], dtype=bool)"
+)
 
 
 def _nonzero(x: Any) -> Any:
@@ -67,21 +80,32 @@ def _nonzero(x: Any) -> Any:
     return x if aval.dtype == dtypes.bool_ else not_equal(x, 0)
 
 
-def _logical(name: str, text: str, primitive: Any) -> Callable[[ArrayLike, ArrayLike], Array]:
+def _logical(
+    name: str, text: str, primitive: Any, printed: str
+) -> Callable[[ArrayLike, ArrayLike], Array]:
     def operation(x: Any, y: Any) -> Any:
         return primitive.bind(_nonzero(x), _nonzero(y))
 
     summary = f"Whether {text}; a number is true unless it is 0."
-    return binary(name, summary, {"b": primitive.bind, "uifc": operation})
+    rows = {"b": primitive.bind, "uifc": operation}
+    call = f"{name}(asarray([0, 0, 1, 2]), asarray([0, 3, 0, 4]))"
+    return binary(name, summary, rows, example=(call, printed))
 
 
-logical_and = _logical("logical_and", "both are true", and_p)
-logical_or = _logical("logical_or", "either is true", or_p)
-logical_xor = _logical("logical_xor", "just one is true", xor_p)
+logical_and = _logical(
+    "logical_and", "both are true", and_p, "Array([False, False, False,  True], dtype=bool)"
+)
+logical_or = _logical(
+    "logical_or", "either is true", or_p, "Array([False,  True,  True,  True], dtype=bool)"
+)
+logical_xor = _logical(
+    "logical_xor", "just one is true", xor_p, "Array([False,  True,  True, False], dtype=bool)"
+)
 logical_not = unary(
     "logical_not",
     "Whether x is false; a number is false where it is 0.",
     {"b": not_p.bind, "uifc": lambda x: equal(x, 0)},
+    example=("logical_not(asarray([0, 1, 2]))", "Array([ True, False, False], dtype=bool)"),
 )
 
 
@@ -100,20 +124,42 @@ def _isinf(x: Any) -> Any:
 _no, _yes = _everywhere(False), _everywhere(True)
 _isfinite = is_finite_p.bind
 
-isnan = unary("isnan", "Whether x is nan.", {"fc": lambda x: ne_p.bind(x, x), "bui": _no})
+isnan = unary(
+    "isnan",
+    "Whether x is nan.",
+    {"fc": lambda x: ne_p.bind(x, x), "bui": _no},
+    example=("isnan(asarray([1.0, nan, inf]))", "Array([False,  True, False], dtype=bool)"),
+)
 isfinite = unary(
     "isfinite",
     "Whether x is neither nan nor infinite.",
     {"f": _isfinite, "c": _of_parts(_isfinite, and_p), "bui": _yes},
+    example=("isfinite(asarray([1.0, nan, inf]))", "Array([ True, False, False], dtype=bool)"),
 )
 isinf = unary(
     "isinf",
     "Whether x is infinite.",
     {"f": _isinf, "c": _of_parts(_isinf, or_p), "bui": _no},
+    example=(
+        "isinf(asarray([1.0, nan, inf, -inf]))",
+        "Array([False, False,  True,  True], dtype=bool)",
+    ),
 )
 isposinf = unary(
-    "isposinf", "Whether x is inf.", {"f": lambda x: equal(x, float("inf")), "bui": _no}
+    "isposinf",
+    "Whether x is inf.",
+    {"f": lambda x: equal(x, float("inf")), "bui": _no},
+    example=(
+        "isposinf(asarray([1.0, nan, inf, -inf]))",
+        "Array([False, False,  True, False], dtype=bool)",
+    ),
 )
 isneginf = unary(
-    "isneginf", "Whether x is -inf.", {"f": lambda x: equal(x, -float("inf")), "bui": _no}
+    "isneginf",
+    "Whether x is -inf.",
+    {"f": lambda x: equal(x, -float("inf")), "bui": _no},
+    example=(
+        "isneginf(asarray([1.0, nan, inf, -inf]))",
+        "Array([False, False, False,  True], dtype=bool)",
+    ),
 )

@@ -22,15 +22,30 @@ from olympus_core.primitives.elementwise.conversion import complex_p, imag_p, re
 
 _to_even = partial(round_p.bind, rounding_method=1)
 
-floor = unary("floor", "The next integer down.", {"f": floor_p.bind, "bui": asarray})
-ceil = unary("ceil", "The next integer up.", {"f": ceil_p.bind, "bui": asarray})
+floor = unary(
+    "floor",
+    "The next integer down.",
+    {"f": floor_p.bind, "bui": asarray},
+    example=("floor(asarray([1.7, -1.2]))", "Array([ 1., -2.], dtype=float32)"),
+)
+ceil = unary(
+    "ceil",
+    "The next integer up.",
+    {"f": ceil_p.bind, "bui": asarray},
+    example=("ceil(asarray([1.7, -1.2]))", "Array([ 2., -1.], dtype=float32)"),
+)
 
 
 def _truncated(x: Any) -> Any:
     return choose("trunc", less(x, 0), ceil_p.bind(x), floor_p.bind(x))
 
 
-trunc = unary("trunc", "The next integer towards 0.", {"f": _truncated, "bui": asarray})
+trunc = unary(
+    "trunc",
+    "The next integer towards 0.",
+    {"f": _truncated, "bui": asarray},
+    example=("trunc(asarray([1.7, -1.2]))", "Array([ 1., -1.], dtype=float32)"),
+)
 
 
 def _of_parts(function: Any, z: Any) -> Any:
@@ -50,6 +65,7 @@ rint = unary(
     "The nearest integer, halves to the even one.",
     {"f": _to_even, "c": partial(_of_parts, _to_even)},
     _strong_inexact,
+    example=("rint(asarray([0.5, 1.5, 2.4]))", "Array([0., 2., 2.], dtype=float32)"),
 )
 
 

@@ -13,7 +13,7 @@ from olympus_core.control.custom_jvp import custom_jvp
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
 from olympus_core.library.composite import composite
-from olympus_core.library.elementwise import binary, inexact, unary
+from olympus_core.library.elementwise import Example, binary, inexact, unary
 from olympus_core.library.numpy.elementwise.arithmetic import (
     add,
     divide,
@@ -43,18 +43,96 @@ from olympus_core.primitives.elementwise.transcendental import (
     tanh_p,
 )
 
-sin = inexact("sin", "The sine of an angle.", sin_p)
-cos = inexact("cos", "The cosine of an angle.", cos_p)
-tan = inexact("tan", "The tangent of an angle.", tan_p)
-arcsin = inexact("arcsin", "The angle in [-pi/2, pi/2] whose sine is x.", asin_p)
-arccos = inexact("arccos", "The angle in [0, pi] whose cosine is x.", acos_p)
-arctan = inexact("arctan", "The angle in [-pi/2, pi/2] whose tangent is x.", atan_p)
-sinh = inexact("sinh", "The hyperbolic sine.", sinh_p)
-cosh = inexact("cosh", "The hyperbolic cosine.", cosh_p)
-tanh = inexact("tanh", "The hyperbolic tangent.", tanh_p)
-arcsinh = inexact("arcsinh", "The value whose hyperbolic sine is x.", asinh_p)
-arccosh = inexact("arccosh", "The value >= 0 whose hyperbolic cosine is x.", acosh_p)
-arctanh = inexact("arctanh", "The value whose hyperbolic tangent is x.", atanh_p)
+sin = inexact(
+    "sin",
+    "The sine of an angle.",
+    sin_p,
+    example=("sin(asarray([0.0, 1.0]))", "Array([0.        , 0.84147096], dtype=float32)"),
+)
+cos = inexact(
+    "cos",
+    "The cosine of an angle.",
+    cos_p,
+    example=("cos(asarray([0.0, 1.0]))", "Array([1.       , 0.5403023], dtype=float32)"),
+)
+tan = inexact(
+    "tan",
+    "The tangent of an angle.",
+    tan_p,
+    example=("tan(asarray([0.0, 1.0]))", "Array([0.       , 1.5574077], dtype=float32)"),
+)
+arcsin = inexact(
+    "arcsin",
+    "The angle in [-pi/2, pi/2] whose sine is x.",
+    asin_p,
+    example=(
+        "arcsin(asarray([0.0, 1.0, 2.0]))",
+        "Array([0.       , 1.5707964,       nan], dtype=float32)",
+    ),
+)
+arccos = inexact(
+    "arccos",
+    "The angle in [0, pi] whose cosine is x.",
+    acos_p,
+    example=(
+        "arccos(asarray([1.0, 0.0, -1.0]))",
+        "Array([0.       , 1.5707964, 3.1415927], dtype=float32)",
+    ),
+)
+arctan = inexact(
+    "arctan",
+    "The angle in [-pi/2, pi/2] whose tangent is x.",
+    atan_p,
+    example=(
+        "arctan(asarray([0.0, 1.0, inf]))",
+        "Array([0.       , 0.7853981, 1.5707964], dtype=float32)",
+    ),
+)
+sinh = inexact(
+    "sinh",
+    "The hyperbolic sine.",
+    sinh_p,
+    example=("sinh(asarray([0.0, 1.0]))", "Array([0.       , 1.1752012], dtype=float32)"),
+)
+cosh = inexact(
+    "cosh",
+    "The hyperbolic cosine.",
+    cosh_p,
+    example=("cosh(asarray([0.0, 1.0]))", "Array([1.       , 1.5430806], dtype=float32)"),
+)
+tanh = inexact(
+    "tanh",
+    "The hyperbolic tangent.",
+    tanh_p,
+    example=(
+        "tanh(asarray([0.0, 1.0, inf]))",
+        "Array([0.       , 0.7615942, 1.       ], dtype=float32)",
+    ),
+)
+arcsinh = inexact(
+    "arcsinh",
+    "The value whose hyperbolic sine is x.",
+    asinh_p,
+    example=("arcsinh(asarray([0.0, 1.0]))", "Array([0.        , 0.88137364], dtype=float32)"),
+)
+arccosh = inexact(
+    "arccosh",
+    "The value >= 0 whose hyperbolic cosine is x.",
+    acosh_p,
+    example=(
+        "arccosh(asarray([1.0, 2.0, 0.0]))",
+        "Array([0.      , 1.316958,      nan], dtype=float32)",
+    ),
+)
+arctanh = inexact(
+    "arctanh",
+    "The value whose hyperbolic tangent is x.",
+    atanh_p,
+    example=(
+        "arctanh(asarray([0.0, 0.5, 1.0]))",
+        "Array([0.        , 0.54930615,        inf], dtype=float32)",
+    ),
+)
 asin, acos, atan = arcsin, arccos, arctan
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
@@ -63,16 +141,33 @@ arctan2 = binary(
     "The angle in [-pi, pi] of the point (y, x); its arguments are y and x in this order.",
     {"fc": atan2_p.bind},
     promote_inexact,
+    example=(
+        "arctan2(asarray([1.0, 1.0, -1.0]), asarray([1.0, -1.0, -1.0]))",
+        "Array([ 0.7853982,  2.3561945, -2.3561945], dtype=float32)",
+    ),
 )
 atan2 = arctan2
 
 
-def _scaled(name: str, summary: str, factor: float) -> Callable[[ArrayLike], Array]:
-    return unary(name, summary, {"fc": lambda x: multiply(x, factor)}, promote_inexact)
+def _scaled(
+    name: str, summary: str, factor: float, example: Example
+) -> Callable[[ArrayLike], Array]:
+    rows = {"fc": lambda x: multiply(x, factor)}
+    return unary(name, summary, rows, promote_inexact, example=example)
 
 
-deg2rad = _scaled("deg2rad", "Degrees as radians.", math.pi / 180)
-rad2deg = _scaled("rad2deg", "Radians as degrees.", 180 / math.pi)
+deg2rad = _scaled(
+    "deg2rad",
+    "Degrees as radians.",
+    math.pi / 180,
+    ("deg2rad(asarray([90, 180]))", "Array([1.5707964, 3.1415927], dtype=float32)"),
+)
+rad2deg = _scaled(
+    "rad2deg",
+    "Radians as degrees.",
+    180 / math.pi,
+    ("rad2deg(asarray([pi / 2, pi]))", "Array([ 90., 180.], dtype=float32)"),
+)
 radians, degrees = deg2rad, rad2deg
 
 
@@ -96,6 +191,10 @@ hypot = binary(
     "sqrt(x**2 + y**2), the length of a hypotenuse.",
     {"f": _hypot},
     promote_inexact,
+    example=(
+        "hypot(asarray([3.0, 3e30]), asarray([4.0, 4e30]))",
+        "Array([5.e+00, 5.e+30], dtype=float32)",
+    ),
 )
 
 
@@ -119,4 +218,13 @@ def _sinc(x: Any) -> Any:
     return choose("sinc", is_zero, _at_zero(0, angle), divide(sin_p.bind(safe), safe))
 
 
-sinc = unary("sinc", "sin(pi x) / (pi x), and 1 at 0.", {"fc": _sinc}, promote_inexact)
+sinc = unary(
+    "sinc",
+    "sin(pi x) / (pi x), and 1 at 0.",
+    {"fc": _sinc},
+    promote_inexact,
+    example=(
+        "sinc(asarray([0.0, 0.5, 1.5]))",
+        "Array([ 1.        ,  0.63661975, -0.21220659], dtype=float32)",
+    ),
+)

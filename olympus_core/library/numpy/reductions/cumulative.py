@@ -61,7 +61,7 @@ def _accumulate(
     return a, place
 
 
-def _numpy_style(rule: _Rule) -> CumulativeFunction:
+def _numpy_style(rule: _Rule, printed: str) -> CumulativeFunction:
     def cumulative(
         a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
     ) -> Array:
@@ -78,17 +78,24 @@ def _numpy_style(rule: _Rule) -> CumulativeFunction:
     {f"NaN counts as {rule.start}." if rule.skip_nan else "A NaN makes all that follow NaN."}
 
     Raises ShapeError for an axis that the array does not have.
+
+    >>> {rule.name}(asarray([1.0, 2.0, nan, 3.0]))
+    {printed}
     """
     return cumulative
 
 
-cumsum = _numpy_style(_Rule("cumsum", cumsum_p, 0))
-cumprod = _numpy_style(_Rule("cumprod", cumprod_p, 1))
-nancumsum = _numpy_style(_Rule("nancumsum", cumsum_p, 0, skip_nan=True))
-nancumprod = _numpy_style(_Rule("nancumprod", cumprod_p, 1, skip_nan=True))
+cumsum = _numpy_style(_Rule("cumsum", cumsum_p, 0), "Array([ 1.,  3., nan, nan], dtype=float32)")
+cumprod = _numpy_style(_Rule("cumprod", cumprod_p, 1), "Array([ 1.,  2., nan, nan], dtype=float32)")
+nancumsum = _numpy_style(
+    _Rule("nancumsum", cumsum_p, 0, skip_nan=True), "Array([1., 3., 3., 6.], dtype=float32)"
+)
+nancumprod = _numpy_style(
+    _Rule("nancumprod", cumprod_p, 1, skip_nan=True), "Array([1., 2., 2., 6.], dtype=float32)"
+)
 
 
-def _standard_style(rule: _Rule) -> CumulativeOfAxis:
+def _standard_style(rule: _Rule, printed: str) -> CumulativeOfAxis:
     def cumulative(
         x: ArrayLike,
         /,
@@ -120,9 +127,16 @@ def _standard_style(rule: _Rule) -> CumulativeOfAxis:
     {rule.start}, one element more.
 
     Raises ShapeError for a scalar, or for several dimensions and no axis.
+
+    >>> {rule.name}(asarray([1, 2, 3]), include_initial=True)
+    {printed}
     """
     return cumulative
 
 
-cumulative_sum = _standard_style(_Rule("cumulative_sum", cumsum_p, 0, widen=True))
-cumulative_prod = _standard_style(_Rule("cumulative_prod", cumprod_p, 1))
+cumulative_sum = _standard_style(
+    _Rule("cumulative_sum", cumsum_p, 0, widen=True), "Array([0, 1, 3, 6], dtype=int32)"
+)
+cumulative_prod = _standard_style(
+    _Rule("cumulative_prod", cumprod_p, 1), "Array([1, 1, 2, 6], dtype=int32)"
+)

@@ -37,7 +37,7 @@ def _filled(a: Any, aval: ShapedArray, value: Any) -> Any:
     return select_n_p.bind(eq_p.bind(a, a), scalar(value, aval.dtype), a)
 
 
-def _total(name: str, reduction: Total, neutral: int) -> NanTotal:
+def _total(name: str, reduction: Total, neutral: int, printed: str) -> NanTotal:
     """Return a sum or product that ignores NaNs."""
 
     def total(
@@ -54,10 +54,12 @@ def _total(name: str, reduction: Total, neutral: int) -> NanTotal:
             a = _filled(a, aval, neutral)
         return reduction(a, axis, dtype, out, keepdims, initial, where)
 
-    return _documented(total, name, f"NaNs count as {neutral}.")
+    return _documented(total, name, f"NaNs count as {neutral}.", printed)
 
 
-def _extremum(name: str, reduction: ExtremumFunction, primitive: Reduction) -> ExtremumFunction:
+def _extremum(
+    name: str, reduction: ExtremumFunction, primitive: Reduction, printed: str
+) -> ExtremumFunction:
     """Return an extremum that ignores NaNs; if all elements are NaN, it is NaN or `initial`."""
 
     def extremum(
@@ -82,23 +84,27 @@ def _extremum(name: str, reduction: ExtremumFunction, primitive: Reduction) -> E
         result: Array = select_n_p.bind(number, extreme, scalar(math.nan, extreme.dtype))
         return result
 
-    return _documented(extremum, name, "Where all are NaN, so is the result without `initial`.")
+    details = "Where all are NaN, so is the result without `initial`."
+    return _documented(extremum, name, details, printed)
 
 
-def _documented(function: _F, name: str, details: str) -> _F:
+def _documented(function: _F, name: str, details: str, printed: str) -> _F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {name[3:]} over `axis` of the elements that are not NaN.  {details}
 
     The arguments are those of `{name[3:]}`.
+
+    >>> {name}(asarray([[1.0, nan], [3.0, 4.0]]), axis=1)
+    {printed}
     """
     static = [name for name in ("axis", "dtype", "keepdims") if name in function.__annotations__]
     return list_axis(composite(static_argnames=static)(function))
 
 
-nansum = _total("nansum", sums.sum, 0)
-nanprod = _total("nanprod", sums.prod, 1)
-nanmax = _extremum("nanmax", sums.max, reduce_max_p)
-nanmin = _extremum("nanmin", sums.min, reduce_min_p)
+nansum = _total("nansum", sums.sum, 0, "Array([1., 7.], dtype=float32)")
+nanprod = _total("nanprod", sums.prod, 1, "Array([ 1., 12.], dtype=float32)")
+nanmax = _extremum("nanmax", sums.max, reduce_max_p, "Array([1., 4.], dtype=float32)")
+nanmin = _extremum("nanmin", sums.min, reduce_min_p, "Array([1., 3.], dtype=float32)")
 
 
 def _counted(name: str, a: Any, where: Any) -> Any:
@@ -125,6 +131,9 @@ def nanmean(
     """Return the mean over `axis` of the elements that are not NaN; NaN if all are.
 
     The arguments are those of `mean`.
+
+    >>> nanmean(asarray([[1.0, nan], [3.0, 4.0]]), axis=1)
+    Array([1. , 3.5], dtype=float32)
     """
     reject_out("nanmean", out)
     where = _counted("nanmean", a, where)
@@ -146,6 +155,9 @@ def nanvar(
     """Return the variance over `axis` of the elements that are not NaN; NaN if all are.
 
     The arguments are those of `var`.
+
+    >>> nanvar(asarray([[1.0, nan], [3.0, 4.0]]), axis=1)
+    Array([0.  , 0.25], dtype=float32)
     """
     where = _counted("nanvar", a, where)
     return variance("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
@@ -166,6 +178,9 @@ def nanstd(
     """Return the standard deviation over `axis` of the elements that are not NaN.
 
     The arguments are those of `std`.
+
+    >>> nanstd(asarray([[1.0, nan], [3.0, 4.0]]), axis=1)
+    Array([0. , 0.5], dtype=float32)
     """
     where = _counted("nanstd", a, where)
     return sqrt_p.bind(variance("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))

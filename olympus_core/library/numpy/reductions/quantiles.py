@@ -247,14 +247,32 @@ quantile = _at_fractions(
 )
 nanquantile = _at_fractions(
     "nanquantile",
-    "`quantile` of the elements that are not NaN; NaN where there are none.",
+    """`quantile` of the elements that are not NaN; NaN where there are none.
+
+    >>> nanquantile(array([1.0, nan, 3.0, 4.0]), array([0.0, 0.5]))
+    Array([1., 3.], dtype=float32)
+    """,
     skip_nan=True,
 )
 percentile = _at_fractions(
-    "percentile", "`quantile` for percentages `q` (0 to 100).", skip_nan=False, whole=100
+    "percentile",
+    """`quantile` for percentages `q` (0 to 100).
+
+    >>> percentile(array([1.0, 2.0, 3.0, 5.0]), array([25, 50, 100]))
+    Array([1.75, 2.5 , 5.  ], dtype=float32)
+    """,
+    skip_nan=False,
+    whole=100,
 )
 nanpercentile = _at_fractions(
-    "nanpercentile", "`nanquantile` for percentages `q` (0 to 100).", skip_nan=True, whole=100
+    "nanpercentile",
+    """`nanquantile` for percentages `q` (0 to 100).
+
+    >>> nanpercentile(array([1.0, nan, 3.0, 4.0]), 50)
+    Array(3., dtype=float32)
+    """,
+    skip_nan=True,
+    whole=100,
 )
 median = _middle(
     "median",
@@ -267,6 +285,10 @@ median = _middle(
 )
 nanmedian = _middle(
     "nanmedian",
-    "The median over `axis` of the elements that are not NaN; NaN where there are none.",
+    """The median over `axis` of the elements that are not NaN; NaN where there are none.
+
+    >>> nanmedian(array([[1.0, nan, 3.0], [nan, nan, nan]]), axis=1)
+    Array([ 2., nan], dtype=float32)
+    """,
     skip_nan=True,
 )

@@ -113,7 +113,7 @@ def _prepare(
     return select_n_p.bind(mask(rule.name, where, shape), neutral, a), shape
 
 
-def _total(rule: _Rule) -> Total:
+def _total(rule: _Rule, printed: str) -> Total:
     """Return a reduction that widens integers and takes a dtype."""
 
     def total(
@@ -137,10 +137,11 @@ def _total(rule: _Rule) -> Total:
         axes = axis_tuple(name, aval.ndim, axis)
         return reduce_axes(rule, a, aval, axes, wide, keepdims, initial, where)
 
-    return _documented(total, rule.name, "dtype: of the result; integers widen by default.")
+    details = "dtype: of the result; integers widen by default."
+    return _documented(total, rule.name, details, "[[1, 2, 3], [4, 5, 6]]", printed)
 
 
-def _extremum(rule: _Rule, name: str) -> ExtremumFunction:
+def _extremum(rule: _Rule, name: str, printed: str) -> ExtremumFunction:
     """Return a reduction that keeps the dtype and has no value for no elements."""
 
     def extremum(
@@ -157,10 +158,11 @@ def _extremum(rule: _Rule, name: str) -> ExtremumFunction:
         axes = axis_tuple(name, aval.ndim, axis)
         return reduce_axes(rule, a, aval, axes, aval.dtype, keepdims, initial, where)
 
-    return _documented(extremum, name, "A NaN counts as the result.")
+    details = "A NaN counts as the result."
+    return _documented(extremum, name, details, "[[1, 2, 3], [4, 5, 6]]", printed)
 
 
-def _logical(rule: _Rule) -> Logical:
+def _logical(rule: _Rule, printed: str) -> Logical:
     """Return a reduction of truth values."""
 
     def logical(
@@ -177,10 +179,11 @@ def _logical(rule: _Rule) -> Logical:
         axes = axis_tuple(rule.name, aval.ndim, axis)
         return reduce_axes(rule, a, aval, axes, BOOL, keepdims, None, where)
 
-    return _documented(logical, rule.name, "Elements other than 0 are true.")
+    details = "Elements other than 0 are true."
+    return _documented(logical, rule.name, details, "[[1, 2], [0, 3], [0, 0]]", printed)
 
 
-def _documented(function: _F, name: str, details: str) -> _F:
+def _documented(function: _F, name: str, details: str, elements: str, printed: str) -> _F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {name} of the elements over `axis` (all axes by default).
 
@@ -190,20 +193,20 @@ def _documented(function: _F, name: str, details: str) -> _F:
     Raises DTypeError for what is not an array, ShapeError for an axis that the array does not
     have, and TraceError for `out`.
 
-    >>> {name}(asarray([[1, 2, 3], [4, 5, 6]]), axis=1).shape
-    (2,)
+    >>> {name}(asarray({elements}), axis=1)
+    {printed}
     """
     return function
 
 
-sum = _total(SUM)
-prod = _total(_PROD)
-max = _extremum(_MAX, "max")
-min = _extremum(_MIN, "min")
-amax = _extremum(_MAX, "amax")
-amin = _extremum(_MIN, "amin")
-all = _logical(_ALL)
-any = _logical(_ANY)
+sum = _total(SUM, "Array([ 6, 15], dtype=int32)")
+prod = _total(_PROD, "Array([  6, 120], dtype=int32)")
+max = _extremum(_MAX, "max", "Array([3, 6], dtype=int32)")
+min = _extremum(_MIN, "min", "Array([1, 4], dtype=int32)")
+amax = _extremum(_MAX, "amax", "Array([3, 6], dtype=int32)")
+amin = _extremum(_MIN, "amin", "Array([1, 4], dtype=int32)")
+all = _logical(_ALL, "Array([ True, False, False], dtype=bool)")
+any = _logical(_ANY, "Array([ True,  True, False], dtype=bool)")
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:

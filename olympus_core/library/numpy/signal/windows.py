@@ -29,7 +29,7 @@ def _points(name: str, length: int) -> Any:
     return iota_p.bind(dtype=dtypes.default_dtype("f"), shape=(count,), dimension=0)
 
 
-def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Window:
+def _window(name: str, summary: str, weights: Callable[[Any, int], Any], printed: str) -> Window:
     def function(M: int) -> Array:
         points = _points(name, M)
         result: Array = weights(points, M) if M > 1 else ones((M,))
@@ -39,6 +39,9 @@ def _window(name: str, summary: str, weights: Callable[[Any, int], Any]) -> Wind
     function.__doc__ = f"""The {summary} window of `M` points, whose greatest weight is 1.
 
     Raises ArgumentError for a negative length.
+
+    >>> {name}(5).round(1)
+    {printed}
     """
     return composite(static_argnames=("M",))(function)
 
@@ -59,10 +62,27 @@ def _triangle(n: Any, length: int) -> Any:
     return 1 - abs_(2 * n - length + 1) / (length - 1)
 
 
-bartlett = _window("bartlett", "triangular", _triangle)
-hanning = _window("hanning", "Hann (a cosine's bell)", _cosines(0.5, -0.5))
-hamming = _window("hamming", "Hamming (a cosine's bell above 0.08)", _cosines(0.54, -0.46))
-blackman = _window("blackman", "Blackman (of two cosines)", _cosines(0.42, -0.5, 0.08))
+bartlett = _window(
+    "bartlett", "triangular", _triangle, "Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)"
+)
+hanning = _window(
+    "hanning",
+    "Hann (a cosine's bell)",
+    _cosines(0.5, -0.5),
+    "Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)",
+)
+hamming = _window(
+    "hamming",
+    "Hamming (a cosine's bell above 0.08)",
+    _cosines(0.54, -0.46),
+    "Array([0.1, 0.5, 1. , 0.5, 0.1], dtype=float32)",
+)
+blackman = _window(
+    "blackman",
+    "Blackman (of two cosines)",
+    _cosines(0.42, -0.5, 0.08),
+    "Array([-0. ,  0.3,  1. ,  0.3, -0. ], dtype=float32)",
+)
 
 
 @composite(static_argnames=("M",))
