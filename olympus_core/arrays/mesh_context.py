@@ -58,7 +58,12 @@ def _check_untraced() -> None:
 
 
 def get_mesh() -> AnyMesh | None:
-    """Return the mesh of the context; None without one."""
+    """Return the mesh of the context; None without one.
+
+    >>> with set_mesh(make_mesh((2,), ("data",))):
+    ...     get_mesh().axis_names
+    ('data',)
+    """
     mesh: AnyMesh | None = state.mesh
     return mesh
 

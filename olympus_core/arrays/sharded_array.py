@@ -160,7 +160,9 @@ def make_array_from_callback(
     Raises ShardingError for a part with another shape than its slices, or another dtype than the
     first part.
 
-    >>> make_array_from_callback((8,), NamedSharding(mesh, P("data")), lambda i: whole[i])
+    >>> mesh, whole = make_mesh((2,), ("data",)), np.arange(4)
+    >>> make_array_from_callback((4,), NamedSharding(mesh, P("data")), lambda i: whole[i])
+    Array([0, 1, 2, 3], dtype=int32, sharding=P('data',))
     """
     name = "make_array_from_callback"
     shape = canonical_shape(shape)

@@ -22,6 +22,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
     Raises:
         UsageError: the folder is missing or not writable, or `path` is a folder.
+
+    >>> write_whole(Path("report.txt"), "128 flops")
+    >>> Path("report.txt").read_text()
+    '128 flops'
     """
     payload = content.encode() if isinstance(content, str) else content
     try:

@@ -104,7 +104,11 @@ _NAMES = {
 
 
 def manifest_schema() -> _Schema:
-    """Return the JSON Schema of `manifest.json`."""
+    """Return the JSON Schema of `manifest.json`.
+
+    >>> manifest_schema()["title"]
+    'manifest.json of an .olympus bundle'
+    """
     schemas = RecordSchemas(constraints=_CONSTRAINTS, names=_NAMES)
     manifest = schemas.record(Manifest, optional=["placement"])
     executable = schemas.record(StoredExecutable, optional=["topology", "shardings"])

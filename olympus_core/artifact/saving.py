@@ -75,6 +75,8 @@ def save(
         that cannot be shown; or the file cannot be written.
 
     Example:
+      >>> traced = jit(lambda x: 2 * x).trace(1.0)
+      >>> lowered = traced.lower()
       >>> save("f.olympus", lowered.compile(), lowered=lowered, name="f", entry="m:f",
       ...      olympuspr_text=str(traced.olympuspr))
     """

@@ -55,6 +55,9 @@ def new_key() -> KeyPair:
 
     Raises:
       BackendError: the package `cryptography` is not installed.
+
+    >>> new_key().public.splitlines()[0]
+    b'-----BEGIN PUBLIC KEY-----'
     """
     serialization, ed25519 = _library()
     key = ed25519.Ed25519PrivateKey.generate()

@@ -172,7 +172,12 @@ def enable_x64(new_val: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 def disable_x64() -> contextlib.AbstractContextManager[None]:
-    """Within the context, narrow 64-bit dtypes, as `enable_x64(False)` does."""
+    """Within the context, narrow 64-bit dtypes, as `enable_x64(False)` does.
+
+    >>> with disable_x64():
+    ...     numpy.arange(3.0).dtype
+    dtype('float32')
+    """
     return enable_x64(False)
 
 
@@ -180,6 +185,12 @@ def numpy_dtype_promotion(new_val: str) -> contextlib.AbstractContextManager[Non
     """Within the context, promote by "standard" rules, or raise for mixed dtypes with "strict".
 
     Raises ArgumentError (a ValueError) for another value.
+
+    >>> with numpy_dtype_promotion("strict"):
+    ...     numpy.array([1]) + numpy.array([0.5])
+    Traceback (most recent call last):
+      ...
+    olympus.errors.TypePromotionError: ...
     """
     return switched("numpy_dtype_promotion", checked("numpy_dtype_promotion", new_val))
 
@@ -192,6 +203,9 @@ def numpy_rank_promotion(new_val: str) -> contextlib.AbstractContextManager[None
 
     >>> with numpy_rank_promotion("raise"):
     ...     ones((2, 3)) + ones(3)
+    Traceback (most recent call last):
+      ...
+    olympus.errors.ShapeError: add: the shapes (2, 3), (3,) differ in rank, ...
     """
     return switched("numpy_rank_promotion", checked("numpy_rank_promotion", new_val))
 
@@ -204,7 +218,8 @@ def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]
     them see arrays.
 
     >>> with disable_jit():
-    ...     f(x)
+    ...     jit(lambda x: print(x))(array([1, 2]))
+    [1 2]
     """
     return switched("disable_jit", checked("disable_jit", disable))
 
@@ -217,7 +232,10 @@ def debug_nans(enable: bool = True) -> contextlib.AbstractContextManager[None]:
     operation and its source line.
 
     >>> with debug_nans():
-    ...     log(-1.0)
+    ...     numpy.log(-1.0)
+    Traceback (most recent call last):
+      ...
+    olympus.errors.NaNError: ...
     """
     return switched("debug_nans", checked("debug_nans", enable))
 
@@ -226,6 +244,12 @@ def debug_infs(enable: bool = True) -> contextlib.AbstractContextManager[None]:
     """Within the context, raise NaNError for the first operation that returns an infinity.
 
     Otherwise like `debug_nans`.
+
+    >>> with debug_infs():
+    ...     numpy.log(0.0)
+    Traceback (most recent call last):
+      ...
+    olympus.errors.NaNError: ...
     """
     return switched("debug_infs", checked("debug_infs", enable))
 
@@ -238,7 +262,7 @@ def include_full_tracebacks_in_locations(
     Tracing takes about a third longer.  Programs, their StableHLO and their keys do not change.
 
     >>> with include_full_tracebacks_in_locations():
-    ...     lowered = jit(f).lower(x)
+    ...     lowered = jit(lambda x: 2 * x).lower(1.0)
     """
     name = "include_full_tracebacks_in_locations"
     return switched(name, checked(name, enable))
@@ -248,6 +272,9 @@ def enable_checks(enable: bool = True) -> contextlib.AbstractContextManager[None
     """Within the context, check each program that is traced, as a test of OLYMPUS itself.
 
     Raises InternalError if a program is not well formed or not correctly typed.
+
+    >>> with enable_checks():
+    ...     program = make_jaxpr(lambda x: 2 * x)(3.0)
     """
     return switched("enable_checks", checked("enable_checks", enable))
 
@@ -256,15 +283,31 @@ def check_tracer_leaks(enable: bool = True) -> contextlib.AbstractContextManager
     """Within the context, raise LeakedTracerError if a traced value outlives its function.
 
     The check runs after each traced function, and is slow.
+
+    >>> leaked = []
+    >>> with check_tracer_leaks():
+    ...     jit(lambda x: leaked.append(x))(3.0)
+    Traceback (most recent call last):
+      ...
+    olympus.errors.LeakedTracerError: ...
     """
     return switched("check_tracer_leaks", checked("check_tracer_leaks", enable))
 
 
 def checking_leaks() -> contextlib.AbstractContextManager[None]:
-    """Within the context, check for leaks, as `check_tracer_leaks()` does."""
+    """Within the context, check for leaks, as `check_tracer_leaks()` does.
+
+    >>> with checking_leaks():
+    ...     jit(lambda x: 2 * x)(3)
+    Array(6, dtype=int32, weak_type=True)
+    """
     return check_tracer_leaks()
 
 
 def log_compiles(enable: bool = True) -> contextlib.AbstractContextManager[None]:
-    """Within the context, log each compilation as a warning of the logger "olympus"."""
+    """Within the context, log each compilation as a warning of the logger "olympus".
+
+    >>> with log_compiles():
+    ...     y = jit(lambda x: 2 * x)(3)  # logs the compilation of '<lambda>'
+    """
     return switched("log_compiles", checked("log_compiles", enable))

@@ -61,6 +61,9 @@ def parse_json(content: bytes | str) -> Any:
       DataError: it is not JSON, has a number that JSON does not have, such as NaN, or that is out
         of the range of a float, repeats a key of an object, has a text that is not Unicode, or is
         nested too deeply.
+
+    >>> parse_json('{"flops": 128}')
+    {'flops': 128}
     """
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
@@ -208,24 +211,42 @@ def form(*keys: str, **attributes: str) -> dict[str, str]:
 
 
 def form_of(kind: Any, forms: Forms) -> Mapping[str, str]:
-    """Return the attributes of a record by key; empty for a type that is not a record."""
+    """Return the attributes of a record by key; empty for a type that is not a record.
+
+    >>> form_of(LineBytes, {LineBytes: form("line", "bytes", bytes="size")})
+    {'line': 'line', 'bytes': 'size'}
+    """
     return forms.get(kind) or _fields_by_name(kind)
 
 
 def check_keys(value: Mapping[str, object], keys: Collection[str], where: str) -> None:
-    """Raise DataError unless `value`, which is at `where`, has `keys` and no others."""
+    """Raise DataError unless `value`, which is at `where`, has `keys` and no others.
+
+    >>> check_keys({"flops": 128}, ["flops", "bytes"], "the cost")
+    Traceback (most recent call last):
+      ...
+    olympus_core.base.json_records.DataError: the cost lacks the key 'bytes'
+    """
     if wrong := sorted(set(keys) ^ value.keys()):
         problem = "lacks the key" if wrong[0] in keys else "has the unknown key"
         raise DataError(f"{where or 'the document'} {problem} {wrong[0]!r}")
 
 
 def is_record(kind: Any) -> bool:
-    """Return True for a dataclass or a NamedTuple type."""
+    """Return True for a dataclass or a NamedTuple type.
+
+    >>> is_record(LineBytes), is_record(dict)
+    (True, False)
+    """
     return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "_fields")
 
 
 def field_types(kind: Any) -> Mapping[str, Any]:
-    """Return the types of a record's fields by name, in their order."""
+    """Return the types of a record's fields by name, in their order.
+
+    >>> dict(field_types(LineBytes))
+    {'line': str | None, 'bytes': <class 'int'>}
+    """
     return _field_types(kind)
 
 

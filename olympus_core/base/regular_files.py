@@ -35,8 +35,11 @@ def open_regular(
             `strerror` is the reason.  With `follow_links=False`, a link is not a regular file.
 
     Example:
-      >>> with open_regular("model.npz") as file:
-      ...     magic = file.read(4)
+      >>> Path("note.txt").write_bytes(b"abc")
+      3
+      >>> with open_regular("note.txt") as file:
+      ...     file.read(2)
+      b'ab'
     """
     # without O_NONBLOCK, opening a pipe waits for a writer
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
@@ -68,6 +71,11 @@ def read_regular(path: _Path, most: int, *, follow_links: bool = True) -> bytes:
 
     Raises:
         OSError: the error of `open_regular`.
+
+    >>> Path("note.txt").write_bytes(b"abc")
+    3
+    >>> read_regular("note.txt", most=100)
+    b'abc'
     """
     with open_regular(path, most, follow_links=follow_links) as file:
         content = file.read(os.fstat(file.fileno()).st_size + 1) or b""
@@ -92,6 +100,9 @@ def path_text(path: _Path) -> str:
     """Return a path as UTF-8 text, as in the locations of a program.
 
     Bytes that are not UTF-8 are written as escapes, such as `\\xf6`.
+
+    >>> print(path_text(os.fsdecode(b"caf\\xe9.py")))
+    caf\\xe9.py
     """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
@@ -107,6 +118,11 @@ def source_line(file: str, line: int) -> str:
 
     `file` is its path, or the path as `path_text` writes it.
     A program names its source files itself: a device, whose lines never end, or a pipe is not read.
+
+    >>> Path("model.py").write_text("x = 1\\n" "  y = 2\\n")
+    14
+    >>> source_line("model.py", 2)
+    'y = 2'
     """
     try:
         if file not in linecache.cache and os.sep in file and not os.path.isfile(file):
@@ -126,7 +142,11 @@ def stream_number(path: _Path) -> int | None:
 
 
 def is_device(path: _Path) -> bool:
-    """Return True for a stream of this process or a character device, which no file replaces."""
+    """Return True for a stream of this process or a character device, which no file replaces.
+
+    >>> is_device("/dev/null"), is_device("model.npz")
+    (True, False)
+    """
     if stream_number(path) is not None:
         return True
     mode = _mode(path)
@@ -141,6 +161,11 @@ def check_output(path: _Path) -> None:
 
     Raises:
         OSError: nothing can be written there; `strerror` is the reason.
+
+    >>> check_output("missing/model.npz")
+    Traceback (most recent call last):
+      ...
+    FileNotFoundError: [Errno 2] the folder missing does not exist
     """
     if stream_number(path) is not None:
         return
@@ -165,7 +190,11 @@ def check_output(path: _Path) -> None:
 
 
 def write_refusal(folder: _Path) -> int:
-    """Return the error number of a write in a folder without write permission."""
+    """Return the error number of a write in a folder without write permission.
+
+    >>> errno.errorcode[write_refusal(".")]
+    'EACCES'
+    """
     return errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
 
 

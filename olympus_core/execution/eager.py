@@ -253,8 +253,12 @@ def ensure_compile_time_eval() -> Iterator[None]:
     usual.
 
     >>> @jit
-    ... def f(x): ...     with ensure_compile_time_eval(): ...         n = int(numpy.sqrt(16.0)) ...
-    return x[:n]
+    ... def f(x):
+    ...     with ensure_compile_time_eval():
+    ...         n = int(numpy.sqrt(16.0))
+    ...     return x[:n]
+    >>> f(numpy.arange(6))
+    Array([0, 1, 2, 3], dtype=int32)
     """
     with using_trace(_ConcreteTrace(current_trace())):
         yield

@@ -11,7 +11,10 @@ from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var, sub_pr
 
 
 def check(program: Olympuspr) -> None:
-    """Raise InternalError unless `program` is well formed and typed by its primitives."""
+    """Raise InternalError unless `program` is well formed and typed by its primitives.
+
+    >>> check_jaxpr(make_jaxpr(lambda x: 2 * x)(1.0).jaxpr)
+    """
     _check(program, set())
 
 

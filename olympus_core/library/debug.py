@@ -41,8 +41,9 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], Any]) -
     Raises ArgumentError for a callback that cannot be called and, outside of a traced function, for
     a value that is not an array; DTypeError for a traced value that is neither array nor scalar.
 
-    >>> inspect_array_sharding(device_put(x, sharding), callback=print)
-    >>> jit(lambda x: inspect_array_sharding(2 * x, callback=print))(x)
+    >>> rows = NamedSharding(make_mesh((2,), ("data",)), P("data"))
+    >>> inspect_array_sharding(device_put(numpy.arange(8.0), rows), callback=print)
+    NamedSharding(mesh=Mesh('data': 2, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
     """
     if not callable(callback):
         raise ArgumentError(
@@ -78,7 +79,11 @@ def visualize_array_sharding(
     `shard_map`, it is the part of one device.  The options and errors are those of
     `visualize_sharding` and `inspect_array_sharding`.
 
-    >>> visualize_array_sharding(device_put(x, NamedSharding(mesh, P("data"))))
+    >>> rows = NamedSharding(make_mesh((2,), ("data",)), P("data"))
+    >>> visualize_array_sharding(device_put(numpy.arange(8.0), rows))
+    ┌───────┬───────┐
+    │ CPU 0 │ CPU 1 │
+    └───────┴───────┘
     """
 
     def show(shape: Shape, sharding: Sharding) -> None:
@@ -114,7 +119,13 @@ def visualize_sharding(
     sharding, for `use_color`, and for a scale or a width that is out of range, and ShardingError
     for a shape that the sharding cannot cut.
 
+    >>> mesh = make_mesh((2, 2), ("data", "model"))
     >>> visualize_sharding((8, 8), NamedSharding(mesh, P("data", "model")), scale=0.5)
+    ┌───────┬───────┐
+    │ CPU 0 │ CPU 1 │
+    ├───────┼───────┤
+    │ CPU 2 │ CPU 3 │
+    └───────┴───────┘
     """
     shape = canonical_shape(shape)
     if not isinstance(sharding, Sharding):

@@ -113,6 +113,7 @@ def device_put(x: Any, device: Any = None, *, donate: Any = False) -> Any:
     Raises DTypeError for a leaf that is not an array, ArgumentError for a value that is neither a
     device nor a sharding, ShardingError for a sharding that cannot split an array.
 
+    >>> mesh = make_mesh((2,), ("data",))
     >>> device_put(numpy.arange(8.0), NamedSharding(mesh, P("data")))
     Array([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float32, sharding=P('data',))
     """

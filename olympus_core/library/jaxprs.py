@@ -119,7 +119,12 @@ def new_jaxpr_eqn(
     source_info: source.Source | None = None,
     ctx: Any = None,
 ) -> Eqn:
-    """Return an equation; without `source_info`, its source line is the current one."""
+    """Return an equation; without `source_info`, its source line is the current one.
+
+    >>> (eqn,) = make_jaxpr(lambda x: 2.0 * x)(1.0).jaxpr.eqns
+    >>> new_jaxpr_eqn(eqn.invars[:1], eqn.outvars, lax.neg_p, {}).primitive.name
+    'neg'
+    """
     mark = source.current_location() if source_info is None else source_info
     return Eqn(primitive, tuple(invars), tuple(outvars), params, mark)
 

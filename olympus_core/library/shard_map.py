@@ -101,8 +101,10 @@ def shard_map(
     Raises ShardingError for a spec that does not match an array, ArgumentError for a value that is
     not a spec or a mesh.
 
+    >>> mesh = make_mesh((2,), ("data",))
     >>> shard_map(lambda x: x - lax.pmean(x, "data"), mesh=mesh, in_specs=P("data"),
-    ...           out_specs=P("data"))(x)
+    ...           out_specs=P("data"))(array([1.0, 3.0]))
+    Array([-1.,  1.], dtype=float32, sharding=P('data',))
     """
     if not isinstance(check_vma, bool | int):
         raise ArgumentError(f"shard_map: check_vma is True or False, and is {check_vma!r:.60}")
@@ -125,7 +127,9 @@ def older_shard_map(
     `check_rep` is `check_vma`, and `auto` are the axes that it does not map over.  The errors are
     those of `shard_map`, and ShardingError for an axis of `auto` that the mesh does not have.
 
-    >>> older_shard_map(lambda x: lax.psum(x, "data"), mesh, P("data"), P())(x)
+    >>> mesh = make_mesh((2,), ("data",))
+    >>> shard_map(lambda x: lax.psum(x, "data"), mesh, P("data"), P())(array([1.0, 3.0]))
+    Array([4.], dtype=float32, sharding=P())
     """
     if not isinstance(mesh, AnyMesh):
         raise _not_a_mesh(mesh)

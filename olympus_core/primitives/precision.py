@@ -192,7 +192,7 @@ def default_matmul_precision(
     `precision` is a value that `parsed_precision` accepts; None leaves the choice to the target.
 
     >>> with default_matmul_precision("float32"):
-    ...     y = x @ w
+    ...     y = ones((2, 3)) @ ones((3, 4))
     """
     return switched("default_matmul_precision", parsed_precision(precision))
 

@@ -31,8 +31,11 @@ def closure_convert(
     over values, and return their cotangents.  Raises TransformError when the function is called
     with arguments of another structure.
 
-    >>> converted, consts = closure_convert(fun, x)
-    >>> converted(x, *consts)
+    >>> def f(scale, x):
+    ...     converted, consts = closure_convert(lambda x: scale * x, x)
+    ...     return converted(x, *consts)
+    >>> grad(f)(3.0, 2.0)
+    Array(2., dtype=float32, weak_type=True)
     """
     leaves, in_tree = data.flatten_data(example_args)
     check_arrays("closure_convert", fun, names_of(fun, in_tree), leaves)

@@ -37,7 +37,8 @@ def vmap(
     Raises TransformError if the mapped axes differ in size (with every argument's size), if a
     mapped value is not an array, or if nothing is mapped and `axis_size` is not given.
 
-    >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(xs, y)
+    >>> vmap(lambda x, y: x @ y, in_axes=(0, None))(ones((3, 2)), ones(2))
+    Array([2., 2., 2.], dtype=float32)
     """
     check_callable("vmap", fun)
     if isinstance(in_axes, list):

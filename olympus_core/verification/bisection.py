@@ -35,6 +35,11 @@ def prefix(program: Olympuspr, count: int, wanted: Sequence[Atom] | None = None)
     """Return the program of the first `count` equations.
 
     Its results are the values that the rest of the program needs, or the `wanted` values.
+
+    >>> print(prefix(jit(lambda x: numpy.sin(2 * x)).trace(1.0).olympuspr, 1))
+    { lambda ; a:f32[]. let
+        b:f32[] = mul 2.0:f32[] a
+      in (b,) }
     """
     eqns = program.eqns[:count]
     if wanted is None:
@@ -196,6 +201,12 @@ def first_wrong(
     `run` compiles a program and runs it. Loops are searched iteration by iteration. Nested programs
     that are correct when compiled alone are not searched. Return None if no equation can be blamed:
     the compiled program equals the program run operation by operation.
+
+    >>> program = jit(lambda x: numpy.sin(2 * x)).trace(1.0).olympuspr
+    >>> first_wrong(program, [np.float32(1)], runner()) is None
+    True
+    >>> first_wrong(program, [np.float32(1)], lambda program, inputs: [np.float32(0)]).operation
+    'mul'
     """
     program, search = without_effects(program), _EquationSearch(run, make, ())
     return search.first(program, inputs) if search.is_wrong(program, inputs) else None

@@ -71,6 +71,11 @@ def compare(
 
     NaNs agree with NaNs and infinities with those of their sign; zeros of both signs are equal. A
     given `tolerance` replaces the `allowed` error.
+
+    >>> compare(np.float32([1, 2]), np.float32([1, 2.5]), allowed=0.1).mismatches
+    1
+    >>> compare(np.float32([1, 2]), np.float32([1, 2.5]), 0.1, Tolerance(atol=1.0)).mismatches
+    0
     """
     got, want = np.asarray(got), np.asarray(want)
     if not got.size:

@@ -13,6 +13,13 @@ def arguments_of(program: Olympuspr, finding: Finding) -> tuple[int, ...]:
 
     Empty if no operation has the line and the name of the finding. In a loop or a branch, they are
     the arguments that the loop or the branch depends on.
+
+    >>> def f(x, y):
+    ...     return numpy.sin(x) + y
+    >>> program = jit(f).trace(1.0, 2.0).olympuspr
+    >>> wrong = first_wrong(program, [np.float32(1), np.float32(2)], lambda *_: [np.float32(0)])
+    >>> wrong.operation, arguments_of(program, wrong)
+    ('sin', (0,))
     """
     needed = _needed(program, finding) or set()
     return tuple(i for i, var in enumerate(program.invars) if var in needed)

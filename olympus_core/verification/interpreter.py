@@ -32,6 +32,9 @@ def interpret(lowered: Lowered, inputs: Sequence[Array]) -> list[Array]:
     """Return the interpreter's results of a lowered program on flat arrays.
 
     Raises LoweringError, with the name of the operation, if it cannot run the program.
+
+    >>> interpret(jit(lambda x: 2 * x).lower(numpy.ones(2)), [np.ones(2, "float32")])
+    [array([2., 2.], dtype=float32)]
     """
     avals = lowered.signature.out_avals
     with mlir.context():

@@ -100,7 +100,11 @@ class Ranges(NamedTuple):
 
 
 def can_vary(dtype: dtypes.DType) -> bool:
-    """Return True if arrays of the dtype are drawn in other sizes: signed floats and complex."""
+    """Return True if arrays of the dtype are drawn in other sizes: signed floats and complex.
+
+    >>> can_vary(np.dtype("float32")), can_vary(np.dtype("int32"))
+    (True, False)
+    """
     return is_inexact(dtype) and dtypes.long_name(dtype) != "float8_e8m0fnu"
 
 

@@ -86,7 +86,8 @@ def runner(
 ) -> Run:
     """Return a function that compiles a program in this way, and runs it on flat arrays.
 
-    Example: `runner()(traced.olympuspr, [x])` runs a program on the CPU.
+    >>> runner()(jit(lambda x: 2 * x).trace(numpy.ones(2)).olympuspr, [np.ones(2, "float32")])
+    [array([2., 2.], dtype=float32)]
     """
 
     def run(program: Olympuspr, inputs: Sequence[Array]) -> list[Array]:
@@ -127,6 +128,8 @@ def verify(
 
     Raises UsageError for an `against` that is neither.
 
+    >>> x = np.float32([1, 2])
+    >>> traced = jit(lambda x: 2 * x).trace(x)
     >>> verify(traced, [x], [np.asarray(traced.lower().compile()(x))]).passed
     True
     """

@@ -193,6 +193,9 @@ def cost_of_module(
     `path:line`. Raises UsageError for a key that matches no loop's line, or a count that is not an
     integer of 0 or more; ArtifactError for a function that calls itself, and for a figure of more
     than 30 digits.
+
+    >>> cost_of_module(jit(lambda x: x @ x).lower(numpy.ones((8, 8))).module).flops
+    1024
     """
     with gc_pause.paused():
         walked = walk_module(module, {}, stacks)

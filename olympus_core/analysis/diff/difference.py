@@ -51,7 +51,8 @@ def compare(
         itself, or it is nested too deeply.
 
     Example:
-      >>> compare(graph_of(one.module), graph_of(other.module)).changes
+      >>> lowered = jit(lambda x: 2 * x).lower(1.0)
+      >>> compare(graph_of(lowered.module), graph_of(lowered.module)).changes
       ()
     """
     try:

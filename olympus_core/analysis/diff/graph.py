@@ -136,7 +136,8 @@ def read_module(content: bytes | str, name: str = "the program") -> ir.Module:
       ArtifactError: the content is none of these, is cut off, or is not valid StableHLO.
 
     Example:
-      >>> read_module(lowered.as_text())
+      >>> read_module(jit(lambda x: 2 * x).lower(1.0).as_text()).operation.name
+      'builtin.module'
     """
     if isinstance(content, bytes) and not content.startswith(mlir.BYTECODE):
         try:
@@ -159,6 +160,10 @@ def graph_of(
     Raises:
       ArtifactError: it has no function, calls one that it does not have, functions call each
         other in a circle, or regions are nested too deeply.
+
+    >>> graph = graph_of(jit(lambda x: numpy.sin(x) + 1).lower(numpy.ones(3)).module)
+    >>> [operation.name for operation in graph.main.block.operations]
+    ['stablehlo.sine', 'stablehlo.add']
     """
     with gc_pause.paused(), mlir.readable("the program"):
         return _Reader(mlir.normalized(module), places, file).graph()

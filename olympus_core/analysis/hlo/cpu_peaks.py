@@ -145,7 +145,11 @@ def peaks_assumption(origin: str | None) -> str:
 
 @functools.cache
 def this_cpu() -> Cpu:
-    """Return the CPU that this process runs on."""
+    """Return the CPU that this process runs on.
+
+    >>> this_cpu().threads > 0
+    True
+    """
     return Cpu(_model(), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
 
 
@@ -177,7 +181,11 @@ def cache_file(cpu: Cpu | None = None) -> Path | None:
 
 
 def kept_peaks() -> Kept:
-    """Return the saved peaks of this CPU, if they can be used."""
+    """Return the saved peaks of this CPU, if they can be used.
+
+    >>> kept_peaks().peaks in (None, known_peaks())
+    True
+    """
     path = cache_file()
     if path is None:
         return Kept(None)
@@ -194,7 +202,11 @@ def kept_peaks() -> Kept:
 
 
 def known_peaks() -> CpuPeaks:
-    """Return the saved peaks of this CPU, or `GENERIC`: the peaks that an estimate uses."""
+    """Return the saved peaks of this CPU, or `GENERIC`: the peaks that an estimate uses.
+
+    >>> known_peaks() == (kept_peaks().peaks or GENERIC)
+    True
+    """
     return kept_peaks().peaks or GENERIC
 
 
@@ -234,6 +246,9 @@ def keep_peaks(peaks: CpuPeaks, calibrated: Calibrated | None = None) -> Path:
 
     Raises:
       UsageError: no place for the file, or the file cannot be written.
+
+    >>> keep_peaks(GENERIC) == cache_file()
+    True
     """
     path = cache_file()
     if path is None:

@@ -62,7 +62,8 @@ def roofline(cost: Cost, device: DeviceModel | CpuPeaks) -> Roofline:
     Source: Williams, Waterman, Patterson, Roofline, Communications of the ACM 52 (4), 2009.
 
     Example:
-      >>> roofline(lowered.cost(), device_model(Target("gpu", "h200"))).bound
+      >>> cost = jit(lambda x: 2 * x).lower(numpy.ones(1000)).cost()
+      >>> roofline(cost, device_model(Target("gpu", "h200"))).bound
       'memory'
     """
     if isinstance(device, CpuPeaks):

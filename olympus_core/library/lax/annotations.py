@@ -60,7 +60,9 @@ def with_sharding_constraint(x: _T, shardings: Any) -> _T:
     dimensions than the array has and, outside of a traced function, for arrays that the sharding
     cannot split.
 
-    >>> jit(lambda x: with_sharding_constraint(2 * x, NamedSharding(mesh, P("data"))))(x)
+    >>> rows = NamedSharding(make_mesh((2,), ("data",)), P("data"))
+    >>> jit(lambda x: with_sharding_constraint(2 * x, rows))(array([1, 2]))
+    Array([2, 4], dtype=int32, sharding=P('data',))
     """
     leaves, treedef = tree.flatten(x)
     check_arrays("with_sharding_constraint", *leaves)

@@ -89,7 +89,9 @@ def cond(
     function, the order is `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
     Raises TransformError if the two return different structures or types.
 
+    >>> x = array([1, -3])
     >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
+    Array([-1,  3], dtype=int32)
     """
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         return _cond_of_two(pred, true_fun, false_fun, *operands)

@@ -86,7 +86,11 @@ class BackendStatus(NamedTuple):
 
 
 def backends() -> tuple[BackendStatus, ...]:
-    """Return the state of every backend, in the order cpu, gpu, tpu."""
+    """Return the state of every backend, in the order cpu, gpu, tpu.
+
+    >>> [(status.name, status.available) for status in backends()][0]
+    ('cpu', True)
+    """
     return (_cpu(), _gpu(), _tpu())
 
 

@@ -61,6 +61,9 @@ def hlo_cost_analysis(module: Any) -> dict[str, float]:
     """Return XLA's estimate for the unoptimized program: "flops", "bytes accessed", ....
 
     A loop's body is counted once, whatever its number of iterations.
+
+    >>> hlo_cost_analysis(jit(lambda x: x @ x).lower(numpy.ones((8, 8))).module)["flops"]
+    1024.0
     """
     properties = _jax.hlo_module_cost_analysis(cpu_client(), computation(module).get_hlo_module())
     return numbers(properties)

@@ -124,7 +124,11 @@ def device_models(
 
 @functools.cache
 def shipped_devices() -> dict[str, DeviceModel]:
-    """Return the built-in devices by name, in the order of `devices.toml`."""
+    """Return the built-in devices by name, in the order of `devices.toml`.
+
+    >>> shipped_devices()["h200"].name
+    'h200'
+    """
     data = _file()
     return device_models(_with_titles(data["device"], data["source"]), {})
 

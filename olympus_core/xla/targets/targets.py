@@ -66,7 +66,11 @@ class Target(NamedTuple):
 
 
 def known_devices(backend: str) -> tuple[str, ...]:
-    """Return the device kinds that can be compiled for without a device, in a fixed order."""
+    """Return the device kinds that can be compiled for without a device, in a fixed order.
+
+    >>> known_devices("cpu"), "h200" in known_devices("gpu")
+    ((), True)
+    """
     return tuple(shipped_devices()) if backend == "gpu" else ()
 
 
@@ -82,6 +86,9 @@ def device_model(target: Target) -> DeviceModel | None:
 
     Raises:
       UsageError: the device is not built in, and the target does not have its figures.
+
+    >>> device_model(Target("gpu", "h200")).name, device_model(Target("cpu"))
+    ('h200', None)
     """
     if target.model is not None or target.device is None:
         return target.model
@@ -96,6 +103,9 @@ def device_config(target: Target) -> str | None:
 
     Raises:
       UsageError: as `device_model` does.
+
+    >>> device_config(Target("gpu", "h200")).splitlines()[:2]
+    ['gpu_device_info {', '  threads_per_block_limit: 1024']
     """
     model = device_model(target)
     return None if model is None else config_text(model)
