@@ -45,7 +45,12 @@ def is_users(file: str) -> bool:
     >>> is_users("/home/me/model.py")
     True
     """
-    return not file.startswith((*_OURS, *_STDLIB, *_INSTALLED))
+    return not file.startswith((*_OURS, *_STDLIB)) and not _is_installed(file)
+
+
+def _is_installed(file: str) -> bool:
+    """Return True for a file of an installed package, also of another environment."""
+    return file.startswith(_INSTALLED) or "/site-packages/" in file
 
 
 def place_of(error: BaseException, own_alone: bool = False) -> str | None:
@@ -59,7 +64,7 @@ def place_of(error: BaseException, own_alone: bool = False) -> str | None:
         for frame, line in traceback.walk_tb(error.__traceback__)
         if not frame.f_code.co_filename.startswith(_OURS)
     ]
-    installed = [f for f in frames if f[0].startswith(_INSTALLED)]
+    installed = [f for f in frames if _is_installed(f[0])]
     own = [f for f in frames if f not in installed and not f[0].startswith(_STDLIB)]
     chosen = own or ([] if own_alone else installed)
     return "{}:{}".format(*chosen[-1]) if chosen else None
@@ -105,7 +110,8 @@ def blaming(what: str, begins: str | None = None, during: str = "it was traced")
             raise
         message = f"{what} raised {type(error).__name__} while {during}: {described(error)}"
         message = message.removesuffix(": ")
-        raise TraceError(message, hint=advice(error), location=place_of(error)) from error
+        location = place_of(error, own_alone=True) or begins or place_of(error)
+        raise TraceError(message, hint=advice(error), location=location) from error
 
 
 def is_ours_on_purpose(error: BaseException) -> bool:
@@ -159,7 +165,7 @@ def _is_ours(error: BaseException, begins: str | None = None) -> bool:
         if file.startswith(_OURS):
             return True
         passes = file.startswith(dependencies) or (
-            file.startswith(_STDLIB) and not file.startswith(_INSTALLED)
+            file.startswith(_STDLIB) and not _is_installed(file)
         )
         if file == entry or not passes:
             return False

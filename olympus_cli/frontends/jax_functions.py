@@ -14,14 +14,15 @@ from olympus_cli.faults.advice import calls_jax
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Static
 from olympus_cli.frontends.importing import without_plugin_messages
+from olympus_cli.frontends.placing import check_placement, placed, results_placed, target_mesh
 from olympus_cli.frontends.python import (
     Traceable,
     entry_call,
     named_leaves,
     plain_value,
-    refuse_placement,
     values_of,
 )
+from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import FromEntry
 from olympus_cli.spec.target_table import fitting_hints
 
@@ -73,17 +74,16 @@ class JaxFunction(Traceable):
 
         Raises:
             TraceError: the function raised, or cannot be traced; with its own line.
-            UsageError: the target has a mesh, or the program is for several devices.
+            UsageError: the target's mesh or `out-sharding` does not fit the program.
         """
         from olympus.interop import jax  # it imports JAX
 
-        refuse_placement(self, "JAX's")
         args, kwargs = self._given
         statics = [i for i, value in enumerate(args) if isinstance(value, Static)]
         names = self.binding.names
         blamed = blaming(self.name, defined_at(self.function))
         with without_plugin_messages(), fitting_hints(self.spec), blamed:
-            return jax.trace(
+            traced = jax.trace(
                 self.function,
                 [plain_value(x) for x in args],
                 {name: plain_value(x) for name, x in kwargs.items()},
@@ -92,7 +92,16 @@ class JaxFunction(Traceable):
                 donate_argnums=tuple(i for i, n in enumerate(names) if n in self.spec.donate),
                 donate_argnames=tuple(n for n in kwargs if n in self.spec.donate),
                 as_is=self.spec.as_is,
+                mesh=target_mesh(self.spec),
             )
+            traced = results_placed(traced, self.spec)
+        check_placement(traced, self.spec)
+        return traced
+
+    def _placed(self, types: Any, declared: ShardingSpec | None) -> Any:
+        from olympus.interop import jax
+
+        return placed(types, declared, self.spec, jax.map_types)
 
     def values_from(self, source: FromEntry) -> list[tuple[str, Any]]:
         """Return the arrays of a container of JAX, with their paths in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import olympus
@@ -15,13 +16,26 @@ from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.text.nearest import did_you_mean
 
 
+def target_mesh(spec: TargetSpec) -> AbstractMesh | None:
+    """Return the mesh of a target; None if it has none."""
+    return AbstractMesh(tuple(spec.mesh.values()), tuple(spec.mesh)) if spec.mesh else None
+
+
 def _sharding(declared: ShardingSpec, spec: TargetSpec) -> NamedSharding:
-    mesh = AbstractMesh(tuple(spec.mesh.values()), tuple(spec.mesh))
+    mesh = target_mesh(spec)
+    assert mesh is not None
     return NamedSharding(mesh, PartitionSpec(*declared))
 
 
-def placed(structs: Any, declared: ShardingSpec | None, spec: TargetSpec) -> Any:
+def placed(
+    structs: Any,
+    declared: ShardingSpec | None,
+    spec: TargetSpec,
+    mapped: Callable[[Callable[[Any], Any], Any], Any] = tree.map,
+) -> Any:
     """Return the types of an argument's arrays, each with the declared sharding.
+
+    `mapped` applies a function to each type of a tree.
 
     Raises:
         UsageError: it cannot cut one of them into equal parts.
@@ -36,7 +50,7 @@ def placed(structs: Any, declared: ShardingSpec | None, spec: TargetSpec) -> Any
         except ShardingError as error:
             raise UsageError(f"the sharding of an argument of {spec.name}: {error}") from error
 
-    return tree.map(with_sharding, structs)
+    return mapped(with_sharding, structs)
 
 
 def results_placed(traced: olympus.stages.Traced, spec: TargetSpec) -> olympus.stages.Traced:

@@ -10,6 +10,7 @@ import numpy as np
 
 import olympus
 from olympus.errors import EntryError, UsageError
+from olympus.sharding import expect_devices
 from olympus_cli.spec.entries import ProgramFile
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.target_table import at_key, with_line
@@ -45,7 +46,7 @@ class ProgramOfFile:
 
 
 def check_file(spec: TargetSpec, file: ProgramFile) -> Path:
-    """Return the path of the file of a target.
+    """Return the path of the file of a target; the CPU gets as many devices as its program needs.
 
     Raises:
         EntryError: the file does not exist.
@@ -53,8 +54,9 @@ def check_file(spec: TargetSpec, file: ProgramFile) -> Path:
     """
     for key, value in (("mesh", spec.mesh), ("out-sharding", spec.out_sharding)):
         if value:
-            error = UsageError(f"{key} is for a Python function, and {spec.entry} is a file")
+            error = UsageError(f"{key} is for a function, and {spec.entry} has its own")
             raise with_line(error, spec, key)
+    expect_devices(spec.num_devices)
     path = Path(spec.root) / file.path
     if not path.exists():
         with at_key(spec, "entry"):

@@ -27,6 +27,7 @@ from olympus_cli.frontends.placing import (
 )
 from olympus_cli.frontends.relocating import check_entry, check_imports
 from olympus_cli.frontends.statics import with_statics
+from olympus_cli.spec.mesh import ShardingSpec
 from olympus_cli.spec.model import ArgSpec, FromEntry, ShapeSpec, TargetSpec
 from olympus_cli.spec.target_table import at_key, fitting_hints, form_of, with_line
 from olympus_cli.text.nearest import did_you_mean
@@ -144,6 +145,10 @@ class Traceable:
     def _shapes_from(self, source: FromEntry) -> Tree:
         return shapes_of(source, self.spec)
 
+    def _placed(self, types: Tree, declared: ShardingSpec | None) -> Tree:
+        """Return the types of the arrays of an argument with the declared sharding."""
+        return placed(types, declared, self.spec)
+
     def _argument(self, name: str, value: Static | ArgSpec) -> Any:
         with at_key(self.spec, "args", name):
             return self._tree(value)
@@ -151,10 +156,10 @@ class Traceable:
     def _tree(self, arg: Static | ArgSpec) -> Any:
         match arg:
             case ShapeSpec():
-                return placed(_struct(arg), arg.sharding, self.spec)
+                return self._placed(_struct(arg), arg.sharding)
             case FromEntry():
                 with visiting():
-                    return placed(self._shapes_from(arg), arg.sharding, self.spec)
+                    return self._placed(self._shapes_from(arg), arg.sharding)
             case dict():
                 return {key: self._tree(value) for key, value in arg.items()}
             case list():

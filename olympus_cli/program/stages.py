@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import olympus
 from olympus.errors import BackendError, UsageError
+from olympus.sharding import MOST_DEVICES, expect_devices
 from olympus.stages import ArgInfo
 from olympus_cli.faults.blame import is_users
 from olympus_cli.frontends.loading import load_target
@@ -47,6 +48,13 @@ def _warn_of_none(source: ProgramSource) -> None:
     message = f"function {source.name} returns None and has no results (is a return missing?)"
     file, _, line = (source.definition or "").rpartition(":")
     warnings.warn_explicit(message, UserWarning, file or "<unknown>", int(line or 0))
+
+
+def _expect_devices(traced: olympus.stages.Traced) -> None:
+    """Let the CPU have as many devices as a program needs, whichever backend is compiled first."""
+    where = traced.placement()
+    if where is not None and where.num_devices <= MOST_DEVICES:
+        expect_devices(where.num_devices)
 
 
 def stored_types(stage: Any) -> list[object]:
@@ -184,6 +192,7 @@ class Program:
 
     def lower(self, labels: Collection[str] | None = None) -> None:
         """Lower the Olympuspr to StableHLO for each backend, or only for those in `labels`."""
+        _expect_devices(self.traced)
         for label, backend in self.spec.labels.items():
             if labels is not None and label not in labels:
                 continue

@@ -42,6 +42,7 @@ from olympus_core.transforms.programs import (
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 Specs = tuple[PartitionSpec, ...]
 
@@ -88,6 +89,11 @@ class ShardMap(MultipleResults):
 
     higher_order: ClassVar[bool] = True
     has_programs: ClassVar[bool] = True
+    raised_from: tuple[str, ...] = ("sdy.manual_computation",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        params = operation.manual_computation()
+        return None if params is None else self.bind(*operands, **params)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
         mesh, manual = params["mesh"], params["manual_axes"]

@@ -10,12 +10,17 @@ from olympus_core import xla
 from olympus_core.analysis.cost.cost import Cost
 from olympus_core.analysis.sources.places import nested_operations
 from olympus_core.artifact.bundle import Bundle
-from olympus_core.base.errors import ArtifactError, UsageError
+from olympus_core.base.errors import ArtifactError
 from olympus_core.execution.compilation import Repeats
+from olympus_core.execution.spmd import Placement
+from olympus_core.interop.module_devices import entry_shardings
 from olympus_core.interop.stablehlo_files import UnchangedProgram
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
-from olympus_core.raising.raising import UnraisableError, raise_module
+from olympus_core.placement.sharding import NamedSharding
+from olympus_core.raising.raising import raise_module
+from olympus_core.raising.unraisable import UnraisableError
+from olympus_core.stages.interface import Interface
 from olympus_core.stages.stages import Lowered, Traced, requested_target
 
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ class BundledSource(Traced):
     """
 
     def __init__(self, bundle: Bundle, backend: str, *, as_is: bool) -> None:
-        self.signature = bundle.interface
+        self.signature = _placed(bundle)
         self._bundle = bundle
         self._backend = backend if backend in bundle.manifest.programs else _first(bundle)
         self._as_is = as_is
@@ -69,9 +74,9 @@ class BundledSource(Traced):
         """Return the cost of the program: see `Lowered.cost`."""
         return self.lower().cost(trips)
 
-    def placement(self) -> None:
-        """Return None: the program runs on any one device."""
-        return
+    def placement(self) -> Placement | None:
+        """Return the number of devices of the program's meshes; None for a program of one."""
+        return self._form(self._backend)[0].placement()
 
     def _form(self, backend: str) -> tuple[Traced, frozenset[str]]:
         """Return the program for a backend, and the custom calls that the bundle has in it."""
@@ -92,6 +97,7 @@ class BundledSource(Traced):
         if self._as_is:
             return UnchangedProgram(self.signature, module, "it is read with as_is")
         try:
+            entry_shardings(module)
             return Traced(self.signature, raise_module(module))
         except UnraisableError as exc:
             return UnchangedProgram(self.signature, module, str(exc))
@@ -124,21 +130,25 @@ def trace_bundle(bundle: Bundle, backend: str = "cpu", *, as_is: bool = False) -
 
     Raises:
       ArtifactError: the StableHLO cannot be read, or does not match the manifest.
-      UsageError: the program is for several devices.
 
     >>> traced = trace_bundle(artifact.load("f.olympus"))
     >>> traced.lower(olympus.target("gpu", "h200"))
     """
-    if bundle.num_devices > 1:
-        raise UsageError(
-            f"{bundle.path} is for {bundle.num_devices} devices, and only a bundle for one device "
-            "can be compiled again",
-            hint=f"olympus run {bundle.path} runs it; compile its source "
-            f"({bundle.manifest.entry}) for other targets",
-        )
     traced = BundledSource(bundle, backend, as_is=as_is)
     traced._form(backend)
     return traced
+
+
+def _placed(bundle: Bundle) -> Interface:
+    """Return the interface of a bundle with the shardings that its program declares."""
+    placement = bundle.manifest.placement
+    if placement is None:
+        return bundle.interface
+    ins, outs = (
+        tuple([x if isinstance(x, NamedSharding) else None for x in group])
+        for group in (placement.shardings.arguments, placement.shardings.results)
+    )
+    return bundle.interface._replace(in_shardings=ins, out_shardings=outs)
 
 
 def _first(bundle: Bundle) -> str:

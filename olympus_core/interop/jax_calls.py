@@ -28,7 +28,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Batched
 from olympus_core.ir.tracer import Tracer
 from olympus_core.jit.calling import StagedFunction
-from olympus_core.raising.raising import UnraisableError
+from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.compiled import Compiled
 from olympus_core.transforms.programs import (
     batch_program,

@@ -24,7 +24,7 @@ from olympus_core.interop.jax_lowering import (
 )
 from olympus_core.interop.jax_modules import ad, batching, core, jax, mlir, partial_eval
 from olympus_core.raising.gains import BLOCKS, NO_GAIN, gain
-from olympus_core.raising.raising import UnraisableError
+from olympus_core.raising.unraisable import UnraisableError
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -14,7 +14,8 @@ from olympus_core.interop.jax_modules import mlir, sharding_impls
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.mlir import bindings
-from olympus_core.raising.raising import UnraisableError, raise_module
+from olympus_core.raising.raising import raise_module
+from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
 
 #: The MLIR context of OLYMPUS is shared by all threads, and JAX lowers in several.

@@ -13,8 +13,16 @@ from olympus_core import xla
 from olympus_core.base import tree
 from olympus_core.base.avals import ShapeDtypeStruct
 from olympus_core.execution.compilation import Repeats
+from olympus_core.execution.spmd import Placement
 from olympus_core.interop.jax_modules import jax
+from olympus_core.interop.jax_shardings import (
+    context_mesh,
+    jax_sharding,
+    own_shardings,
+    placed_types,
+)
 from olympus_core.interop.stablehlo_files import read
+from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.stages.stages import Lowered, Traced, requested_target
 
 
@@ -33,7 +41,7 @@ class JaxTraced(Traced):
         names: Sequence[str],
         trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
         as_is: bool,
-        retrace: Callable[[], Any],
+        retrace: Callable[..., Any],
     ) -> None:
         self._jax = traced
         self._x64 = bool(jax.config.jax_enable_x64)  # as it was when the function was traced
@@ -48,6 +56,19 @@ class JaxTraced(Traced):
     def olympuspr(self) -> Any:  # type: ignore[override]
         """The program; raise UsageError if it is compiled as JAX lowers it."""
         return self._on("cpu").olympuspr
+
+    def placement(self) -> Placement | None:
+        """Return the devices of the program's meshes; None if it runs on any one device."""
+        return self._on("cpu").placement()
+
+    def with_out_shardings(self, out_shardings: Any) -> Traced:
+        """Return the program with the given shardings of its results: see `Traced`."""
+        ours = self._result_shardings(out_shardings)
+        theirs = [None if x is None else jax_sharding(x) for x in ours]
+        structure = jax.tree.structure(self._jax.out_info)
+        shardings = jax.tree.unflatten(structure, theirs)
+        retrace = functools.partial(self.retrace, out_shardings=shardings)
+        return JaxTraced(retrace(), self._name, self._names, self._trees, self._as_is, retrace)
 
     def _on(self, platform: str) -> Traced:
         traced = self._by_platform.get(platform)
@@ -95,6 +116,7 @@ def trace(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     as_is: bool = False,
+    mesh: AbstractMesh | None = None,
 ) -> Traced:
     """Trace a function of JAX for arguments of given types; return a stage of OLYMPUS.
 
@@ -106,7 +128,12 @@ def trace(
     flattened by JAX; the traced function then takes flat arrays.  With `as_is`, the program is
     compiled as JAX lowers it.
 
-    Raises the errors of `fun`, and UsageError if the program is for several devices.
+    A program of several devices has the meshes and shardings of `fun`: those of its `jax.jit`, of
+    constraints and of `jax.shard_map`. A mesh of JAX may be abstract. A type of an argument may
+    have a sharding too, over an `AbstractMesh`, and `mesh` is the mesh of the context, in which
+    `fun` may use a PartitionSpec alone.
+
+    Raises the errors of `fun`.
 
     >>> x = olympus.ShapeDtypeStruct((3,), "float32")
     >>> olympus.interop.jax.trace(jax.numpy.sin, [x]).lower().compile()
@@ -122,10 +149,18 @@ def trace(
         fun = _of_marked(fun)
     args, kwargs = jax.tree.map(_struct, (tuple(args), dict(kwargs or {})))
 
-    def by_jax() -> Any:
-        return jax.jit(fun, **options).trace(*args, **kwargs)
+    statics = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+
+    def by_jax(types: Any = (args, kwargs), **more: Any) -> Any:
+        with context_mesh(mesh):
+            return jax.jit(fun, **options, **more).trace(*types[0], **types[1])
 
     traced = by_jax()
+    own = own_shardings(traced)
+    if own is not None:
+        types = placed_types(args, kwargs, statics, own.arguments)
+        by_jax = functools.partial(by_jax, types, **own.options)
+        traced = by_jax()
     paths, in_tree = jax.tree_util.tree_flatten_with_path(traced.in_avals)
     name = str(getattr(fun, "__name__", None) or type(fun).__name__)
     names = _names(fun, [path for path, _ in paths])
@@ -148,6 +183,17 @@ def result_types(fun: Callable[..., Any]) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     return jax.tree.map(_type, jax.eval_shape(lambda: _marked(fun())), is_leaf=_is_constant)
+
+
+def map_types(fun: Callable[[Any], Any], types: Any) -> Any:
+    """Return the tree of `fun` of each type of an array in a tree of `result_types`.
+
+    >>> map_types(lambda x: x.shape, {"w": olympus.ShapeDtypeStruct((2,), "float32")})
+    {'w': (2,)}
+    """
+    return jax.tree.map(
+        lambda x: fun(x) if isinstance(x, ShapeDtypeStruct) else x, types, is_leaf=_is_constant
+    )
 
 
 def named_leaves(value: Any) -> list[tuple[str, Any]]:
@@ -225,7 +271,10 @@ def _type(x: Any) -> Any:
 
 
 def _struct(x: Any) -> Any:
-    return jax.ShapeDtypeStruct(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else x
+    if not isinstance(x, ShapeDtypeStruct):
+        return x
+    sharding = None if x.sharding is None else jax_sharding(x.sharding)
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
 
 
 def _tree(container: Any, flat: Any, count: int) -> tree.PyTreeDef:

@@ -14,9 +14,16 @@ from olympus_core.base.avals import ShapedArray, ShapeDtypeStruct
 from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.execution.compilation import Repeats, checked_repeats
+from olympus_core.execution.spmd import Placement
+from olympus_core.interop.module_devices import (
+    declared_placement,
+    entry_shardings,
+    prepare_devices,
+)
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
-from olympus_core.raising.raising import UnraisableError, aval_of, raise_module
+from olympus_core.raising.raising import aval_of, raise_module
+from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.stages.interface import Interface
 from olympus_core.stages.stages import Lowered, Traced, requested_target
 from olympus_core.xla.runtime.program_formats import (
@@ -35,13 +42,15 @@ _DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 class UnchangedProgram(Traced):
     """A program that is compiled as it was read, without simplification and outlining.
 
-    `reason` is the reason why it has no Olympuspr, for messages.
+    `reason` is the reason why it has no Olympuspr, for messages. A program of several devices
+    declares a mesh.
     """
 
     def __init__(self, signature: Interface, module: Any, reason: str) -> None:
         self.signature = signature
         self.module = module
         self.reason = reason
+        self._where = declared_placement(signature, module)
 
     @property
     def olympuspr(self) -> Olympuspr:  # type: ignore[override]
@@ -61,15 +70,15 @@ class UnchangedProgram(Traced):
         """Return the module as it was read, for a target: by default the CPU."""
         checked_repeats(repeats)
         target = requested_target(target, lowering_platforms)
-        return Lowered(self.signature, self.module, target or xla.Target("cpu"))
+        return Lowered(self.signature, self.module, target or xla.Target("cpu"), self._where)
 
     def cost(self, trips: Mapping[str, int] | None = None) -> Cost:
         """Return the cost of the program: see `Lowered.cost`."""
         return self.lower().cost(trips)
 
-    def placement(self) -> None:
-        """Return None: the program runs on any one device."""
-        return
+    def placement(self) -> Placement | None:
+        """Return the number of devices of the program's mesh; None without a mesh."""
+        return self._where
 
 
 def read(
@@ -91,6 +100,9 @@ def read(
     compiled once. With `as_is` it is compiled unchanged, and so is a program that cannot be raised:
     one with side effects, or with types that are not arrays.
 
+    A program for several devices has the shardings of Shardy, as JAX writes them. It runs on as
+    many devices as its meshes have.
+
     Args:
       source: the path of a file, or its bytes.
       name: the name of the program in messages; by default that of the file.
@@ -101,7 +113,7 @@ def read(
     Raises:
       ArtifactError: the content is not a program in one of the formats, or has no such function.
       ArgumentError: a shape is missing, or does not fit its argument.
-      UsageError: the program is for several devices.
+      UsageError: the program is for several replicas, or for several devices without a mesh.
       OSError: the file cannot be read.
 
     >>> traced = read("step.mlir")
@@ -119,14 +131,17 @@ def read(
     dynamic = dynamic_arguments(module)
     if dynamic:
         module = refined(module, {i: by_index[i] for i in dynamic}, name)
-    _check_devices(module)
+    prepare_devices(module)
     signature = _signature(module, Path(name).name.partition(".")[0] or "main", names)
     if as_is:
         return UnchangedProgram(signature, module, "it is read with as_is")
     try:
-        return Traced(signature, raise_module(module))
+        in_shardings, out_shardings = entry_shardings(module)
+        program = raise_module(module)
     except UnraisableError as exc:
         return UnchangedProgram(signature, module, str(exc))
+    placed = signature._replace(in_shardings=in_shardings, out_shardings=out_shardings)
+    return Traced(placed, program)
 
 
 def _one_function(module: Any, function: str, name: str) -> Any:
@@ -225,16 +240,6 @@ def _example(kind: Any) -> str:
     """Return a shape that fits a dynamic type, such as f32[8,128]."""
     sizes = [8 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
     return f"{kind.element_type}[{','.join(map(str, sizes))}]"
-
-
-def _check_devices(module: Any) -> None:
-    attributes = module.operation.attributes
-    for name, what in (("mhlo.num_partitions", "devices"), ("mhlo.num_replicas", "replicas")):
-        if name in attributes and attributes[name].value > 1:
-            raise UsageError(
-                f"the program is for {attributes[name].value} {what}, and programs that are read "
-                "from a file are for one device"
-            )
 
 
 def _signature(module: Any, name: str, names: Sequence[str]) -> Interface:

@@ -49,10 +49,15 @@ class Manual(NamedTuple):
     mesh: AnyMesh
     names: frozenset[Any]
 
+    @property
+    def is_whole(self) -> bool:
+        """True if all axes of the mesh are mapped over."""
+        return len(self.names) == len(self.mesh.axis_names)
+
 
 #: the operations that run one of their programs, or theirs any number of times
 _DECIDING = frozenset(["stablehlo.case", "stablehlo.if", "stablehlo.while"])
-_ATTRIBUTES = "mhlo.frontend_attributes"
+FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
 #: the bytes by which the compiler calls back with the sharding of a value, or None where it is not
 #: by the value's type, and the manual axes of the block
 Watching = Callable[["Inspection", ShapedArray, Manual | None], bytes | None]
@@ -444,9 +449,15 @@ def _mark(result: ir.Value, axes: Mapping[str, Spread]) -> None:
     owner = result.owner
     if isinstance(owner, mlir.ir.Block) or owner.name not in _DECIDING:
         return
-    if _ATTRIBUTES not in owner.attributes:
+    if FRONTEND_ATTRIBUTES not in owner.attributes:
         attributes = mlir.ir.DictAttr.get({DIFFERS: mlir.string_attr(differs_text(axes))})
-        owner.attributes[_ATTRIBUTES] = attributes
+        owner.attributes[FRONTEND_ATTRIBUTES] = attributes
+
+
+def is_marked_only(operation: ir.Operation) -> bool:
+    """Return True if the only frontend attribute of a branch or a loop is the mark of `_mark`."""
+    attributes = operation.attributes[FRONTEND_ATTRIBUTES]
+    return operation.name in _DECIDING and [x.name for x in attributes] == [DIFFERS]
 
 
 def _undecided_in(module: _Module, program: Olympuspr) -> Iterator[Var]:

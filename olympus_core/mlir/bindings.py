@@ -404,10 +404,16 @@ def _num_devices(module: ir.Module) -> int:
     return math.prod(int(attributes[name].value) for name in names)
 
 
-def declared_meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
-    """Return the sizes of the axes of each mesh that the module declares."""
+def sdy_attributes() -> Any:
+    """Return the module of the classes of the attributes of the dialect `sdy`."""
     from jaxlib.mlir._mlir_libs import _sdy
 
+    return _sdy
+
+
+def declared_meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes of the axes of each mesh that the module declares."""
+    _sdy = sdy_attributes()
     operations = [view for view in module.body.operations if view.operation.name == "sdy.mesh"]
     meshes = [_sdy.MeshAttr(view.operation.attributes["mesh"]) for view in operations]
     return tuple(tuple(_sdy.MeshAxisAttr(axis).size for axis in mesh.axes) for mesh in meshes)

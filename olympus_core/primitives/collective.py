@@ -18,8 +18,15 @@ from olympus_core.base.context import state
 from olympus_core.base.errors import LoweringError, TransformError
 from olympus_core.ir.olympuspr import Eqn, named_axes
 from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
-from olympus_core.ir.trace import Axes
 from olympus_core.mlir import bindings as mlir
+from olympus_core.primitives.device_groups import (
+    channel_of,
+    group_axes,
+    grouped,
+    numbered_axis,
+    permutation,
+    replica_groups,
+)
 from olympus_core.primitives.elementwise.base import (
     at_front,
     elementwise_constant,
@@ -38,24 +45,9 @@ from olympus_core.primitives.reduction import (
 if TYPE_CHECKING:
     from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 _INT32 = np.dtype("int32")
-
-
-def _replica_groups(
-    axes: Axes, names: Sequence[Any], within: Sequence[Sequence[int]] | None
-) -> np.ndarray[Any, Any]:
-    """Return the replica groups of a collective over the axes `names`, one row for each group.
-
-    Replicas are numbered in row-major order of `axes`; a group is in the order of `names`.
-    `within` splits each group: one row for each list of positions in it.
-    """
-    sizes = [size for _, size in axes]
-    places = [[name for name, _ in axes].index(n) for n in names]
-    every = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
-    rows = np.moveaxis(every, places, range(len(places)))
-    rows = rows.reshape(math.prod(sizes[p] for p in places), -1).T
-    return rows if within is None else rows[:, np.asarray(within)].reshape(-1, len(within[0]))
 
 
 class CollectivePrimitive(SingleResult):
@@ -114,28 +106,7 @@ class CollectivePrimitive(SingleResult):
                 "no replicas along it",
                 hint="map over the axis with vmap, or name it in the axis_env of xla_computation",
             )
-        return _replica_groups(ctx.axes, names, params.get("axis_index_groups"))
-
-
-def _grouped(
-    ctx: LoweringContext, groups: np.ndarray[Any, Any], *, by_device: bool = True, **numbers: int
-) -> dict[str, Any]:
-    """Return the attributes of a collective among groups; in a manual body, of partitions.
-
-    Most operations need `use_global_device_ids`; others (`by_device` False) need only a channel.
-    """
-    channel = _channel(ctx)
-    if channel and by_device:
-        channel["use_global_device_ids"] = mlir.unit_attr()
-    integers = {name: mlir.i64_attr(value) for name, value in numbers.items()}
-    return {"replica_groups": mlir.dense(groups), **integers, **channel}
-
-
-def _channel(ctx: LoweringContext) -> dict[str, Any]:
-    """Return the attribute that sends a message among partitions; none for replicas."""
-    if ctx.manual is None:
-        return {}
-    return {"channel_handle": mlir.parsed_attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
+        return replica_groups(ctx.axes, names, params.get("axis_index_groups"))
 
 
 def _emit_reducing(
@@ -152,16 +123,25 @@ class AllReduce(CollectivePrimitive):
     """The reduction of all values along the axes `axes`."""
 
     axis_param: ClassVar[str] = "axes"
+    raised_from: tuple[str, ...] = ("stablehlo.all_reduce",)
 
     def __init__(self, name: str, reduction: Reduction) -> None:
         super().__init__(name)
         self.reduction = reduction
 
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        names, reduction = group_axes(operation), self.reduction
+        if names is None or operation.combiner != reduction.op or len(operands) != 1:
+            return None
+        if not reduction.is_one_operation(operation.aval_out.dtype):
+            return None
+        return self.bind(*operands, axes=names, axis_index_groups=None)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return avals[0].update(vma=avals[0].vma - frozenset(params["axes"]))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        groups = _grouped(ctx, self.groups(ctx, params))
+        groups = grouped(ctx, self.groups(ctx, params))
         return _emit_reducing(
             "stablehlo.all_reduce", self.reduction, ctx.aval_out, operands[0], groups
         )
@@ -250,6 +230,14 @@ class Pextremum(AllReduce):
 class AxisIndex(CollectivePrimitive):
     """The index along the axis, as int32; `varies` if types record which values vary along it."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.convert",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        name = numbered_axis(operation)
+        if name is None or operation.aval_out.dtype != _INT32:
+            return None
+        return self.bind(axis_name=name)
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         varying = [params["axis_name"]] if params.get("varies") else []
         return shaped((), _INT32, False, frozenset(varying))
@@ -283,6 +271,25 @@ class AxisIndex(CollectivePrimitive):
 class AllGather(CollectivePrimitive, LinearPrimitive):
     """All values along the axis, stacked on a new axis, or with `tiled` joined on an old one."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.all_gather",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        """Return the values along all axes of the groups, along one after the other."""
+        names = group_axes(operation)
+        if names is None or len(operands) != 1:
+            return None
+        x, d = operands[0], operation.integer("all_gather_dim")
+        for name in reversed(names):
+            x = self.bind(
+                x,
+                all_gather_dimension=d,
+                axis_index_groups=None,
+                axis_name=(name,),
+                axis_size=operation.axis_size(name),
+                tiled=True,
+            )
+        return x
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), d, size = avals, params["all_gather_dimension"], params["axis_size"]
         gathered_sizes = (size * x.shape[d],) if params["tiled"] else (size,)
@@ -298,7 +305,7 @@ class AllGather(CollectivePrimitive, LinearPrimitive):
         if not params["tiled"]:
             axes = shift_all(range(x.ndim), d)
             operand = mlir.broadcast(operand, x.update(shape=(*x.shape[:d], 1, *x.shape[d:])), axes)
-        attributes = _grouped(ctx, self.groups(ctx, params), all_gather_dim=d)
+        attributes = grouped(ctx, self.groups(ctx, params), all_gather_dim=d)
         return mlir.op1("stablehlo.all_gather", ctx.aval_out, (operand,), attributes)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -326,6 +333,25 @@ class ReduceScatter(CollectivePrimitive, LinearPrimitive):
     With `tiled` the part keeps that axis; otherwise the part is one row without it.
     """
 
+    raised_from: tuple[str, ...] = ("stablehlo.reduce_scatter",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        """Return the part along all axes of the groups, along one after the other."""
+        names = group_axes(operation)
+        if names is None or operation.combiner != reduce_sum_p.op:
+            return None
+        x, d = operands[0], operation.integer("scatter_dimension")
+        for name in names:
+            x = self.bind(
+                x,
+                axis_index_groups=None,
+                axis_name=(name,),
+                axis_size=operation.axis_size(name),
+                scatter_dimension=d,
+                tiled=True,
+            )
+        return x
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,), d, size = avals, params["scatter_dimension"], params["axis_size"]
         part_sizes = (x.shape[d] // size,) if params["tiled"] else ()
@@ -334,7 +360,7 @@ class ReduceScatter(CollectivePrimitive, LinearPrimitive):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         (x,), d, out = ctx.avals_in, params["scatter_dimension"], ctx.aval_out
         part = x.update(shape=(*x.shape[:d], x.shape[d] // params["axis_size"], *x.shape[d + 1 :]))
-        attributes = _grouped(ctx, self.groups(ctx, params), scatter_dimension=d)
+        attributes = grouped(ctx, self.groups(ctx, params), scatter_dimension=d)
         total = _emit_reducing(
             "stablehlo.reduce_scatter", reduce_sum_p, part, operands[0], attributes
         )
@@ -376,6 +402,14 @@ class PPermute(CollectivePrimitive, LinearPrimitive):
     Indices along several axes count in row-major order of the mesh, in which they are named.
     """
 
+    raised_from: tuple[str, ...] = ("stablehlo.collective_permute",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        found = permutation(operation)
+        if found is None or len(operands) != 1:
+            return None
+        return self.bind(*operands, axis_name=found[0], perm=found[1])
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         return avals[0]
 
@@ -398,7 +432,7 @@ class PPermute(CollectivePrimitive, LinearPrimitive):
         groups = self.groups(ctx, params)
         perm = np.asarray(params["perm"], dtype=np.int64).reshape(-1, 2)
         pairs = groups[:, perm].swapaxes(0, 1).reshape(-1, 2)
-        attributes = {"source_target_pairs": mlir.dense(pairs), **_channel(ctx)}
+        attributes = {"source_target_pairs": mlir.dense(pairs), **channel_of(ctx)}
         return mlir.op1("stablehlo.collective_permute", ctx.aval_out, operands, attributes)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -452,6 +486,21 @@ def _rows(x: Any, start: int | None, length: int) -> Any:
 class AllToAll(CollectivePrimitive, LinearPrimitive):
     """Index i gets part i along `split_axis` of each value, joined along `concat_axis`."""
 
+    raised_from: tuple[str, ...] = ("stablehlo.all_to_all",)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        names = group_axes(operation, by_device=False)
+        if names is None or len(names) != 1 or len(operands) != 1:
+            return None
+        return self.bind(
+            *operands,
+            axis_index_groups=None,
+            axis_name=names[0],
+            axis_size=operation.integer("split_count"),
+            concat_axis=operation.integer("concat_dimension"),
+            split_axis=operation.integer("split_dimension"),
+        )
+
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         shape, size = list(avals[0].shape), params["axis_size"]
         shape[params["split_axis"]] //= size
@@ -459,7 +508,7 @@ class AllToAll(CollectivePrimitive, LinearPrimitive):
         return avals[0].update(shape=tuple(shape))
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
-        attributes = _grouped(
+        attributes = grouped(
             ctx,
             self.groups(ctx, params),
             by_device=False,

@@ -12,8 +12,20 @@ from olympus_core.ir.primitive import MultipleResults
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
+    from olympus_core.ir.olympuspr import Eqn
+    from olympus_core.lowering.divergence import Agreement, Differing
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.mlir.bindings import ir
+
+
+#: operations whose results differ between the devices of a program
+_OF_DEVICES = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("all_gather", "all_reduce", "all_to_all", "collective_broadcast"),
+        *("collective_permute", "partition_id", "reduce_scatter"),
+    )
+)
 
 
 class Opaque(MultipleResults):
@@ -32,6 +44,13 @@ class Opaque(MultipleResults):
 
     def spoken(self, params: dict[str, Any]) -> str:
         return str(params["operation"])
+
+    def differing(
+        self, agreement: Agreement, eqn: Eqn, operands: Sequence[Differing]
+    ) -> Sequence[Differing]:
+        if eqn.params["operation"] in _OF_DEVICES:
+            return [agreement.several] * len(eqn.outputs)
+        return super().differing(agreement, eqn, operands)
 
     def _missing(self, method: str, purpose: str) -> NoReturn:
         raise TransformError(

@@ -44,8 +44,13 @@ class ShardingConstraint(LinearPrimitive, SingleResult):
         return mlir.op1("sdy.sharding_constraint", ctx.aval_out, operands, {"sharding": attribute})
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        operation.attribute("sharding")  # only modules for one device are raised
-        return operands[0]
+        sharding = operation.sharding("sharding")
+        manual = operation.manual
+        if sharding is None or (manual is not None and manual.is_whole):
+            return operands[0]
+        if all(x is PartitionSpec.UNCONSTRAINED for x in sharding.spec) and manual is not None:
+            return operands[0]  # JAX writes one after each operation of a manual computation
+        return self.bind(operands[0], sharding=sharding)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [self.bind(cotangent, **params)]

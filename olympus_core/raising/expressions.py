@@ -63,7 +63,8 @@ def _attributes(operation: Any) -> Any:
 def operation_on_arguments(region: Any) -> str | None:
     """Return the name of the operation that a region applies to its arguments, in their order.
 
-    None for any other region, and for an operation with attributes.
+    Constraints on scalars, which JAX writes, change nothing. None for any other region, and for an
+    operation with attributes.
 
     >>> operation_on_arguments(reduce.regions[0])
     'stablehlo.add'
@@ -72,12 +73,15 @@ def operation_on_arguments(region: Any) -> str | None:
         return None
     block = region.blocks[0]
     operations = [view.operation for view in block.operations]
+    constraints = [x for x in operations if x.name == "sdy.sharding_constraint"]
+    operations = [x for x in operations if x.name != "sdy.sharding_constraint"]
     if len(operations) != 2:
         return None
     operation, end = operations
+    source = {x.results[0]: x.operands[0] for x in constraints}
     is_plain = (
         list(operation.operands) == list(block.arguments)
-        and list(end.operands) == list(operation.results)
+        and [source.get(x, x) for x in end.operands] == list(operation.results)
         and not len(operation.attributes)
         and not len(operation.regions)
     )

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from olympus_core.base.errors import OlympusError
 from olympus_core.blocks.repeats import MEASURED, Thresholds
 from olympus_core.ir.primitive import Primitive, op
-from olympus_core.raising.raising import Raising, UnraisableError
+from olympus_core.raising.raising import Raising
 from olympus_core.raising.stablehlo_operation import StableHloOperation
+from olympus_core.raising.unraisable import UnraisableError
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir

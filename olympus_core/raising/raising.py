@@ -6,7 +6,6 @@ An operation that no primitive recognizes becomes an `opaque` one, which is lowe
 from __future__ import annotations
 
 import functools
-import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,29 +18,33 @@ from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.context import enable_x64
 from olympus_core.base.errors import OlympusError
 from olympus_core.base.source import Position, Source
+from olympus_core.control.shard_map import manual_naming
+from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Olympuspr, Var
 from olympus_core.ir.primitive import Primitive, op
 from olympus_core.ir.trace import using_trace
+from olympus_core.lowering.module import Manual
 from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.mesh import AnyMesh
 from olympus_core.primitives.opaque import opaque
+from olympus_core.raising.meshes import Meshes
 from olympus_core.raising.stablehlo_operation import StableHloOperation
+from olympus_core.raising.unraisable import UnraisableError
 from olympus_core.transforms.staging import StagedTracer, StagingTrace
 
 if TYPE_CHECKING:
     from olympus_core.mlir.bindings import ir
 
-_RETURNS = frozenset(["func.return", "stablehlo.return"])
+_RETURNS = frozenset(["func.return", "sdy.return", "stablehlo.return"])
 #: operations with an effect, or a result of no array type: a program with one is not raised
 _EFFECTS = frozenset(
     f"stablehlo.{name}" for name in ("infeed", "outfeed", "recv", "rng", "send", "partition_id")
 )
+#: the number of a device, which is defined if all axes are manual
+_NUMBER = "stablehlo.partition_id"
 #: a reference to a function or to a mesh, in the text of an attribute
 _SYMBOL = re.compile(r"\[?@|#sdy\.[^@]*@")
 _DIALECTS = frozenset(["chlo", "func", "stablehlo"])
-
-
-class UnraisableError(Exception):
-    """Raised for a module that cannot be an Olympuspr; it can still be compiled unchanged."""
 
 
 class Splat(NamedTuple):
@@ -103,16 +106,17 @@ class Raising:
 
     def __init__(self, module: ir.Module) -> None:
         self.functions: dict[str, Any] = {}
-        if any(math.prod(sizes) > 1 for sizes in mlir.declared_meshes(module)):
-            raise UnraisableError("it is for several devices")
+        self.meshes = Meshes(module)
+        #: the axes of a mesh that are manual in the block that is being raised
+        self.manual: Manual | None = None
         for view in module.body.operations:
             operation = view.operation
             if operation.name == "sdy.mesh":
-                continue  # a mesh of one device
+                continue
             if operation.name != "func.func":
                 raise UnraisableError(f"{operation.name} is not a function")
             self.functions[mlir.ir.StringAttr(operation.attributes["sym_name"]).value] = operation
-        self.programs: dict[str, Olympuspr | None] = {}
+        self.programs: dict[tuple[str, Manual | None], Olympuspr | None] = {}
         self.scope = _Scope(None)
         self.locations: dict[Any, Source] = {}
         self.avals: dict[Any, ShapedArray] = {}
@@ -125,15 +129,16 @@ class Raising:
         return aval
 
     def function(self, name: str) -> Olympuspr:
-        """Return the program of a function; all calls share it."""
-        if name not in self.programs:
-            self.programs[name] = None
+        """Return the program of a function; all calls with the same manual axes share it."""
+        key = name, self.manual
+        if key not in self.programs:
+            self.programs[key] = None
             operation = self.functions.get(name)
             if operation is None or len(operation.regions[0].blocks) != 1:
                 raise UnraisableError(f"the function {name} has no body of one block")
             program, _ = self._block(operation.regions[0].blocks[0], None)
-            self.programs[name] = program
-        raised = self.programs[name]
+            self.programs[key] = program
+        raised = self.programs[key]
         if raised is None:
             raise UnraisableError(f"the function {name} calls itself")
         return raised
@@ -144,6 +149,22 @@ class Raising:
             raise UnraisableError("a region has several blocks")
         program, captured = self._block(region.blocks[0], self.scope)
         return captured, program
+
+    def manual_region(self, region: ir.Region, mesh: AnyMesh, names: Sequence[str]) -> Olympuspr:
+        """Return the program of a region in which more axes of a mesh are manual."""
+        before = self.manual
+        outer = frozenset[Any]() if before is None else before.names
+        if before is not None and before.mesh != mesh:
+            raise UnraisableError("a manual computation is inside one over another mesh")
+        self.manual = Manual(mesh, outer | frozenset(names))
+        try:
+            with manual_naming(mesh, names, checked=False):
+                captured, program = self.region(region)
+        finally:
+            self.manual = before
+        if captured:
+            raise UnraisableError("a manual computation uses values from outside")
+        return simplify(program)  # without the numbers of devices that became indices
 
     def branches(self, regions: Sequence[ir.Region]) -> tuple[list[Any], tuple[Olympuspr, ...]]:
         """Return the programs of regions without arguments, with the same leading operands."""
@@ -187,7 +208,7 @@ class Raising:
         """Return the results of an operation."""
         name = str(operation.name)
         is_known = name.partition(".")[0] in _DIALECTS or name in _recognizers()
-        if not is_known or name in _EFFECTS:
+        if not is_known or (name in _EFFECTS and not self._is_numbered(name)):
             raise UnraisableError(f"{name} is not an operation without effects on arrays")
         view = StableHloOperation(operation, self)
         if name == "stablehlo.constant":
@@ -207,6 +228,11 @@ class Raising:
         inner = self._captured(operation)
         full = [self.scope.full(x) for x in (*operands, *inner.values())]
         return opaque(operation, full, list(inner), view.avals_out)
+
+    def _is_numbered(self, name: str) -> bool:
+        """Return True for the number of a device in a block where all axes are manual."""
+        manual = self.manual
+        return name == _NUMBER and manual is not None and manual.is_whole
 
     def _forms(self, primitive: Primitive, operands: Sequence[Any]) -> Iterator[list[Any]]:
         """Yield the operands as a primitive may take them: a Splat as a scalar first, if it can."""

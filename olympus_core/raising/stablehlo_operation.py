@@ -9,7 +9,9 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray
 from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.lowering.module import FRONTEND_ATTRIBUTES, is_marked_only
 from olympus_core.mlir import bindings as mlir
+from olympus_core.placement.sharding import NamedSharding
 from olympus_core.raising.expressions import (
     Expressions,
     emitted_region,
@@ -17,7 +19,9 @@ from olympus_core.raising.expressions import (
 )
 
 if TYPE_CHECKING:
+    from olympus_core.lowering.module import Manual
     from olympus_core.mlir.bindings import ir
+    from olympus_core.placement.mesh import AbstractMesh
     from olympus_core.raising.raising import Raising
 
 #: values of attributes that change nothing, by name: the default accuracy of a function
@@ -55,6 +59,8 @@ class StableHloOperation:
         """Return the names of the attributes that no rule has read, except defaults."""
         attributes = self.operation.attributes
         names = [name for name in attributes if name not in self._read]
+        if FRONTEND_ATTRIBUTES in names and is_marked_only(self.operation):
+            names.remove(FRONTEND_ATTRIBUTES)  # lowering writes the mark again
         return [x for x in names if x not in _DEFAULTS or str(attributes[x]) != _DEFAULTS[x]]
 
     def attribute(self, name: str) -> Any:
@@ -131,6 +137,70 @@ class StableHloOperation:
     def branches(self) -> tuple[list[Any], tuple[Olympuspr, ...]]:
         """Return the programs of its regions, which have the same outer values as operands."""
         return self._raising.branches(self.operation.regions)
+
+    def sharding(self, name: str) -> NamedSharding | None:
+        """Return a sharding; None for the whole array on one device."""
+        return self._raising.meshes.named(self.attribute(name))
+
+    def manual_computation(self) -> dict[str, Any] | None:
+        """Return the parameters of a `shard_map`; None for one without arrays."""
+        names = self._raising.meshes.names(self.attribute("manual_axes"))
+        meshes = self._raising.meshes
+        mesh, ins = meshes.manual(self.attribute("in_shardings"), names)
+        other, outs = meshes.manual(self.attribute("out_shardings"), names)
+        mesh = mesh or other
+        if mesh is None:
+            return None
+        return {
+            "olympuspr": self._raising.manual_region(self.operation.regions[0], mesh, names),
+            "mesh": mesh,
+            "in_specs": tuple(ins),
+            "out_specs": tuple(outs),
+            "manual_axes": tuple([n for n in mesh.axis_names if n in names]),
+            "check_vma": False,
+        }
+
+    @property
+    def manual(self) -> Manual | None:
+        """The axes of a mesh that are manual here; None outside of a manual computation."""
+        return self._raising.manual
+
+    def axis_size(self, name: str) -> int:
+        """Return the size of an axis of the mesh around a manual computation."""
+        manual = self._raising.manual
+        return 1 if manual is None else int(manual.mesh.shape[name])
+
+    def mesh(self, symbol: str) -> AbstractMesh:
+        """Return a mesh that the module declares."""
+        return self._raising.meshes.mesh(symbol)
+
+    def producer(self, operand: int) -> StableHloOperation | None:
+        """Return the operation that computes an operand; None for an argument of a block.
+
+        A manual computation without operands, such as of the number of a device, is looked through.
+        """
+        value = self.operation.operands[operand]
+        while not isinstance(owner := value.owner, mlir.ir.Block):
+            if owner.name != "sdy.manual_computation" or len(owner.operands):
+                return StableHloOperation(owner, self._raising)
+            inner = owner.regions[0].blocks[0].operations
+            value = inner[len(inner) - 1].operation.operands[value.result_number]
+        return None
+
+    def constant(self, operand: int) -> int | None:
+        """Return an operand that is a constant of one int; None for another operand."""
+        producer = self.producer(operand)
+        if producer is None or producer.name != "stablehlo.constant":
+            return None
+        value = producer.elements()
+        return int(value.flat[0]) if value is not None and value.size == 1 else None
+
+    def matrix(self, name: str) -> np.ndarray[Any, Any] | None:
+        """Return a matrix of ints; None without the attribute, or for another form."""
+        attribute = self.attribute(name)
+        if not isinstance(attribute, mlir.ir.DenseIntElementsAttr):
+            return None
+        return np.array(attribute, dtype=np.int64)
 
     def callee(self, attribute: str) -> tuple[str, Olympuspr]:
         """Return the name of the function that a symbol refers to, and its program."""

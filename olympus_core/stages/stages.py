@@ -30,6 +30,7 @@ from olympus_core.stages.interface import ArgInfo, Interface, Stage
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
+    from olympus_core.placement.sharding import Sharding
 
 __all__ = ["ArgInfo", "Compiled", "Interface", "Lowered", "ShardedCompiled", "Traced"]
 
@@ -157,13 +158,18 @@ class Traced(Stage):
         >>> traced = jit(f).trace(x)
         >>> traced.with_out_shardings(tree.map(lambda _: replicated, traced.out_info))
         """
+        shardings = self._result_shardings(out_shardings)
+        return Traced(self.signature._replace(out_shardings=shardings), self.olympuspr)
+
+    def _result_shardings(self, out_shardings: Any) -> tuple[Sharding | None, ...]:
+        """Return the sharding of each array of the result; raise as `with_out_shardings` does."""
         s = self.signature
         full = s.out_tree.unflatten(range(len(s.out_avals)))
         shardings = tree.prefix_leaves("with_out_shardings", "out_shardings", out_shardings, full)
         for aval, name, sharding in zip(s.out_avals, self.result_names, shardings, strict=True):
             if sharding is not None:
                 sharding.check_shape(aval.shape, f"{name} of '{self.fun_name}'")
-        return Traced(s._replace(out_shardings=tuple(shardings)), self.olympuspr)
+        return tuple(shardings)
 
     def placement(self) -> Placement | None:
         """Return the devices that the program requires; None if it runs on any one device.

@@ -26,6 +26,7 @@ from olympus_core.control.while_loop import while_p
 from olympus_core.ir.effects import without_effects
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitives.precision import Precision
+from olympus_core.primitives.sharding import sharding_constraint_p
 from olympus_core.verification.bounds import disagreement, noise_scale
 from olympus_core.verification.findings import Finding, Kind, finding, worst
 from olympus_core.verification.floats import digits_lost, format_of, is_inexact
@@ -128,6 +129,8 @@ class OpByOpRun:
                 return self.evaluate(params["branches"][index], values[1:])
         if primitive is platform_dependent_p:
             return self.evaluate(platform_dependent_p.branch_for(params, "cpu"), values[1:])
+        if primitive is sharding_constraint_p:  # it changes no element
+            return list(values)
         if primitive is shard_map_p:
             with self._inside("shard_map"):
                 return self.evaluate(one_device_program(params), values)

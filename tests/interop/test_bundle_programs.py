@@ -142,11 +142,3 @@ def test_a_manifest_of_another_program_is_refused(tmp_path: Path) -> None:
     replace_member(bundle.path, "program.stablehlo.bc", other)
     with pytest.raises(ArtifactError, match=r"f\.olympus cannot be used: its StableHLO has"):
         bundles.trace_bundle(artifact.load(bundle.path))
-
-
-def test_a_program_of_several_devices_is_refused(tmp_path: Path) -> None:
-    mesh = ox.make_mesh((2,), ("x",))
-    rows = ox.sharding.NamedSharding(mesh, ox.sharding.PartitionSpec("x"))
-    traced = ox.jit(jnp.sin, in_shardings=rows).trace(np.ones(4, np.float32))
-    with pytest.raises(UsageError, match="is for 2 devices, and only a bundle for one device"):
-        bundles.trace_bundle(saved(tmp_path, traced))

@@ -159,9 +159,3 @@ def test_what_is_no_program_is_an_error(name: str) -> None:
     content, message = WRONG[name]
     with pytest.raises(ArtifactError, match=message):
         stablehlo.read(content)
-
-
-def test_a_program_for_several_devices_is_refused() -> None:
-    text = f"module attributes {{mhlo.num_partitions = 4 : i32}} {{ {ADD} }}"
-    with pytest.raises(UsageError, match="the program is for 4 devices"):
-        stablehlo.read(text.encode())

@@ -12,7 +12,7 @@ import pytest
 
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.gains import BLOCKS, gain
-from olympus_core.raising.raising import UnraisableError
+from olympus_core.raising.unraisable import UnraisableError
 
 
 def reason(fun: Callable[..., Any], *shapes: tuple[int, ...], blocks: bool = True) -> str | None:

@@ -12,7 +12,8 @@ import olympus
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.lowering.module import lower_module
 from olympus_core.mlir import bindings as mlir
-from olympus_core.raising.raising import UnraisableError, raise_module
+from olympus_core.raising.raising import raise_module
+from olympus_core.raising.unraisable import UnraisableError
 from tests.primitives.case import Case
 from tests.primitives.cases import CASES
 from tests.primitives.test_primitives import assert_agree

@@ -113,13 +113,3 @@ def test_the_frontend_is_chosen_by_a_key(net: Path, invoke: Invoke) -> None:
     result = invoke("trace", "t")
     assert result.exit_code == 2
     assert "target.t.frontend" in result.stderr
-
-
-def test_a_mesh_is_refused(net: Path, invoke: Invoke) -> None:
-    (net / "olympus.toml").write_text(
-        '[target.t]\nentry = "net:step"\nargs.params = { from = "net:init" }\n'
-        'args.x = "f32[4,8]"\nmesh = { data = 2 }\n'
-    )
-    result = invoke("trace", "t")
-    assert result.exit_code == 2
-    assert "mesh is for a function of OLYMPUS; step is JAX's" in result.stderr
