@@ -23,6 +23,7 @@ from olympus_core.control.platform import platform_dependent_p
 from olympus_core.control.scan import scan_p
 from olympus_core.control.shard_map import shard_map_p
 from olympus_core.control.while_loop import while_p
+from olympus_core.execution.spmd import devices_of
 from olympus_core.ir.effects import without_effects
 from olympus_core.ir.olympuspr import Eqn, Literal, Olympuspr
 from olympus_core.primitives.precision import Precision
@@ -129,8 +130,8 @@ class OpByOpRun:
                 return self.evaluate(params["branches"][index], values[1:])
         if primitive is platform_dependent_p:
             return self.evaluate(platform_dependent_p.branch_for(params, "cpu"), values[1:])
-        if primitive is sharding_constraint_p:  # it changes no element
-            return list(values)
+        if primitive is sharding_constraint_p and devices_of(params["sharding"]) is None:
+            return list(values)  # it cannot run, and changes no element
         if primitive is shard_map_p:
             with self._inside("shard_map"):
                 return self.evaluate(one_device_program(params), values)
