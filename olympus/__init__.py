@@ -85,6 +85,9 @@ from olympus_core.xla import Device as Device
 from olympus_core.xla import DeviceModel as DeviceModel
 from olympus_core.xla import Target as Target
 from olympus_core.xla import Topology as Topology
+from olympus_core.xla import Torus as Torus
+from olympus_core.xla import TpuModel as TpuModel
+from olympus_core.xla import backend_of as backend_of
 from olympus_core.xla import backends as backends
 from olympus_core.xla import device_models as device_models
 from olympus_core.xla import known_devices as known_devices

@@ -16,3 +16,5 @@ from olympus_core.xla import device_config as device_config
 from olympus_core.xla import device_model as device_model
 from olympus_core.xla import optimize_options as optimize_options
 from olympus_core.xla import shipped_devices as shipped_devices
+from olympus_core.xla import shipped_tpus as shipped_tpus
+from olympus_core.xla import topologies as topologies

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from olympus_core.xla.runtime import gpu
+from olympus_core.xla.runtime import gpu, tpu
 
 #: a browser of the system's; no package of Python's brings one
 CHROMIUM = next(
@@ -17,5 +17,10 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium or goo
 
 #: for Linux, the extra `test` installs it; for others there is none
 needs_gpu_compiler = pytest.mark.skipif(
-    gpu.plugin_version() is None, reason=f"the wheel {gpu.WHEEL} is not installed"
+    gpu.PLUGIN.version() is None, reason=f"the wheel {gpu.WHEEL} is not installed"
+)
+
+#: the extra `test` installs it on Linux
+needs_tpu_compiler = pytest.mark.skipif(
+    tpu.PLUGIN.version() is None, reason=f"the package {tpu.PACKAGE} is not installed"
 )

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Literal
 
 from olympus.analysis import Collective, CostRow
-from olympus.errors import BackendError
+from olympus.errors import DeviceMemoryError, MachineError
 from olympus_cli.reports.program_figures import CompiledFigures, CostReport, unknown_text
 from olympus_cli.reports.text import between_text
 from olympus_cli.spec.budgets import forbidden_name
@@ -34,7 +34,7 @@ class Figures:
     and `unused_donations` those without a result that takes their memory. `lines_of` returns the
     cost by line of an operation, or of a dtype, and `occurrences` the number of occurrences of an
     operation at each place. `absent` is the error of the compilation if the compiler for the
-    backend is not installed.
+    backend is not installed, or if the program does not fit its device.
     """
 
     backend: str
@@ -51,7 +51,7 @@ class Figures:
     instructions: Mapping[str, int] | None = None
     executable_size: int | None = None
     bundle_size: int | None = None
-    absent: BackendError | None = None
+    absent: MachineError | None = None
 
 
 @dataclass(frozen=True)
@@ -336,12 +336,20 @@ def _donation(target: str, figures: Figures, must_donate: bool) -> Verdict:
 
 
 def _not_compiled(
-    target: str, key: str, limit: str, figures: Figures, absent: BackendError
+    target: str, key: str, limit: str, figures: Figures, absent: MachineError
 ) -> Verdict:
-    """Return the verdict on a figure of a compiled program whose compiler is not installed."""
+    """Return the verdict on a figure of a program that could not be compiled."""
+    if isinstance(absent, DeviceMemoryError):
+        return Verdict(
+            target, figures.backend, key, "too large", limit, str(absent), hints_of(absent)
+        )
     why = f"{key} is not known: the program is not compiled for {figures.backend}: {absent}"
-    lines = (Part("", absent.hint),) if absent.hint else ()
-    return Verdict(target, figures.backend, key, "unknown", limit, why, lines)
+    return Verdict(target, figures.backend, key, "unknown", limit, why, hints_of(absent))
+
+
+def hints_of(error: MachineError) -> tuple[Part, ...]:
+    """Return the hint of an error as a part of a verdict."""
+    return (Part("", error.hint),) if error.hint else ()
 
 
 def _limited(target: str, key: str, limit: Limit, figures: Figures, saved: float | None) -> Verdict:

@@ -12,7 +12,7 @@ from typing import Any
 
 import olympus
 from olympus.analysis import Graph, SourceMap, graph_of
-from olympus.errors import ArtifactError
+from olympus.errors import ArtifactError, DeviceMemoryError, MachineError
 from olympus.files import path_text, typed
 from olympus_cli.builder.folder_locks import requested_lock
 from olympus_cli.builder.retracing import instability_of, unstable_warning
@@ -82,13 +82,17 @@ def check_in_worker(
     program = Program.of(spec, on_stage, until="lower")
     program.check_trips()
     report, sizes, units = None, dict[str, int](), program.units
-    absent = None
+    absent: MachineError | None = None
     if spec.budget.compiles:
         absent = program.leave_out_absent()
         lock = requested_lock(on_stage) if has_locks else None
-        build = up_to_date(program, on_stage, TargetFolder(lock))
+        try:
+            build = up_to_date(program, on_stage, TargetFolder(lock))
+            if build is None:
+                program.compile()
+        except DeviceMemoryError:  # the verdict on each limit that needs the executable
+            absent, build = program.compile_fitting(), None
         if build is None:
-            program.compile()
             sizes = _sizes(program)
         else:
             report, sizes = build.report, _built_sizes(build.report, spec.name)
@@ -167,6 +171,8 @@ def memory_of(device: olympus.Target | None) -> int | None:
 
 def _sizes(program: Program) -> dict[str, int]:
     """Return the bytes of each executable by its backend's label, and of the bundle as ""."""
+    if not program.units:
+        return {}
     executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
     sizes = {unit.label: len(executables[unit.backend]) for unit in program.units}
     with TemporaryDirectory(prefix="olympus-check-") as folder:

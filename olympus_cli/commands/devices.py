@@ -17,11 +17,13 @@ from olympus_cli.options.shared import (
 )
 from olympus_cli.reports.devices import (
     COLUMNS,
+    TPU_COLUMNS,
     cpu_data,
     cpu_rows,
     device_data,
     device_row,
     device_rows,
+    tpu_row,
 )
 from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.resolve import project_of
@@ -91,21 +93,25 @@ def _own(device_config: Path | None, project: str | None) -> Devices:
 
 
 def _list(own: Devices, as_json: bool) -> None:
-    from olympus.stages import shipped_devices
+    from olympus.stages import shipped_devices, shipped_tpus
 
-    devices = {**own, **shipped_devices()}
+    devices, tpus = {**own, **shipped_devices()}, shipped_tpus()
     if as_json:
         listed = [device_data(device, own) for device in devices.values()]
-        console.print_json({"devices": listed, "cpu": _cpu_data()})
+        data = {"devices": listed, "tpus": [device_data(tpu, own) for tpu in tpus.values()]}
+        console.print_json({**data, "cpu": _cpu_data()})
     else:
         console.table(COLUMNS, [device_row(device) for device in devices.values()])
+        console.data("")
+        console.table(TPU_COLUMNS, [tpu_row(tpu) for tpu in tpus.values()])
 
 
 def _one(name: str, own: Devices, as_json: bool) -> None:
     import olympus
 
-    device = olympus.stages.device_model(olympus.target("gpu", name, own))
-    assert device is not None  # a GPU's target has one
+    target = olympus.target(olympus.backend_of(name, own), name, own)
+    device = olympus.stages.device_model(target)
+    assert device is not None  # a target with a device has one
     if as_json:
         console.print_json(device_data(device, own))
     else:

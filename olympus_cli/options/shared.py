@@ -278,17 +278,18 @@ def backend_options(function: F) -> F:
         click.option(
             "--backend",
             metavar="NAME",
-            help="Use this backend: cpu or gpu; olympus lower also takes tpu.",
+            help="Use this backend: cpu, gpu or tpu.",
         ),
         click.option(
             "--device",
             metavar="NAME",
-            help="Use this model of GPU, such as h200, or several of it, such as 8xh200.",
+            help="Use this GPU or TPU, such as h200 or v6e, or several, such as 8xh200 or v6e:4x4.",
         ),
         click.option(
             "--topology",
-            metavar="HOSTSxDEVICES",
-            help="Use this many hosts, each with this many GPUs, such as 2x8.",
+            metavar="SIZES",
+            help="Use this many hosts, each with this many GPUs, such as 2x8, or this many TPU "
+            "chips along each axis, such as 2x2x4.",
         ),
         device_config_option,
     )

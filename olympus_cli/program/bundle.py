@@ -96,8 +96,10 @@ def bundle_loader(
 
 
 def bundle_backend(request: Request) -> olympus.Target:
-    """Return the target to run a bundle on: by default the CPU, or a GPU if `device` is given."""
-    backend = request.backend or ("gpu" if request.device else "cpu")
+    """Return the target to run a bundle on: by default the CPU, or the backend of `device`."""
+    backend = request.backend
+    if backend is None:
+        backend = olympus.backend_of(request.device, request.devices) if request.device else "cpu"
     return parse_backend(backend, request.device, request.devices)
 
 

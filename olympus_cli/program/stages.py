@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import olympus
-from olympus.errors import BackendError, UsageError
+from olympus.errors import BackendError, DeviceMemoryError, UsageError
 from olympus.sharding import MOST_DEVICES, expect_devices
 from olympus.stages import ArgInfo
 from olympus_cli.faults.blame import is_users
@@ -264,14 +264,30 @@ class Program:
     def compile(self, on_begin: Callable[[], None] = lambda: None) -> None:
         """Compile the StableHLO; `on_begin` is called before each compilation starts."""
         for unit in self.units:
-            self._on_stage(f"compile for {unit.label}")
-            on_begin()
-            start = time.perf_counter()
-            with self._recorded_warnings():
-                unit.compiled = unit.lowered.compile(
-                    self.spec.compiler_options, optimize=self.spec.optimize
-                )
-            unit.compile_seconds = time.perf_counter() - start
+            self._compile(unit, on_begin)
+
+    def compile_fitting(self) -> DeviceMemoryError | None:
+        """Compile the units that fit their devices, and drop the others; return the first error."""
+        first, fitting = None, []
+        for unit in self.units:
+            try:
+                if unit.compiled is None:
+                    self._compile(unit)
+                fitting.append(unit)
+            except DeviceMemoryError as error:
+                first = first or error
+        self.units = fitting
+        return first
+
+    def _compile(self, unit: Unit, on_begin: Callable[[], None] = lambda: None) -> None:
+        self._on_stage(f"compile for {unit.label}")
+        on_begin()
+        start = time.perf_counter()
+        with self._recorded_warnings():
+            unit.compiled = unit.lowered.compile(
+                self.spec.compiler_options, optimize=self.spec.optimize
+            )
+        unit.compile_seconds = time.perf_counter() - start
 
     @property
     def seconds(self) -> dict[str, float]:

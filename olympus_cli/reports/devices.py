@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from olympus import DeviceModel
+from olympus import DeviceModel, TpuModel
 from olympus.analysis import Cpu, Kept
-from olympus_cli.spec.devices import Devices
+from olympus.stages import topologies
+from olympus_cli.spec.devices import AnyModel, Devices
 
 #: The columns of the list of devices; rates are in TFLOP/s.
 COLUMNS = ("device", "capability", "memory", "bandwidth", "float32", "tf32", "bf16", "float8")
+#: The columns of the list of TPUs; figures are those of a device, rates in TFLOP/s.
+TPU_COLUMNS = ("TPU", "memory", "bandwidth", "bf16", "int8", "float8", "link", "topologies")
 _UNKNOWN = "-"
+_MANY = 10  # topologies in the list
 
 
 def device_row(device: DeviceModel) -> tuple[str, ...]:
@@ -27,9 +31,56 @@ def device_row(device: DeviceModel) -> tuple[str, ...]:
     )
 
 
-def device_rows(device: DeviceModel) -> list[tuple[str, str]]:
+def tpu_row(device: TpuModel) -> tuple[str, ...]:
+    """Return a row of the list of TPUs."""
+    rates = device.tensor_tflops
+    names = [str(torus) for torus in topologies(device)]
+    shown = names if len(names) <= _MANY else [*names[: _MANY - 1], "...", names[-1]]
+    return (
+        device.name,
+        _gib(device.memory),
+        _speed(device.bandwidth),
+        *(
+            _UNKNOWN if rate is None else f"{rate:.4g}"
+            for rate in (rates.bfloat16, rates.int8, rates.float8)
+        ),
+        _speed(device.ici),
+        " ".join(shown),
+    )
+
+
+def device_rows(device: AnyModel) -> list[tuple[str, str]]:
     """Return all figures of a device, and their sources."""
-    rows = [
+    rows = _tpu_rows(device) if isinstance(device, TpuModel) else _gpu_rows(device)
+    units = "matrix units" if isinstance(device, TpuModel) else "tensor cores"
+    for what, rates in (("", device.tflops), (f" of {units}", device.tensor_tflops)):
+        for dtype, rate in asdict(rates).items():
+            if rate is not None:
+                rows.append((f"{dtype}{what}", f"{rate:g} TFLOP/s".replace("TFLOP", _unit(dtype))))
+    rows += [(f"source: {group}", title) for group, titles in device.sources for title in titles]
+    return rows
+
+
+def _tpu_rows(device: TpuModel) -> list[tuple[str, str]]:
+    per_chip = device.devices_per_chip
+    rings = f"at sizes that are multiples of {device.wraps_at}"
+    if device.cube:
+        rings += ", if that holds for all axes"
+    return [
+        ("device", device.name),
+        ("product", device.product),
+        ("devices of a chip", str(per_chip)),
+        ("memory of a device", _gib(device.memory)),
+        ("memory bandwidth of a device", _speed(device.bandwidth)),
+        ("link to a neighbour, each direction", _speed(device.ici)),
+        ("data centre's network of a chip", _speed(device.dcn)),
+        ("wrap-around links", rings),
+        ("topologies", " ".join(str(torus) for torus in topologies(device))),
+    ]
+
+
+def _gpu_rows(device: DeviceModel) -> list[tuple[str, str]]:
+    return [
         ("device", device.name),
         ("product", device.product),
         ("compute capability", device.capability.name),
@@ -44,18 +95,16 @@ def device_rows(device: DeviceModel) -> list[tuple[str, str]]:
         ("PCIe, each direction", _speed(device.pcie)),
         ("power", _known(device.watts, "W")),
     ]
-    for what, rates in (("", device.tflops), (" of tensor cores", device.tensor_tflops)):
-        for dtype, rate in asdict(rates).items():
-            if rate is not None:
-                rows.append((f"{dtype}{what}", f"{rate:g} TFLOP/s".replace("TFLOP", _unit(dtype))))
-    rows += [(f"source: {group}", title) for group, titles in device.sources for title in titles]
-    return rows
 
 
-def device_data(device: DeviceModel, own: Devices) -> dict[str, Any]:
+def device_data(device: AnyModel, own: Devices) -> dict[str, Any]:
     """Return a device as JSON; `is_own` is True for the user's devices, and null is unknown."""
     data = asdict(device)
-    data["capability"] = device.capability.name
+    if isinstance(device, TpuModel):
+        data["topologies"] = [str(torus) for torus in topologies(device)]
+        del data["slices"], data["options"]
+    else:
+        data["capability"] = device.capability.name
     data["sources"] = {group: list(titles) for group, titles in device.sources}
     return {**data, "is_own": device.name in own}
 

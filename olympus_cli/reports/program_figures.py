@@ -7,7 +7,7 @@ bytes and times in seconds; None is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ from olympus.analysis import (
 )
 from olympus.files import Forms, form, to_data, typed
 from olympus_cli.reports.relative_paths import relative
+from olympus_cli.spec.devices import AnyModel
 from olympus_cli.text.units import array_type, byte_size
 
 if TYPE_CHECKING:
@@ -163,7 +164,9 @@ FORMS: Forms = MappingProxyType(
         ),
         CostRow: row_form(CostRow),
         MemoryReport: form(*_SIZES, "largest", "workspace_bound"),
-        LiveBuffer: form("bytes", "dtype", "shape", "operation", "line", "kind", "name"),
+        LiveBuffer: form(
+            *("bytes", "dtype", "shape", "operation", "line", "kind", "name", "unpadded", "tile")
+        ),
         Estimate: form("device", "seconds", "assumptions", "unknown", "kernels"),
         KernelEstimate: form(
             *(name for name in KernelEstimate.__dataclass_fields__ if name != "of_seconds")
@@ -273,16 +276,46 @@ def unfitting(figures: CompiledFigures) -> Iterator[str]:
         )
 
 
+def padded_text(buffer: LiveBuffer) -> str:
+    """Return the size of a buffer, and that without padding if the layout's tiles pad it.
+
+    >>> padded_text(buffer)
+    '1.14 MiB, 48.8 MiB padded to tiles of 8 x 128'
+    """
+    size = byte_size(buffer.bytes)
+    if buffer.unpadded is None:
+        return size
+    return f"{byte_size(buffer.unpadded)}, {size} padded to tiles of {tile_text(buffer.tile)}"
+
+
+def tile_text(tile: Sequence[int]) -> str:
+    """Return a tile as text.
+
+    >>> tile_text((8, 128))
+    '8 x 128'
+    """
+    return " x ".join(map(str, tile))
+
+
+def padded_buffers(figures: CompiledFigures) -> Iterator[str]:
+    """Yield the large buffers that are at least half padding."""
+    for buffer in figures.memory.largest:
+        if buffer.unpadded is not None and buffer.bytes >= 2 * buffer.unpadded:
+            yield _buffer_text(buffer)
+
+
 def _buffer_text(buffer: LiveBuffer) -> str:
     place = f" at {buffer.line}" if buffer.line else ""
     content = buffer.operation
     if buffer.kind == "argument":
         content = f"the argument {buffer.name}"
-    size = byte_size(buffer.bytes)
-    return f"{size} {array_type(buffer.dtype, buffer.shape)} of {content}{place}"
+    array = array_type(buffer.dtype, buffer.shape)
+    if buffer.unpadded is not None:
+        return f"{array} of {content}{place}: {padded_text(buffer)}"
+    return f"{byte_size(buffer.bytes)} {array} of {content}{place}"
 
 
-def fits_between(least: int | None, most: int | None, device: olympus.DeviceModel) -> bool | None:
+def fits_between(least: int | None, most: int | None, device: AnyModel) -> bool | None:
     """Return True if a need between two bounds fits a device; None if that is not certain."""
     if least is None or most is None:
         return None

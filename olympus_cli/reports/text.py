@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from olympus_cli.reports.program_figures import (
     CostReport,
     DeviceCostReport,
     TotalReport,
+    padded_buffers,
 )
 from olympus_cli.terminal import console
 from olympus_cli.text.option_values import OPTIMIZE
@@ -26,6 +28,7 @@ _MAX_OPS = 8
 _MAX_COLLECTIVES = 20
 _MAX_COMBINED = 3  # lines of one of them
 _WIDTH = 100  # columns of a sentence
+_MAX_PADDED = 3  # buffers that are mostly padding
 _MAX_FILES = 2  # of a repeated block
 
 
@@ -127,6 +130,8 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
         yield figure_row("estimated time", f"{time} on {estimate.device}, an estimate")
         if compiled.fits is not None:
             yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
+    for text in itertools.islice(padded_buffers(compiled), _MAX_PADDED):
+        yield figure_row("padding", text)
 
 
 def collective_lines(compiled: CompiledFigures | None, width: int | None = None) -> Iterator[str]:

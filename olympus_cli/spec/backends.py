@@ -1,4 +1,4 @@
-"""The text of backends, such as "cpu", "gpu" or "gpu:h200": parsing, formatting and labels.
+"""The text of backends, such as "cpu", "gpu:h200" or "tpu:v6e:4x4": parsing, formatting and labels.
 
 A backend is an `olympus.Target`, for which a program is built.  In this package, "target" means a
 target of olympus.toml.
@@ -26,8 +26,9 @@ def parse_backend(
     """Return the backend that `text` names.
 
     `device` is the device model if it is separate from `text`, as in `--device`.  The number of
-    devices is a prefix of the model, as in "gpu:8xh200" and "gpu:2x8xh200", or is given by
-    `topology`, as in `--topology 2x8`.
+    devices is a prefix of the model, as in "gpu:8xh200", "gpu:2x8xh200" and "tpu:16xv6e", or is
+    given by `topology`, as in `--topology 2x8`.  The chips of a TPU along each axis are a suffix,
+    as in "tpu:v6e:4x4".
 
     Without a device, the result has the backend's default device, so that equal backends have one
     form.  `own` are the user's own devices, in addition to the built-in ones.
@@ -85,10 +86,7 @@ def device_text(backend: olympus.Target) -> str | None:
     >>> device_text(olympus.Target("gpu", "h200", topology=olympus.Topology(2, 8)))
     '2x8xh200'
     """
-    if backend.topology is None:
-        return backend.device
-    hosts, per_host = backend.topology
-    return f"{per_host}x{backend.device}" if hosts == 1 else f"{hosts}x{per_host}x{backend.device}"
+    return backend.name
 
 
 def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Target]:
@@ -101,6 +99,6 @@ def backend_labels(backends: Sequence[olympus.Target]) -> dict[str, olympus.Targ
     return {
         backend.backend
         if kinds[backend.backend] == 1
-        else f"{backend.backend}-{device_text(backend)}": backend
+        else f"{backend.backend}-{device_text(backend)}".replace(":", "-"): backend
         for backend in backends
     }

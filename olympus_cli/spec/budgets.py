@@ -45,7 +45,7 @@ def _fits(section: Section, devices: Devices) -> olympus.Target | None:
         return None
     name = section.text("fits", "")
     try:
-        return olympus.target("gpu", name, devices)
+        return olympus.target(olympus.backend_of(name, devices), name, devices)
     except UsageError as error:
         section.fail("fits", f"is invalid: {error}", error.hint)
 

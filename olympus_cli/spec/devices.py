@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from olympus import DeviceModel, device_models
+from olympus import DeviceModel, TpuModel, device_models
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.toml import TomlFile, load
 
+#: The figures of a device of any backend.
+AnyModel = DeviceModel | TpuModel
 #: Devices by name.
 Devices = Mapping[str, DeviceModel]
 

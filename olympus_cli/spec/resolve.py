@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import olympus
 from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_text, parse_backend
 from olympus_cli.spec.devices import Devices, read_devices
@@ -95,8 +96,9 @@ class Request:
             table=target.table and target.table.without(*overridden),
         )
         if (self.backend, self.device, self.topology) != (None, None, None):
-            # only GPUs have models by name, so that --device h200 implies the backend
-            chosen = parse_backend(self.backend or "gpu", self.device, devices, self.topology)
+            # the name of a model implies the backend
+            implied = olympus.backend_of(self.device or "", devices)
+            chosen = parse_backend(self.backend or implied, self.device, devices, self.topology)
             many = chosen.topology
             if many is not None and many.num_devices < target.num_devices:
                 raise UsageError(

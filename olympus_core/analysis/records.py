@@ -216,7 +216,9 @@ class LiveBuffer(NamedTuple):
 
     `shape` and `dtype` are those of the array, `dtype` "tuple" for a table of pointers to arrays.
     `name` is that of the argument or the instruction; `operation` and `line` are those of its
-    producer. A donated argument is an argument until its last read, and then a result.
+    producer. A donated argument is an argument until its last read, and then a result. If the
+    layout pads the array to tiles, as on a TPU, `unpadded` are the bytes without the padding and
+    `tile` is a tile.
     """
 
     bytes: int
@@ -226,6 +228,8 @@ class LiveBuffer(NamedTuple):
     line: str | None
     kind: BufferKind
     name: str
+    unpadded: int | None = None
+    tile: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -215,10 +215,10 @@ class Bundle:
         """Return True if it was compiled for the target, whatever the number of unused devices."""
         if (stored.backend, stored.device) != (target.backend, target.device):
             return False
-        one_host = xla.Topology(1, self.num_devices)
         if self.num_devices == 1:
             return True
-        return (stored.topology or one_host) == (target.topology or one_host)
+        count = self.num_devices
+        return xla.full_topology(stored.target, count) == xla.full_topology(target, count)
 
     def _grid(
         self, target: xla.Target, devices: Sequence[xla.Device] | None, *, compiles: bool
@@ -305,8 +305,7 @@ class Bundle:
 def _label(target: xla.Target) -> str:
     if target.device is None:
         return target.backend
-    topology = "" if target.topology is None else f"{target.topology}x"
-    return f"{target.backend} {topology}{target.device}"
+    return f"{target.backend} {target.name}"
 
 
 _RECOMPILE = "it can be compiled again from the StableHLO in the bundle: allow recompiling"

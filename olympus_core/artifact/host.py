@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from olympus_core.xla.runtime.gpu import WHEEL
+from olympus_core.xla.runtime import gpu, tpu
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FEATURES = re.compile(r"^(?:flags|Features)\s*:(.*)$", re.MULTILINE)
@@ -19,7 +19,7 @@ _X86 = re.compile(
     r"lzcnt|mmx|mov|pclmul|pni|popcnt|rd|sha|sse|ssse|tbm|vaes|vpclmul|xop|xsave).*"
 )
 #: The packages that compile for each backend: their versions must be the same.
-COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", WHEEL), "tpu": ("jaxlib",)}
+COMPILERS = {"cpu": ("jaxlib",), "gpu": ("jaxlib", gpu.WHEEL), "tpu": ("jaxlib", tpu.PACKAGE)}
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ def _type(array: ArgInfo) -> dict[str, Any]:
 class StoredExecutable:
     """One compiled form of the program: its member, its target, and the machine that built it.
 
-    `topology` is the number of hosts and devices; None for a target without it. `shardings` are
+    `topology` is the number of hosts and devices, or the torus of chips; None for a target without
+    it. `shardings` are
     those of a program of several devices: the program's own, and the compiler's choice.
     """
 
@@ -65,7 +66,7 @@ class StoredExecutable:
     backend: str
     device: str | None
     host: Host
-    topology: xla.Topology | None = None
+    topology: xla.AnyTopology | None = None
     shardings: StoredShardings | None = None
 
     @property

@@ -38,14 +38,14 @@ def chosen_devices(
 def first_devices(
     what: str, count: int, target: xla.Target, *, compiles: bool
 ) -> tuple[xla.Device, ...]:
-    """Return the first devices of a target; for a GPU compilation they need not be attached.
+    """Return the first devices of a target; compilation for an accelerator needs none attached.
 
     Raises:
       BackendError: there are fewer than `count`.
     """
     available: Sequence[xla.Device]
-    if compiles and target.backend == "gpu":
-        topology = target.topology or xla.Topology(1, count)
+    if compiles and target.device is not None:
+        topology = xla.full_topology(target, count)
         available = xla.topology_devices(target._replace(topology=topology))
     else:
         available = xla.devices(target.backend, count)

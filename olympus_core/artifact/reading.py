@@ -114,7 +114,9 @@ def _executable(
     more = [] if placement is None else ["shardings"]
     fields = value.fields("member", "backend", "device", "host", *more, optional=["topology"])
     backend, device = fields["backend"].text(), fields["device"].text_or_none()
-    topology = _topology(fields["topology"]) if "topology" in fields else None
+    topology = None
+    if "topology" in fields:
+        topology = _topology(fields["topology"], backend, device)
     try:
         known = None if xla.is_gpu_name(backend, device) else device
         xla.target(backend, known, None, topology and str(topology))
@@ -130,9 +132,9 @@ def _executable(
     )
 
 
-def _topology(value: JsonValue) -> xla.Topology:
+def _topology(value: JsonValue, backend: str, device: str | None) -> xla.AnyTopology:
     try:
-        topology = xla.parse_topology(value.text())
+        topology = xla.topology_of(backend, device, value.text())
     except UsageError as exc:
         raise ArtifactError(f"in its manifest, {value.where} is not usable: {exc}") from exc
     if str(topology) != value.text():

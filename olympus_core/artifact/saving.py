@@ -141,8 +141,7 @@ def _sequence(stage: _T | Sequence[_T]) -> list[_T]:
 def _label(target: xla.Target) -> str:
     if target.device is None:
         return target.backend
-    topology = "" if target.topology is None else f"{target.topology}x"
-    return f"{target.backend}-{topology}{target.device}"
+    return f"{target.backend}-{target.name}".replace(":", "-")
 
 
 def _common_signature(stage_list: list[Any]) -> stages.Interface:

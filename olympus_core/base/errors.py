@@ -16,6 +16,7 @@ __all__ = [
     "ConfigError",
     "DTypeError",
     "DeletedArrayError",
+    "DeviceMemoryError",
     "EntryError",
     "ExchangeError",
     "FrozenError",
@@ -190,6 +191,10 @@ class CompileError(MachineError):
     """Raised when the compiler fails or is killed, or when time or memory runs out."""
 
     exit_code = 4
+
+
+class DeviceMemoryError(CompileError):
+    """Raised when a program does not fit the memory of the device that it is compiled for."""
 
 
 class ArtifactError(OlympusError):

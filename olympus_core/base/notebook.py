@@ -97,7 +97,7 @@ def target_text(target: Target) -> str:
     >>> target_text(Target("gpu", "h200"))
     'gpu:h200'
     """
-    return target.backend if target.device is None else f"{target.backend}:{target.device}"
+    return target.backend if target.device is None else f"{target.backend}:{target.name}"
 
 
 def _arrays(name: str, avals: Sequence[Any]) -> list[tuple[str, str]]:

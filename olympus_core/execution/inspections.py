@@ -151,6 +151,6 @@ def _axes_for(counts: Sequence[int], sizes: Mapping[Any, int]) -> list[tuple[Any
 
 def _first_device(target: xla.Target) -> xla.Device:
     """Return the device of a one-device program; if it is absent, a compile-only device."""
-    if target.backend == "gpu" and target.device is not None:
+    if target.device is not None:
         return xla.topology_devices(target)[0]
     return xla.devices(target.backend)[0]

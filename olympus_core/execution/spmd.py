@@ -177,6 +177,7 @@ class ShardedProgram:
         where: Placement,
     ) -> None:
         self.executable = executable
+        self.where = where
         self.num_devices = where.num_devices
         self.meshes = where.meshes
         self.in_avals, self.out_avals = avals
@@ -346,8 +347,8 @@ def attached(
 ) -> tuple[Placement, EntryAttributes]:
     """Return the placement on devices of the target, and its shardings there.
 
-    For a GPU they may be absent: then the CPU devices in a program's meshes represent the target's
-    devices, in their order.
+    For an accelerator they may be absent: then the CPU devices in a program's meshes represent the
+    target's devices, in their order.
 
     Raises BackendError if there are fewer devices than the program needs, ShardingError if it names
     devices of another backend, or if the target's topology has fewer.
@@ -365,7 +366,7 @@ def attached(
             f"'{name}' was lowered for {target.backend}, and {what} devices of the {platform}",
             hint="lower for those devices, or give shardings on an AbstractMesh, which has none",
         )
-    available = _available(where.num_devices, target, name)
+    available = _available(where, target, name)
     devices = tuple([available[i] for i in order])
     ins, outs, all_ = (
         tuple([on_devices(s, devices) for s in group])
@@ -375,17 +376,19 @@ def attached(
     return where, entry._replace(in_shardings=ins, out_shardings=outs)
 
 
-def _available(count: int, target: xla.Target, name: str) -> Sequence[Any]:
-    """Return at least `count` devices of the target."""
-    if target.backend == "gpu" and target.topology is None:
-        target = target._replace(topology=xla.Topology(1, count))
+def _available(where: Placement, target: xla.Target, name: str) -> Sequence[Any]:
+    """Return at least as many devices of the target as the program has, in the mesh's order."""
+    count = where.num_devices
+    if target.device is not None:
+        target = target._replace(topology=xla.full_topology(target, count))
     if target.topology is not None and target.topology.num_devices < count:
         raise ShardingError(
             f"'{name}' is a program of {count} devices, and the topology {target.topology} of "
             f"{target.device} has {target.topology.num_devices}"
         )
     if target.topology is not None:
-        available = xla.topology_devices(target)
+        sizes = where.meshes[0].axis_sizes if where.meshes else (count,)
+        available = xla.mesh_devices(target, sizes)
     else:
         available = tuple(xla.devices(target.backend, count))
     if len(available) < count:
@@ -395,6 +398,19 @@ def _available(count: int, target: xla.Target, name: str) -> Sequence[Any]:
             hint=xla.more_devices(count) if target.backend == "cpu" else None,
         )
     return available
+
+
+def torus_places(target: xla.Target, where: Placement) -> list[tuple[int, ...]] | None:
+    """Return the position on a torus of each device of a program; None for other topologies.
+
+    A program without devices has those of its mesh, as `attached` chooses them.
+    """
+    if target.backend != "tpu" or target.device is None:
+        return None
+    if where.devices is not None and xla.absent_target(where.devices[0]) is not None:
+        return xla.places_of(where.devices)
+    sizes = where.meshes[0].axis_sizes if where.meshes else (where.num_devices,)
+    return xla.mesh_places(target, sizes)
 
 
 def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:

@@ -23,7 +23,7 @@ from olympus_core.base.errors import (
 )
 from olympus_core.execution.argument_errors import named_error
 from olympus_core.execution.eager import check_values
-from olympus_core.execution.spmd import Placement, ShardedProgram
+from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.ir.tracer import Tracer
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
@@ -392,7 +392,8 @@ class Compiled(Stage):
 
         module, loops = self.executable.hlo_module(), self._loops(trips)
         with gc_pause.paused():
-            return estimate(module, self.target, device, loops, network, self.num_devices)
+            count, places = self.num_devices, self._places()
+            return estimate(module, self.target, device, loops, network, count, places)
 
     def collectives(
         self,
@@ -413,7 +414,12 @@ class Compiled(Stage):
 
         module, loops, meshes = self.executable.hlo_module(), self._loops(trips), self._meshes()
         count = self.num_devices
-        return collectives_of(module, self.target, count, meshes, device, loops, network)
+        places = self._places()
+        return collectives_of(module, self.target, count, meshes, device, loops, network, places)
+
+    def _places(self) -> Sequence[tuple[int, ...]] | None:
+        """Return the positions of the program's devices on a torus; None without one."""
+        return None
 
     def _meshes(self) -> Sequence[AnyMesh]:
         """Return the meshes whose axes name the collectives, in order of preference."""
@@ -510,6 +516,9 @@ class ShardedCompiled(Compiled):
         """The number of devices that the program runs on."""
         return self._program.num_devices
 
+    def _places(self) -> Sequence[tuple[int, ...]] | None:
+        return torus_places(self.target, self._program.where)
+
     def _meshes(self) -> Sequence[AnyMesh]:
         return self._program.meshes
 
@@ -572,6 +581,9 @@ class SavedCompiled(Compiled):
     def num_devices(self) -> int:
         """The number of devices that the program runs on."""
         return 1 if self._where is None else self._where.num_devices
+
+    def _places(self) -> Sequence[tuple[int, ...]] | None:
+        return None if self._where is None else torus_places(self.target, self._where)
 
     def _meshes(self) -> Sequence[AnyMesh]:
         return () if self._where is None else self._where.meshes

@@ -10,6 +10,7 @@ from olympus_core.base.errors import (
     BackendError,
     CompileError,
     DeletedArrayError,
+    DeviceMemoryError,
     OlympusError,
     UsageError,
 )
@@ -19,6 +20,17 @@ _STATUS = re.compile(r"^(?:(?:[A-Z][A-Z_]+|Error dispatching computation): )+")
 _OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory")
 _NO_OPTION = re.compile(r"No such compile option: '([^']*)'")
 _BAD_VALUE = re.compile(r"While setting option ([^,]*), '(.*)' is not a valid (.*) value")
+# A program that does not fit a TPU, in two forms, and the buffers that the compiler may name.
+_SIZE = r"([0-9.]+)([KMGT]?)"
+_TOO_LARGE = (
+    re.compile(rf"\({_SIZE}\) exceeds available HBM \({_SIZE}\)"),
+    re.compile(rf"Used {_SIZE} of {_SIZE} hbm"),
+)
+_BUFFER = re.compile(
+    rf"Size: {_SIZE}\b(?:\s+Operator: op_name=\"(?P<operator>[^\"]*)\"[^\n]*)?"
+    r"\s+Shape: (?P<shape>\S+)"
+)
+_NAMED = 3  # buffers in a message
 # Lines about the sources or versions of XLA, not about the user's program.
 _NOISE = ("<unknown>:0: error: Failed to parse using StableHLO", "See https://openxla.org")
 _TRACE = "=== Source Location Trace"
@@ -64,9 +76,38 @@ def compile_error(exc: BaseException) -> OlympusError:
     if match := _BAD_VALUE.search(text):
         name, value, kind = match.groups()
         return UsageError(f"compiler option {name!r} needs a {kind} value, got {value!r}")
+    if (misfit := _device_memory_error(str(exc))) is not None:
+        return misfit
     if is_out_of_memory(exc):
         return CompileError(f"the compiler ran out of memory: {text}")
     return CompileError(f"the compiler failed: {text}")
+
+
+def _device_memory_error(text: str) -> DeviceMemoryError | None:
+    """Return the error of a program that does not fit its device; None for another error."""
+    match = next((m for pattern in _TOO_LARGE if (m := pattern.search(text))), None)
+    if match is None:
+        return None
+    needed, available = _gib(match[1], match[2]), _gib(match[3], match[4])
+    message = (
+        f"the program does not fit the memory of its device: it needs {needed:.2f} GiB, "
+        f"{needed - available:.2f} GiB more than the {available:.2f} GiB of the device"
+    )
+    buffers = [
+        f"{_gib(m[1], m[2]):.2f} GiB {m['shape']}" + (f" of {m['operator']}" * bool(m["operator"]))
+        for m in _BUFFER.finditer(text)
+    ]
+    if buffers:
+        message += f". The largest buffers: {'; '.join(buffers[:_NAMED])}"
+    return DeviceMemoryError(
+        message,
+        hint="split its arrays on more devices, make them smaller, or recompute with checkpoint",
+    )
+
+
+def _gib(number: str, unit: str) -> float:
+    """Return a size of the compiler's messages, such as "15.75" and "G", in GiB."""
+    return float(number) * 1024.0 ** (" KMGT".index(unit or " ") - 3)
 
 
 def execution_error(exc: BaseException) -> OlympusError:

@@ -16,6 +16,7 @@ from olympus.errors import OlympusError
 from olympus.stages import device_model
 from olympus_cli.bench.measure.subject import Subject
 from olympus_cli.bench.measurement import Metric
+from olympus_cli.spec.devices import AnyModel
 from olympus_cli.text.metrics import BENCH
 
 
@@ -47,7 +48,7 @@ def program_facts(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _peaks(backend: olympus.Target) -> tuple[CpuPeaks | olympus.DeviceModel | None, str | None]:
+def _peaks(backend: olympus.Target) -> tuple[CpuPeaks | AnyModel | None, str | None]:
     if backend.backend == "cpu":
         return known_peaks(), "calibrated" if kept_peaks().peaks is not None else "usual"
     model = device_model(backend)

@@ -23,8 +23,8 @@ from olympus_cli.reports.relative_paths import relative
 from olympus_cli.reports.stacks import StackReport, stack_reports
 
 if TYPE_CHECKING:
-    from olympus import DeviceModel
     from olympus.analysis import CpuPeaks, Moment
+    from olympus_cli.spec.devices import AnyModel
 
 _NOTHING: Mapping[str, MeasuredTime] = MappingProxyType({})
 _MAX_BUFFERS = 1000  # that are added up; the rest are small
@@ -124,12 +124,12 @@ def roof_of_cpu(peaks: CpuPeaks, dtypes: Iterable[str]) -> Roof:
     return Roof("cpu", peaks.read, rates, None)
 
 
-def roof_of(model: DeviceModel, dtypes: Iterable[str]) -> Roof:
+def roof_of(model: AnyModel, dtypes: Iterable[str]) -> Roof:
     """Return the limits of a device for computing in some dtypes; float32 is always among them."""
     return Roof(model.name, model.bandwidth, dict(_peaks(model, {*dtypes})), model.memory)
 
 
-def _peaks(model: DeviceModel, dtypes: set[str]) -> Iterator[tuple[str, float]]:
+def _peaks(model: AnyModel, dtypes: set[str]) -> Iterator[tuple[str, float]]:
     yield "float32", model.float32_rate
     for dtype in sorted(dtypes):
         plain = getattr(model.tflops, dtype, None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from olympus_core.analysis.hlo.estimate import machine_of, timed
 from olympus_core.analysis.hlo.kernels import LoopCounts, Transfer
+from olympus_core.analysis.hlo.tpu_machine import Place
 from olympus_core.analysis.records import AxisTraffic, Collective
 from olympus_core.placement.mesh import AnyMesh
 from olympus_core.xla.hlo.hlo_module import HloModule
@@ -40,6 +41,7 @@ def collectives_of(
     device: str | DeviceModel | None = None,
     loops: LoopCounts = dict,
     network: float | None = None,
+    places: Sequence[Place] | None = None,
 ) -> tuple[Collective, ...]:
     """Return the collectives of an optimized program of `count` devices, in schedule order.
 
@@ -49,7 +51,7 @@ def collectives_of(
     Raises:
       UsageError: as `estimate` does.
     """
-    machine = machine_of(target, device, network, count)
+    machine = machine_of(target, device, network, count, places)
     _, runs, times = timed(module, machine, loops)
     return tuple(
         Collective(

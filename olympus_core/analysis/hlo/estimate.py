@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from olympus_core.analysis.hlo.cpu_peaks import GENERIC, CpuPeaks, kept_peaks, this_cpu
 from olympus_core.analysis.hlo.kernels import Kernel, Kernels, LoopCounts, Run
 from olympus_core.analysis.hlo.machines import CpuMachine, GpuMachine, Machine
+from olympus_core.analysis.hlo.tpu_machine import Place, TpuMachine
 from olympus_core.analysis.records import Bound, Estimate, KernelEstimate
 from olympus_core.base.errors import UsageError
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.targets.device_models import DeviceModel
-from olympus_core.xla.targets.targets import Target, device_model
+from olympus_core.xla.targets.targets import (
+    AnyModel,
+    Target,
+    backend_of,
+    device_model,
+    full_topology,
+    target_of,
+)
+from olympus_core.xla.targets.topologies import Topology, Torus
+from olympus_core.xla.targets.tpu_models import TpuModel
+from olympus_core.xla.targets.tpu_topologies import most_compact, torus
 
 if TYPE_CHECKING:
     from olympus_core.analysis.cost.cost import Cost
@@ -50,7 +62,7 @@ class Roofline(NamedTuple):
     bound: Literal["compute", "memory"]
 
 
-def roofline(cost: Cost, device: DeviceModel | CpuPeaks) -> Roofline:
+def roofline(cost: Cost, device: AnyModel | CpuPeaks) -> Roofline:
     """Return the time at the peaks of a device if arguments, results and constants move once.
 
     Products run at the peak rate of their dtype, and other flops at the rate of float32. Nothing
@@ -75,9 +87,8 @@ def roofline(cost: Cost, device: DeviceModel | CpuPeaks) -> Roofline:
             cpu.product_rate,
         )
     else:
-        gpu = GpuMachine(device)
         name, rate, bandwidth = device.name, device.float32_rate, device.bandwidth
-        product = gpu.product_rate
+        product = one_device(device).product_rate
     least = cost.at_least
     products = dict(least.matmul_flops or {})
     floats = sum(n for dtype, n in products.items() if "int" not in dtype)
@@ -89,11 +100,18 @@ def roofline(cost: Cost, device: DeviceModel | CpuPeaks) -> Roofline:
     return Roofline(name, memory, "memory")
 
 
-def fits(peak: int, device: DeviceModel) -> Fit:
+def one_device(model: AnyModel) -> GpuMachine | TpuMachine:
+    """Return the device model of one device by its figures."""
+    if isinstance(model, TpuModel):
+        return TpuMachine(model, torus(model, model.slices[0]))
+    return GpuMachine(model)
+
+
+def fits(peak: int, device: AnyModel) -> Fit:
     """Compare `peak` bytes, the peak memory of a program, with the memory of a device.
 
-    The memory is the amount that the driver reports. The runtime takes a part of it for itself, so
-    a program that only just fits may fail.
+    The memory is the amount that a GPU's driver, or a TPU's compiler, reports. The runtime of a GPU
+    takes a part of it for itself, so a program that only just fits may fail.
 
     Example:
       >>> str(fits(298 * 2**30, device_model(Target("gpu", "a100-80"))))
@@ -109,18 +127,20 @@ def estimate(
     loops: LoopCounts = dict,
     network: float | None = None,
     count: int = 1,
+    places: Sequence[Place] | None = None,
 ) -> Estimate:
     """Return the estimate of a program's time, from its optimized HLO.
 
     `device` is the name of a device in the tables, "cpu" for this machine's CPU, or a user's own
     model; the target's by default. `loops` gives the iteration counts of the program's loops by
     line, for loops whose count XLA does not know. `count` is the number of devices of the program.
-    `network` is the bytes a second that each device can send to other hosts; 50e9 by default.
+    `network` is the bytes a second that each GPU can send to other hosts; 50e9 by default.
+    `places` are the positions of the program's devices on the torus of a TPU target.
 
     Raises:
       UsageError: no such device, no device for the program's target, or `network` is not a rate.
     """
-    machine = machine_of(target, device, network, count)
+    machine = machine_of(target, device, network, count, places)
     kernels, runs, times = timed(module, machine, loops)
     overheads = machine.overheads(_new_memory(module))
     estimates = [
@@ -144,7 +164,7 @@ def timed(
     module: HloModule, machine: Machine, loops: LoopCounts
 ) -> tuple[Kernels, list[Run], list[float]]:
     """Return the kernels of a program, their runs, and the seconds of all calls of each run."""
-    kernels = Kernels(module, loops)
+    kernels = Kernels(module, loops, machine.on_chip_space)
     runs = kernels.runs(lambda kernel: max(machine.limits(kernel)))
     return kernels, runs, [_seconds(run, machine) for run in runs]
 
@@ -191,6 +211,7 @@ def machine_of(
     device: str | DeviceModel | None = None,
     network: float | None = None,
     count: int = 1,
+    places: Sequence[Place] | None = None,
 ) -> Machine:
     """Return the device model for an estimate; arguments and errors are those of `estimate`."""
     if network is not None and not (_is_number(network) and 0 < network < math.inf):
@@ -199,7 +220,7 @@ def machine_of(
             hint="such as network=50e9, for 400 Gbit/s a device",
         )
     if isinstance(device, DeviceModel):
-        return GpuMachine(device, target.topology, count, network)
+        return GpuMachine(device, _hosts(target), count, network)
     if not isinstance(device, str | None):
         raise UsageError(f"a device is a name or a DeviceModel, and got {device!r:.80}")
     if device == "cpu" or (device is None and target.backend == "cpu"):
@@ -207,13 +228,35 @@ def machine_of(
         note = saved.trouble and f"The peaks that were kept cannot be used: {saved.trouble}."
         threads = this_cpu().threads
         return CpuMachine(saved.peaks or GENERIC, threads, saved.origin, note, count)
-    model = device_model(target if device in (None, target.device) else Target("gpu", device))
+    chosen = target
+    if device not in (None, target.device, target.name):
+        chosen = _named(str(device), count)
+    model = device_model(chosen)
+    if isinstance(model, TpuModel):
+        chips = full_topology(chosen)
+        assert isinstance(chips, Torus)  # the topology of TPUs
+        return TpuMachine(model, chips, count, places if chosen == target else None)
     if model is None:
         raise UsageError(
             f"no time can be estimated for the backend {target.backend!r} without a device",
             hint="estimate(device=...) takes a name that olympus devices lists, or a DeviceModel",
         )
-    return GpuMachine(model, target.topology, count, network)
+    return GpuMachine(model, _hosts(target), count, network)
+
+
+def _named(device: str, count: int) -> Target:
+    """Return the target of a device's name, of TPUs with as many chips as `count` needs."""
+    if backend_of(device) == "gpu":
+        return Target("gpu", device)
+    one = target_of(device)
+    model = device_model(one)
+    assert isinstance(model, TpuModel)
+    chips = -(-count // model.devices_per_chip)
+    return one if chips == 1 or one.topology else one._replace(topology=most_compact(model, chips))
+
+
+def _hosts(target: Target) -> Topology | None:
+    return target.topology if isinstance(target.topology, Topology) else None
 
 
 def _is_number(value: object) -> bool:

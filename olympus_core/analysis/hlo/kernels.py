@@ -136,9 +136,9 @@ class Kernel(NamedTuple):
     `path` is the scopes and name of its operation, "" if the compiler inserted it. `flops` are
     those of the whole kernel, including `matmul`, those of products by the operands' dtype. `read`
     and `written` are bytes. `dtype` is the floating-point dtype of its computation. `outputs` is
-    the number of elements of the largest result. `highest` is True if a product requests the full
-    precision of its dtype. `sort` and `transfer` are None if the kernel does not sort or send;
-    `lines` are the source lines of the data that it sends.
+    the number of elements of the largest result. `precision` is the largest that a product
+    requests: 0 is the default, 1 high and 2 highest. `sort` and `transfer` are None if the kernel
+    does not sort or send; `lines` are the source lines of the data that it sends.
 
     `place` is its position. `is_library` is True if a library computes it, and `partitions` is the
     number of parts that XLA gave to threads of the CPU. `is_queued` is True if the runtime of the
@@ -157,7 +157,7 @@ class Kernel(NamedTuple):
     written: int
     dtype: str | None
     outputs: int
-    highest: bool
+    precision: int
     is_convolution: bool
     sort: SortedRows | None
     transfer: Transfer | None = None
@@ -193,13 +193,17 @@ class Kernels:
     """The kernels of a module; `unknown` are sentences about costs that are not known.
 
     `loops` gives the iteration counts of the program's loops by line, if XLA does not know them.
+    Arrays in the memory space `on_chip_space` take no part of the traffic with the memory.
     """
 
-    def __init__(self, module: HloModule, loops: LoopCounts = dict) -> None:
+    def __init__(
+        self, module: HloModule, loops: LoopCounts = dict, on_chip_space: int | None = None
+    ) -> None:
         self._module = module
         self._loops = functools.cache(loops)
         self._costs = Costs(module)
         self._lines = Lines(module)
+        self._on_chip_space = on_chip_space
         #: The kernels of fusions by form; None if each reports an unknown instruction by its name.
         self._fusions: dict[tuple[int, int], Kernel | None] = {}
         self.unknown: list[str] = []
@@ -248,6 +252,10 @@ class Kernels:
                     result += self._runs(part, inner_times, seconds)
             else:
                 kernel = self.kernel(instruction, computation)
+                if self._on_chip_space is not None:
+                    if _is_prefetch(instruction, computation):
+                        continue
+                    kernel = self._off_chip(kernel, instruction, computation)
                 is_queued = instruction.id in queued
                 kernel = kernel._replace(place=times.place, is_queued=is_queued)
                 result.append(Run(kernel, times.calls, times.loops))
@@ -289,13 +297,32 @@ class Kernels:
         self._fusions[form] = kernel if self._costs.met == met else None
         return kernel
 
+    def _off_chip(
+        self, kernel: Kernel, instruction: Instruction, computation: Computation
+    ) -> Kernel:
+        """Return the kernel without the bytes of arrays that are only in the core's memory.
+
+        An array that is copied into it is read from the memory by the kernel that uses it.
+        """
+        operands = [computation.instructions[id] for id in instruction.operand_ids]
+        read = sum(
+            operand.shape.bytes
+            for operand in operands
+            if operand.shape.memory_space == self._on_chip_space and operand.opcode != "copy-done"
+        )
+        leaves = [leaf for _, leaf in instruction.shape.leaves()]
+        written = sum(x.bytes for x in leaves if x.memory_space == self._on_chip_space)
+        return kernel._replace(
+            read=max(0, kernel.read - read), written=max(0, kernel.written - written)
+        )
+
     def _kernel(self, instruction: Instruction, computation: Computation) -> Kernel:
         """Return the kernel of an instruction; its form is not in the cache."""
         inside = list(self._inside(instruction))
         counts, read, written = self._traffic(instruction, computation)
         leaves = [leaf for _, leaf in instruction.shape.leaves()]
         products = [i for i in inside if i.opcode in ("dot", "convolution") or _is_library(i)]
-        matmul, transfer = counts.matmul, _transfer(instruction, computation)
+        matmul, transfer = counts.matmul, self._transfer(instruction, computation)
         first = products[0] if products else instruction
         line = instruction.line or next((i.line for i in reversed(inside) if i.line), None)
         if line is None and transfer is not None:  # the compiler inserted it
@@ -312,7 +339,7 @@ class Kernels:
             written=written,
             dtype=_dtype(matmul, inside),
             outputs=max((math.prod(leaf.sizes) for leaf in leaves), default=0),
-            highest=any(set(i.operand_precision) & {1, 2} for i in products),
+            precision=max((p for i in products for p in i.operand_precision if p < 3), default=0),
             is_convolution=any(i.convolution_dimensions is not None for i in products),
             sort=self._sort(instruction, computation),
             transfer=transfer,
@@ -332,6 +359,18 @@ class Kernels:
     ) -> tuple[LineBytes, ...]:
         whole = LineBytes(line, transfer.bytes)
         return bytes_by_line(instruction, computation, self._module, self._lines, whole)
+
+    def _transfer(self, instruction: Instruction, computation: Computation) -> Transfer | None:
+        """Return the data that a collective sends, by itself or fused; None for other kernels."""
+        if instruction.opcode != "fusion":
+            return _transfer(instruction, computation)
+        for id in instruction.called_computation_ids:
+            body = self._module.computations[id]
+            for inner in body.instructions.values():
+                transfer = self._transfer(inner, body)
+                if transfer is not None:
+                    return transfer
+        return None
 
     def _sort(self, instruction: Instruction, computation: Computation) -> SortedRows | None:
         target = instruction.custom_call_target
@@ -413,6 +452,15 @@ def _transfer(instruction: Instruction, computation: Computation) -> Transfer | 
     operand_bytes = sum(computation.instructions[id].shape.bytes for id in instruction.operand_ids)
     groups, pairs = instruction.replica_groups, instruction.source_target_pairs
     return Transfer(kind, max(operand_bytes, shape.bytes), groups, pairs)
+
+
+def _is_prefetch(instruction: Instruction, computation: Computation) -> bool:
+    """Return True for a copy between the memory and a core's own memory."""
+    if instruction.opcode not in ("copy-start", "copy-done"):
+        return False
+    leaves = [leaf for _, leaf in instruction.shape.leaves()]
+    source = computation.instructions[instruction.operand_ids[0]].shape
+    return instruction.opcode == "copy-done" or leaves[0].memory_space != source.memory_space
 
 
 def _is_comparison(body: Computation) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from olympus_core.analysis.hlo.cpu_peaks import CpuPeaks, peaks_assumption
 from olympus_core.analysis.hlo.kernels import Kernel, SortedRows, Transfer
 from olympus_core.xla.targets.device_models import DeviceModel
-from olympus_core.xla.targets.targets import Topology
+from olympus_core.xla.targets.topologies import Topology
 
 
 class Limits(NamedTuple):
@@ -29,6 +29,10 @@ class Machine(Protocol):
     @property
     def name(self) -> str:
         """The device's name."""
+
+    @property
+    def on_chip_space(self) -> int | None:
+        """The memory space of HLO whose arrays are not in the device's memory; None for none."""
 
     def overheads(self, new: int) -> dict[str, float]:
         """Return the seconds of a call besides those of the kernels, by cause.
@@ -52,6 +56,7 @@ class Machine(Protocol):
 class GpuMachine:
     """A GPU, by the figures of its kind."""
 
+    on_chip_space = None
     #: The fractions of the peak rates that large products, convolutions and memory accesses reach.
     PRODUCTS, CONVOLUTIONS, BANDWIDTH = 0.7, 0.5, 0.9
     #: Seconds from the start of a kernel to the start of the next kernel that waits for it.
@@ -144,7 +149,7 @@ class GpuMachine:
         part = self.CONVOLUTIONS if kernel.is_convolution else self.PRODUCTS
         busy = min(1.0, max(1.0, kernel.outputs / self.TILE) / self._device.cores)
         seconds = sum(
-            flops / (part * busy * self._rate(dtype, kernel.highest)[0])
+            flops / (part * busy * self._rate(dtype, kernel.precision > 0)[0])
             for dtype, flops in kernel.matmul.items()
         )
         rest = kernel._replace(flops=kernel.flops - sum(kernel.matmul.values()))
@@ -189,7 +194,7 @@ class GpuMachine:
     def missing(self, kernel: Kernel) -> str | None:
         """Return a sentence about a product in a dtype of unknown rate, or None."""
         for dtype in kernel.matmul:
-            if self._rate(dtype, kernel.highest)[1] is not None:
+            if self._rate(dtype, kernel.precision > 0)[1] is not None:
                 return (
                     f"the rate of products in {dtype} is not known of {self.name}: "
                     "that of float32 without tensor cores is taken"
@@ -250,6 +255,7 @@ class CpuMachine:
     """
 
     name = "cpu"
+    on_chip_space = None
     #: The fraction of a large product's rate that convolutions reach.
     CONVOLUTIONS = 0.5
     #: The work, in XLA's unit, that makes another thread worth it.

@@ -60,10 +60,10 @@ class LiveRange:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the array, or of the table of pointers of a tuple."""
+        """The bytes of the array with its padding, or of the table of pointers of a tuple."""
         if self.shape.is_tuple:
             return _POINTER * len(self.shape.elements)
-        return self.shape.bytes
+        return self.shape.padded_bytes
 
 
 class Liveness:

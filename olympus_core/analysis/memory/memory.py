@@ -1,7 +1,8 @@
 """The memory that a compiled program needs: its amount, the peak, and the largest buffers.
 
-On a CPU the executable has the place of each value. On a GPU that is not attached, the scheduled
-program determines the values that share memory. `liveness` computes the live ranges.
+On a CPU the executable has the place of each value. On a GPU or a TPU that is not attached, the
+scheduled program determines the values that share memory. The layouts of a TPU pad arrays to tiles.
+`liveness` computes the live ranges.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def memory_of(
     else:
         constants = assignment.constants
     workspaces = None if assignment is None else Workspaces(module, this_cpu().threads)
-    spots = _spots(live, assignment)
+    spots = _spots(live, assignment, executable.target.backend == "tpu")
     bytes_at = _bytes_at(len(live.steps), spots)
     return replace(
         _summed(stats, constants),
@@ -208,7 +209,7 @@ class _Spot(NamedTuple):
     place: AllocationSlice
 
 
-def _spots(live: Liveness, assignment: BufferAssignment | None) -> list[_Spot]:
+def _spots(live: Liveness, assignment: BufferAssignment | None, is_tpu: bool) -> list[_Spot]:
     """Return the place of each value: from the assignment, or else one allocation for each set."""
     if assignment is None:
         sizes: dict[int, int] = {}
@@ -219,9 +220,16 @@ def _spots(live: Liveness, assignment: BufferAssignment | None) -> list[_Spot]:
         spots = [
             _Spot(value, AllocationSlice(number, 0, sizes[number])) for value, number in places
         ]
+        if is_tpu:
+            spots = [spot for spot in spots if _is_in_memory(spot.value)]
     else:
         spots = [*_assigned(live, assignment), *_other_constants(live, assignment)]
     return [spot for spot in spots if spot.place.bytes]
+
+
+def _is_in_memory(value: LiveRange) -> bool:
+    """Return True for an array in a TPU's memory: not in a core's memory, and no table."""
+    return value.shape.memory_space == 0 and not value.shape.is_tuple
 
 
 def _assigned(live: Liveness, assignment: BufferAssignment) -> Iterator[_Spot]:
@@ -404,14 +412,18 @@ class _Names:
         name = instruction.name
         if producer.is_argument and self._arguments:
             name = self._arguments[instruction.parameter_number]
+        shape = value.shape
+        is_padded = size > shape.bytes and bool(shape.tiles)
         return LiveBuffer(
             size,
-            value.shape.sizes,
-            value.shape.dtype,
+            shape.sizes,
+            shape.dtype,
             _operation(instruction),
             self._lines.line(instruction, producer.computation),
             self._kind(producer, number),
             name,
+            shape.bytes if is_padded else None,
+            shape.tiles[0] if is_padded else (),
         )
 
     def _kind(self, value: LiveRange, number: int) -> BufferKind:

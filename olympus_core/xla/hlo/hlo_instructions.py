@@ -320,6 +320,7 @@ def _shape(message: Message | None, depth: int = 0) -> Shape:
         layout.integers(1) if layout else None,
         element_bits=packed or max(bits, 8),
         memory_space=layout.integer(8) if layout else 0,
+        tiles=tuple(tile.integers(1) for tile in layout.messages(6)) if layout else (),
     )
 
 

@@ -18,7 +18,8 @@ class Shape(NamedTuple):
 
     `dtype` is NumPy's long name such as "float32", or "tuple", "token" or "opaque".
     `minor_to_major` is the layout: the dimensions from the fastest to the slowest; None without.
-    `element_bits` is the size of an element in memory.
+    `element_bits` is the size of an element in memory. `tiles` are those of a TPU's layout: the
+    first one divides the fastest dimensions, and each other one the tile before it.
     """
 
     dtype: str
@@ -27,6 +28,7 @@ class Shape(NamedTuple):
     elements: tuple[Shape, ...] = ()
     element_bits: int = 0
     memory_space: int = 0
+    tiles: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_tuple(self) -> bool:
@@ -39,6 +41,27 @@ class Shape(NamedTuple):
         if self.elements:
             return sum(element.bytes for element in self.elements)
         return -(-math.prod(self.sizes) * self.element_bits // 8)
+
+    @property
+    def padded_bytes(self) -> int:
+        """The bytes in memory, with the padding of the layout's tiles.
+
+        >>> Shape("float32", (100_000, 3), (1, 0), element_bits=32, tiles=((8, 128),)).padded_bytes
+        51200000
+        """
+        if self.elements:
+            return sum(element.padded_bytes for element in self.elements)
+        if not self.tiles or self.minor_to_major is None:
+            return self.bytes
+        sizes = [self.sizes[dimension] for dimension in reversed(self.minor_to_major)]
+        for tile in self.tiles:
+            if min(tile, default=1) < 1:  # it combines dimensions, and pads none
+                continue
+            sizes = [1] * (len(tile) - len(sizes)) + sizes
+            at = len(sizes) - len(tile)
+            parts = [-(-size // part) for size, part in zip(sizes[at:], tile, strict=True)]
+            sizes = [*sizes[:at], *parts, *tile]
+        return -(-math.prod(sizes) * self.element_bits // 8)
 
     def leaves(self) -> Iterator[tuple[tuple[int, ...], Shape]]:
         """Yield the arrays in the type, each with its index: the position in each tuple."""

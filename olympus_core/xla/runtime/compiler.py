@@ -14,10 +14,10 @@ from olympus_core.xla.bindings import JAXLIB_VERSION, Device, JaxRuntimeError, _
 from olympus_core.xla.hlo.reached_collectives import DIFFERS, check_collectives_reached
 from olympus_core.xla.messages import artifact_error
 from olympus_core.xla.proto.serialized import serialized_for
+from olympus_core.xla.runtime.absent_compiler import compile_for
 from olympus_core.xla.runtime.cpu import ensure_lapack
 from olympus_core.xla.runtime.devices import devices
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
-from olympus_core.xla.runtime.gpu_compiler import compile_for
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
 from olympus_core.xla.targets.options import Options, checked_options
@@ -76,9 +76,7 @@ def _compiled_for(
         copy_late = _INLINEABLE in program
         options = {**_CPU_OPTIONS, **options}
         return _compile_and_load(program, target, options, grid, watch, copy_late)
-    if target.backend == "gpu":
-        return compile_for(program, target, options, grid, watch)
-    return _compile_and_load(program, target, options, grid, watch)
+    return compile_for(program, target, options, grid, watch)
 
 
 def _compile_and_load(

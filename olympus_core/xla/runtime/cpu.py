@@ -9,7 +9,7 @@ from typing import Any
 
 from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.xla.bindings import Device, _jax
-from olympus_core.xla.targets.targets import MOST_DEVICES
+from olympus_core.xla.targets.topologies import MOST_DEVICES
 
 _lock = threading.Lock()
 _cpu: Any = None

@@ -6,23 +6,21 @@ starts no accelerator, and a missing part is not an error.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from olympus_core.base.errors import BackendError, UsageError
-from olympus_core.xla.bindings import JAXLIB_VERSION, Device
-from olympus_core.xla.runtime.cpu import cpu_client
-from olympus_core.xla.runtime.gpu import (
-    INSTALL,
-    WHEEL,
-    compile_only_devices,
-    gpu_client,
-    plugin_path,
-    plugin_version,
-    target_of,
-)
-from olympus_core.xla.targets.targets import Target, Topology, known_devices, target
+import numpy as np
 
-NO_TPU = "this version of OLYMPUS compiles for cpu and gpu"
+from olympus_core.base.errors import BackendError, UsageError
+from olympus_core.placement.physical_axes import device_order
+from olympus_core.xla.bindings import JAXLIB_VERSION, Device
+from olympus_core.xla.runtime.absent_devices import PLUGINS, compile_only_devices, target_of
+from olympus_core.xla.runtime.cpu import cpu_client
+from olympus_core.xla.runtime.gpu import gpu_client
+from olympus_core.xla.runtime.tpu import tpu_client
+from olympus_core.xla.targets.targets import Target, full_topology, known_devices, target
+from olympus_core.xla.targets.topologies import Torus
 
 
 def devices(backend: str | None = None, requested: int = 1) -> list[Device]:
@@ -38,12 +36,8 @@ def devices(backend: str | None = None, requested: int = 1) -> list[Device]:
     if backend in (None, "cpu"):
         return list(cpu_client(requested).local_devices())
     target(str(backend))
-    if backend == "gpu":
-        return list(gpu_client().local_devices())
-    raise BackendError(
-        f"the tpu backend is not available: {NO_TPU}",
-        hint="a program for tpu can be traced and lowered to StableHLO, but not compiled",
-    )
+    client = gpu_client() if backend == "gpu" else tpu_client()
+    return list(client.local_devices())
 
 
 def topology_devices(target: Target) -> tuple[Device, ...]:
@@ -53,25 +47,60 @@ def topology_devices(target: Target) -> tuple[Device, ...]:
     one.
 
     Raises:
-      BackendError: the wheel is missing; the hint is the line that installs it.
-      UsageError: the target names no GPU.
+      BackendError: the compiler is missing; the hint is the line that installs it.
+      UsageError: the target names no GPU or TPU.
 
     Example:
       >>> Mesh(topology_devices(target("gpu", "8xh200")), ("data",)).size
       8
     """
-    if target.backend != "gpu" or target.device is None:
+    if target.device is None:
+        plugin = PLUGINS.get(target.backend, PLUGINS["gpu"])
         raise UsageError(
-            f"{target} names no GPU to compile for",
-            hint='name a GPU, as in olympus.target("gpu", "8xh200")',
+            f"{target} names no device to compile for",
+            hint=f'name one, as in olympus.target("{plugin.backend}", "8x{plugin.example}")',
         )
-    return compile_only_devices(target._replace(topology=target.topology or Topology()))
+    return compile_only_devices(target._replace(topology=full_topology(target)))
+
+
+def mesh_devices(target: Target, axis_sizes: Sequence[int]) -> Sequence[Device]:
+    """Return the devices of a target for a mesh of these axes, in row-major order of the mesh.
+
+    On a torus the axes of the mesh are assigned to physical axes, as `assign_axes` does. A mesh
+    that does not have all devices gets them in the order of `topology_devices`.
+
+    Raises:
+      BackendError, UsageError: as `topology_devices` does.
+    """
+    devices = topology_devices(target)
+    places = mesh_places(target, axis_sizes)
+    if places is None:
+        return devices
+    by_place = dict(zip(places_of(devices), devices, strict=True))
+    return tuple(by_place[place] for place in places)
+
+
+def places_of(devices: Sequence[Device]) -> list[tuple[int, ...]]:
+    """Return the position of each device of a TPU: the chip along each axis, and its core."""
+    return [(*device.coords, device.core_on_chip) for device in devices]
+
+
+def mesh_places(target: Target, axis_sizes: Sequence[int]) -> list[tuple[int, ...]] | None:
+    """Return the position of each device of a mesh on the torus of a target, in row-major order.
+
+    None for another topology, and for a mesh that does not have all devices of the torus.
+    """
+    torus = full_topology(target)
+    if not isinstance(torus, Torus) or math.prod(axis_sizes) != torus.num_devices:
+        return None
+    sizes = [*torus.sizes, 1][:3]  # a place has three coordinates
+    order = device_order(axis_sizes, torus.physical_axes)
+    grid = np.array(np.unravel_index(order, (*sizes, torus.devices_per_chip))).T
+    return [tuple(map(int, place)) for place in grid]
 
 
 def absent_target(device: Device) -> Target | None:
     """Return the target of a device from `topology_devices`; None for an attached device."""
-    if device.platform != "gpu":
-        return None
     return target_of(device)
 
 
@@ -91,7 +120,7 @@ def backends() -> tuple[BackendStatus, ...]:
     >>> [(status.name, status.available) for status in backends()][0]
     ('cpu', True)
     """
-    return (_cpu(), _gpu(), _tpu())
+    return (_cpu(), *map(_accelerator, PLUGINS))
 
 
 def _cpu() -> BackendStatus:
@@ -99,24 +128,17 @@ def _cpu() -> BackendStatus:
     return BackendStatus("cpu", True, names, "compiles and runs here", None)
 
 
-def _gpu() -> BackendStatus:
-
-    kinds = known_devices("gpu")
+def _accelerator(backend: str) -> BackendStatus:
+    plugin, kinds = PLUGINS[backend], known_devices(backend)
     try:
-        plugin_path()
+        plugin.path()
     except BackendError as exc:
-        return BackendStatus("gpu", False, kinds, str(exc), INSTALL)
-    return BackendStatus("gpu", True, kinds, "compiles for these devices without having one", None)
-
-
-def _tpu() -> BackendStatus:
-    return BackendStatus("tpu", False, (), NO_TPU, None)
+        return BackendStatus(backend, False, kinds, str(exc), plugin.install)
+    note = "compiles for these devices without having one"
+    return BackendStatus(backend, True, kinds, note, None)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of jaxlib and, if it is installed, of the GPU compiler's wheel."""
-
-    versions_by_package = {"jaxlib": JAXLIB_VERSION}
-    if (plugin := plugin_version()) is not None:
-        versions_by_package[WHEEL] = plugin
-    return versions_by_package
+    """Return the versions of jaxlib and of the installed compilers of accelerators."""
+    found = {plugin.package: plugin.version() for plugin in PLUGINS.values()}
+    return {"jaxlib": JAXLIB_VERSION, **{name: v for name, v in found.items() if v is not None}}

@@ -129,33 +129,29 @@ def shipped_devices() -> dict[str, DeviceModel]:
     >>> shipped_devices()["h200"].name
     'h200'
     """
-    data = _file()
-    return device_models(_with_titles(data["device"], data["source"]), {})
+    data = read_table("devices.toml")
+    return device_models(with_titles(data["device"], data["source"]), {})
 
 
 @functools.cache
-def _file() -> dict[str, Any]:
-    """Return the content of `devices.toml`."""
+def read_table(name: str) -> dict[str, Any]:
+    """Return the content of a TOML file beside this module."""
     import importlib.resources  # this and the next are for programs that name a device
     import tomllib
 
-    text = (
-        importlib.resources.files("olympus_core.xla.targets")
-        .joinpath("devices.toml")
-        .read_text("utf-8")
-    )
-    return tomllib.loads(text)
+    folder = importlib.resources.files("olympus_core.xla.targets")
+    return tomllib.loads(folder.joinpath(name).read_text("utf-8"))
 
 
 @functools.cache
 def _capabilities() -> dict[str, Capability]:
     return {
         name: Capability(name, **{k: v for k, v in table.items() if k != "sources"})
-        for name, table in _file()["capability"].items()
+        for name, table in read_table("devices.toml")["capability"].items()
     }
 
 
-def _with_titles(devices: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
+def with_titles(devices: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
     """Return the tables of devices with the titles of sources in place of their short names."""
     return {
         name: table

@@ -13,9 +13,14 @@ from olympus_core.base.errors import UsageError
 from olympus_core.xla.messages import nearest
 from olympus_core.xla.targets.device_models import DeviceModel, shipped_devices
 from olympus_core.xla.targets.gpu_targets import DEFAULT_GPU, config_text
-
-#: The largest number of devices of a topology: for more, the compiler takes minutes.
-MOST_DEVICES = 1024
+from olympus_core.xla.targets.topologies import MOST_DEVICES, AnyTopology, Topology
+from olympus_core.xla.targets.tpu_models import TpuModel, shipped_tpus
+from olympus_core.xla.targets.tpu_topologies import (
+    is_tpu_name,
+    parse_torus,
+    torus,
+    tpu_and_topology,
+)
 
 _TOPOLOGY = re.compile(r"(?:([0-9]{1,9})x)?([0-9]{1,9})", re.ASCII)
 _PER_HOST = re.compile(r"([0-9]+)x(.+)", re.ASCII)
@@ -25,39 +30,33 @@ _PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
 BACKENDS = tuple(_PLATFORMS)
 
 
-class Topology(NamedTuple):
-    """The number of hosts, and the number of devices of each.
-
-    NVLink, or else PCIe, joins the devices of a host, and a network joins the hosts.
-
-    >>> str(Topology(2, 8)), Topology(2, 8).num_devices
-    ('2x8', 16)
-    """
-
-    hosts: int = 1
-    per_host: int = 1
-
-    @property
-    def num_devices(self) -> int:
-        """The devices of all hosts."""
-        return self.hosts * self.per_host
-
-    def __str__(self) -> str:
-        return f"{self.hosts}x{self.per_host}"
+#: The figures of a device of any backend.
+AnyModel = DeviceModel | TpuModel
 
 
 class Target(NamedTuple):
-    """A backend ("cpu", "gpu" or "tpu") and the name of a device kind, such as "h200".
+    """A backend ("cpu", "gpu" or "tpu") and the name of a device kind, such as "h200" or "v6e".
 
     `model` has the figures of a user's own device; it is None for built-in devices. `topology` is
-    the number of hosts and devices; None for one host with the number of devices that a program
-    needs.
+    the number of hosts and devices of GPUs, or the torus of TPUs; None for one host with the number
+    of GPUs that a program needs, or for one TPU chip.
     """
 
     backend: str = "cpu"
     device: str | None = None
     model: DeviceModel | None = None
-    topology: Topology | None = None
+    topology: AnyTopology | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the device with its topology, which `target` parses; None without a device.
+
+        >>> target("gpu", "2x8xh200").name, target("tpu", "16xv6e").name
+        ('2x8xh200', 'v6e:4x4')
+        """
+        if self.topology is None or self.device is None:
+            return self.device
+        return self.topology.of(self.device)
 
     def __repr__(self) -> str:
         own = ", model=..." if self.model is not None else ""
@@ -71,7 +70,20 @@ def known_devices(backend: str) -> tuple[str, ...]:
     >>> known_devices("cpu"), "h200" in known_devices("gpu")
     ((), True)
     """
+    if backend == "tpu":
+        return tuple(shipped_tpus())
     return tuple(shipped_devices()) if backend == "gpu" else ()
+
+
+def backend_of(device: str, own: Iterable[str] = ()) -> str:
+    """Return the backend of a device's name: "tpu" for a TPU, with or without topology, or "gpu".
+
+    `own` are the names of the user's own devices, which are GPUs.
+
+    >>> backend_of("v6e:4x4"), backend_of("8xh200")
+    ('tpu', 'gpu')
+    """
+    return "tpu" if device not in own and is_tpu_name(device) else "gpu"
 
 
 def is_gpu_name(backend: str, device: str | None) -> bool:
@@ -81,7 +93,7 @@ def is_gpu_name(backend: str, device: str | None) -> bool:
     return backend == "gpu" and device is not None and is_name(device)
 
 
-def device_model(target: Target) -> DeviceModel | None:
+def device_model(target: Target) -> AnyModel | None:
     """Return the figures of a target's device; None for a target without a device.
 
     Raises:
@@ -93,7 +105,7 @@ def device_model(target: Target) -> DeviceModel | None:
     if target.model is not None or target.device is None:
         return target.model
     _check_device(target.backend, target.device, ())
-    return shipped_devices()[target.device]
+    return (shipped_tpus() if target.backend == "tpu" else shipped_devices())[target.device]
 
 
 def device_config(target: Target) -> str | None:
@@ -108,7 +120,36 @@ def device_config(target: Target) -> str | None:
     ['gpu_device_info {', '  threads_per_block_limit: 1024']
     """
     model = device_model(target)
+    if isinstance(model, TpuModel):
+        return str(full_topology(target).of(model.name))
     return None if model is None else config_text(model)
+
+
+def full_topology(target: Target, count: int = 1) -> AnyTopology:
+    """Return the topology of a target with a device; by default one TPU chip, or `count` GPUs.
+
+    Raises:
+      UsageError: the device is not built in.
+    """
+    if target.topology is not None:
+        return target.topology
+    if target.backend == "tpu":
+        model = device_model(target)
+        assert isinstance(model, TpuModel)  # its backend has no others
+        return torus(model, model.slices[0])
+    return Topology(1, count)
+
+
+def topology_of(backend: str, device: str | None, text: str) -> AnyTopology:
+    """Return the topology that `str` of it gives, for a device of a backend.
+
+    Raises:
+      UsageError: the device has no such topology.
+    """
+    if backend == "tpu" and device is not None:
+        _check_device(backend, device, ())
+        return parse_torus(shipped_tpus()[device], text)
+    return parse_topology(text)
 
 
 def parse_topology(text: str, written: str | None = None) -> Topology:
@@ -147,7 +188,8 @@ def target(
     """Return the `Target` of two names; for "gpu" the device is "h200" unless given.
 
     `own` has the user's devices by name, in addition to the built-in ones. `topology`, such as "8"
-    or "2x8", is the number of hosts and of devices of each host; the device's name may have it too.
+    or "2x8", is the number of hosts and of GPUs of each host, or, such as "4x4" or "2x2x4", the TPU
+    chips along each axis; the device's name may have it too.
 
     Raises:
       UsageError: the backend or the device is unknown (the hint has the nearest names); the
@@ -158,12 +200,16 @@ def target(
       Target(backend='gpu', device='a100-80')
       >>> target("gpu", "2x8xh200")
       Target(backend='gpu', device='h200', topology='2x8')
+      >>> target("tpu", "16xv6e")
+      Target(backend='tpu', device='v6e', topology='4x4')
     """
     if backend not in _PLATFORMS:
         raise UsageError(
             f"no backend is named {backend!r}; the backends are cpu, gpu and tpu",
             hint=nearest(backend, _PLATFORMS),
         )
+    if backend == "tpu":
+        return _tpu_target(device, topology)
     device, many = _counted(device, own or ())
     if many is not None and topology is not None and parse_topology(topology) != many:
         raise UsageError(
@@ -175,9 +221,7 @@ def target(
     if many is not None and backend != "gpu":
         raise UsageError(
             f"the backend {backend!r} takes no topology, and got {many}",
-            hint="a program for the cpu has as many devices as its mesh"
-            if backend == "cpu"
-            else None,
+            hint="a program for the cpu has as many devices as its mesh",
         )
     if device is None:
         return Target(backend, DEFAULT_GPU if backend == "gpu" else None, None, many)
@@ -185,6 +229,19 @@ def target(
         return Target(backend, device, own[device], many)
     _check_device(backend, device, own or ())
     return Target(backend, device, None, many)
+
+
+def _tpu_target(device: str | None, topology: str | None) -> Target:
+    """Return the target of a TPU's name; of one chip, or without a device, it has no topology."""
+    if device is None:
+        if topology is None:
+            return Target("tpu")
+        raise UsageError(
+            f"the topology {topology} has no generation of TPUs",
+            hint=f"name it, such as --device {[*shipped_tpus()][-2]}",
+        )
+    model, sizes = tpu_and_topology(device, topology)
+    return Target("tpu", model.name, None, sizes if sizes.num_chips > 1 else None)
 
 
 def _counted(device: str | None, own: Iterable[str]) -> tuple[str | None, Topology | None]:
@@ -216,6 +273,15 @@ def _check_device(backend: str, device: str, own: Iterable[str]) -> None:
             "them",
             hint=nearest(device, names) or nearest(device.lower(), names),
         )
+
+
+def target_of(device: str) -> Target:
+    """Return the target of a built-in device's name, with its backend.
+
+    >>> target_of("v6e:4x4").backend
+    'tpu'
+    """
+    return target(backend_of(device), device)
 
 
 def target_on(platform: str) -> Target:

@@ -8,7 +8,7 @@ import pytest
 
 from olympus_core import xla
 from olympus_core.base.errors import BackendError, CompileError, UsageError
-from olympus_core.xla.runtime import gpu
+from olympus_core.xla.runtime import absent_devices, gpu
 from tests.day import diagonals
 from tests.marks import needs_gpu_compiler
 
@@ -24,9 +24,9 @@ def no_wheel(monkeypatch):
 
     monkeypatch.setattr(metadata, "version", version)
     monkeypatch.setattr(gpu._jax, "pjrt_plugin_loaded", lambda name: False)
-    gpu.compile_only_devices.cache_clear()
+    absent_devices.compile_only_devices.cache_clear()
     yield
-    gpu.compile_only_devices.cache_clear()
+    absent_devices.compile_only_devices.cache_clear()
 
 
 def test_without_the_wheel_the_error_has_the_install_command(no_wheel, programs):

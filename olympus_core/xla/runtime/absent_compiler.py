@@ -1,4 +1,4 @@
-"""The GPU compiler: it runs on machines without a GPU."""
+"""The compilers for accelerators: they run on machines without one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from olympus_core.base.errors import CompileError, ShardingError, UsageError
 from olympus_core.mlir import bindings as mlir
 from olympus_core.xla.bindings import Device, _jax
+from olympus_core.xla.runtime.absent_devices import PLUGINS, compile_only_devices, target_of
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable
-from olympus_core.xla.runtime.gpu import compile_only_devices, target_of
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
-from olympus_core.xla.targets.targets import Target, Topology, device_config
+from olympus_core.xla.targets.targets import Target, device_config, full_topology
 
 
 def compile_for(
@@ -21,21 +21,27 @@ def compile_for(
     grid: Sequence[Device] | None = None,
     watch: Watch | None = None,
 ) -> CompileOnlyExecutable:
-    """Compile the bytes of a module for the GPU that `target` names, or for those of `grid`.
+    """Compile the bytes of a module for the device that `target` names, or for those of `grid`.
 
     `watch` receives the shardings that the module inspects.
 
     Raises:
-      BackendError: the wheel is missing; the hint is the line that installs it.
+      BackendError: the compiler is missing; the hint is the line that installs it.
       ShardingError: a device of `grid` is not in the target's topology.
       UsageError, CompileError: as `compile` does.
     """
     if device_config(target) is None:
-        raise UsageError("a GPU's program is compiled for a device, and the target names none")
+        raise UsageError(
+            f"a program for the {target.backend} is compiled for a device, and the target names "
+            "none",
+            hint=f"name one, such as {PLUGINS[target.backend].example}, or another of "
+            "`olympus devices`",
+        )
     if grid:
         _check_grid(grid, target)
     else:
-        grid = compile_only_devices(target._replace(topology=Topology()))
+        one = full_topology(target._replace(topology=None))
+        grid = compile_only_devices(target._replace(topology=one))[:1]
     xla_options = compile_options(grid, options)
     module = _parsed(program)
     client, devices = grid[0].client, _jax.DeviceList(tuple(grid))

@@ -1,0 +1,98 @@
+"""The PJRT plugins of accelerators: a package's library, loaded once in a process.
+
+`gpu` and `tpu` have the two plugins, and `absent_devices` the devices for which they compile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from olympus_core.base.errors import BackendError
+from olympus_core.xla.bindings import JaxRuntimeError, _jax
+from olympus_core.xla.messages import clean
+from olympus_core.xla.targets.targets import Target
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """The plugin of a backend.
+
+    `platform` is its name in the runtime, `package` the distribution that has the library and
+    `install` the command that installs it. `path` returns the library's path, or raises
+    `BackendError`. `topology` returns the runtime's name and options of a target's devices.
+    `environment` sets the variables that the library reads when it is loaded, and restores them.
+    """
+
+    backend: str
+    platform: str
+    package: str
+    install: str
+    example: str
+    path: Callable[[], str]
+    topology: Callable[[Target], tuple[str, dict[str, Any]]]
+    environment: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def version(self) -> str | None:
+        """Return the installed version of the package; None without it."""
+        return installed(self.package)
+
+    def ensure(self) -> None:
+        """Load the library, unless jax or an earlier call has.
+
+        Raises:
+          BackendError: the package is missing, or its library cannot be loaded.
+        """
+        what = f"the {self.backend.upper()} compiler's library cannot be loaded"
+        with _lock, as_backend_error(what, self.install):
+            if _jax.pjrt_plugin_loaded(self.platform) and _jax.pjrt_plugin_initialized(
+                self.platform
+            ):
+                return
+            with self.environment():
+                if not _jax.pjrt_plugin_loaded(self.platform):
+                    _jax.load_pjrt_plugin(self.platform, self.path(), None)
+                if not _jax.pjrt_plugin_initialized(self.platform):
+                    _jax.initialize_pjrt_plugin(self.platform)
+
+
+def installed(package: str) -> str | None:
+    """Return the installed version of a package; None without it."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def library_of(package: str, file_name: str, install: str) -> str:
+    """Return the path of a package's library; the package is not imported.
+
+    Raises:
+      BackendError: the package does not have it.
+    """
+    import os
+    from importlib import metadata
+
+    for file in metadata.files(package) or ():
+        if file.name == file_name and os.path.exists(path := str(file.locate())):
+            return path
+    raise BackendError(
+        f"the wheel {package} is damaged: it has no library: {install}", hint=install
+    )
+
+
+@contextlib.contextmanager
+def as_backend_error(what: str, hint: str | None = None) -> Iterator[None]:
+    """Raise an error of the runtime as BackendError, with `what` before its message."""
+    try:
+        yield
+    except JaxRuntimeError as exc:
+        raise BackendError(f"{what}: {clean(exc)}", hint=hint) from None

@@ -1,0 +1,172 @@
+"""The names of TPUs and of their topologies, such as v6e, v6e:4x4, 16xv6e and v5p:4x4x8_twisted.
+
+Names and sizes are checked here, because the compiler's library ends the process for some of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from olympus_core.base.errors import UsageError
+from olympus_core.xla.messages import nearest
+from olympus_core.xla.targets.topologies import MOST_DEVICES, Torus
+from olympus_core.xla.targets.tpu_models import TpuModel, shipped_tpus
+
+_SIZES = re.compile(r"([0-9]{1,4}(?:x[0-9]{1,4}){1,2})(_twisted)?", re.ASCII)
+_COUNTED = re.compile(r"([0-9]{1,9})x([a-z].*)", re.ASCII)
+_TWISTED = "_twisted"
+
+
+class TpuName(NamedTuple):
+    """The parts of a name: a generation, and the number of chips or the sizes, if it has them."""
+
+    generation: str
+    chips: int | None = None
+    sizes: str | None = None
+
+
+def split_name(name: str) -> TpuName:
+    """Split a name, without checking its parts.
+
+    >>> split_name("v6e:4x4"), split_name("16xv6e").chips
+    (TpuName(generation='v6e', chips=None, sizes='4x4'), 16)
+    """
+    generation, colon, sizes = name.partition(":")
+    match = _COUNTED.fullmatch(generation)
+    if match:
+        return TpuName(match[2], int(match[1]), sizes if colon else None)
+    return TpuName(generation, None, sizes if colon else None)
+
+
+def is_tpu_name(name: str) -> bool:
+    """Return True if a name is that of a generation, with or without a topology."""
+    return split_name(name).generation in shipped_tpus()
+
+
+def tpu_and_topology(name: str, topology: str | None = None) -> tuple[TpuModel, Torus]:
+    """Return the generation and the topology of a name; a generation alone is one chip.
+
+    `topology` is the sizes if they are separate from the name.
+
+    Raises:
+      UsageError: the generation is unknown, it has no such topology, or the name and `topology`
+        differ.
+    """
+    parts = split_name(name)
+    models = shipped_tpus()
+    if parts.generation not in models:
+        raise UsageError(
+            f"no device of the backend 'tpu' is named {parts.generation!r:.80}; `olympus devices` "
+            "lists them",
+            hint=nearest(parts.generation, models) or nearest(parts.generation.lower(), models),
+        )
+    model = models[parts.generation]
+    given = [text for text in (parts.sizes, topology) if text is not None]
+    if len(given) > 1 and given[0] != given[1]:
+        raise UsageError(
+            f"the device is {name}, and the topology {topology}",
+            hint=f"write the device as {model.name}, or leave the topology out",
+        )
+    if parts.chips is not None:
+        if given:
+            raise UsageError(
+                f"{name:.80} has a number of chips, and the topology {given[0]:.80} has another",
+                hint=f"write {model.name}:{given[0]:.40} or {parts.chips}x{model.name}",
+            )
+        return model, most_compact(model, parts.chips)
+    return model, parse_torus(model, given[0]) if given else torus(model, model.slices[0])
+
+
+def parse_torus(model: TpuModel, text: str) -> Torus:
+    """Return the topology of a text such as "4x4", "2x2x4" or "4x4x8_twisted", in chips.
+
+    Raises:
+      UsageError: it is not a topology, or the generation does not have it.
+    """
+    match = _SIZES.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{text!r:.80} is not a topology of TPUs", hint=_form(model))
+    sizes = tuple(map(int, match[1].split("x")))
+    if sizes not in _family(model, math.prod(sizes)):
+        raise UsageError(f"{model.name} has no topology {text}", hint=_alternatives(model, sizes))
+    if match[2] and not _may_twist(model, sizes):
+        raise UsageError(
+            f"{model.name} has no twisted topology of {match[1]}",
+            hint="a torus of three dimensions can be twisted if its sizes are n x n x 2n or "
+            "n x 2n x 2n",
+        )
+    return torus(model, sizes, bool(match[2]))
+
+
+def torus(model: TpuModel, sizes: tuple[int, ...], is_twisted: bool = False) -> Torus:
+    """Return the topology of these sizes, with the wrap-around links that the slice has."""
+    wraps = tuple(size % model.wraps_at == 0 for size in sizes)
+    if model.cube:  # a cube and several of them are tori, smaller slices are meshes
+        wraps = (all(wraps),) * len(sizes)
+    return Torus(sizes, wraps, model.devices_per_chip, is_twisted)
+
+
+def most_compact(model: TpuModel, chips: int) -> Torus:
+    """Return the topology of a number of chips whose sizes differ the least.
+
+    Raises:
+      UsageError: the generation has no topology of this number of chips.
+    """
+    family = _family(model, chips)
+    if not family:
+        counts = ", ".join(map(str, chip_counts(model)))
+        raise UsageError(
+            f"{model.name} has no topology of {chips} chips", hint=f"it has topologies of {counts}"
+        )
+    return torus(model, min(family, key=lambda sizes: (max(sizes) - min(sizes), sizes)))
+
+
+def chip_counts(model: TpuModel) -> list[int]:
+    """Return the numbers of chips of a generation's topologies, up to `MOST_DEVICES` devices."""
+    most = MOST_DEVICES // model.devices_per_chip
+    return sorted({math.prod(sizes) for sizes in _all(model) if math.prod(sizes) <= most})
+
+
+def topologies(model: TpuModel) -> tuple[Torus, ...]:
+    """Return the most compact topology for each number of chips."""
+    return tuple(most_compact(model, chips) for chips in chip_counts(model))
+
+
+def _all(model: TpuModel) -> Iterator[tuple[int, ...]]:
+    yield from model.slices
+    if model.cube:
+        axes = (range(model.cube, most + 1, model.cube) for most in model.most)
+        yield from (sizes for sizes in itertools.product(*axes) if list(sizes) == sorted(sizes))
+
+
+def _family(model: TpuModel, chips: int) -> list[tuple[int, ...]]:
+    """Return the topologies of a number of chips."""
+    if not 1 <= chips * model.devices_per_chip <= MOST_DEVICES:
+        return []
+    return [sizes for sizes in _all(model) if math.prod(sizes) == chips]
+
+
+def _may_twist(model: TpuModel, sizes: tuple[int, ...]) -> bool:
+    low, middle, high = (0, *sizes)[-3:]
+    return bool(model.cube) and low >= model.cube and high == 2 * low and middle in (low, high)
+
+
+def _form(model: TpuModel) -> str:
+    largest = topologies(model)[-1]
+    return f"write the chips along each axis, such as {model.name}:{largest}"
+
+
+def _alternatives(model: TpuModel, sizes: tuple[int, ...]) -> str:
+    if len(sizes) != model.dimensions:
+        return f"its topologies have {model.dimensions} axes: {_form(model)}"
+    near = sorted(map(str, topologies(model)), key=lambda t: _distance(t, sizes))[:3]
+    return f"the nearest topologies are {', '.join(near)}"
+
+
+def _distance(text: str, sizes: tuple[int, ...]) -> float:
+    other = map(int, text.split("x"))
+    return sum(abs(math.log(a / max(b, 0.5))) for a, b in zip(other, sorted(sizes), strict=True))
