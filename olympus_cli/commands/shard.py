@@ -165,11 +165,11 @@ def _target(
         raise UsageError(
             f"{spec.name} has no mesh of several devices", hint="give one: --mesh data=2,model=4"
         )
-    many = spec.backends[0].topology
-    if many is not None and many.num_devices < spec.num_devices:
+    most = spec.backends[0].most_devices
+    if most is not None and most < spec.num_devices:
         raise UsageError(
             f"the mesh needs {spec.num_devices} devices, and {backend_text(spec.backends[0])} has "
-            f"{many.num_devices}"
+            f"{most}"
         )
     plain, names, result = call(_expanded, spec, action="loads")
     args, kwargs = plain[: len(spec.args)], plain[len(spec.args) :]

@@ -145,12 +145,10 @@ def check_backends(section: Section, backends: Sequence[olympus.Target], mesh: M
     """Raise SpecError if a backend has fewer devices than the mesh."""
     size = math.prod(mesh.values())
     for backend in backends:
-        many = backend.topology
-        if many is not None and size > many.num_devices:
+        most = backend.most_devices
+        if most is not None and size > most:
             section.fail(
-                "backends",
-                f"has {many} of {backend.device}, {many.num_devices} devices, and the mesh needs "
-                f"{size}",
+                "backends", f"has {backend.name} of {most} devices, and the mesh needs {size}"
             )
 
 

@@ -99,11 +99,11 @@ class Request:
             # the name of a model implies the backend
             implied = olympus.backend_of(self.device or "", devices)
             chosen = parse_backend(self.backend or implied, self.device, devices, self.topology)
-            many = chosen.topology
-            if many is not None and many.num_devices < target.num_devices:
+            most = chosen.most_devices
+            if most is not None and most < target.num_devices:
                 raise UsageError(
                     f"the mesh of {target.name} needs {target.num_devices} devices, and "
-                    f"{backend_text(chosen)} has {many.num_devices}"
+                    f"{backend_text(chosen)} has {most}"
                 )
             target = replace(target, backends=(chosen,))
         return replace(target, trips={**target.trips, **trips}, **self.stages)

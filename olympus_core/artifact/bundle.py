@@ -49,7 +49,7 @@ class Bundle:
     `native` is True if its executables may be loaded, and `trusted` if its signature was verified.
 
     >>> load("f.olympus")
-    <bundle 'f' in f.olympus: 8 devices, for cpu, gpu 1x8xh200>
+    <bundle 'f' in f.olympus: 8 devices, for cpu, gpu 8xh200>
     """
 
     path: Path
@@ -170,6 +170,7 @@ class Bundle:
                 f"{self.path} has no program for {target.backend}, {self._contents()}",
                 hint=f"build it for {target.backend} too: backends in olympus.toml",
             )
+        xla.check_attached(target)
         self.check_program(target.backend)
         program = self.stablehlo(target.backend)
         try:

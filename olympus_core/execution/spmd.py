@@ -408,9 +408,9 @@ def torus_places(target: xla.Target, where: Placement) -> list[tuple[int, ...]] 
     if target.backend != "tpu" or target.device is None:
         return None
     if where.devices is not None and xla.absent_target(where.devices[0]) is not None:
-        return xla.places_of(where.devices)
+        return xla.positions_of(where.devices)
     sizes = where.meshes[0].axis_sizes if where.meshes else (where.num_devices,)
-    return xla.mesh_places(target, sizes)
+    return xla.mesh_positions(target, sizes)
 
 
 def on_devices(sharding: Sharding | None, devices: tuple[Any, ...]) -> Sharding | None:

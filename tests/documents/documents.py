@@ -5,8 +5,8 @@ shown one.  The languages of blocks:
 
     console     lines after "$ " are run, in a copy of examples/; what follows each is its output.
                 A line of dots matches any lines, dots in a line for any text, no output for
-                any output.  Whoever lacks the GPU compiler sees its install line instead of the
-                output of a block marked `console gpu`
+                any output.  Whoever lacks the compiler sees its install line instead of the output
+                of a block marked `console gpu` or `console tpu`
     python      with ">>>", a doctest, one session a document; with a path, an excerpt of that file
     toml, yaml  with a path, an excerpt of that file
     sh, text    shown only: what would change the machine, and forms
@@ -30,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
 )
+#: The install line of the compiler that a `console gpu` or `console tpu` block needs.
+INSTALLS = {"gpu": 'pip install "jax-cuda13-pjrt==', "tpu": "pip install 'olympus[tpu]'"}
 LANGUAGES = {"console", "python", "toml", "yaml", "sh", "text"}
 
 _FENCE = re.compile(r"^( *)```(\w*) ?(.*?)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -112,7 +114,7 @@ def _check_command(
     """Run one command in `folder`; the folder of the next leaves."""
     if command.startswith("cd "):
         return (folder / command[3:].strip()).resolve()
-    absent = block.note == "gpu" and not has_gpu_compiler()
+    absent = block.note in INSTALLS and not has_compiler(block.note)
     if absent and not command.startswith("olympus "):
         return folder  # it looks at what the commands before it could not make
     ran = subprocess.run(
@@ -129,7 +131,7 @@ def _check_command(
     transcript = f"line {block.line}: $ {command}\n{ran.stdout}"
     if absent:
         assert ran.returncode == 6, transcript
-        assert 'pip install "jax-cuda13-pjrt==' in ran.stdout, transcript
+        assert INSTALLS[block.note] in ran.stdout, transcript
         return folder
     assert ran.returncode == 0, transcript
     output = "".join(f"{line.rstrip()}\n" for line in ran.stdout.splitlines())
@@ -148,9 +150,14 @@ def _line(line: str) -> str:
     return ".*".join(map(re.escape, _DOTS.split(line.rstrip()))) + r"\n"
 
 
+def has_compiler(backend: str) -> bool:
+    """Return True if programs can be compiled for a backend here."""
+    return any(each.name == backend and each.available for each in olympus.backends())
+
+
 def has_gpu_compiler() -> bool:
     """Return True if programs can be compiled for GPUs here."""
-    return any(each.name == "gpu" and each.available for each in olympus.backends())
+    return has_compiler("gpu")
 
 
 def check_python(document: Path, folder: Path) -> None:

@@ -19,8 +19,8 @@ import tomli
 
 import olympus
 from olympus import errors
-from olympus.stages import shipped_devices
-from olympus_cli.reports.devices import COLUMNS, device_row
+from olympus.stages import shipped_devices, shipped_tpus
+from olympus_cli.reports.devices import COLUMNS, TPU_COLUMNS, device_row, tpu_row
 from olympus_cli.spec.bench import GATED, THRESHOLD, parse_threshold
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS, load_project
@@ -246,6 +246,12 @@ def test_every_device_is_listed(request: pytest.FixtureRequest) -> None:
     generated = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     update = request.config.getoption("--update-golden")
     check_generated(DOCS / "reference/devices.md", "devices", f"\n{generated}\n", update)
+    tpus = [TPU_COLUMNS, ("---",) * len(TPU_COLUMNS)]
+    for tpu in shipped_tpus().values():
+        name, *figures = tpu_row(tpu)
+        tpus.append((f"`{name}`", *figures))
+    generated = "".join(f"| {' | '.join(row)} |\n" for row in tpus)
+    check_generated(DOCS / "reference/devices.md", "tpus", f"\n{generated}\n", update)
     default = olympus.target("gpu").device
     assert f"`{default}` is the default" in " ".join(read(DOCS / "how-to/gpu.md").split())
 

@@ -20,7 +20,7 @@ from olympus_core.xla.targets.targets import (
     backend_of,
     device_model,
     full_topology,
-    target_of,
+    named_target,
 )
 from olympus_core.xla.targets.topologies import Topology, Torus
 from olympus_core.xla.targets.tpu_models import TpuModel
@@ -248,7 +248,7 @@ def _named(device: str, count: int) -> Target:
     """Return the target of a device's name, of TPUs with as many chips as `count` needs."""
     if backend_of(device) == "gpu":
         return Target("gpu", device)
-    one = target_of(device)
+    one = named_target(device)
     model = device_model(one)
     assert isinstance(model, TpuModel)
     chips = -(-count // model.devices_per_chip)

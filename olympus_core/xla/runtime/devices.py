@@ -18,7 +18,7 @@ from olympus_core.xla.bindings import JAXLIB_VERSION, Device
 from olympus_core.xla.runtime.absent_devices import PLUGINS, compile_only_devices, target_of
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.gpu import gpu_client
-from olympus_core.xla.runtime.tpu import tpu_client
+from olympus_core.xla.runtime.tpu import is_attached, tpu_client
 from olympus_core.xla.targets.targets import Target, full_topology, known_devices, target
 from olympus_core.xla.targets.topologies import Torus
 
@@ -38,6 +38,14 @@ def devices(backend: str | None = None, requested: int = 1) -> list[Device]:
     target(str(backend))
     client = gpu_client() if backend == "gpu" else tpu_client()
     return list(client.local_devices())
+
+
+def check_attached(target: Target) -> None:
+    """Raise BackendError if the target is a TPU and this machine has none; no library is loaded."""
+    if target.backend == "tpu" and not is_attached():
+        raise BackendError(
+            f"the program is for {target.name}, and this machine has no TPU to run on"
+        )
 
 
 def topology_devices(target: Target) -> tuple[Device, ...]:
@@ -73,19 +81,19 @@ def mesh_devices(target: Target, axis_sizes: Sequence[int]) -> Sequence[Device]:
       BackendError, UsageError: as `topology_devices` does.
     """
     devices = topology_devices(target)
-    places = mesh_places(target, axis_sizes)
+    places = mesh_positions(target, axis_sizes)
     if places is None:
         return devices
-    by_place = dict(zip(places_of(devices), devices, strict=True))
+    by_place = dict(zip(positions_of(devices), devices, strict=True))
     return tuple(by_place[place] for place in places)
 
 
-def places_of(devices: Sequence[Device]) -> list[tuple[int, ...]]:
+def positions_of(devices: Sequence[Device]) -> list[tuple[int, ...]]:
     """Return the position of each device of a TPU: the chip along each axis, and its core."""
     return [(*device.coords, device.core_on_chip) for device in devices]
 
 
-def mesh_places(target: Target, axis_sizes: Sequence[int]) -> list[tuple[int, ...]] | None:
+def mesh_positions(target: Target, axis_sizes: Sequence[int]) -> list[tuple[int, ...]] | None:
     """Return the position of each device of a mesh on the torus of a target, in row-major order.
 
     None for another topology, and for a mesh that does not have all devices of the torus.

@@ -19,7 +19,7 @@ WHEEL = "jax-cuda13-pjrt"
 INSTALL = f'pip install "{WHEEL}=={JAXLIB_VERSION}"'
 
 
-def plugin_path() -> str:
+def gpu_library() -> str:
     """Return the path of the wheel's library; its package is not imported, because it imports jax.
 
     Raises:
@@ -46,7 +46,7 @@ def _topology(target: Target) -> tuple[str, dict[str, Any]]:
     return "", {"target_config": device_config(target), "topology": f"1x{hosts}x{per_host}"}
 
 
-PLUGIN = Plugin("gpu", "cuda", WHEEL, INSTALL, DEFAULT_GPU, lambda: plugin_path(), _topology)
+PLUGIN = Plugin("gpu", "cuda", WHEEL, INSTALL, DEFAULT_GPU, lambda: gpu_library(), _topology)
 
 
 @functools.cache

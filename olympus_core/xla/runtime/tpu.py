@@ -1,6 +1,6 @@
 """The PJRT plugin for TPUs: the package libtpu and the variables that it reads.
 
-The library compiles on a machine without a TPU. It asks servers of Google's cloud about the
+The library compiles on a machine without a TPU. It queries servers of Google's cloud about the
 machine, locks a file, writes log files and logs to stderr, unless variables of the environment
 turn this off.
 """
@@ -26,7 +26,8 @@ INSTALL = "pip install 'olympus[tpu]'"
 _LICENSE = (
     "libtpu is not open source: its license is Google's terms for its cloud, and you accept it"
 )
-_VARIABLES: Mapping[str, str] = {
+#: The variables that turn off its queries, its files and its messages.
+VARIABLES: Mapping[str, str] = {
     "TPU_SKIP_MDS_QUERY": "1",  # no queries of the metadata server
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # no lock file, so that several workers can compile
     "TPU_ACCELERATOR_TYPE": "v6e-1",  # these three silence warnings; programs do not depend on them
@@ -40,7 +41,7 @@ _VARIABLES: Mapping[str, str] = {
 _DEVICE_FILES = ("/dev/accel[0-9]*", "/dev/vfio/[0-9]*")
 
 
-def plugin_path() -> str:
+def tpu_library() -> str:
     """Return the path of the package's library.
 
     Raises:
@@ -65,8 +66,8 @@ def _topology(target: Target) -> tuple[str, dict[str, Any]]:
 @contextlib.contextmanager
 def _environment() -> Iterator[None]:
     """Set the variables of the library that the user has not set; restore them afterwards."""
-    added = [name for name in _VARIABLES if name not in os.environ]
-    os.environ.update({name: _VARIABLES[name] for name in added})
+    added = [name for name in VARIABLES if name not in os.environ]
+    os.environ.update({name: VARIABLES[name] for name in added})
     try:
         yield
     finally:
@@ -75,7 +76,7 @@ def _environment() -> Iterator[None]:
 
 
 PLUGIN = Plugin(
-    "tpu", "tpu", PACKAGE, INSTALL, "v6e", lambda: plugin_path(), _topology, _environment
+    "tpu", "tpu", PACKAGE, INSTALL, "v6e", lambda: tpu_library(), _topology, _environment
 )
 
 

@@ -58,6 +58,17 @@ class Target(NamedTuple):
             return self.device
         return self.topology.of(self.device)
 
+    @property
+    def most_devices(self) -> int | None:
+        """The devices of the topology, or of one TPU chip; None if a program may have any number.
+
+        >>> target("gpu", "2x8xh200").most_devices, target("tpu", "v6e").most_devices
+        (16, 1)
+        """
+        if self.topology is None and (self.backend != "tpu" or self.device is None):
+            return None
+        return full_topology(self).num_devices
+
     def __repr__(self) -> str:
         own = ", model=..." if self.model is not None else ""
         many = f", topology={str(self.topology)!r}" if self.topology is not None else ""
@@ -275,10 +286,10 @@ def _check_device(backend: str, device: str, own: Iterable[str]) -> None:
         )
 
 
-def target_of(device: str) -> Target:
+def named_target(device: str) -> Target:
     """Return the target of a built-in device's name, with its backend.
 
-    >>> target_of("v6e:4x4").backend
+    >>> named_target("v6e:4x4").backend
     'tpu'
     """
     return target(backend_of(device), device)

@@ -68,14 +68,30 @@ def test_known_devices_are_listed(folder: Path, invoke: Invoke) -> None:
     assert lines[0].split() == [
         "device", "capability", "memory", "bandwidth", "float32", "tf32", "bf16", "float8",
     ]  # fmt: skip
-    names = [line.split()[0] for line in lines[1:]]
+    blank = lines.index("")
+    names = [line.split()[0] for line in lines[1:blank]]
     assert names == list(olympus.known_devices("gpu"))
+    assert lines[blank + 1].split()[:2] == ["TPU", "memory"]
+    tpus = [line.split()[0] for line in lines[blank + 2 :]]
+    assert tpus == list(olympus.known_devices("tpu"))
     document = data(invoke("devices", "--json"))
     assert [device["name"] for device in document["devices"]] == names
+    assert [device["name"] for device in document["tpus"]] == tpus
     assert document["cpu"]["peaks"] is None
     t4 = next(device for device in document["devices"] if device["name"] == "t4")
     assert (t4["capability"], t4["cores"], t4["is_own"]) == ("7.5", 40, False)
     assert t4["tensor_tflops"]["bfloat16"] is None
+
+
+def test_a_tpu_has_its_topologies_and_the_sources_of_its_figures(
+    folder: Path, invoke: Invoke
+) -> None:
+    text = invoke("devices", "v6e").stdout
+    assert "1x1 2x2 2x4 4x4 4x8 8x8 8x16 16x16" in text
+    assert "918 TFLOP/s" in text and "source: links" in text
+    device = data(invoke("devices", "v5p", "--json"))
+    assert device["topologies"][-1] == "8x8x16"
+    assert (device["ici"], device["is_own"]) == (100e9, False)
 
 
 def test_a_device_has_the_sources_of_its_figures(folder: Path, invoke: Invoke) -> None:

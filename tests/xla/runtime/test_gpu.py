@@ -48,7 +48,7 @@ def test_without_the_wheel_the_backend_is_not_available(no_wheel):
 def test_a_wheel_of_another_version_is_refused(monkeypatch):
     monkeypatch.setattr(metadata, "version", lambda name: "0.0.1")
     with pytest.raises(BackendError, match=r"0\.0\.1 does not match jaxlib") as caught:
-        gpu.plugin_path()
+        gpu.gpu_library()
     assert caught.value.hint == INSTALL
 
 
@@ -56,7 +56,7 @@ def test_a_wheel_without_its_library_is_refused(monkeypatch):
     monkeypatch.setattr(metadata, "version", lambda name: gpu.JAXLIB_VERSION)
     monkeypatch.setattr(metadata, "files", lambda name: [])
     with pytest.raises(BackendError, match="is damaged"):
-        gpu.plugin_path()
+        gpu.gpu_library()
 
 
 @needs_gpu_compiler
@@ -133,7 +133,7 @@ def test_a_library_that_cannot_be_loaded_is_an_error(python, tmp_path):
     broken.write_text("no library")
     process = python(
         "from olympus_core.xla.runtime import gpu\n"
-        f"gpu.plugin_path = lambda: {str(broken)!r}\n"
+        f"gpu.gpu_library = lambda: {str(broken)!r}\n"
         "try:\n    gpu.gpu_client()\n"
         "except gpu.BackendError as e:\n    print(e, '|', e.hint)"
     )
@@ -144,10 +144,10 @@ def test_a_library_that_cannot_be_loaded_is_an_error(python, tmp_path):
 @needs_gpu_compiler
 def test_a_device_that_the_compiler_refuses_is_an_error(python):
     process = python(
-        "from olympus_core.xla.runtime import gpu\n"
+        "from olympus_core.xla.runtime import absent_devices, gpu\n"
         "from olympus_core.xla import Target\n"
         "gpu.device_config = lambda target: 'nonsense'\n"
-        "try:\n    gpu.compile_only_devices(Target('gpu', 'h200'))\n"
+        "try:\n    absent_devices.compile_only_devices(Target('gpu', 'h200'))\n"
         "except gpu.BackendError as e:\n    print(e)"
     )
     assert process.stdout.startswith("the GPU compiler does not take the device 'h200': ")

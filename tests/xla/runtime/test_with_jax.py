@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from olympus_core.xla.runtime import tpu
+
 OURS = """
 import sys, ml_dtypes, numpy as np
 from olympus_core import xla
@@ -73,11 +75,11 @@ def test_the_log_level_of_the_user_is_not_changed(python):
 
 
 def test_jax_prints_no_warning_when_the_gpu_compiler_is_installed() -> None:
-    """The variable in docs/how-to/gpu.md silences JAX's plugin, of which a part is missing."""
+    """The variables in docs/how-to/gpu.md and docs/how-to/tpu.md silence JAX's plugins."""
     environment = {name: text for name, text in os.environ.items() if name != "JAX_PLATFORMS"}
     process = subprocess.run(
         [sys.executable, "-c", "import jax; print(jax.numpy.ones(3).sum())"],
-        env={**environment, "JAX_LOGGING_LEVEL": "CRITICAL"},
+        env={**environment, **tpu.VARIABLES, "JAX_LOGGING_LEVEL": "CRITICAL"},
         capture_output=True,
         text=True,
         check=True,

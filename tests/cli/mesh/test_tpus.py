@@ -1,0 +1,140 @@
+"""Targets for TPUs that are not attached: builds, budgets, costs and searches for shardings."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Invoke
+from tests.cli.mesh.project import written
+from tests.marks import needs_tpu_compiler
+
+SORTED = """
+import olympus.numpy as jnp
+
+def sorted_rows(x):
+    return jnp.sort(x * 2.0, axis=0)
+
+def columns(x):
+    return x.reshape(3, 100000).T * 2.0
+"""
+TARGETS = """
+[target.large]
+entry = "rows:sorted_rows"
+backends = ["tpu:v6e"]
+args = ["f32[60000,600000]"]
+
+[target.columns]
+entry = "rows:columns"
+backends = ["tpu:v5e"]
+args = ["f32[300000]"]
+"""
+
+
+@needs_tpu_compiler
+def test_a_target_is_built_for_cpu_and_several_tpus(folder, invoke: Invoke) -> None:
+    before = dict(os.environ)
+    written(folder, more='backends = ["cpu", "tpu:v5e:2x4", "tpu:8xv6e"]')
+    result = invoke("build")
+    assert result.exit_code == 0, result.stderr
+    outputs = folder / "build" / "layer"
+    assert sorted(path.name for path in outputs.iterdir() if path.is_dir()) == [
+        *("cpu", "tpu-v5e-2x4", "tpu-v6e-2x4"),
+    ]
+    report = json.loads((outputs / "report.json").read_text())
+    devices = [(each["device"], each["devices"]) for each in report["backends"]]
+    assert devices == [(None, 8), ("v5e", 8), ("v6e", 8)]
+    assert report["backends"][1]["fits"] is True
+    assert "built" not in invoke("build").stdout
+    assert dict(os.environ) == before  # the library's variables are set in the worker
+
+
+@needs_tpu_compiler
+def test_a_bundle_has_the_topology_and_the_version_of_the_library(folder, invoke: Invoke) -> None:
+    written(folder, more='backends = ["cpu", "tpu:v5e:2x4"]')
+    assert invoke("build").exit_code == 0
+    bundle = str(folder / "build" / "layer" / "layer.olympus")
+    document = json.loads(invoke("inspect", bundle, "--json").stdout)
+    manifest = document["manifest"]
+    (stored,) = [each for each in manifest["executables"] if each["backend"] == "tpu"]
+    assert (stored["device"], stored["topology"]) == ("v5e", "2x4")
+    assert manifest["versions"]["libtpu"]
+    result = invoke("run", bundle, "--device", "v5e:2x4")
+    assert result.exit_code == 6
+    assert "this machine has no TPU" in result.stderr
+    result = invoke("run", bundle, "--device", "v5e:4x4")
+    assert result.exit_code == 6, result.stderr
+
+
+@needs_tpu_compiler
+def test_a_program_that_does_not_fit_fails_a_budget_or_the_compilation(
+    folder: Path, invoke: Invoke
+) -> None:
+    (folder / "rows.py").write_text(SORTED)
+    (folder / "olympus.toml").write_text(TARGETS)
+    result = invoke("compile", "large")
+    assert result.exit_code == 4
+    assert "does not fit the memory of its device: it needs 402.37 GiB" in result.stderr
+    assert "E1000" not in result.stderr
+    (folder / "olympus.toml").write_text(TARGETS + '[target.large.budget]\nfits = "v6e"\n')
+    result = invoke("check", "large")
+    assert result.exit_code == 1
+    assert "371.13 GiB more than the 31.24 GiB" in result.stderr
+
+
+@needs_tpu_compiler
+def test_the_report_shows_the_padding_with_the_line(folder: Path, invoke: Invoke) -> None:
+    (folder / "rows.py").write_text(SORTED)
+    (folder / "olympus.toml").write_text(TARGETS)
+    result = invoke("compile", "columns", "--json")
+    assert result.exit_code == 0, result.stderr
+    (backend,) = json.loads(result.stdout)["report"]["backends"]
+    padded = [each for each in backend["memory"]["largest"] if each["unpadded"] is not None]
+    assert (1_200_000, "rows.py:8") in {(each["unpadded"], each["line"]) for each in padded}
+    summary = invoke("compile", "columns", "--device", "v2", "-o", "other").stdout
+    assert "padded to tiles of" in summary
+
+
+@needs_tpu_compiler
+def test_the_cost_and_the_difference_of_programs_for_tpus(folder, invoke: Invoke) -> None:
+    written(folder)
+    result = invoke("cost", "layer", "--device", "v5p:2x2x2", "--compile", "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["backend"] == "tpu:v5p:2x2x2"
+    assert document["compiled"]["estimate"]["device"] == "v5p"
+    assert document["compiled"]["devices"] == 8
+
+
+@needs_tpu_compiler
+@pytest.mark.night
+def test_a_search_for_shardings_on_a_torus(folder, invoke: Invoke) -> None:
+    written(folder)
+    result = invoke("shard", "layer", "--device", "v5e:2x4", "--by", "time", "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["backend"] == "tpu:v5e:2x4"
+    assert all(each["seconds"] > 0 and each["fits"] for each in document["candidates"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--device", "v5e:0x1"), "--device v5e:0x1: v5e has no topology 0x1"),
+        (("--device", "4xv6e"), "the mesh of layer needs 8 devices, and tpu:v6e:2x2 has 4"),
+        (("--device", "v6e"), "the mesh of layer needs 8 devices, and tpu:v6e has 1"),
+        (("--device", "v6e", "--topology", "3x3"), "v6e has no topology 3x3"),
+        (("--backend", "gpu", "--device", "v6e"), "no device of the backend 'gpu' is named 'v6e'"),
+        (("--backend", "tpu", "--device", "h200"), "no device of the backend 'tpu' is named 'h2"),
+    ],
+)
+def test_wrong_names_are_refused_before_the_library_is_called(
+    folder, invoke: Invoke, options, message
+) -> None:
+    written(folder)
+    result = invoke("compile", "layer", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
