@@ -298,9 +298,9 @@ def tile_text(tile: Sequence[int]) -> str:
 
 
 def padded_buffers(figures: CompiledFigures) -> Iterator[str]:
-    """Yield the large buffers that are at least half padding."""
+    """Yield the largest buffers of which a quarter or more is padding."""
     for buffer in figures.memory.largest:
-        if buffer.unpadded is not None and buffer.bytes >= 2 * buffer.unpadded:
+        if buffer.unpadded is not None and 3 * buffer.bytes >= 4 * buffer.unpadded:
             yield _buffer_text(buffer)
 
 

@@ -28,7 +28,7 @@ _MAX_OPS = 8
 _MAX_COLLECTIVES = 20
 _MAX_COMBINED = 3  # lines of one of them
 _WIDTH = 100  # columns of a sentence
-_MAX_PADDED = 3  # buffers that are mostly padding
+_MAX_PADDED = 3  # buffers with much padding
 _MAX_FILES = 2  # of a repeated block
 
 

@@ -93,7 +93,11 @@ def tpu_client() -> Any:
       BackendError: this machine has no TPU, or the package is missing.
     """
     if not is_attached():
-        raise BackendError("this machine has no TPU to run on")
+        raise BackendError(
+            "this machine has no TPU to run on",
+            hint="a program is compiled for an absent TPU by "
+            'jit(f).lower(olympus.target("tpu", "v6e")).compile()',
+        )
     PLUGIN.ensure()
     with as_backend_error("this machine has no TPU to run on"):
         return _jax.get_c_api_client(PLUGIN.platform, {}, None)

@@ -64,7 +64,7 @@ def test_mistakes_in_shardings_have_their_place(folder, text, message) -> None:
         ('mesh = { "a b" = 2 }', "mesh has the axis 'a b'"),
         (
             'mesh = { data = 16 }\nbackends = ["gpu:8xh200"]',
-            "backends has 8xh200, 8 devices, and",
+            "backends has 8xh200 of 8 devices, and",
         ),
         ('backends = ["gpu:0xh200"]', "from 1 to 1024 devices, and '0xh200' has 0"),
         ('out-sharding = ["data"]', "names the axis 'data', and the target has no mesh"),
