@@ -63,7 +63,11 @@ class TpuModel:
 
 @functools.cache
 def shipped_tpus() -> dict[str, TpuModel]:
-    """Return the generations of TPUs by name, the oldest first."""
+    """Return the generations of TPUs by name, the oldest first.
+
+    >>> list(shipped_tpus())
+    ['v2', 'v3', 'v4', 'v5e', 'v5p', 'v6e', 'tpu7x']
+    """
     data = read_table("tpus.toml")
     return {
         name: _model(name, table)

@@ -132,7 +132,11 @@ def chip_counts(model: TpuModel) -> list[int]:
 
 
 def topologies(model: TpuModel) -> tuple[Torus, ...]:
-    """Return the most compact topology for each number of chips."""
+    """Return the most compact topology for each number of chips.
+
+    >>> [str(torus) for torus in topologies(shipped_tpus()["v6e"])][:4]
+    ['1x1', '2x2', '2x4', '4x4']
+    """
     return tuple(most_compact(model, chips) for chips in chip_counts(model))
 
 
