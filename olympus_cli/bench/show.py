@@ -240,7 +240,6 @@ def _case(attempt: Attempt) -> Case:
     return Case(attempt.name, "bench", "measured", "passed", figures=figures)
 
 
-_COMPARED_COLUMNS = ("metric", "before", "now", "ratio", "interval", "verdict", "can fail")
 _WORDS: dict[str, Word] = {
     "better": "passed",
     "no change": "passed",
@@ -252,7 +251,8 @@ def compared_table(compared: Compared) -> tuple[str, tuple[str, ...], tuple[tupl
     """Return a table with a row for each metric that both sides have."""
     pairing = "in turns" if compared.paired else "stored"
     title = f"{compared.target} against {compared.label}, {pairing}: means over the processes"
-    return title, _COMPARED_COLUMNS, tuple(map(_row, compared.judged))
+    columns = ("metric", *compared.headings, "ratio", "interval", "verdict", "can fail")
+    return title, columns, tuple(map(_row, compared.judged))
 
 
 def _row(judged: Judged) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from olympus_cli.spec.resolve import open_project
 from tests.documents.documents import ROOT, read
 
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/olympus.toml"))
-LISTED = dict(re.findall(r'^  "(\w+) (\S+)"$', read(ROOT / ".ci" / "examples"), re.MULTILINE))
+_ROW = r'^  "(\w+) (?:night: )?(\S+)"$'
+LISTED = dict(re.findall(_ROW, read(ROOT / ".ci" / "examples"), re.MULTILINE))
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)

@@ -73,6 +73,11 @@ class Against:
         return "jax" if self.jax else self.baseline or ""
 
     @property
+    def headings(self) -> tuple[str, str]:
+        """The names of the other side and of the target in a table."""
+        return ("jax", "olympus") if self.jax else ("before", "now")
+
+    @property
     def processes(self) -> int:
         """The number of processes of a side: 1 without a comparison or a saved baseline."""
         if self.rounds is not None:
@@ -179,6 +184,8 @@ def _cut_short(
         paired=paired,
         spec=bench_spec(work, against),
     )
+    if compared is not None:
+        compared = replace(compared, headings=against.headings)
     return Attempt(work.label, measured, rounds=tuple(ours), compared=compared)
 
 
@@ -217,6 +224,7 @@ def _compared(
         gates=gates,
         rounds=against.processes,
     )
+    comparison = replace(comparison, headings=against.headings)
     return Attempt(work.label, merged(comparison.ours), rounds=comparison.ours, compared=comparison)
 
 

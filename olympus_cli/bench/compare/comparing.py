@@ -68,7 +68,8 @@ class Compared:
     """The comparison of a target with its other side, `label`.
 
     `paired` is True if both ran in turns; otherwise `skew` is the difference of their sessions.
-    `ours` and `theirs` are all measured rounds.
+    `ours` and `theirs` are all measured rounds. `headings` are the names of the other side and of
+    the target in a table.
     """
 
     target: str
@@ -79,6 +80,7 @@ class Compared:
     judged: tuple[Judged, ...]
     notes: tuple[str, ...]
     skew: Skew | None = None
+    headings: tuple[str, str] = ("before", "now")
 
     @property
     def worse(self) -> tuple[Judged, ...]:

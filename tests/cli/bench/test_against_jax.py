@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,7 @@ def test_the_comparison_is_a_table(net: Path, invoke: Invoke) -> None:
     result = invoke("bench", "step", "--against", "jax", *EFFORT)
     assert result.exit_code == 0, result.stderr
     assert "step against jax, in turns" in result.stdout
+    assert re.search(r"metric +jax +olympus +ratio", result.stdout)
     assert "donated arguments are copied" in result.stdout
 
 
