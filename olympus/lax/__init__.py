@@ -145,6 +145,7 @@ from olympus_core.library.lax.named_axes import axis_index as axis_index
 from olympus_core.library.lax.named_axes import axis_size as axis_size
 from olympus_core.library.lax.named_axes import pcast as pcast
 from olympus_core.library.lax.named_axes import pvary as pvary
+from olympus_core.library.lax.random import rng_bit_generator as rng_bit_generator
 from olympus_core.library.lax.reduction import argmax as argmax
 from olympus_core.library.lax.reduction import argmin as argmin
 from olympus_core.library.lax.reduction import cumlogsumexp as cumlogsumexp
@@ -210,6 +211,7 @@ from olympus_core.library.special.lax import igamma_grad_a as igamma_grad_a
 from olympus_core.library.special.lax import igammac as igammac
 from olympus_core.library.special.lax import random_gamma_grad as random_gamma_grad
 from olympus_core.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
+from olympus_core.primitives.random import RandomAlgorithm as RandomAlgorithm
 
 if _typing.TYPE_CHECKING:
     from olympus.lax import linalg as linalg

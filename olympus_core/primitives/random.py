@@ -8,17 +8,18 @@ The hash is a function of the module, one for each shape of its operands.
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_core.base.avals import Shape, ShapedArray, shaped
+from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.base.source import Source
 from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
-from olympus_core.ir.primitive import Batched, Primitive, SingleResult
+from olympus_core.ir.primitive import Batched, MultipleResults, Primitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.base import at_front
@@ -31,6 +32,7 @@ from olympus_core.primitives.elementwise.logic import (
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 UINT32 = np.dtype("uint32")
 UINT64 = np.dtype("uint64")
@@ -247,7 +249,86 @@ class RandomFoldIn(_OfEach):
         return _keys(ctx.call(program, "threefry2x32", (*words, zero, data)), shape)
 
 
+class RandomAlgorithm(enum.IntEnum):
+    """The generator behind `lax.rng_bit_generator`; the default is chosen by the backend."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+
+#: the names of the algorithms in StableHLO
+_ALGORITHMS = {
+    RandomAlgorithm.RNG_DEFAULT: "DEFAULT",
+    RandomAlgorithm.RNG_THREE_FRY: "THREE_FRY",
+    RandomAlgorithm.RNG_PHILOX: "PHILOX",
+}
+
+
+class RngBitGenerator(MultipleResults):
+    """The next state of a generator, and an array of `shape` of random bits as `dtype`.
+
+    The operand is the state: two uint64 words, of which the first is the key, or three for Philox.
+    """
+
+    raised_from: tuple[str, ...] = ("stablehlo.rng_bit_generator",)
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> tuple[ShapedArray, ...]:
+        (state,) = avals
+        if state.dtype != UINT64 or state.shape not in ((2,), (3,)):
+            raise ShapeError(
+                f"{self.name} needs a state of two or three uint64 words, and got "
+                f"{state.short_name()}"
+            )
+        return state, shaped(params["shape"], params["dtype"])
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+        types = [mlir.tensor_type(a) for a in ctx.avals_out]
+        algorithm = _algorithm_attribute(_ALGORITHMS[params["algorithm"]])
+        operation = mlir.op(
+            "stablehlo.rng_bit_generator", types, operands, {"rng_algorithm": algorithm}
+        )
+        return list(operation.results)
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        text = operation.text("rng_algorithm")
+        bits = operation.avals_out[1]
+        for algorithm, name in _ALGORITHMS.items():
+            if text == str(_algorithm_attribute(name)):
+                return self.bind(*operands, shape=bits.shape, dtype=bits.dtype, algorithm=algorithm)
+        return None
+
+    def jvp(
+        self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
+    ) -> tuple[Any, Any]:
+        return self.bind(*primals, **params), [None, None]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        """Return a loop over the states."""
+        states = at_front(args[0], dims[0], batched.size)
+        state = Var(shaped(shape_of(states)[1:], UINT64))
+        outs = tuple([Var(a) for a in self.abstract(state.aval, **params)])
+        step = Eqn(self, (state,), outs, params, Source(None, 0, ""))
+        results = op.scan(
+            states,
+            olympuspr=Olympuspr((state,), (step,), outs),
+            num_consts=0,
+            num_carry=0,
+            length=batched.size,
+            reverse=False,
+            unroll=1,
+        )
+        return results, [0, 0]
+
+
+def _algorithm_attribute(name: str) -> Any:
+    return mlir.ir.Attribute.parse(f"#stablehlo<rng_algorithm {name}>")
+
+
 random_seed_p = RandomSeed("random_seed")
 random_bits_p = RandomBits("random_bits")
 random_split_p = RandomSplit("random_split")
 random_fold_in_p = RandomFoldIn("random_fold_in")
+rng_bit_generator_p = RngBitGenerator("rng_bit_generator")

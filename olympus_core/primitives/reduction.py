@@ -116,12 +116,16 @@ def _emit_reduce(
 
 
 def fill_region(
-    operation: Any, scalars: Sequence[ShapedArray], body: Callable[..., Sequence[Any]]
+    operation: Any,
+    scalars: Sequence[ShapedArray],
+    body: Callable[..., Sequence[Any]],
+    region: int = 0,
 ) -> None:
-    """Fill the region of an operation with the results of `body` for two lists of scalars."""
+    """Fill a region of an operation with the results of `body` for two lists of scalars."""
     ir = mlir.ir
     types = [mlir.tensor_type(a) for a in scalars] * 2
-    block = operation.regions[0].blocks.append(*types, arg_locs=[operation.location] * len(types))
+    locations = [operation.location] * len(types)
+    block = operation.regions[region].blocks.append(*types, arg_locs=locations)
     with ir.InsertionPoint(block):
         mlir.op("stablehlo.return", (), body(*block.arguments))
 

@@ -7,6 +7,7 @@ element of the operand, which has `base_dilation` - 1 holes between its elements
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -128,7 +129,8 @@ def _map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
         ("window_dilation", 1),
         ("padding", (0, 0)),
     ):
-        moved[name] = (*params[name][:dim], value, *params[name][dim:])
+        if name in params:
+            moved[name] = (*params[name][:dim], value, *params[name][dim:])
     return moved
 
 
@@ -373,6 +375,84 @@ def _repeat_elements(x: Any, times: Shape) -> Any:
     return reshape(out, [n * s for n, s in zip(shape, times, strict=True)])
 
 
+class SelectAndScatterAdd(LinearPrimitive, SingleResult):
+    """Zeros with each element of the first operand added where a window of the second selects.
+
+    `select_prim` is "ge" to select the greatest element, "le" the least. Windows are not dilated.
+    This is the transpose of `SelectAndGather`, as JAX emits it for gradients of pools.
+    """
+
+    raised_from: tuple[str, ...] = ("stablehlo.select_and_scatter",)
+
+    def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
+        source, x = avals
+        shape = window_shape(self.name, x.shape, self._undilated(x.ndim, params))
+        if source != x.update(shape=shape):
+            raise ShapeError(
+                f"{self.name} needs a source of type {x.update(shape=shape).short_name()}, and "
+                f"got {source.short_name()}"
+            )
+        return x
+
+    @staticmethod
+    def _undilated(rank: int, params: dict[str, Any]) -> dict[str, Any]:
+        return {**params, "base_dilation": (1,) * rank, "window_dilation": (1,) * rank}
+
+    def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
+        out, (source, x) = ctx.aval_out, operands
+        scalar = out.update(shape=())
+        operation = mlir.op(
+            "stablehlo.select_and_scatter",
+            (mlir.tensor_type(out),),
+            (x, source, ctx.numpy_constant(np.zeros((), out.dtype))),
+            {
+                "window_dimensions": mlir.i64_array(params["window_dimensions"]),
+                "window_strides": mlir.i64_array(params["window_strides"]),
+                "padding": pairs_attr(params["padding"]),
+            },
+            regions=2,
+        )
+        compare, _ = _SELECTIONS[params["select_prim"]]
+        fill_region(operation, (scalar,), lambda a, b: (emit_compare(compare, scalar, a, b),))
+        fill_region(operation, (scalar,), lambda a, b: (reduce_sum_p.combine(scalar, a, b),), 1)
+        return operation.result
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        x, source, init = operands
+        out = operation.aval_out
+        if not (
+            same_bits(init, np.zeros((), out.dtype)[()])
+            and operation.combiner_of(1) == reduce_sum_p.op
+            and reduce_sum_p.is_one_operation(out.dtype)
+        ):
+            return None
+        scalar, ones = out.update(shape=()), (1,) * out.ndim
+        for name, (compare, _) in _SELECTIONS.items():
+            emit = functools.partial(emit_compare, compare, scalar)
+            if operation.region_equals((scalar, scalar), lambda *pair, emit=emit: (emit(*pair),)):
+                return self.bind(
+                    source,
+                    x,
+                    select_prim=name,
+                    window_dimensions=operation.ints("window_dimensions", ones),
+                    window_strides=operation.ints("window_strides", ones),
+                    padding=operation.pairs("padding", out.ndim),
+                )
+        return None
+
+    def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
+        """Return the cotangent at each window's selected element."""
+        x = operands[1]
+        undilated = self._undilated(get_aval(x).ndim, params)
+        return [select_and_gather_add_p.bind(cotangent, x, **undilated), None]
+
+    def batch(
+        self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
+    ) -> tuple[Any, Any]:
+        arrays = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
+        return self.bind(*arrays, **_map_axis(params, 0)), 0
+
+
 class ReduceWindow(MultipleResults):
     """The reduction of the windows of several arrays together, by the program `olympuspr`.
 
@@ -431,4 +511,5 @@ reduce_window_sum_p = WindowSum("reduce_window_sum", reduce_sum_p)
 reduce_window_max_p = WindowExtremum("reduce_window_max", reduce_max_p)
 reduce_window_min_p = WindowExtremum("reduce_window_min", reduce_min_p)
 select_and_gather_add_p = SelectAndGather("select_and_gather_add")
+select_and_scatter_add_p = SelectAndScatterAdd("select_and_scatter_add")
 reduce_window_p = ReduceWindow("reduce_window")

@@ -114,7 +114,11 @@ class StableHloOperation:
     @property
     def combiner(self) -> str | None:
         """The name of the operation that its region applies to the arguments, None for another."""
-        return operation_on_arguments(self.operation.regions[0])
+        return self.combiner_of(0)
+
+    def combiner_of(self, region: int) -> str | None:
+        """Return the name of the operation that a region applies to the arguments, or None."""
+        return operation_on_arguments(self.operation.regions[region])
 
     def region_equals(self, scalars: Sequence[ShapedArray], emit: Callable[..., Any]) -> bool:
         """Return True if its region computes what `emit` emits for arguments of these types."""

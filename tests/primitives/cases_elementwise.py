@@ -82,6 +82,7 @@ CASES: list[Case] = [
     unary("erfc"),
     unary("erf_inv", "float32", low=-0.9, high=0.9),
     unary("lgamma", "float32", low=0.1, high=5.0, atol=1e-5),  # it is 0 at 1 and at 2
+    Case("bessel_i1e", lambda lax, x: lax.bessel_i1e_p.bind(x), (arg(3, 4),), differentiable=()),
     unary("digamma", "float32", low=0.1, high=5.0, atol=1e-5),
     *(
         Case(

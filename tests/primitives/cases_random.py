@@ -39,6 +39,19 @@ def _fold_into_each(lax: Any, keys: Any, data: Any) -> Any:
 
 
 CASES: list[Case] = [
+    Case(
+        "rng_bit_generator",
+        lambda lax, k: lax.rng_bit_generator(k, (2, 3)),
+        (arg(4, high=2**32 - 1, dtype="uint32"),),
+        ("uint32",),
+    ),
+    Case(
+        "rng_bit_generator",
+        lambda lax, k: lax.rng_bit_generator(k, (5,), "uint8", lax.RandomAlgorithm.RNG_PHILOX),
+        (arg(4, high=2**32 - 1, dtype="uint32"),),
+        ("uint32",),
+        "philox",
+    ),
     Case("random_seed", lambda lax, s: _random(lax).PRNGKey(s), (arg(),), ("int32", "uint8")),
     Case("random_split", lambda lax, k: _random(lax).split(k, (3, 2)), (KEY,), ("uint32",)),
     Case("random_split", _split_each, (KEYS,), ("uint32",), "batched"),

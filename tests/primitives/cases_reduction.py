@@ -107,6 +107,19 @@ def _reduce_exponentials(lax: Any, x: Any) -> Any:
     return lax.reduce(x, x.dtype.type(0), add, (0, 2))
 
 
+def _scattered(lax: Any, source: Any, x: Any, select: str) -> Any:
+    """The transpose of the derivative of the windows' maxima or minima."""
+    prim = select if lax is olympus.lax else getattr(lax, f"{select}_p")
+    return lax.select_and_scatter_add_p.bind(
+        source,
+        x,
+        select_prim=prim,
+        window_dimensions=(2, 3),
+        window_strides=(2, 2),
+        padding=((0, 0), (0, 0)),
+    )
+
+
 CASES: list[Case] = [
     *_reduction("reduce_sum", NUMBERS, 0),
     *_reduction("reduce_prod", NUMBERS, 0),
@@ -179,6 +192,20 @@ CASES: list[Case] = [
         )
         for label, options in _WINDOWS.items()
     ],
+    Case(
+        "select_and_scatter_add",
+        lambda lax, s, x: _scattered(lax, s, x, "ge"),
+        (arg(2, 3), arg(4, 7)),
+        ("float32", "int32"),
+        differentiable=(0,),
+    ),
+    Case(
+        "select_and_scatter_add",
+        lambda lax, s, x: _scattered(lax, s, x, "le"),
+        (arg(2, 3), arg(4, 7)),
+        label="least",
+        differentiable=(0,),
+    ),
     Case(
         "reduce_window",
         lambda lax, x: _window(lax, x, lambda a, b: lax.mul(a, b), 1, **_WINDOWS["same"]),

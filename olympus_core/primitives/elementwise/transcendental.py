@@ -131,6 +131,8 @@ zeta_p = Elementwise(
     None,
     lambda t, out, s, q: op.mul(t, op.mul(op.neg(s), op.zeta(one_plus(s), q))),
 )
+#: exp(-|x|) I1(x) as StableHLO's operation; `lax.bessel_i1e` is an expansion, which has derivatives
+bessel_i1e_p = Elementwise("bessel_i1e", "chlo.bessel_i1e", "f", None)
 atan2_p = Elementwise(
     "atan2",
     "stablehlo.atan2",
