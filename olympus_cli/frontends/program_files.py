@@ -11,7 +11,7 @@ import numpy as np
 import olympus
 from olympus.errors import EntryError, UsageError
 from olympus.sharding import expect_devices
-from olympus_cli.spec.entries import ProgramFile
+from olympus_cli.spec.entries import ProgramFile, program_file
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.target_table import at_key, with_line
 from olympus_cli.text.nearest import did_you_mean
@@ -33,6 +33,12 @@ class ProgramOfFile:
     def definition(self) -> str | None:
         """None: the operations have the lines of the program that the file was made from."""
         return None
+
+    @property
+    def reads(self) -> str | None:
+        """The file."""
+        file = program_file(self.spec.entry)
+        return None if file is None else display_path(Path(self.spec.root) / file.path)
 
     def prepare(self) -> None:
         """Do nothing: the file has the types of the arguments."""

@@ -25,6 +25,13 @@ class ProgramSource(Protocol):
     def definition(self) -> str | None:
         """The place `file:line` of the program's definition; None if it is not known."""
 
+    @property
+    def reads(self) -> str | None:
+        """The file that `trace` reads, for messages; None for a function.
+
+        A damaged file can end the process that reads it.
+        """
+
     def prepare(self) -> None:
         """Compute the shapes that come from functions, before tracing, whose time is measured."""
 

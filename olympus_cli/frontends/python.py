@@ -65,6 +65,11 @@ class Traceable:
         return _name(self.function)
 
     @property
+    def reads(self) -> str | None:
+        """None: a program in Python is imported."""
+        return None
+
+    @property
     def definition(self) -> str | None:
         """The place `file:line` where the function begins; None if it is not known."""
         return defined_at(self.function)

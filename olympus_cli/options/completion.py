@@ -7,7 +7,6 @@ command.  Nothing is written to stderr, because it would appear in the middle of
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -26,6 +25,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+from olympus_cli.process.streams import stderr_discarded
 from olympus_cli.spec import matrix
 from olympus_cli.spec.project_file import FILE, find_project
 
@@ -88,17 +88,12 @@ def answer(variable: str, cli: click.Group, commands: Mapping[str, str]) -> int:
 
 def _quiet(completer: ShellComplete) -> str:
     """Return the completions, or "" if they cannot be found; stderr is the null device."""
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
-        stderr = os.dup(2)
-        os.dup2(nowhere.fileno(), 2)
+    with stderr_discarded():
         try:
             text = completer.complete()
             text.encode(sys.stdout.encoding)
         except (Exception, SystemExit):  # for example, a module cannot be imported
             return ""
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
     return text
 
 

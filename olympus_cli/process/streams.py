@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from typing import Any
 
 _NAMES = {"stdin": "r", "stdout": "w", "stderr": "w"}
@@ -62,6 +62,19 @@ def data_alone() -> Iterator[None]:
         sys.stdout = sys.stderr
         with suppress(Unwritable):  # which was reported at the write
             data.close()
+
+
+@contextmanager
+def stderr_discarded() -> Iterator[None]:
+    """A context in which nothing is written to stderr, by Python or by native code."""
+    with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+        stderr = os.dup(2)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
 
 
 @contextmanager

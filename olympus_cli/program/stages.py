@@ -23,9 +23,10 @@ from olympus_cli.faults.blame import is_users
 from olympus_cli.frontends.loading import load_target
 from olympus_cli.frontends.program_source import ProgramSource
 from olympus_cli.frontends.statics import static_text
+from olympus_cli.process.streams import stderr_discarded
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.spec.target_table import at_key
-from olympus_cli.workers.call import OnStage
+from olympus_cli.workers.call import READING, OnStage
 
 #: The last stage that `Program.of` runs.
 Stage: TypeAlias = Literal["trace", "lower", "compile"]
@@ -182,9 +183,12 @@ class Program:
         """Trace the program to Olympuspr; with `stacks` it has the call stack of each operation."""
         with self.clock.part("load"):
             self.source.prepare()
-        self._on_stage("trace")
+        file = self.source.reads
+        self._on_stage("trace" if file is None else f"{READING}{file}")
+        # a reader that dies prints the failure of its own code: the message names the file
+        quiet = nullcontext() if file is None else stderr_discarded()
         recorded = olympus.include_full_tracebacks_in_locations() if stacks else nullcontext()
-        with self.clock.part("trace"), self._recorded_warnings(), recorded:
+        with self.clock.part("trace"), self._recorded_warnings(), recorded, quiet:
             self.traced = self.source.trace()
             if self.traced.out_info is None:
                 _warn_of_none(self.source)

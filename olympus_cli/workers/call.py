@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import UnsupportedOperation
 
-from olympus.errors import CompileError, OlympusError
+from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli.faults.blame import is_users
 from olympus_cli.faults.failure import Failure, shortage
 from olympus_cli.process import interrupts, own_process
@@ -35,8 +35,11 @@ from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
 from olympus_cli.workers.module_changes import Snapshot
 from olympus_cli.workers.supervisor import Job, OnStage, fork_quietly, supervise
 
-__all__ = ["Ended", "Isolated", "OnStage", "call", "wait"]
+__all__ = ["READING", "Ended", "Isolated", "OnStage", "call", "wait"]
 
+#: The start of the name of a stage that reads a file with native code, before the file's name: the
+#: file is damaged if the process dies there.
+READING = "read "
 # The compiler's log marks a fatal error with F, then month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check failed:")
 _FATAL_LINE = re.compile(rf"^\s*(?:{_FATAL.pattern})", re.M)
@@ -82,9 +85,9 @@ class Isolated:
     the answers received.  A `quiet` process has no stdin and its own session, and its prints are
     saved for `Ended`. Any other has this process's stdin, and prints to stderr if this process
     can. A process that dies, or runs for more than `time_limit` seconds after its first stage,
-    fails with the class `death`. With `environment`, the process is a fresh interpreter,
-    started with these variables in addition to those of this process: Python reads
-    `PYTHONHASHSEED` only at the start.
+    fails with the class `death`; one that dies in a stage that reads a file, with ArtifactError.
+    With `environment`, the process is a fresh interpreter, started with these variables in
+    addition to those of this process: Python reads `PYTHONHASHSEED` only at the start.
 
     Raises:
         CompileError: the system has no process or no descriptor left.
@@ -197,7 +200,12 @@ class Isolated:
         if self._message is None:
             if "refused" in report:
                 return self._failed(f"a process cannot be started: {report['refused']}", output)
-            reason = _death(self._action, report.get("exitcode"))
+            exitcode = report.get("exitcode")
+            if self._stage.startswith(READING) and exitcode != -signal.SIGKILL:
+                file = self._stage.removeprefix(READING)
+                message = f"{file} cannot be read: {_death('reads it', exitcode)}"
+                return Ended(None, Failure.of(ArtifactError(message)), "")
+            reason = _death(self._action, exitcode)
             return self._failed(reason, output, _last_line(_text(report.get("stack", b""))))
         kind, content = self._message
         failure = Failure(**content) if kind == "failed" else None

@@ -7,12 +7,12 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, canonical_shape, get_aval
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir.primitive import op
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike, ShapeLike
 from olympus_core.library.composite import composite
 from olympus_core.library.promotion import check_arrays
 from olympus_core.primitives.elementwise.base import reshape
+from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p
 from olympus_core.primitives.random import UINT32, UINT64, RandomAlgorithm, rng_bit_generator_p
 
 _DTYPES = ("uint8", "uint16", "uint32", "uint64")
@@ -49,17 +49,17 @@ def rng_bit_generator(
         state, shape=size, dtype=new, algorithm=RandomAlgorithm(algorithm)
     )
     if aval.dtype == UINT32:
-        state = reshape(op.bitcast_convert_type(state, new_dtype=UINT32), (4,))
+        state = reshape(bitcast_convert_type_p.bind(state, new_dtype=UINT32), (4,))
     return state, bits
 
 
 def _state(key: ArrayLike, aval: ShapedArray) -> Array:
     """Return the key as two words of 64 bits."""
     if (aval.dtype, aval.shape) == (UINT64, (2,)):
-        return op.bitcast_convert_type(key, new_dtype=UINT64)
+        return bitcast_convert_type_p.bind(key, new_dtype=UINT64)
     if (aval.dtype, aval.shape) != (UINT32, (4,)):
         raise ShapeError(
             f"rng_bit_generator needs a key of type uint32[4] or uint64[2], and got "
             f"{aval.short_name()}"
         )
-    return op.bitcast_convert_type(reshape(key, (2, 2)), new_dtype=UINT64)
+    return bitcast_convert_type_p.bind(reshape(key, (2, 2)), new_dtype=UINT64)

@@ -80,3 +80,16 @@ def test_commands_name_the_damaged_bundle(work: Path, invoke: Invoke) -> None:
         assert zipfile.is_zipfile("broken.olympus")
         for command in (("run",), ("profile",), ("diff", "f"), ("bench", *effort)):
             check_refused(invoke, "broken.olympus", command[0], "broken.olympus", *command[1:])
+
+
+@pytest.mark.parametrize(
+    "command", ["trace", "lower", "cost", "compile", "report", "run", "verify", "bench --rounds 1"]
+)
+def test_a_command_names_the_entry_whose_reader_dies(
+    work: Path, invoke: Invoke, command: str
+) -> None:
+    shutil.copy(DAMAGED[0], work / "broken.mlirbc")
+    result = invoke(*command.split(), "broken.mlirbc")
+    assert result.exit_code == 5, result.output
+    assert "broken.mlirbc cannot be read: the process that reads it was ended by" in result.stderr
+    assert "terminate" not in result.stderr
