@@ -24,12 +24,13 @@ class JaxRunnable(Runnable):
     """A program that JAX has compiled; it is called on JAX's arrays."""
 
     def places(self, backend: object) -> list[Any]:
-        """Return None for each argument: JAX's stages have the device."""
-        return [None] * len(self.arguments)
+        """Return JAX's device or sharding of each argument."""
+        places: list[Any] = self.compiled.places()
+        return places
 
     def put(self, array: Any, place: object) -> Any:
-        """Return an array on JAX's device."""
-        return self.compiled.put(array)
+        """Return an array of JAX at its place."""
+        return self.compiled.put(array, place)
 
     def wait(self, results: Any) -> Any:
         """Wait for results of JAX, and return them."""
@@ -54,6 +55,11 @@ class JaxSubject(TargetSubject):
             UsageError: the function of the target is not one of JAX.
         """
         self.on_stage("import")
+        if self._spec.num_devices > 1:
+            from olympus.interop.jax import expect_devices  # it imports JAX
+
+            with without_plugin_messages():
+                expect_devices(self._spec.num_devices)
         self._source = load_target(self._spec)
         self._prepare_stages()
         self._program.check_trips()

@@ -96,10 +96,10 @@ class TargetSubject(Subject):
 
     def _prepare_stages(self) -> None:
         """Start the runtime, and trace and lower once, unmeasured: imports are not part of them."""
-        olympus.devices(self.backend.backend)
         self._program = Program(self._source)
         self._program.trace()
         self._program.lower()
+        olympus.devices(self.backend.backend)  # as many as the program needs
 
     def repeat(self, time_limit: float, *, imports: bool) -> None:
         """Import, trace, lower and compile again, as often as time allows.

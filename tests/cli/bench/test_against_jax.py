@@ -36,6 +36,16 @@ donate = ["params"]
 [target.double]
 entry = "net:double"
 args = ["f32[3]"]
+
+[target.sharded]
+entry = "net:step"
+mesh = { data = 2, model = 4 }
+donate = ["params"]
+out-sharding = ["", "model"]
+
+[target.sharded.args]
+params = { w = { shape = "f32[4,4]", sharding = ["", "model"] } }
+x = { shape = "f32[2,4]", sharding = ["data"] }
 """
 EFFORT = ("--rounds", "1", "--time-limit", "0.2")
 
@@ -54,8 +64,10 @@ def comparison(result: Result) -> dict[str, Any]:
     return found
 
 
-def test_all_stages_of_both_sides_are_measured(net: Path, invoke: Invoke) -> None:
-    compared = comparison(invoke("bench", "step", "--against", "jax", *EFFORT, "--json"))
+@pytest.mark.parametrize("target", ["step", "sharded"])
+def test_all_stages_of_both_sides_are_measured(target: str, net: Path, invoke: Invoke) -> None:
+    """Both sides run `sharded` on eight devices."""
+    compared = comparison(invoke("bench", target, "--against", "jax", *EFFORT, "--json"))
     assert compared["baseline"] == "jax" and compared["interleaved"]
     assert compared["rounds"] == [1, 1]
     assert {"trace", "lower", "compile", "first-call", "steady-call"} <= {*compared["metrics"]}
