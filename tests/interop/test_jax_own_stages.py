@@ -110,7 +110,7 @@ def test_more_devices_than_jax_has_are_an_error() -> None:
 
 
 def test_an_abstract_mesh_in_the_body_alone_is_an_error_of_jax() -> None:
-    mesh = jax.sharding.AbstractMesh((4,), ("x",))
+    mesh = jax.sharding.AbstractMesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("x")
     body = jax.shard_map(
         lambda x: jax.lax.psum_scatter(jax.lax.all_gather(x, "x", tiled=True), "x", tiled=True),

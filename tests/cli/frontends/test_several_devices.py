@@ -18,9 +18,9 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec as P
 
-mesh = AbstractMesh((2, 4), ("data", "model"))
+mesh = AbstractMesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
 rows, columns = NamedSharding(mesh, P("data")), NamedSharding(mesh, P(None, "model"))
 
 
