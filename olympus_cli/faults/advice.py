@@ -11,6 +11,7 @@ import builtins
 import importlib
 import inspect
 import linecache
+import math
 import re
 import traceback
 from collections.abc import Iterable
@@ -53,6 +54,7 @@ _TORCH_KEYWORDS = {"dim": "axis", "keepdim": "keepdims"}
 _JAX = re.compile(r"\bJAX (?:type|value)\b|\bjaxlib\.")
 _KEYWORD = re.compile(r"\) got an unexpected keyword argument '(\w+)'")
 _UNHASHABLE = re.compile(r"unhashable type: '(\w+)'")
+_MESH = re.compile(r"must be >= the product of mesh_shape \(([\d, ]+)\)")
 _FROM = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
@@ -86,9 +88,23 @@ def advice(error: BaseException) -> str | None:
                 return next((hint for remedy in remedies if (hint := remedy(error))), None)
             case KeyError():
                 return _key(error)
+            case ValueError():
+                return _mesh_of_jax(str(error))
     except Exception:  # from an inspected object of the program
         return None
     return None
+
+
+def _mesh_of_jax(text: str) -> str | None:
+    """Return the hint for a mesh of JAX that needs more devices than JAX has."""
+    needed = _MESH.search(text)
+    if needed is None:
+        return None
+    count = math.prod(int(size) for size in needed[1].split(",") if size.strip())
+    return (
+        f"put JAX_NUM_CPU_DEVICES={count} before the command, or use jax.sharding.AbstractMesh, "
+        "which needs no devices"
+    )
 
 
 def _attribute(owner: Any, name: str) -> str | None:

@@ -101,10 +101,10 @@ class JaxStages:
         return jax.block_until_ready(results)
 
 
-def expect_devices(count: int) -> None:
+def expect_jax_devices(count: int) -> None:
     """Set the number of JAX's CPU devices to at least `count`, if its CPU is not started.
 
-    >>> olympus.interop.jax.expect_devices(8)
+    >>> olympus.interop.jax.expect_jax_devices(8)
     """
     if count > jax.config.jax_num_cpu_devices:
         with contextlib.suppress(RuntimeError):  # it is started
@@ -113,7 +113,7 @@ def expect_devices(count: int) -> None:
 
 def _devices(backend: str, count: int) -> tuple[Any, ...]:
     """Return the first `count` devices of JAX; raise BackendError if there are fewer."""
-    expect_devices(count if backend == "cpu" else 1)
+    expect_jax_devices(count if backend == "cpu" else 1)
     try:
         devices = tuple(jax.devices(backend))
     except RuntimeError as exc:

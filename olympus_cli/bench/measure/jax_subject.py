@@ -56,10 +56,10 @@ class JaxSubject(TargetSubject):
         """
         self.on_stage("import")
         if self._spec.num_devices > 1:
-            from olympus.interop.jax import expect_devices  # it imports JAX
+            from olympus.interop.jax import expect_jax_devices  # it imports JAX
 
             with without_plugin_messages():
-                expect_devices(self._spec.num_devices)
+                expect_jax_devices(self._spec.num_devices)
         self._source = load_target(self._spec)
         self._prepare_stages()
         self._program.check_trips()

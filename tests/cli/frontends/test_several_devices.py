@@ -251,3 +251,13 @@ def test_shardings_of_gspmd_are_an_error_with_their_name(project: Path, invoke: 
     result = invoke("cost", "m.hlo")
     assert result.exit_code == 2
     assert "its shardings are mhlo.sharding, of GSPMD" in result.stderr
+
+
+def test_a_mesh_of_more_devices_than_jax_has_is_an_error_with_a_hint(
+    project: Path, invoke: Invoke
+) -> None:
+    (project / "k.py").write_text('import jax\n\nmesh = jax.make_mesh((4, 8), ("x", "y"))\n')
+    result = invoke("run", "k:f")
+    assert result.exit_code == 2
+    assert "k.py:3" in result.stderr
+    assert "put JAX_NUM_CPU_DEVICES=32 before the command" in result.stderr
