@@ -20,6 +20,7 @@ from olympus_core.interop.module_devices import (
     entry_shardings,
     prepare_devices,
 )
+from olympus_core.interop.shardy_in_hlo import restore_shardy
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.mlir import bindings as mlir
 from olympus_core.raising.raising import aval_of, raise_module
@@ -124,7 +125,8 @@ def read(
     else:
         name = name or Path(source).name
         content = read_regular(source, _MAX_FILE)
-    module = _one_function(parse_program(content, name), function, name)
+    module = restore_shardy(parse_program(content, name), name)
+    module = _one_function(module, function, name)
     names = _names(main_function(module))
     by_index = _by_index(shapes, names)
     _check_shapes(module, names, by_index)

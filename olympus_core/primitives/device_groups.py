@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext, Manual
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
-_CHANNEL = "#stablehlo.channel_handle<handle = {}, type = 1>"
-_HANDLE = "handle = "
+#: a channel among devices; the type is 0 in a program that was HLO
+_CHANNEL = re.compile(r"#stablehlo\.channel_handle<handle = \d+, type = [01]>")
 #: groups along axes of a mesh, which JAX writes from jaxlib 0.12 on
 _NAMED = re.compile(r"#stablehlo\.replica_group_mesh_axes<mesh = @([\w.-]+), axes = \[(.*)\]>")
 _AXIS = re.compile(r'#stablehlo\.axis_ref<name = "([^"]*)">')
@@ -142,10 +142,9 @@ def numbered_axis(operation: StableHloOperation) -> Any:
 
 def _is_among_devices(operation: StableHloOperation, by_device: bool) -> bool:
     """Return True for a collective among the devices of a program, not among its replicas."""
-    channel = operation.text("channel_handle")
-    number = channel.partition(_HANDLE)[2].partition(",")[0]
+    channel = _CHANNEL.fullmatch(operation.text("channel_handle"))
     numbered = not by_device or operation.attribute("use_global_device_ids") is not None
-    return numbered and channel == _CHANNEL.format(number)
+    return numbered and channel is not None
 
 
 def _subsets(manual: Manual, ordered: bool = False) -> Iterator[tuple[Any, ...]]:

@@ -44,7 +44,10 @@ class DotGeneral(SingleResult):
     """
 
     is_product: ClassVar[bool] = True
-    raised_from: tuple[str, ...] = ("stablehlo.dot_general",)
+    raised_from: tuple[str, ...] = (
+        "stablehlo.dot",  # in a program that was HLO
+        "stablehlo.dot_general",
+    )
 
     def has_batch_axes(self, **params: Any) -> bool:
         _, (batch, _) = params["dimension_numbers"]
@@ -194,6 +197,8 @@ def _product(lhs: Factor, rhs: Factor, out: ShapedArray, precision: Any) -> ir.V
 
 
 def _read_dimensions(operation: StableHloOperation) -> DotDimensions:
+    if operation.name == "stablehlo.dot":  # of vectors and matrices
+        return ((operation.avals_in[0].ndim - 1,), (0,)), ((), ())
     dims = mlir.hlo.DotDimensionNumbers(operation.attribute("dot_dimension_numbers"))
     return (
         (tuple(dims.lhs_contracting_dimensions), tuple(dims.rhs_contracting_dimensions)),

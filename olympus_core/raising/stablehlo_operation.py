@@ -30,6 +30,10 @@ _DEFAULTS = {
 }
 
 
+#: attributes with the layout that an operation had in HLO; the compiler chooses layouts again
+_LAYOUTS = frozenset(["result_layout", "xla_shape"])
+
+
 class StableHloOperation:
     """An operation of StableHLO, with the attributes that a rule has read.
 
@@ -58,7 +62,7 @@ class StableHloOperation:
     def unread(self) -> list[str]:
         """Return the names of the attributes that no rule has read, except defaults."""
         attributes = self.operation.attributes
-        names = [name for name in attributes if name not in self._read]
+        names = [x for x in attributes if x not in self._read and x not in _LAYOUTS]
         if FRONTEND_ATTRIBUTES in names and is_marked_only(self.operation):
             names.remove(FRONTEND_ATTRIBUTES)  # lowering writes the mark again
         return [x for x in names if x not in _DEFAULTS or str(attributes[x]) != _DEFAULTS[x]]

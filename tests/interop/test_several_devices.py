@@ -147,6 +147,8 @@ def of_jax(mesh: Any = CONCRETE) -> Any:
 FORMATS = {
     "text": lambda: of_jax().lower(X, W).as_text().encode(),
     "jax.export": lambda: bytes(jax.export.export(of_jax())(X, W).serialize()),
+    "hlo": lambda: of_jax().lower(X, W).as_text(dialect="hlo").encode(),
+    "hlo proto": lambda: of_jax().lower(X, W).compiler_ir("hlo").as_serialized_hlo_module_proto(),
 }
 
 
@@ -158,6 +160,49 @@ def test_a_file_is_compiled_for_its_mesh(form: str, as_is: bool) -> None:
     check_same(compiled(X, W), of_jax()(X, W))
     assert {x.axes for x in analysis.by_axes(compiled.collectives())} <= {("x",), ("y",)}
     assert traced.lower().cost().flops == 2 * 8**3
+
+
+HLO_BODIES = {
+    **{name: BODIES[name] for name in ("psum-both", "gather", "scatter", "all-to-all", "halo")},
+    **{name: BODIES[name] for name in ("index", "jit", "scan", "cond")},
+}
+
+
+@pytest.mark.parametrize("as_is", [False, True])
+@pytest.mark.parametrize("name", HLO_BODIES)
+def test_a_shard_map_in_hlo_has_the_values_of_jax(name: str, as_is: bool) -> None:
+    fun = jax.jit(mapped(ORACLE, *HLO_BODIES[name]))
+    traced = stablehlo.read(fun.lower(X, W).as_text(dialect="hlo").encode(), as_is=as_is)
+    if not as_is:
+        eqns = all_eqns(traced.olympuspr)
+        assert "opaque" not in {eqn.primitive.name for eqn in eqns}
+        assert "shard_map" in {eqn.primitive.name for eqn in eqns}
+    check_same(traced.lower().compile()(X, W), fun(X, W))
+
+
+@pytest.mark.parametrize("as_is", [False, True])
+def test_nested_shard_maps_and_results_in_hlo(as_is: bool) -> None:
+    def body(x: Any, w: Any) -> Any:
+        inner = jax.shard_map(
+            lambda a: (a * 2, jax.lax.psum(a, "y")),
+            in_specs=JP(None, "y"), out_specs=(JP(None, "y"), JP()), axis_names={"y"},
+        )  # fmt: skip
+        double, total = inner(x @ w)
+        return double + jax.lax.axis_index("x"), total, double * 0
+
+    specs = {"in_specs": (JP("x"), JP()), "out_specs": (JP("x"), JP("x"), JP("x"))}
+
+    def fun(x: Any, w: Any) -> Any:
+        first, second, _ = jax.shard_map(body, mesh=CONCRETE, axis_names={"x"}, **specs)(x, w)
+        placed = jax.lax.with_sharding_constraint(first, named(CONCRETE, "y"))
+        return placed, second, w + 1
+
+    outs = (named(CONCRETE, "x", "y"), None, named(CONCRETE, None, "x"))
+    jitted = jax.jit(fun, in_shardings=(named(CONCRETE, "x"), None), out_shardings=outs)
+    text = jitted.lower(X, W).as_text(dialect="hlo")
+    traced = stablehlo.read(text.encode(), as_is=as_is)
+    for mine, oracle in zip(traced.lower().compile()(X, W), jitted(X, W), strict=True):
+        check_same(mine, oracle)
 
 
 MODULE = """

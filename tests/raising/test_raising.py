@@ -215,6 +215,35 @@ def test_a_constraint_to_a_mesh_of_one_device_is_its_operand() -> None:
     assert "sharding_constraint" not in names(program)
 
 
+@pytest.mark.parametrize(("lhs", "rhs"), [("2x3", "3x4"), ("3", "3x4"), ("2x3", "3"), ("3", "3")])
+def test_a_dot_of_hlo_is_a_product(lhs: str, rhs: str) -> None:
+    x, y = (
+        np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        for shape in ([int(n) for n in text.split("x")] for text in (lhs, rhs))
+    )
+    want = np.dot(x, y)
+    out = "x".join([*map(str, want.shape), "f32"])
+    program = raised(
+        f"""
+        func.func @main(%x: tensor<{lhs}xf32>, %y: tensor<{rhs}xf32>) -> tensor<{out}> {{
+          %0 = stablehlo.dot %x, %y, precision = [DEFAULT, DEFAULT]
+            : (tensor<{lhs}xf32>, tensor<{rhs}xf32>) -> tensor<{out}>
+          return %0 : tensor<{out}>
+        }}
+        """
+    )
+    assert names(program) == ["dot_general"]
+    np.testing.assert_array_equal(run(program, x, y)[0], want)
+
+
+def test_the_layout_that_an_operation_had_in_hlo_is_left_out() -> None:
+    layout = '{result_layout = dense<[0]> : tensor<1xindex>, xla_shape = "f32[3]{0}"}'
+    program = raised(
+        body(f"%0 = stablehlo.tanh %x {layout} : tensor<3xf32>\nreturn %0 : tensor<3xf32>")
+    )
+    assert names(program) == ["tanh"]
+
+
 def test_a_sort_by_another_order_is_opaque_and_correct() -> None:
     program = raised(
         body(

@@ -64,19 +64,40 @@ module attributes {mhlo.num_partitions = 8 : i32} {
   }
 }
 """
+HLO = r"""
+HloModule f, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["data"=2, "model"=4]>}}
+
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT sum = f32[] add(x, y)
+}
+
+ENTRY main {
+  x = f32[8,8] parameter(0),
+    frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{\"data\"}, {}]>"}
+  w = f32[8,8] parameter(1),
+    frontend_attributes={xla.sdy.sharding="#sdy.sharding<@mesh, [{}, {\"model\"}]>"}
+  product = f32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[8,8] tanh(product)
+  zero = f32[] constant(0)
+  ROOT total = f32[] reduce(y, zero), dimensions={0,1}, to_apply=add
+}
+"""
 SHAPES = "f32[8,8], f32[8,8]"
 #: The file of each program, its entry and its shapes.
 PROGRAMS = {
     "jax": ("j.py", "j:placed", SHAPES),
     "jax-shard-map": ("j.py", "j:mapped", SHAPES),
     "stablehlo": ("m.mlir", "m.mlir", None),
+    "hlo": ("m.hlo", "m.hlo", None),
     "bundle": ("m.olympus", "m.olympus", None),
 }
 
 
 def content_of(file: str) -> bytes:
     if not file.endswith(".olympus"):
-        return (JAX if file == "j.py" else STABLEHLO).encode()
+        return {"j.py": JAX, "m.hlo": HLO, "m.mlir": STABLEHLO}[file].encode()
     lowered = (traced := stablehlo.read(STABLEHLO.encode(), name="f")).lower()
     with TemporaryDirectory() as folder:
         path = Path(folder, "f.olympus")
