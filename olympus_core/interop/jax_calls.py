@@ -58,7 +58,7 @@ def callable(fun: Any) -> Callable[..., Any]:
       UsageError: `fun` cannot be called, or is a compiled program without its StableHLO.
       SignatureError: in a call, the arguments are not those of a bundle.
       LoweringError: in a call, a JAX function cannot be part of an OLYMPUS program, because it has
-        effects, calls Python or needs several devices.
+        effects or calls Python.
 
     >>> jax.vmap(callable(olympus.artifact.load("f.olympus")))(x)
     >>> olympus.grad(callable(jax_loss))(params)

@@ -25,7 +25,9 @@ _converting = threading.RLock()
 def raised(content: bytes, name: str = "main") -> Olympuspr:
     """Return the program of a function of a module of JAX, in MLIR bytecode.
 
-    Raises UnraisableError for a module with effects, dynamic shapes or several devices.
+    The shardings of its arguments and results are not part of the program.
+
+    Raises UnraisableError for a module with effects or dynamic shapes.
     """
     with _converting:
         return raise_module(bindings.parsed(content, "JAX's module"), name)

@@ -32,7 +32,7 @@ def restore_shardy(module: ir.Module, name: str) -> ir.Module:
     another form.
     """
     meshes = _frontend(module.operation, _MESHES)
-    return module if meshes is None else mlir.checked(lambda: _restored(module, meshes), name)
+    return module if meshes is None else mlir.verified(lambda: _restored(module, meshes), name)
 
 
 def _restored(module: ir.Module, meshes: str) -> ir.Module:
@@ -92,10 +92,10 @@ def _restore_arguments(function: ir.Operation) -> None:
         rows = []
         for row in function.attributes.get(name) or []:
             sharding = _text(row, _SHARDING)
-            kept = {x.name: x.attr for x in row if x.name not in (_FRONTEND, _GSPMD)}
+            others = {x.name: x.attr for x in row if x.name not in (_FRONTEND, _GSPMD)}
             if sharding is not None:
-                kept["sdy.sharding"] = mlir.parsed_attr(sharding)
-            rows.append(mlir.ir.DictAttr.get(kept))
+                others["sdy.sharding"] = mlir.parsed_attr(sharding)
+            rows.append(mlir.ir.DictAttr.get(others))
         if rows:
             function.attributes[name] = mlir.ir.ArrayAttr.get(rows)
 

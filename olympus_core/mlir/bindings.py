@@ -422,7 +422,7 @@ def declared_meshes(module: ir.Module) -> tuple[tuple[int, ...], ...]:
 def _deserialized(content: bytes) -> ir.Module:
     if not content.startswith(BYTECODE):  # the parser would read it as text
         raise ArtifactError("the program is not StableHLO bytecode")
-    return checked(lambda: hlo.deserialize_portable_artifact(context(), content), "the program")
+    return verified(lambda: hlo.deserialize_portable_artifact(context(), content), "the program")
 
 
 def parsed(content: bytes | str, name: str = "the program") -> ir.Module:
@@ -433,11 +433,11 @@ def parsed(content: bytes | str, name: str = "the program") -> ir.Module:
     """
     ctx = context()
     if isinstance(content, bytes) and _PORTABLE in content[: len(BYTECODE) + len(_PORTABLE) + 10]:
-        return checked(lambda: hlo.deserialize_portable_artifact(ctx, content), name)
-    return checked(lambda: ir.Module.parse(content, ctx), name)
+        return verified(lambda: hlo.deserialize_portable_artifact(ctx, content), name)
+    return verified(lambda: ir.Module.parse(content, ctx), name)
 
 
-def checked(read: Callable[[], ir.Module], name: str) -> ir.Module:
+def verified(read: Callable[[], ir.Module], name: str) -> ir.Module:
     """Return the verified module of `read`; raise ArtifactError with MLIR's message if it fails."""
     context()  # which loads the bindings
     with _diagnostics() as messages, readable(name):

@@ -17,6 +17,8 @@ from olympus.errors import LoweringError, SignatureError, TransformError, UsageE
 from olympus.interop.jax import callable as jax_callable
 from olympus.interop.jax import jit
 from tests.artifact.bundles import save
+from tests.devices.test_shard_map import BODIES, ORACLE, W, mapped
+from tests.devices.test_shard_map import X as ROWS
 
 
 class Pair(NamedTuple):
@@ -240,3 +242,15 @@ def test_jax_function_that_calls_python() -> None:
         jax_callable(called)(onp.ones(3))
     with pytest.raises(LoweringError, match="OLYMPUS: it has effects"):
         jax_callable(printing)(onp.ones(3))
+
+
+@pytest.mark.parametrize("name", ["psum", "gather", "scan"])
+def test_a_jax_function_of_several_devices_in_a_program(name: str) -> None:
+    fun = mapped(ORACLE, *BODIES[name])
+    both = ox.jit(lambda x, w: 2 * jax_callable(fun)(x, w))
+    compiled = both.lower(ROWS, W).compile()
+    assert compiled.num_devices == 8
+    np.testing.assert_allclose(compiled(ROWS, W), 2 * jax.jit(fun)(ROWS, W), rtol=1e-5, atol=1e-5)
+    grad = ox.jit(ox.grad(lambda w: (jax_callable(fun)(ROWS, w) ** 2).sum()))
+    want = jax.grad(lambda w: (fun(ROWS, w) ** 2).sum())(W)
+    np.testing.assert_allclose(grad.lower(W).compile()(W), want, rtol=1e-3, atol=1e-3)

@@ -12,7 +12,7 @@ import pytest
 
 import olympus
 from olympus import analysis, artifact
-from olympus.errors import ShardingError, UsageError
+from olympus.errors import ArtifactError, ShardingError, UsageError
 from olympus.interop import bundles, stablehlo
 from olympus.interop.jax import trace
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
@@ -203,6 +203,21 @@ def test_nested_shard_maps_and_results_in_hlo(as_is: bool) -> None:
     traced = stablehlo.read(text.encode(), as_is=as_is)
     for mine, oracle in zip(traced.lower().compile()(X, W), jitted(X, W), strict=True):
         check_same(mine, oracle)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("xla.sdy.LocalToGlobalShape", "Other", "without the custom calls"),
+        ('#sdy.sharding_per_value<[<@mesh, [{\\"x\\"}, {}]>', "#sdy.sharding_per_value<[<@m", "@m"),
+        ('mesh = #sdy.mesh<["x"=2', 'mesh = #sdy.mesh<["x"=0', "can be read"),
+    ],
+)
+def test_hlo_with_other_attributes_of_shardy_is_an_error(old: str, new: str, reason: str) -> None:
+    text = jax.jit(mapped(ORACLE, *BODIES["matmul"])).lower(X, W).as_text(dialect="hlo")
+    assert old in text
+    with pytest.raises(ArtifactError, match=reason):
+        stablehlo.read(text.replace(old, new).encode())
 
 
 MODULE = """
