@@ -82,7 +82,8 @@ def device_cost(
     kernels = Kernels(module, loops)
     matmul: dict[str, int] = {}
     flops = transcendentals = moved = collective_bytes = sent = sent_by_all = 0
-    for kernel, calls, _ in kernels.runs(_branch_order):
+    for run in kernels.runs(_branch_order):
+        kernel, calls = run.kernel, run.calls
         flops += calls * _flops(kernel)
         transcendentals += calls * kernel.transcendentals
         moved += calls * (kernel.read + kernel.written)

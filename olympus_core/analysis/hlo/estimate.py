@@ -171,7 +171,9 @@ def timed(
 
 def _seconds(run: Run, machine: Machine) -> float:
     """Return the time of all calls of a kernel."""
-    return max(machine.limits(run.kernel)) * run.calls + machine.first_call(run.kernel)
+    limits = machine.limits(run.kernel)
+    exposed = max(*limits[:3], limits.network - run.hidden)
+    return exposed * run.calls + machine.first_call(run.kernel)
 
 
 def _new_memory(module: HloModule) -> int:

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from olympus_core.analysis.hlo.counted_loops import counted_trips
 from olympus_core.analysis.hlo.fused import Fused, fused, plain
 from olympus_core.analysis.hlo.hlo_view import LIBRARY, Costs
+from olympus_core.analysis.hlo.overlap import continues, flights, has_context, hidden
 from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.operations.view import bits
 from olympus_core.analysis.records import LineBytes
@@ -168,17 +170,25 @@ class Kernel(NamedTuple):
     is_queued: bool = False
     resident: int = 0
 
+    @property
+    def has_work(self) -> bool:
+        """True if it computes, moves or sends anything."""
+        work = self.flops or self.transcendentals or self.read or self.written
+        return bool(work) or self.transfer is not None
+
 
 class Run(NamedTuple):
     """A kernel, and the number of its calls in the program.
 
     `loops` are the places of the loops around it with an unknown number of iterations. Each counts
-    as one iteration, and with any of them `calls` is a lower bound.
+    as one iteration, and with any of them `calls` is a lower bound. `hidden` are the seconds of a
+    call of an asynchronous collective during which other kernels run.
     """
 
     kernel: Kernel
     calls: int
     loops: tuple[str, ...] = ()
+    hidden: float = 0.0
 
 
 class Times(NamedTuple):
@@ -227,16 +237,18 @@ class Kernels:
         self, computation: Computation, times: Times, seconds: Callable[[Kernel], float]
     ) -> list[Run]:
         result: list[Run] = []
+        counts: list[int] = []  # of the runs up to each instruction
         instructions = self._module.ordered(computation)
         queued = (
             _queued_kernels(instructions, computation) if times.place == "loop" else frozenset()
         )
         for instruction in instructions:
+            counts.append(len(result))
             called = [self._module.computations[i] for i in instruction.called_computation_ids]
             if operation_of(instruction.opcode).is_free:
                 continue
             if instruction.opcode == "while":
-                inner_times = self._times(instruction, times)
+                inner_times = self._times(instruction, computation, times)
                 parts = [
                     self._runs(part, inner_times, seconds) for part in called if inner_times.calls
                 ]
@@ -256,16 +268,52 @@ class Kernels:
                     if _is_prefetch(instruction, computation):
                         continue
                     kernel = self._off_chip(kernel, instruction, computation)
+                    if instruction.opcode == "custom-call" and not kernel.has_work:
+                        continue
                 is_queued = instruction.id in queued
                 kernel = kernel._replace(place=times.place, is_queued=is_queued)
                 result.append(Run(kernel, times.calls, times.loops))
-        return result
+        if self._on_chip_space is None:
+            return result
+        counts.append(len(result))
+        return self._overlapped(instructions, computation, result, counts, times, seconds)
 
-    def _times(self, loop: Instruction, times: Times) -> Times:
+    def _overlapped(
+        self,
+        order: Sequence[Instruction],
+        computation: Computation,
+        runs: list[Run],
+        counts: Sequence[int],
+        times: Times,
+        seconds: Callable[[Kernel], float],
+    ) -> list[Run]:
+        """Return the runs with the seconds of asynchronous collectives that other runs hide.
+
+        `counts[i]` is the number of runs before instruction i of the order.
+        """
+        sent, others, starts = dict[int, float](), dict[int, float](), set[int]()
+        for at, instruction in enumerate(order):
+            own = runs[counts[at] : counts[at + 1]]
+            total = sum(seconds(run.kernel) * run.calls for run in own) / max(1, times.calls)
+            is_async = instruction.opcode.endswith("-start") or has_context(instruction)
+            if len(own) == 1 and own[0].kernel.transfer is not None and is_async:
+                starts.add(instruction.id)
+                sent[at] = total
+            elif total:
+                others[at] = total
+        if not starts:
+            return runs
+        spans = flights(order, computation, frozenset(starts))
+        for start, value in hidden(spans, sent, others).items():
+            at = counts[start]
+            runs[at] = runs[at]._replace(hidden=value)
+        return runs
+
+    def _times(self, loop: Instruction, computation: Computation, times: Times) -> Times:
         """Return the number of runs of a loop's parts; `times` is that of the loop."""
         if times.place == "program":
             times = times._replace(place="loop")
-        trips = self._trips(loop)
+        trips = self._trips(loop, computation)
         if trips is not None:
             return times._replace(calls=times.calls * trips)
         place = loop.line or loop.name
@@ -275,9 +323,11 @@ class Kernels:
         )
         return times if place in times.loops else times._replace(loops=(*times.loops, place))
 
-    def _trips(self, loop: Instruction) -> int | None:
+    def _trips(self, loop: Instruction, computation: Computation) -> int | None:
         if loop.trip_count is not None:
             return loop.trip_count
+        if (trips := counted_trips(loop, computation, self._module)) is not None:
+            return trips
         # A loop that XLA made, of a scatter for example, has the name of that operation.
         if loop.line and loop.op_name.rpartition("/")[2] in _LOOPS:
             return self._loops().get(loop.line)
@@ -310,8 +360,16 @@ class Kernels:
             for operand in operands
             if operand.shape.memory_space == self._on_chip_space and operand.opcode != "copy-done"
         )
-        leaves = [leaf for _, leaf in instruction.shape.leaves()]
-        written = sum(x.bytes for x in leaves if x.memory_space == self._on_chip_space)
+        leaves = dict(instruction.shape.leaves())
+        written = sum(x.bytes for x in leaves.values() if x.memory_space == self._on_chip_space)
+        if continues(instruction, computation):  # the arrays of a collective in flight pass through
+            aliases = instruction.output_aliases
+            for position in {alias.operand for alias in aliases}:
+                if operands[position].shape.memory_space != self._on_chip_space:
+                    read += operands[position].shape.bytes
+            for index in {alias.output_index for alias in aliases}:
+                if leaves[index].memory_space != self._on_chip_space:
+                    written += leaves[index].bytes
         return kernel._replace(
             read=max(0, kernel.read - read), written=max(0, kernel.written - written)
         )
@@ -364,6 +422,8 @@ class Kernels:
         """Return the data that a collective sends, by itself or fused; None for other kernels."""
         if instruction.opcode != "fusion":
             return _transfer(instruction, computation)
+        if self._on_chip_space is not None and continues(instruction, computation):
+            return None  # the fusion that starts it has it
         for id in instruction.called_computation_ids:
             body = self._module.computations[id]
             for inner in body.instructions.values():

@@ -8,10 +8,12 @@ sends each byte over one link of its ends.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from olympus_core.analysis.hlo.kernels import Kernel, Transfer
 from olympus_core.analysis.hlo.machines import Limits
+from olympus_core.xla.hlo.replica_groups import Groups
 from olympus_core.xla.targets.topologies import Torus
 from olympus_core.xla.targets.tpu_models import TpuModel
 
@@ -45,6 +47,7 @@ class TpuMachine:
     ) -> None:
         self._model, self._torus, self._count = model, torus, count
         self._places = tuple(places) if places is not None else _in_order(torus)
+        self._routes: dict[Groups, tuple[int, int]] = {}
         self.name = model.name
 
     def overheads(self, new: int) -> dict[str, float]:
@@ -107,7 +110,7 @@ class TpuMachine:
     def seconds_of(self, transfer: Transfer) -> float:
         """Return the seconds of a collective on the links of the torus."""
         if transfer.pairs:
-            return max((self._permute(transfer.bytes, *pair) for pair in transfer.pairs), default=0)
+            return self._permute(transfer)
         groups = transfer.groups or (tuple(range(self._count)),)
         return max(self._group(transfer, group) for group in groups)
 
@@ -151,13 +154,33 @@ class TpuMachine:
         cores = {self._places[device][-1] for device in group}
         return len(cores) / self._torus.devices_per_chip
 
-    def _permute(self, size: int, source: int, target: int) -> float:
-        """Return the seconds of a message; all devices send one, over as many links."""
-        distance = 0
-        for axis, length in enumerate(self._torus.sizes):
-            apart = abs(self._places[source][axis] - self._places[target][axis])
-            distance += min(apart, length - apart) if self._torus.wraps[axis] else apart
-        return distance * (size / (self.LINKS * self._model.ici) + self.HOP)
+    def _permute(self, transfer: Transfer) -> float:
+        """Return the seconds of a permutation: of the most messages on a link, in one direction.
+
+        A message goes along one axis after the other, the shorter way around a ring.
+        """
+        if transfer.pairs not in self._routes:
+            self._routes[transfer.pairs] = self._route(transfer.pairs)
+        messages, hops = self._routes[transfer.pairs]
+        return messages * transfer.bytes / (self.LINKS * self._model.ici) + hops * self.HOP
+
+    def _route(self, pairs: Groups) -> tuple[int, int]:
+        """Return the most messages on a link, and the most chips that a message passes."""
+        messages, most_hops = Counter[tuple[tuple[int, ...], int, int]](), 0
+        for source, target in pairs:
+            at, goal = list(self._places[source]), self._places[target]
+            hops = 0
+            for axis, length in enumerate(self._torus.sizes):
+                apart = goal[axis] - at[axis]
+                if self._torus.wraps[axis] and abs(apart) > length - abs(apart):
+                    apart -= int(math.copysign(length, apart))
+                step = 1 if apart > 0 else -1
+                for _ in range(abs(apart)):
+                    messages[tuple(at[:3]), axis, step] += 1
+                    at[axis] = (at[axis] + step) % length
+                    hops += 1
+            most_hops = max(most_hops, hops)
+        return max(messages.values(), default=0), most_hops
 
     def assumptions(self) -> tuple[str, ...]:
         """Return the assumptions about the device, as sentences."""
@@ -171,7 +194,8 @@ class TpuMachine:
             "core's vector memory take no time, and copies into it none besides their reads.",
             f"A kernel takes at least {self.LAUNCH * 1e6:g} us, and a function such as exp "
             f"{self.SPECIAL} operations of the vector units.",
-            "Kernels run one after another, on all devices alike; no collective runs beside them.",
+            "Kernels run one after another, on all devices alike. An asynchronous collective takes "
+            "only the time that the kernels between its start and its end do not take.",
             *self._link_assumptions(),
         )
 

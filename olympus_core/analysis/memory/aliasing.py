@@ -17,6 +17,9 @@ Index = tuple[int, ...]
 #: the starts of transfers whose result's first element is the operand, and the second the result
 _STARTS = frozenset({"all-gather-start", "collective-permute-start"})
 
+#: The custom call of the compiler for TPUs whose operands are parts of its result in memory.
+_PARTS = "ConcatBitcast"
+
 
 def indices(shape: Shape) -> Iterator[tuple[Index, Shape]]:
     """Yield every position of a type, a tuple's table of pointers before its elements."""
@@ -68,6 +71,9 @@ def in_place(
     """Yield the result positions that take an operand's memory: (index, operand, its index)."""
     for alias in instruction.output_aliases:
         yield alias.output_index, alias.operand, alias.operand_index
+    if instruction.custom_call_target == _PARTS:
+        for operand in range(len(instruction.operand_ids)):
+            yield (), operand, ()
     if operation_of(instruction.opcode).is_in_place and not instruction.shape.is_tuple:
         yield (), 0, ()
     if instruction.opcode == "fusion" and not instruction.output_aliases:

@@ -176,6 +176,8 @@ class Liveness:
             if frame.caller is None or frame.role in ("condition", "body"):
                 return None
             caller, calls = frame.caller
+            if instruction.parameter_number >= len(frame.operands):
+                return None  # of an asynchronous computation that gets it after its start
             return self._operand(caller, calls, frame.operands[instruction.parameter_number], index)
         if opcode == "call":
             return self._result(frame.children[instruction.id][0], index)

@@ -203,7 +203,8 @@ def _reduce_window(op: OperationView) -> Counts:
     """Count the window's size less one for each result, with padding, as XLA counts.
 
     If each window is entirely before or after its position along one axis, it is a cumulative
-    operation, which compilers run as one: one application for each element after the first.
+    operation, which compilers run as one: one application for each element after the first. If each
+    window has all elements of the axis, as TPUs reduce and broadcast, it is one reduction.
     """
     window, out = op.attributes["window"], op.results[0]
     size = math.prod([a.size for a in window])
@@ -215,13 +216,14 @@ def _reduce_window(op: OperationView) -> Counts:
 
 
 def _cumulative_axis(window: Sequence[WindowAxis], sizes: Sequence[int]) -> int | None:
-    """Return the axis along which a reduction by windows accumulates, or None."""
+    """Return the axis along which a reduction by windows accumulates, or reduces all; or None."""
     wide = [i for i, a in enumerate(window) if a != WindowAxis(1)]
     if len(wide) != 1:
         return None
     n = sizes[wide[0]]
-    sides = ((n - 1, 0), (0, n - 1))
-    return wide[0] if window[wide[0]] in [WindowAxis(n, padding=s) for s in sides] else None
+    axes = [WindowAxis(n, padding=s) for s in ((n - 1, 0), (0, n - 1))]
+    axes.append(WindowAxis(2 * n - 1, padding=(n - 1, n - 1)))
+    return wide[0] if window[wide[0]] in axes else None
 
 
 def _select_and_scatter(op: OperationView) -> Counts:
@@ -349,6 +351,11 @@ TARGETS: Mapping[str, Rule] = {
     "MoveToDevice": _moves,
     "AllocateBuffer": _free,
     "AssumeGatherIndicesInBound": _free,
+    # of the compiler for TPUs: marks, parts that are one array in memory, and packed indices
+    "AsyncCollectiveStart": _free,
+    "AsyncCollectiveDone": _free,
+    "ConcatBitcast": _free,
+    "GatherScatterIndicesBitpacked": _moves,
     "mhlo.erf": _transcendental,
     "Cholesky": ROUTINES["potrf"],
     "LuDecomposition": ROUTINES["getrf"],

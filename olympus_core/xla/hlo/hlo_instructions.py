@@ -237,7 +237,7 @@ def _first(numbers: Sequence[int], count: int) -> list[int]:
 
 #: the fields that few instructions have: of library calls, windows, products, fusions, loops,
 #: collectives
-_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 49, 51, 52, 74, 87, 92, 93, 99])
+_RARE = frozenset([11, 15, 16, 28, 30, 32, 37, 43, 49, 51, 52, 63, 74, 87, 92, 93, 99])
 
 
 # of an instruction's form: the opcode and the shape, before where it comes from, and the rest
@@ -255,6 +255,7 @@ def _fields(message: Message, tables: Tables) -> tuple[Any, ...]:
         "batch_group_count": integer(58),
         "dimensions": message.integers(14),
         "has_literal": 8 in message,
+        "integer": _integer(message.message(8)),
         "tuple_index": integer(13),
         "parameter_number": integer(9),
     }
@@ -283,6 +284,7 @@ def _rare(message: Message, tables: Tables) -> dict[str, Any]:
             if attributes and 1 in attributes
             else _NO_ATTRIBUTES
         ),
+        "comparison": message.text(63),
         "operand_precision": precision.integers(1) if precision else (),
         "replica_groups": groups_of(message),
         "source_target_pairs": pairs_of(message),
@@ -293,6 +295,14 @@ def _rare(message: Message, tables: Tables) -> dict[str, Any]:
 def _rare_defaults() -> Mapping[str, Any]:
     """Return the defaults of these fields."""
     return _rare(Message(b""), Tables(Message(b"")))
+
+
+def _integer(literal: Message | None) -> int | None:
+    """Return the value of a literal that is one integer of 32 or 64 bits; None for another."""
+    values = (
+        [value for field in (4, 5, 6, 7) for value in literal.integers(field)] if literal else []
+    )
+    return values[0] if len(values) == 1 else None
 
 
 def _shape(message: Message | None, depth: int = 0) -> Shape:

@@ -131,7 +131,8 @@ class Instruction(NamedTuple):
     the program, `source_file` and `source_line` the user's line, "" and 0 if unknown.
     `operand_precision` is that of a product's operands: 0 is the default, 1 high, 2 highest.
     `replica_groups` and `source_target_pairs` are the groups of devices of a collective; without
-    either, all devices are one group.
+    either, all devices are one group. `integer` is the value of a constant that is one integer,
+    `comparison` the direction of a comparison, such as "LT".
 
     Instructions of a module that differ only in the first four fields have the same `form`.
     """
@@ -155,6 +156,8 @@ class Instruction(NamedTuple):
     dimensions: tuple[int, ...]
     fft_length: tuple[int, ...]
     has_literal: bool
+    integer: int | None
+    comparison: str
     tuple_index: int
     parameter_number: int
     fusion_kind: str

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from olympus_core.base import gc_pause
-from olympus_core.base.errors import ArtifactError, BackendError
-from olympus_core.xla.bindings import Buffer, JaxRuntimeError, _hlo, _jax
+from olympus_core.base.errors import ArtifactError, BackendError, CompileError
+from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _hlo, _jax
 from olympus_core.xla.hlo.hlo_module import HloModule
 from olympus_core.xla.hlo.hlo_reader import read_hlo_module
-from olympus_core.xla.messages import execution_error
+from olympus_core.xla.messages import clean, execution_error
 from olympus_core.xla.proto.buffer_assignment import (
     BufferAssignment,
     MemoryAnalysis,
@@ -60,7 +60,7 @@ class _Program:
         """Return the optimized HLO; `metadata` adds the source paths and scopes."""
         options = _hlo.HloPrintOptions()
         options.print_metadata = metadata
-        return "\n\n".join(module.to_string(options) for module in self._raw.hlo_modules())
+        return "\n\n".join(module.to_string(options) for module in self._modules())
 
     def hlo_module(self) -> HloModule:
         """Return the optimized HLO as objects: instructions, their schedule, source lines.
@@ -94,8 +94,23 @@ class _Program:
         if module.name == self._only().name:
             self._module, self._assignment = module, assignment
 
+    def _modules(self) -> list[Any]:
+        """Return the optimized programs.
+
+        Raises:
+          CompileError: this jaxlib cannot read a program of a compiler that is newer.
+        """
+        try:
+            return list(self._raw.hlo_modules())
+        except JaxRuntimeError as error:
+            raise CompileError(
+                f"jaxlib {JAXLIB_VERSION} cannot read the program as compiled for "
+                f"{self.target.name or self.target.backend}: {clean(error)}",
+                hint="jaxlib 0.12, which needs Python 3.12, reads programs of newer compilers",
+            ) from None
+
     def _only(self) -> Any:
-        modules = self._raw.hlo_modules()
+        modules = self._modules()
         if len(modules) != 1:
             raise ArtifactError(f"the executable has {len(modules)} programs, and must have one")
         return modules[0]
@@ -108,7 +123,7 @@ class _Program:
         try:
             return numbers(self._raw.cost_analysis())
         except JaxRuntimeError:  # a compile-only client has no analysis; the CPU's reads any HLO
-            modules = self._raw.hlo_modules()
+            modules = self._modules()
         if len(modules) != 1:
             return None
         return numbers(_jax.hlo_module_cost_analysis(cpu_client(), modules[0]))

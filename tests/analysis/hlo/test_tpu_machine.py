@@ -64,13 +64,18 @@ def test_a_collective_uses_the_links_of_its_axes(name, kind, groups, factor):
     assert seconds(name, kind, groups) == pytest.approx(expected, abs=LATENCY)
 
 
-def test_a_permutation_takes_a_message_for_each_chip_on_its_way():
+def test_a_permutation_takes_the_most_messages_on_a_link():
     one = seconds("v6e:16x16", "collective-permute", pairs=((0, 1), (1, 2)))
     assert one == pytest.approx(SIZE / link("v6e"), abs=LATENCY)
     around = seconds("v6e:16x16", "collective-permute", pairs=((15, 0),))
     assert around == one  # the wrap-around link
-    back = seconds("v6e:4x4", "collective-permute", pairs=((3, 0),))
-    assert back == pytest.approx(3 * one)
+    ring = tuple((i, (i + 1) % 4) for i in range(4))
+    assert seconds("v6e:4x4", "collective-permute", pairs=ring) == pytest.approx(one, abs=LATENCY)
+    shifted = tuple((i, (i + 2) % 16) for i in range(16))  # a link has the messages of two chips
+    assert seconds("v6e:16x16", "collective-permute", pairs=shifted) == pytest.approx(
+        2 * one, abs=LATENCY
+    )
+    assert seconds("v6e:4x4", "collective-permute", pairs=((2, 2),)) == 0.0
 
 
 def test_the_cores_of_a_chip_share_its_links():

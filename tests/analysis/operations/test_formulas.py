@@ -204,6 +204,14 @@ def test_a_triangular_system_costs_the_square_of_its_size_per_column():
     assert cost(solve, *z).flops == 4 * 36 * 5
 
 
+def test_a_window_of_a_whole_axis_for_each_result_is_one_reduction():
+    def sums(x, padding):
+        return lax.reduce_window(x, np.float32(0), lax.add, (1, 15), (1, 1), padding)
+
+    assert cost(lambda x: sums(x, ((0, 0), (7, 7))), f32(4, 8)).flops == 4 * 7
+    assert cost(lambda x: sums(x, ((0, 0), (6, 8))), f32(4, 8)).flops == 4 * 8 * 14
+
+
 def test_a_cumulative_sum_adds_each_element_once():
     assert cost(lambda x: jnp.cumsum(x, axis=1), f32(4, 100)).flops == 4 * 99
 
