@@ -38,6 +38,7 @@ if _typing.TYPE_CHECKING:
     from olympus_core.analysis.hlo.estimate import Fit as Fit
     from olympus_core.analysis.hlo.estimate import Roofline as Roofline
     from olympus_core.analysis.hlo.estimate import fits as fits
+    from olympus_core.analysis.hlo.estimate import product_seconds as product_seconds
     from olympus_core.analysis.hlo.estimate import roofline as roofline
     from olympus_core.analysis.memory.memory import Memory as Memory
     from olympus_core.analysis.memory.memory import Moment as Moment
@@ -110,6 +111,7 @@ else:
                 "Fit",
                 "Roofline",
                 "fits",
+                "product_seconds",
                 "roofline",
             ),
             "olympus_core.analysis.memory.memory": (

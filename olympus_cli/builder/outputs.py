@@ -297,7 +297,7 @@ def _reported(program: Program, report: Report, directory: Path, project: str) -
 
 def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
     figures = analysis or {}
-    names = ("flops", "transcendentals", "bytes accessed")
+    names = ("flops", "transcendentals", "bytes accessed", "optimal_seconds")
     return XlaCost(*(_amount(figures.get(name)) for name in names))
 
 

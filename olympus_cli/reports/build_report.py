@@ -31,11 +31,15 @@ SCHEMA_VERSION = 8  # raised with every change that an old reader would misread
 
 @dataclass(frozen=True)
 class XlaCost:
-    """XLA's counts for the optimized program: a loop's body once, and no library calls."""
+    """XLA's counts for the optimized program: a loop's body once, and no library calls.
+
+    `optimal_seconds` is the estimate of the compiler for TPUs; None for other compilers.
+    """
 
     flops: float | None
     transcendentals: float | None
     bytes_accessed: float | None
+    optimal_seconds: float | None = None
 
     @property
     def intensity(self) -> float | None:
@@ -165,7 +169,13 @@ REPORT_FORMS: Forms = MappingProxyType(
         ArgInfo: form("name", "dtype", "shape", "bytes", "donated"),
         MemoryAnalysis: _MEMORY,
         XlaCost: form(
-            *("flops", "transcendentals", "bytes_accessed", "arithmetic_intensity"),
+            *(
+                "flops",
+                "transcendentals",
+                "bytes_accessed",
+                "arithmetic_intensity",
+                "optimal_seconds",
+            ),
             arithmetic_intensity="intensity",
         ),
     }

@@ -28,6 +28,7 @@ from olympus.analysis import (
 )
 from olympus.files import Forms, form, to_data, typed
 from olympus_cli.reports.relative_paths import relative
+from olympus_cli.reports.torus import TorusReport, axis_name
 from olympus_cli.spec.devices import AnyModel
 from olympus_cli.text.units import array_type, byte_size
 
@@ -109,7 +110,9 @@ class CompiledFigures:
     memory does not exceed its device's; None if either is unknown, or if the device's memory is
     between the bounds of the need. `collectives` are the slowest, with equal ones of one line
     combined, and `axes` the sums of all by the axes of the mesh. `each_device`, the work of each
-    device, and `total`, the sums, exist only for several devices.
+    device, and `total`, the sums, exist only for several devices. `utilization` is the fraction of
+    the peak rate of products that the products of the program as written reach in the estimated
+    time; None without products, or if either is unknown. `torus` is the slice of TPUs, if any.
     """
 
     memory: MemoryReport
@@ -120,6 +123,8 @@ class CompiledFigures:
     axes: tuple[AxisTraffic, ...] = field(default=(), kw_only=True)
     each_device: DeviceCostReport | None = field(default=None, kw_only=True)
     total: TotalReport | None = field(default=None, kw_only=True)
+    utilization: float | None = field(default=None, kw_only=True)
+    torus: TorusReport | None = field(default=None, kw_only=True)
 
     @property
     def collective_bytes(self) -> int | None:
@@ -210,10 +215,33 @@ def compiled_figures(compiled: Compiled, root: Path, trips: Mapping[str, int]) -
         replace(estimate, kernels=estimate.kernels[:_MAX_KERNELS]),
         fits,
         devices=compiled.num_devices,
+        utilization=_utilization(compiled, estimate, trips),
+        torus=_torus(compiled),
     )
     if figures.devices > 1:
         figures = _of_several(figures, compiled, trips)
     return relative(figures, root)
+
+
+def _utilization(compiled: Compiled, estimate: Estimate, trips: Mapping[str, int]) -> float | None:
+    """Return the fraction of the peak rate that the products as written reach."""
+    model = olympus.stages.device_model(compiled.target)
+    if model is None or estimate.unknown or not estimate.seconds:
+        return None
+    peak = olympus.analysis.product_seconds(compiled.cost(trips), model)
+    return peak / compiled.num_devices / estimate.seconds if peak else None
+
+
+def _torus(compiled: Compiled) -> TorusReport | None:
+    target = compiled.target
+    torus = target.topology
+    if not isinstance(torus, olympus.Torus) or target.name is None:
+        return None
+    axes = {
+        name: {axis_name(at): size for at, size in physical.items()}
+        for name, physical in compiled.physical_axes().items()
+    }
+    return TorusReport(target.name, torus.sizes, torus.wraps, torus.devices_per_chip, axes)
 
 
 def _of_several(

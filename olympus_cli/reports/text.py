@@ -17,6 +17,7 @@ from olympus_cli.reports.program_figures import (
     TotalReport,
     padded_buffers,
 )
+from olympus_cli.reports.torus import torus_rows
 from olympus_cli.terminal import console
 from olympus_cli.text.option_values import OPTIMIZE
 from olympus_cli.text.units import array_type, byte_size, count, duration
@@ -123,11 +124,17 @@ def figure_lines(cost: CostReport, compiled: CompiledFigures | None = None) -> I
         yield figure_row(name, value)
     if compiled is None:
         return
-    for name, value in (*_device_rows(compiled), *_memory_rows(compiled)):
+    rows = [*_device_rows(compiled), *_memory_rows(compiled)]
+    if compiled.torus is not None:
+        rows = [*torus_rows(compiled.torus), *rows]
+    for name, value in rows:
         yield figure_row(name, value)
     if (estimate := compiled.estimate) is not None:
         time = least_text(estimate.unknown) + duration(estimate.seconds)
         yield figure_row("estimated time", f"{time} on {estimate.device}, an estimate")
+        if compiled.utilization is not None:
+            share = f"{compiled.utilization:.1%} of the peak of {estimate.device} in products"
+            yield figure_row("utilization", f"{share} as written")
         if compiled.fits is not None:
             yield figure_row("fits", f"{estimate.device}: {'yes' if compiled.fits else 'no'}")
     for text in itertools.islice(padded_buffers(compiled), _MAX_PADDED):
@@ -335,6 +342,8 @@ def _xla(xla: XlaReport) -> Iterator[str]:
         yield f"flops {count(xla.cost.flops)}"
     if xla.cost.bytes_accessed is not None:
         yield f"bytes accessed {byte_size(xla.cost.bytes_accessed)}"
+    if xla.cost.optimal_seconds is not None:
+        yield f"optimal seconds {duration(xla.cost.optimal_seconds)}"
     if xla.memory.temp_size_in_bytes is not None:
         yield f"temporary {byte_size(xla.memory.temp_size_in_bytes)}"
     if xla.memory.peak_memory_in_bytes is not None:

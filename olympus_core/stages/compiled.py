@@ -417,6 +417,28 @@ class Compiled(Stage):
         places = self._places()
         return collectives_of(module, self.target, count, meshes, device, loops, network, places)
 
+    def physical_axes(self) -> dict[str, dict[int, int]]:
+        """Return the physical axes of the torus along which each axis of the mesh goes.
+
+        The value of a mesh axis has, for each physical axis, the number of positions on it; the
+        axis after the last one is that of the cores of a chip.  Empty for a program without a mesh
+        on a torus.
+
+        >>> compiled.physical_axes()  # a mesh of 4 x 4 on v6e:4x4
+        {'data': {0: 4}, 'model': {1: 4}}
+        """
+        places, meshes = self._places(), self._meshes()
+        if places is None or not meshes:
+            return {}
+        mesh = meshes[0]
+        grid = np.array(places).reshape(*mesh.axis_sizes, -1)
+        axes = {}
+        for i, name in enumerate(mesh.axis_names):
+            line = np.moveaxis(grid, i, 0).reshape(mesh.axis_sizes[i], -1, grid.shape[-1])[:, 0]
+            counts = [len(set(column.tolist())) for column in line.T]
+            axes[str(name)] = {at: n for at, n in enumerate(counts) if n > 1}
+        return axes
+
     def _places(self) -> Sequence[tuple[int, ...]] | None:
         """Return the positions of the program's devices on a torus; None without one."""
         return None

@@ -29,6 +29,7 @@ from olympus_cli.reports.html.source import Fold, annotated_files, line_id
 from olympus_cli.reports.json import PAGE
 from olympus_cli.reports.program_figures import padded_text, unknown_text
 from olympus_cli.reports.text import axes_text
+from olympus_cli.reports.torus import torus_rows
 from olympus_cli.text.escaping import visible
 from olympus_cli.text.units import array_type, byte_size, count, duration
 
@@ -129,7 +130,8 @@ def _environment() -> Environment:
     environment.filters.update(axes=axes_text, plain_name=plain_name, sum_product=_sum_product)
     environment.filters.update(buffer_text=buffer_text)
     environment.tests["fold"] = lambda part: isinstance(part, Fold)
-    environment.globals.update(array_type=array_type, line_id=line_id, padded_text=padded_text)
+    environment.globals.update(array_type=array_type, line_id=line_id)
+    environment.globals.update(padded_text=padded_text, torus_rows=torus_rows)
     return environment
 
 

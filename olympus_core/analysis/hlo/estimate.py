@@ -100,6 +100,19 @@ def roofline(cost: Cost, device: AnyModel | CpuPeaks) -> Roofline:
     return Roofline(name, memory, "memory")
 
 
+def product_seconds(cost: Cost, device: AnyModel) -> float:
+    """Return the seconds of the products of a program at the peak rates of one device.
+
+    0 for a program without products, or with unknown ones.
+
+    Example:
+      >>> product_seconds(jit(lambda x: x @ x).lower(x).cost(), device_model(Target("tpu", "v6e")))
+      2.3e-06
+    """
+    rate = one_device(device).product_rate
+    return sum(n / rate(dtype) for dtype, n in (cost.matmul_flops or {}).items())
+
+
 def one_device(model: AnyModel) -> GpuMachine | TpuMachine:
     """Return the device model of one device by its figures."""
     if isinstance(model, TpuModel):

@@ -48,6 +48,14 @@ def test_a_target_is_built_for_cpu_and_several_tpus(folder, invoke: Invoke) -> N
     devices = [(each["device"], each["devices"]) for each in report["backends"]]
     assert devices == [(None, 8), ("v5e", 8), ("v6e", 8)]
     assert report["backends"][1]["fits"] is True
+    torus = report["backends"][1]["torus"]
+    assert (torus["name"], torus["sizes"], torus["wraps"]) == ("v5e:2x4", [2, 4], [False, False])
+    assert torus["axes"] == {"data": {"x": 2}, "model": {"y": 4}}
+    assert report["backends"][0]["torus"] is None
+    assert 0 < report["backends"][1]["utilization"] < 1
+    assert report["backends"][1]["xla"]["cost"]["optimal_seconds"] > 0
+    summary = (outputs / "summary.txt").read_text()
+    assert "mesh axis       model along y (4)" in summary and "optimal seconds" in summary
     assert invoke("build").stdout.startswith("fresh ")
     assert dict(os.environ) == before  # the library's variables are set in the worker
 
