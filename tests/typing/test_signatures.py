@@ -74,6 +74,7 @@ ANYTHING: dict[str, tuple[str, str]] = {
     "olympus.flatten_util.ravel_pytree": ("pytree", "a tree"),
     "olympus.interop.jax.callable": ("fun", "a function or a bundle"),
     "olympus.interop.jax.jit": ("options return", "the options of jax.jit, and a function"),
+    "olympus.interop.jax.map_types": ("types return", "a tree and its leaves"),
     "olympus.interop.jax.named_leaves": ("value return", "a tree and its leaves"),
     "olympus.interop.jax.result_types": ("return", "a tree"),
     "olympus.interop.jax.trace": ("args kwargs", "the arguments of a user's function"),

@@ -33,10 +33,6 @@ entry = "net:step"
 args = { params = { w = "f32[4,4]" }, x = "f32[2,4]" }
 donate = ["params"]
 
-[target.double]
-entry = "net:double"
-args = ["f32[3]"]
-
 [target.sharded]
 entry = "net:step"
 mesh = { data = 2, model = 4 }
@@ -46,6 +42,10 @@ out-sharding = ["", "model"]
 [target.sharded.args]
 params = { w = { shape = "f32[4,4]", sharding = ["", "model"] } }
 x = { shape = "f32[2,4]", sharding = ["data"] }
+
+[target.double]
+entry = "net:double"
+args = ["f32[3]"]
 """
 EFFORT = ("--rounds", "1", "--time-limit", "0.2")
 
