@@ -23,7 +23,7 @@ from olympus_cli.frontends.python import (
     values_of,
 )
 from olympus_cli.spec.mesh import ShardingSpec
-from olympus_cli.spec.model import FromEntry
+from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import fitting_hints
 
 T = TypeVar("T")
@@ -65,6 +65,11 @@ def chosen(source: Traceable) -> Traceable:
     return EitherFunction(*fields) if uses_jax(source.function) else source
 
 
+def _platform(spec: TargetSpec) -> str:
+    """Return the platform that JAX lowers for first: kernels for TPUs have no form for the CPU."""
+    return "tpu" if {backend.backend for backend in spec.backends} == {"tpu"} else "cpu"
+
+
 @dataclasses.dataclass(frozen=True)
 class JaxFunction(Traceable):
     """A function of JAX, and the call of it that its target describes."""
@@ -93,6 +98,7 @@ class JaxFunction(Traceable):
                 donate_argnames=tuple(n for n in kwargs if n in self.spec.donate),
                 as_is=self.spec.as_is,
                 mesh=target_mesh(self.spec),
+                platform=_platform(self.spec),
             )
             traced = results_placed(traced, self.spec)
         check_placement(traced, self.spec)

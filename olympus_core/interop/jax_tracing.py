@@ -29,7 +29,7 @@ from olympus_core.stages.stages import Lowered, Traced, requested_target
 class JaxTraced(Traced):
     """A function of JAX, traced by JAX for given arguments.
 
-    Its Olympuspr is raised from JAX's module for the CPU; `lower` raises JAX's module for its
+    Its Olympuspr is raised from JAX's module for `platform`; `lower` raises JAX's module for its
     target, because JAX lowers some operations to calls of a platform's library. `retrace` traces
     the function once more, and returns JAX's stage.
     """
@@ -42,6 +42,7 @@ class JaxTraced(Traced):
         trees: tuple[tree.PyTreeDef, tree.PyTreeDef],
         as_is: bool,
         retrace: Callable[..., Any],
+        platform: str = "cpu",
     ) -> None:
         self._jax = traced
         self._x64 = bool(jax.config.jax_enable_x64)  # as it was when the function was traced
@@ -49,17 +50,18 @@ class JaxTraced(Traced):
         self._as_is = as_is
         self._name, self._names, self._trees = name, names, trees
         self._by_platform: dict[str, Traced] = {}
-        first = self._on("cpu")
+        self._platform = platform
+        first = self._on(platform)
         self.signature = first.signature
 
     @property
     def olympuspr(self) -> Any:  # type: ignore[override]
         """The program; raise UsageError if it is compiled as JAX lowers it."""
-        return self._on("cpu").olympuspr
+        return self._on(self._platform).olympuspr
 
     def placement(self) -> Placement | None:
         """Return the devices of the program's meshes; None if it runs on any one device."""
-        return self._on("cpu").placement()
+        return self._on(self._platform).placement()
 
     def with_out_shardings(self, out_shardings: Any) -> Traced:
         """Return the program with the given shardings of its results: see `Traced`."""
@@ -68,7 +70,8 @@ class JaxTraced(Traced):
         structure = jax.tree.structure(self._jax.out_info)
         shardings = jax.tree.unflatten(structure, theirs)
         retrace = functools.partial(self.retrace, out_shardings=shardings)
-        return JaxTraced(retrace(), self._name, self._names, self._trees, self._as_is, retrace)
+        more = self._as_is, retrace, self._platform
+        return JaxTraced(retrace(), self._name, self._names, self._trees, *more)
 
     def _on(self, platform: str) -> Traced:
         traced = self._by_platform.get(platform)
@@ -117,6 +120,7 @@ def trace(
     donate_argnames: str | Iterable[str] | None = None,
     as_is: bool = False,
     mesh: AbstractMesh | None = None,
+    platform: str = "cpu",
 ) -> Traced:
     """Trace a function of JAX for arguments of given types; return a stage of OLYMPUS.
 
@@ -132,6 +136,9 @@ def trace(
     constraints and of `jax.shard_map`. A mesh of JAX may be abstract. A type of an argument may
     have a sharding too, over an `AbstractMesh`, and `mesh` is the mesh of the context, in which
     `fun` may use a PartitionSpec alone.
+
+    `platform`, "cpu", "cuda" or "tpu", is the one whose program is shown and counted. A program
+    with kernels of Pallas for TPUs has a form for "tpu" only.
 
     Raises the errors of `fun`.
 
@@ -170,7 +177,7 @@ def trace(
     flat_in: Any = (tuple(range(len(paths))), {})
     flat_out = tuple(range(count))
     trees = _tree(own, flat_in, len(paths)), _tree(out, flat_out, count)
-    return JaxTraced(traced, name, names, trees, as_is, by_jax)
+    return JaxTraced(traced, name, names, trees, as_is, by_jax, platform)
 
 
 def result_types(fun: Callable[..., Any]) -> Any:
