@@ -21,7 +21,7 @@ LISTED = dict(re.findall(_ROW, read(ROOT / ".ci" / "examples"), re.MULTILINE))
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)
 def test_every_target_has_a_budget_and_what_it_is_relative_to(folder: Path) -> None:
     project = open_project(folder)
-    assert project.has(LISTED[folder.name]), "the project's CI verifies it"
+    assert project.has(LISTED[folder.name]), "the project's CI verifies or checks it"
     for spec in project.select():
         assert spec.budget
         relative = {key for key, limit in spec.budget.limits.items() if limit.factor is not None}
