@@ -265,15 +265,30 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 def shapes_of(source: FromEntry, spec: TargetSpec) -> Tree:
     """Return the shapes of a function's result, by abstract evaluation.
 
-    The function gets its `with` values and the target's statics.
+    The function gets its `with` values and the target's statics. A `ShapeDtypeStruct` of the result
+    keeps its sharding.
 
     Raises:
         UsageError: it has no argument of a name in `with`, lacks a value for a required one, or
             would take the default of one that the matrix varies.
     """
     call = entry_call(source, spec)
+    own: list[Tree] = []
+
+    def evaluated() -> Tree:
+        own[:] = [call()]
+        return own[0]
+
     with blaming(_name(call.func), defined_at(call.func)):
-        return olympus.eval_shape(call)
+        shapes = olympus.eval_shape(evaluated)
+    return olympus.tree.map(_with_sharding, shapes, own[0])
+
+
+def _with_sharding(shape: olympus.ShapeDtypeStruct, own: Any) -> olympus.ShapeDtypeStruct:
+    """Return the type of an array with the sharding that the function's own type has."""
+    if not isinstance(own, olympus.ShapeDtypeStruct) or own.sharding is None:
+        return shape
+    return olympus.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=own.sharding)
 
 
 def values_of(source: FromEntry, spec: TargetSpec) -> Tree:

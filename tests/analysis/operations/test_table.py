@@ -104,7 +104,8 @@ def test_no_row_of_the_table_of_primitives_is_unknown(target):
 
 @pytest.mark.parametrize("module", [formulas, table, view, cost], ids=lambda m: m.__name__)
 def test_the_examples_in_docstrings_run(module):
-    names = {"jit": ox.jit, "ShapeDtypeStruct": ox.ShapeDtypeStruct, "Tensor": Tensor}
+    names = {"jit": ox.jit, "numpy": ox.numpy, "Tensor": Tensor}
+    names["ShapeDtypeStruct"] = ox.ShapeDtypeStruct
     figures = cost_of_module(module_of("func.func @main() { return }"))
     outcome = doctest.testmod(
         module, optionflags=doctest.ELLIPSIS, extraglobs=names | {"cost": figures}

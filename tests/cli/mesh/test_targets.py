@@ -36,6 +36,38 @@ def test_a_target_runs_on_the_devices_of_its_mesh(folder, invoke: Invoke, monkey
     assert "'layer' is a program of 8 devices, and there are 2" in result.stderr
 
 
+SHARDED = """
+import olympus
+from olympus import P
+from olympus.sharding import AbstractMesh, NamedSharding
+
+
+def weights(model):
+    mesh = AbstractMesh((8 // model, model), ("data", "model"))
+    columns = NamedSharding(mesh, P(None, "model"))
+    up = olympus.ShapeDtypeStruct((16, 32), "float32", sharding=columns)
+    return {"up": up, "down": olympus.ShapeDtypeStruct((32, 16), "float32")}
+"""
+FROM = """
+[target.layer]
+entry = "layers:layer"
+mesh = { data = 2, model = 4 }
+args.x = "f32[8,16]"
+args.w = { from = "layers:weights", with = { model = 4 } }
+"""
+
+
+def test_types_from_a_function_keep_their_shardings(folder, invoke: Invoke) -> None:
+    written(folder, FROM)
+    with (folder / "layers.py").open("a") as file:
+        file.write(SHARDED)
+    lowered = invoke("lower", "layer")
+    assert lowered.exit_code == 0, lowered.stderr
+    (main,) = [line for line in lowered.stdout.splitlines() if "@main" in line]
+    assert main.count("sdy.sharding") == 1
+    assert '[{}, {"model"}]' in main
+
+
 def test_the_report_has_devices_and_collectives(folder, invoke: Invoke) -> None:
     written(folder)
     result = invoke("compile", "layer", "--json")
