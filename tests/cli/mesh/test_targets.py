@@ -64,7 +64,7 @@ def test_types_from_a_function_keep_their_shardings(folder, invoke: Invoke) -> N
     lowered = invoke("lower", "layer")
     assert lowered.exit_code == 0, lowered.stderr
     (main,) = [line for line in lowered.stdout.splitlines() if "@main" in line]
-    assert main.count("sdy.sharding") == 1
+    assert main.count("{sdy.sharding") == 1
     assert '[{}, {"model"}]' in main
 
 
