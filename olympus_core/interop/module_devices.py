@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from olympus_core.analysis.sources.places import nested_operations
 from olympus_core.base.errors import UsageError
 from olympus_core.execution.spmd import Placement
 from olympus_core.mlir import bindings as mlir
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 Shardings = tuple[Sharding | None, ...]
 
 _PARTITIONS, _REPLICAS = "mhlo.num_partitions", "mhlo.num_replicas"
-_SHARDY, _GSPMD = "sdy.sharding", "mhlo.sharding"
+_SHARDY = "sdy.sharding"
 
 
 def prepare_devices(module: ir.Module) -> None:
@@ -46,34 +45,16 @@ def prepare_devices(module: ir.Module) -> None:
         raise UsageError(
             f"the program has meshes of {first} and of {second} devices, and all must have as many"
         )
-    if not sizes:
-        _check_one_device(module, partitions)
+    if not sizes and partitions > 1:
+        raise UsageError(
+            f"the program is for {partitions} devices, and it declares no mesh",
+            hint="declare it with sdy.mesh",
+        )
     count = max(sizes, default=1)
     if partitions not in (1, count):
         raise UsageError(f"the program is for {partitions} devices, and its mesh has {count}")
     if count > 1:
         attributes[_PARTITIONS] = mlir.i32_attr(count)
-
-
-def _check_one_device(module: ir.Module, partitions: int) -> None:
-    """Raise UsageError for a module without a mesh that is for several devices."""
-    what = f"the program is for {partitions if partitions > 1 else 'several'} devices"
-    if any(_splits(view.operation) for view in nested_operations(module.operation)):
-        raise UsageError(
-            f"{what}, and its shardings are {_GSPMD}, of GSPMD; only those of Shardy are read",
-            hint="write the program with Shardy, JAX's default: "
-            'jax.config.update("jax_use_shardy_partitioner", True)',
-        )
-    if partitions > 1:
-        raise UsageError(f"{what}, and it declares no mesh", hint="declare it with sdy.mesh")
-
-
-def _splits(operation: ir.Operation) -> bool:
-    """Return True if an operation or a function has a sharding of GSPMD that splits an array."""
-    attributes = operation.attributes
-    rows = [row for name in ("arg_attrs", "res_attrs") for row in attributes.get(name) or []]
-    shardings = [x[_GSPMD] for x in (attributes, *rows) if _GSPMD in x]
-    return any("devices=" in str(x) for x in shardings)
 
 
 def entry_shardings(module: ir.Module) -> tuple[Shardings, Shardings]:

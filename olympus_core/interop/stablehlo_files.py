@@ -15,6 +15,7 @@ from olympus_core.base.errors import ArgumentError, ArtifactError, UsageError
 from olympus_core.base.regular_files import read_regular
 from olympus_core.execution.compilation import Repeats, checked_repeats
 from olympus_core.execution.spmd import Placement
+from olympus_core.interop.gspmd_shardings import replace_gspmd
 from olympus_core.interop.module_devices import (
     declared_placement,
     entry_shardings,
@@ -101,8 +102,8 @@ def read(
     compiled once. With `as_is` it is compiled unchanged, and so is a program that cannot be raised:
     one with side effects, or with types that are not arrays.
 
-    A program for several devices has the shardings of Shardy, as JAX writes them. It runs on as
-    many devices as its meshes have.
+    A program for several devices has shardings of Shardy, as JAX writes them, or of GSPMD. It runs
+    on as many devices as its meshes have.
 
     Args:
       source: the path of a file, or its bytes.
@@ -125,7 +126,7 @@ def read(
     else:
         name = name or Path(source).name
         content = read_regular(source, _MAX_FILE)
-    module = restore_shardy(parse_program(content, name), name)
+    module = replace_gspmd(restore_shardy(parse_program(content, name), name), name)
     module = _one_function(module, function, name)
     names = _names(main_function(module))
     by_index = _by_index(shapes, names)

@@ -278,19 +278,16 @@ def test_programs_that_are_refused(content: bytes, reason: str) -> None:
         stablehlo.read(content)
 
 
-def test_shardings_of_gspmd_are_refused_by_their_name() -> None:
+def test_several_partitions_without_a_mesh_are_refused() -> None:
     text = """
     module attributes {mhlo.num_partitions = 8 : i32} {
-      func.func @main(%arg0: tensor<8xf32> {mhlo.sharding = "{devices=[8]<=[8]}"})
-          -> tensor<8xf32> {
+      func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
         return %arg0 : tensor<8xf32>
       }
     }
     """
-    with pytest.raises(UsageError, match=r"mhlo\.sharding, of GSPMD; only those of Shardy"):
-        stablehlo.read(text.encode())
     with pytest.raises(UsageError, match="for 8 devices, and it declares no mesh"):
-        stablehlo.read(text.replace("mhlo.sharding", "x.sharding").encode())
+        stablehlo.read(text.encode())
 
 
 @pytest.mark.parametrize("as_is", [False, True])

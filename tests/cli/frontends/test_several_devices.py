@@ -263,15 +263,23 @@ def test_a_file_has_its_own_mesh(project: Path, invoke: Invoke) -> None:
     assert "mesh is for a function, and m.mlir has its own" in result.stderr
 
 
-def test_shardings_of_gspmd_are_an_error_with_their_name(project: Path, invoke: Invoke) -> None:
-    (project / "m.hlo").write_text(
+def test_hlo_with_shardings_of_gspmd_is_for_a_mesh(project: Path, invoke: Invoke) -> None:
+    hlo = (
         "HloModule f, num_partitions=8\n\nENTRY main {\n"
         "  x = f32[8] parameter(0), sharding={devices=[8]<=[8]}\n"
         "  ROOT y = f32[8] tanh(x)\n}\n"
     )
+    (project / "m.hlo").write_text(hlo)
+    result = invoke("lower", "m.hlo")
+    assert result.exit_code == 0, result.stderr
+    assert 'sdy.mesh @mesh = <["axis_0"=8]>' in result.stdout
+    assert invoke("run", "m.hlo").exit_code == 0
+    (project / "m.hlo").write_text(hlo.replace("devices=[8]<=[8]", "maximal device=3"))
+    assert invoke("run", "m.hlo").exit_code == 0  # without a split, it is a program of one device
+    (project / "m.hlo").write_text(hlo.replace("[8]<=[8]", "[8]7,6,5,4,3,2,1,0"))
     result = invoke("cost", "m.hlo")
     assert result.exit_code == 2
-    assert "its shardings are mhlo.sharding, of GSPMD" in result.stderr
+    assert "has the sharding {devices=[8]" in result.stderr
 
 
 def test_a_mesh_of_more_devices_than_jax_has_is_an_error_with_a_hint(
