@@ -95,6 +95,12 @@ class Bundle:
         >>> bundle.misfit(bundle.executables[0])
         'it was built with jaxlib 0.10.2, and here jaxlib is 0.11.0'
         """
+        backend = executable.backend
+        absent = None if xla.is_attached(backend) else f"this machine has no {backend.upper()}"
+        return self._incompatibility(executable) or absent
+
+    def _incompatibility(self, executable: StoredExecutable) -> str | None:
+        """Return the reason why the versions or the processor of this machine do not fit."""
         return host.incompatibility(
             executable.backend,
             executable.host,
@@ -273,7 +279,7 @@ class Bundle:
         stored = [e for e in self.executables if self._is_for(e, target)]
         if not stored:
             raise ArtifactError(f"{self.path} has no executable for {label}", hint=_RECOMPILE)
-        reason = self.misfit(stored[0])
+        reason = self._incompatibility(stored[0])
         if reason is not None:
             raise ArtifactError(
                 f"the executable for {label} in {self.path} does not fit this machine: {reason}",

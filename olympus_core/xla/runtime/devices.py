@@ -18,7 +18,7 @@ from olympus_core.xla.bindings import JAXLIB_VERSION, Device
 from olympus_core.xla.runtime.absent_devices import PLUGINS, compile_only_devices, target_of
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.gpu import gpu_client
-from olympus_core.xla.runtime.tpu import is_attached, tpu_client
+from olympus_core.xla.runtime.tpu import tpu_client
 from olympus_core.xla.targets.targets import Target, full_topology, known_devices, target
 from olympus_core.xla.targets.topologies import Torus
 
@@ -40,12 +40,16 @@ def devices(backend: str | None = None, requested: int = 1) -> list[Device]:
     return list(client.local_devices())
 
 
+def is_attached(backend: str) -> bool:
+    """Return True if this machine has a device of a backend; no library is loaded."""
+    return backend not in PLUGINS or PLUGINS[backend].is_attached()
+
+
 def check_attached(target: Target) -> None:
     """Raise BackendError if the target is a TPU and this machine has none; no library is loaded."""
-    if target.backend == "tpu" and not is_attached():
-        raise BackendError(
-            f"the program is for {target.name}, and this machine has no TPU to run on"
-        )
+    if target.backend == "tpu" and not is_attached("tpu"):
+        name = target.name or "TPUs"
+        raise BackendError(f"the program is for {name}, and this machine has no TPU to run on")
 
 
 def topology_devices(target: Target) -> tuple[Device, ...]:

@@ -46,7 +46,11 @@ def _topology(target: Target) -> tuple[str, dict[str, Any]]:
     return "", {"target_config": device_config(target), "topology": f"1x{hosts}x{per_host}"}
 
 
-PLUGIN = Plugin("gpu", "cuda", WHEEL, INSTALL, DEFAULT_GPU, lambda: gpu_library(), _topology)
+# The files of NVIDIA's driver, on Linux and under WSL.
+_DEVICE_FILES = ("/dev/nvidia[0-9]*", "/dev/dxg")
+PLUGIN = Plugin(
+    "gpu", "cuda", WHEEL, INSTALL, DEFAULT_GPU, lambda: gpu_library(), _topology, _DEVICE_FILES
+)
 
 
 @functools.cache

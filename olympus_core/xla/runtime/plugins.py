@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from glob import glob
 from typing import Any
 
 from olympus_core.base.errors import BackendError
@@ -28,6 +29,7 @@ class Plugin:
     `install` the command that installs it. `path` returns the library's path, or raises
     `BackendError`. `topology` returns the runtime's name and options of a target's devices.
     `environment` sets the variables that the library reads when it is loaded, and restores them.
+    `device_files` are patterns of the files of the drivers' devices.
     """
 
     backend: str
@@ -37,7 +39,12 @@ class Plugin:
     example: str
     path: Callable[[], str]
     topology: Callable[[Target], tuple[str, dict[str, Any]]]
+    device_files: tuple[str, ...]
     environment: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def is_attached(self) -> bool:
+        """Return True if this machine has the files of a device; no library is loaded."""
+        return any(glob(pattern) for pattern in self.device_files)
 
     def version(self) -> str | None:
         """Return the installed version of the package; None without it."""

@@ -11,7 +11,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from glob import glob
 from typing import Any
 
 from olympus_core.base.errors import BackendError
@@ -76,13 +75,16 @@ def _environment() -> Iterator[None]:
 
 
 PLUGIN = Plugin(
-    "tpu", "tpu", PACKAGE, INSTALL, "v6e", lambda: tpu_library(), _topology, _environment
+    "tpu",
+    "tpu",
+    PACKAGE,
+    INSTALL,
+    "v6e",
+    lambda: tpu_library(),
+    _topology,
+    _DEVICE_FILES,
+    _environment,
 )
-
-
-def is_attached() -> bool:
-    """Return True if this machine has the device files of a TPU; no library is loaded."""
-    return any(glob(pattern) for pattern in _DEVICE_FILES)
 
 
 @functools.cache
@@ -92,7 +94,7 @@ def tpu_client() -> Any:
     Raises:
       BackendError: this machine has no TPU, or the package is missing.
     """
-    if not is_attached():
+    if not PLUGIN.is_attached():
         raise BackendError(
             "this machine has no TPU to run on",
             hint="a program is compiled for an absent TPU by "

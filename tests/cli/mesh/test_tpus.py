@@ -70,6 +70,9 @@ def test_a_bundle_has_the_topology_and_the_version_of_the_library(folder, invoke
     (stored,) = [each for each in manifest["executables"] if each["backend"] == "tpu"]
     assert (stored["device"], stored["topology"]) == ("v5e", "2x4")
     assert manifest["versions"]["libtpu"]
+    misfits = {x["member"]: x["misfit"] for x in document["executables"]}
+    assert misfits[stored["member"]] == "this machine has no TPU"
+    assert [reason for member, reason in misfits.items() if "cpu" in member] == [None]
     result = invoke("run", bundle, "--device", "v5e:2x4")
     assert result.exit_code == 6
     assert "this machine has no TPU" in result.stderr
