@@ -18,6 +18,9 @@ from olympus.interop.jax import trace
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from tests.artifact.bundles import save
 from tests.devices.meshes import both, parts_by_device
+from tests.devices.test_agreement import AGREED
+from tests.devices.test_agreement import PROGRAMS as DEADLOCKS
+from tests.devices.test_agreement import mapped as agreed
 from tests.devices.test_shard_map import BODIES, ORACLE, W, X, mapped
 from tests.raising.test_raising import all_eqns
 
@@ -63,6 +66,22 @@ def test_a_gradient_through_a_shard_map_has_the_values_of_jax(name: str) -> None
     got = trace(grad, TYPES).lower().compile()(X, W)
     for mine, oracle in zip(got, grad(X, W), strict=True):
         np.testing.assert_allclose(np.asarray(mine), np.asarray(oracle), rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("body", AGREED, ids=lambda f: f.__name__)
+def test_collectives_that_all_devices_reach_are_accepted(body: Any) -> None:
+    """The axes of the collectives and indices of JAX are known again after raising."""
+    fun = jax.jit(agreed(ORACLE, body, check_vma=False))
+    x = np.arange(16, dtype=np.float32) - 3
+    compiled = trace(fun, [Struct(x.shape, "float32")]).lower().compile()
+    np.testing.assert_allclose(compiled(x), fun(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", DEADLOCKS)
+def test_collectives_that_some_devices_do_not_reach_are_refused(name: str) -> None:
+    fun = jax.jit(agreed(ORACLE, DEADLOCKS[name], check_vma=False))
+    with pytest.raises(ShardingError, match="may differ along the axis"):
+        trace(fun, [Struct((16,), "float32")]).lower()
 
 
 @pytest.mark.parametrize("as_is", [False, True])
