@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_core.base import dtypes
-from olympus_core.base.avals import ShapedArray, get_aval, shape_of
+from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dtypes import DType
 from olympus_core.ir.primitive import Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
@@ -26,13 +26,15 @@ from olympus_core.primitives.reduction import (
     reduce_min_p,
     reduce_prod_p,
     reduce_sum_p,
+    same_bits,
     shifted,
 )
 from olympus_core.primitives.sort import along
-from olympus_core.primitives.window import emit_reduce_window
+from olympus_core.primitives.window import emit_reduce_window, read_window
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
+    from olympus_core.raising.stablehlo_operation import StableHloOperation
 
 #: (tangent, result, operand, axis, reverse) -> tangent of the result
 Tangent = Callable[[Any, Any, Any, int, bool], Any]
@@ -40,6 +42,8 @@ Tangent = Callable[[Any, Any, Any, int, bool], Any]
 
 class Cumulative(SingleResult):
     """The reduction of the elements up to each along `axis`, or with `reverse` from it on."""
+
+    raised_from: tuple[str, ...] = ("stablehlo.reduce_window",)
 
     def __init__(
         self,
@@ -62,23 +66,34 @@ class Cumulative(SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, axis = ctx.aval_out, params["axis"]
-        length = out.shape[axis]
         if out.size == 0:
             return operands[0]
-        before = (0, length - 1) if params["reverse"] else (length - 1, 0)
-        ones = (1,) * out.ndim
-        window = {
-            "window_dimensions": tuple([length if i == axis else 1 for i in range(out.ndim)]),
-            "padding": tuple([before if i == axis else (0, 0) for i in range(out.ndim)]),
-            "window_strides": ones,
-            "base_dilation": ones,
-            "window_dilation": ones,
-        }
+        window = _whole_window(out.shape, axis, params["reverse"])
         scalar = out.update(shape=())
         init = ctx.numpy_constant(np.asarray(self.identity(out.dtype)).astype(out.dtype))
         return emit_reduce_window(
             ctx, operands[0], init, window, lambda x, y: (self.combine(scalar, x, y),)
         )
+
+    def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
+        if len(operands) != 2:
+            return None
+        x, init = operands
+        out, window = operation.aval_out, read_window(operation)
+        scalar = out.update(shape=())
+        axes = [i for i, n in enumerate(window["window_dimensions"]) if n > 1]
+        if (
+            len(axes) != 1
+            or dtypes.kind(out.dtype) not in self.kinds
+            or not same_bits(init, np.asarray(self.identity(out.dtype)).astype(out.dtype)[()])
+        ):
+            return None
+        for reverse in (False, True):
+            if window == _whole_window(out.shape, axes[0], reverse) and operation.region_equals(
+                (scalar, scalar), lambda x, y: (self.combine(scalar, x, y),)
+            ):
+                return self.bind(x, axis=axes[0], reverse=reverse)
+        return None
 
     def jvp(
         self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
@@ -98,6 +113,19 @@ class Cumulative(SingleResult):
         dim, axis = dims[0] or 0, params["axis"]
         moved = axis + (axis >= dim)
         return self.bind(args[0], axis=moved, reverse=params["reverse"]), dim
+
+
+def _whole_window(shape: Shape, axis: int, reverse: bool) -> dict[str, Any]:
+    """Return the window of all elements up to a position along an axis, or from it on."""
+    length, ones = shape[axis], (1,) * len(shape)
+    before = (0, length - 1) if reverse else (length - 1, 0)
+    return {
+        "window_dimensions": tuple([length if i == axis else 1 for i in range(len(shape))]),
+        "window_strides": ones,
+        "padding": tuple([before if i == axis else (0, 0) for i in range(len(shape))]),
+        "base_dilation": ones,
+        "window_dilation": ones,
+    }
 
 
 def _of(name: str, reduction: Reduction, tangent: Tangent) -> Cumulative:

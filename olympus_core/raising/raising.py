@@ -218,7 +218,7 @@ class Raising:
         operands = [self.scope.read(x) for x in operation.operands]
         is_splat = name == "stablehlo.broadcast_in_dim" and len(operation.attributes) == 1
         if is_splat and isinstance(operands[0], np.generic):
-            return [Splat(operands[0], view.aval_out)]
+            return [Splat(operands[0], view.aval_out) if view.aval_out.shape else operands[0]]
         for primitive in _recognizers().get(name, ()):
             for inputs in self._forms(primitive, operands):
                 results = self._try(primitive, view, inputs)

@@ -471,3 +471,29 @@ def test_a_complex_function_is_a_primitive_without_our_corrections(
         for function in (lambda x: evaluate(program, [x])[0], ours)
     ]
     np.testing.assert_allclose(*tangents, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "axis", "reverse"), [("cumsum", 1, False), ("cummax", 0, True), ("cumprod", 0, False)]
+)
+def test_a_reduction_over_whole_windows_is_cumulative(name: str, axis: int, reverse: bool) -> None:
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((4, 6)), "float32")
+    function = getattr(jax.lax, name)
+    size = x.shape[axis]
+    combine, start = {
+        "cumsum": (jax.lax.add, 0.0),
+        "cummax": (jax.lax.max, -np.inf),
+        "cumprod": (jax.lax.mul, 1.0),
+    }[name]
+    window = tuple(size if i == axis else 1 for i in range(2))
+    before = (0, size - 1) if reverse else (size - 1, 0)
+    padding = [before if i == axis else (0, 0) for i in range(2)]
+
+    def by_windows(x: Any) -> Any:
+        return jax.lax.reduce_window(x, np.float32(start), combine, window, (1, 1), padding)
+
+    program = raise_module(of_jax(by_windows, x))
+    (eqn,) = program.eqns
+    assert (eqn.primitive.name, eqn.params) == (name, {"axis": axis, "reverse": reverse})
+    (result,) = run(program, x)
+    np.testing.assert_allclose(result, function(x, axis, reverse=reverse), rtol=1e-6)
