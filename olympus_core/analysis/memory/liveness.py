@@ -178,13 +178,17 @@ class Liveness:
             caller, calls = frame.caller
             if instruction.parameter_number >= len(frame.operands):
                 return None  # of an asynchronous computation that gets it after its start
-            return self._operand(caller, calls, frame.operands[instruction.parameter_number], index)
+            operand = calls.operand_ids[frame.operands[instruction.parameter_number]]
+            return self._at.get((caller.number, operand, index))
         if opcode == "call":
             return self._result(frame.children[instruction.id][0], index)
         if opcode == "async-start" and index[:1] == (1,) and instruction.id in frame.children:
             return self._result(frame.children[instruction.id][0], index[1:])
         origin = forwarded(instruction, index)
-        return None if origin is None else self._operand(frame, instruction, *origin)
+        if origin is None:
+            return None
+        operand, position = origin  # absent in a start for what an asynchronous update adds
+        return self._at.get((frame.number, instruction.operand_ids[operand], position))
 
     def _same_memory(
         self, frame: ComputationCall, instruction: Instruction, at: Index

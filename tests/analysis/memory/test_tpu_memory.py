@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import olympus
 import olympus.numpy as np
+from olympus_core.analysis.memory.liveness import Liveness
 from olympus_core.xla import target
+from olympus_core.xla.bindings import _hlo
 from olympus_core.xla.hlo.hlo_module import Shape
+from olympus_core.xla.hlo.hlo_reader import read_hlo_module
 from tests.analysis.hlo.estimated import compiled, shape
 from tests.marks import needs_tpu_compiler
 
@@ -72,3 +75,37 @@ def test_a_donated_argument_is_reused():
     memory = program.memory()
     assert memory.aliased == memory.results == memory.peak == 2**20
     assert olympus.analysis.fits(memory.peak, olympus.stages.device_model(program.target)).is_enough
+
+
+ASYNC = """
+HloModule started, is_scheduled=true
+
+added {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT sum = f32[4] add(x, y)
+}
+
+ENTRY main {
+  a = f32[4] parameter(0)
+  b = f32[4] parameter(1)
+  start = ((f32[4], f32[4]), f32[4], u32[]) async-start(a, b), calls=added
+  ROOT done = f32[4] async-done(start), calls=added
+}
+"""
+
+
+def test_an_operand_that_an_asynchronous_computation_gets_after_its_start_is_a_value():
+    proto = _hlo.hlo_module_from_text(ASYNC).as_serialized_hlo_module_proto()
+    module = read_hlo_module(proto)
+    entry = module.entry
+    (start,) = [i for i in entry.instructions.values() if i.opcode == "async-start"]
+    operands, result, context = start.shape.elements
+    first = operands._replace(elements=operands.elements[:1])
+    later = start._replace(
+        operand_ids=start.operand_ids[:1],
+        shape=start.shape._replace(elements=(first, result, context)),
+    )
+    entry._instructions = {**entry.instructions, start.id: later}
+    names = [value.instruction.name for value in Liveness(module).values]
+    assert names.count("y") == 1  # the parameter of the computation is a value of its own
