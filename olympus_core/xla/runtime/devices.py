@@ -92,6 +92,14 @@ def mesh_devices(target: Target, axis_sizes: Sequence[int]) -> Sequence[Device]:
     return tuple(by_place[place] for place in places)
 
 
+def arranged(devices: tuple[Device, ...], axis_sizes: Sequence[int]) -> tuple[Device, ...]:
+    """Return the devices for a mesh: all devices of an absent slice in the order of the mesh."""
+    target = absent_target(devices[0]) if devices else None
+    if target is None or devices != topology_devices(target):
+        return devices
+    return tuple(mesh_devices(target, axis_sizes))
+
+
 def positions_of(devices: Sequence[Device]) -> list[tuple[int, ...]]:
     """Return the position of each device of a TPU: the chip along each axis, and its core."""
     return [(*device.coords, device.core_on_chip) for device in devices]

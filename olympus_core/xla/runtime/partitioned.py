@@ -28,6 +28,7 @@ from olympus_core.xla.bindings import JAXLIB_VERSION, Buffer, JaxRuntimeError, _
 from olympus_core.xla.messages import execution_error
 from olympus_core.xla.runtime.arrays import _Aval, put, result_handler
 from olympus_core.xla.runtime.cpu import more_devices
+from olympus_core.xla.runtime.devices import arranged
 from olympus_core.xla.runtime.devices import devices as devices_of
 
 
@@ -192,6 +193,10 @@ def make_mesh(
 ) -> Mesh:
     """Return a mesh of the first available devices, or of `devices`, in their order.
 
+    If `devices` are all devices of a slice of TPUs, as `topology_devices` returns them, the axes of
+    the mesh are assigned to the physical axes of the slice: the last axis first, each to whole
+    physical axes if possible.
+
     `axis_types` is for programs that name `AxisType.Auto`, the type of each axis.
 
     Raises ShardingError for another type, for an invalid size, and if there are fewer devices than
@@ -210,4 +215,6 @@ def make_mesh(
             f"{'is' if len(available) == 1 else 'are'} {len(available)}",
             hint=more_devices(count),
         )
+    if given_devices is not None:
+        available = arranged(given_devices, sizes)
     return Mesh(np.array(available[:count], dtype=object).reshape(sizes), axis_names, axis_types)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import metadata
 
+import numpy as np
 import pytest
 
 from olympus_core import xla
@@ -171,3 +172,15 @@ def test_several_processes_compile_in_silence_without_network_and_files(programs
     for process in processes:
         assert process.communicate(timeout=60) == ("True False\n", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@needs_tpu_compiler
+def test_a_mesh_of_all_devices_of_a_slice_follows_its_physical_axes():
+    devices = xla.topology_devices(xla.target("tpu", "v5p:2x2x4"))
+    mesh = xla.make_mesh((4, 4), ("data", "model"), devices=devices)
+    places = np.array(xla.positions_of(mesh.flat_devices)).reshape(4, 4, 4)
+    assert {*places[0, :, 2].tolist()} == {0}  # the last axis goes along x and y, which are two
+    assert places[:, 0, 2].tolist() == [0, 1, 2, 3]
+    backwards = devices[::-1]
+    kept = xla.make_mesh((4, 4), ("data", "model"), devices=backwards)
+    assert kept.flat_devices == backwards  # another order is the caller's choice
