@@ -182,5 +182,5 @@ def test_a_mesh_of_all_devices_of_a_slice_follows_its_physical_axes():
     assert {*places[0, :, 2].tolist()} == {0}  # the last axis goes along x and y, which are two
     assert places[:, 0, 2].tolist() == [0, 1, 2, 3]
     backwards = devices[::-1]
-    kept = xla.make_mesh((4, 4), ("data", "model"), devices=backwards)
-    assert kept.flat_devices == backwards  # another order is the caller's choice
+    reversed_mesh = xla.make_mesh((4, 4), ("data", "model"), devices=backwards)
+    assert reversed_mesh.flat_devices == backwards  # another order is the caller's choice
