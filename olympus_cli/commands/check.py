@@ -80,7 +80,7 @@ def command(
     others = [spec.name for spec in selected if not (spec.budget or spec.golden)]
     target_runs = TargetRuns("check", len(selected))
     if names or not specs:
-        _fail_unjudged(target_runs, opened, others)
+        _fail_unchecked(target_runs, opened, others)
     ends, interruption = _ended_checks(specs, update, jobs or default_jobs())
     checked: list[Checked] = []
     try:
@@ -141,7 +141,7 @@ def _record(
     interruption: KeyboardInterrupt | None,
     results: list[Checked],
 ) -> None:
-    """Record the checks in the order of the targets; those without an error are added to `found`.
+    """Record the checks in the order of the targets; add those without an error to `results`.
 
     With `update`, the figures and golden programs of these are saved.
     """
@@ -149,11 +149,11 @@ def _record(
         end = ends.get(spec.name)
         if end is None:
             assert interruption is not None
-            target_runs.interrupted(spec.name, interruption)
+            target_runs.add_interruption(spec.name, interruption)
             continue
         if end.log:
             console.message(f"{spec.name} printed:\n{end.log.rstrip()}")
-        with target_runs.of(spec.name, end.seconds), clearing(spec):
+        with target_runs.record(spec.name, end.seconds), clearing(spec):
             checked = end.result()
             results.append(checked)
             if update:
@@ -165,22 +165,22 @@ def _record(
 _HINT = 'add [target.NAME.budget] with a limit, such as flops = "2 GFLOP", to olympus.toml'
 
 
-def _fail_unjudged(target_runs: TargetRuns, opened: Project, targets: list[str]) -> None:
-    """Record targets that were to be judged and have neither a budget nor a golden program."""
+def _fail_unchecked(target_runs: TargetRuns, opened: Project, targets: list[str]) -> None:
+    """Record the selected targets that have neither a budget nor a golden program."""
     for target in targets:
         hint = _HINT.replace("NAME", target.partition("@")[0])
         error = UsageError(f"target {target!r} is not judged: {UNJUDGED}", hint=hint)
-        target_runs.not_judged(target, error, place_of_target(opened.file, target))
+        target_runs.add_unchecked(target, error, place_of_target(opened.file, target))
 
 
 def _fail_without_donation(
     target_runs: TargetRuns, opened: Project, checked: Sequence[Checked]
 ) -> None:
-    """Record targets whose only rule is `donation` of `[budget]`, and which donate no array."""
+    """Record the targets that donate no array and have `donation` as their only budget."""
     for target in [result.target for result in checked if not result.is_judged]:
         hint = f"add donate = [...] to [target.{target.partition('@')[0]}], the names of arguments"
         error = UsageError(f"target {target!r} is not judged: {NO_DONATION}", hint=hint)
-        target_runs.not_judged(target, error, place_of_target(opened.file, target))
+        target_runs.add_unchecked(target, error, place_of_target(opened.file, target))
 
 
 def _save(spec: TargetSpec, checked: Checked) -> None:

@@ -138,7 +138,7 @@ def _compare_all(revision: str, request: Request, checkouts: Checkouts, outputs:
     try:
         for name in names:
             if name not in added:
-                with target_runs.of(name):
+                with target_runs.record(name):
                     comparisons[name], _ = _compared(revision, name, request, checkouts)
     finally:  # what comes after a target does not take its results
         outputs.write(

@@ -101,7 +101,7 @@ def command(
     try:
         with interrupts.interrupts_raised(), interrupts.terminations_raised():
             for spec, target_inputs in work:
-                with target_runs.of(spec.name), lines.of(spec.name) as describe:
+                with target_runs.record(spec.name), lines.of(spec.name) as describe:
                     judged = _verified(
                         spec, target_inputs.of(spec), against, others, update, time_limit, describe
                     )

@@ -1,4 +1,4 @@
-"""Axis arguments in the forms that users write: numbers from either end, one or several."""
+"""Check `axis` arguments: one axis number or several, which may be negative."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Axis = int | Sequence[int] | None
 
 
 def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """Return `axis` as an int in [0, ndim); raise ShapeError, which names it `what`, otherwise."""
+    """Return `axis` as an int in [0, ndim).
+
+    `what` names the argument in messages.  Raises ShapeError if `axis` is no int or out of bounds.
+    """
     try:
         index = operator.index(axis)
     except TypeError:
@@ -29,7 +32,11 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """Return one or several axes as a tuple of ints from 0; raise ShapeError if one repeats."""
+    """Return one or several axes as a tuple of ints in [0, ndim), in their order.
+
+    `what` names the argument in messages.  Raises ShapeError for an axis that is no int or out of
+    bounds, and for repeated axes.
+    """
     requested = as_sequence(axes)
     canonical = tuple([canonical_axis(a, ndim, what) for a in requested])
     if len(set(canonical)) != len(canonical):
@@ -38,14 +45,21 @@ def canonical_axes(axes: int | Iterable[Any], ndim: int, what: str = "axis") -> 
 
 
 def one_axis(name: str, ndim: int, axis: Any) -> int:
-    """Return an axis as an int from 0; raise ShapeError if the array does not have it."""
+    """Return the `axis` argument of the function `name` as an int in [0, ndim).
+
+    Unlike `canonical_axis`, this makes no text for messages unless `axis` is negative or invalid.
+    Raises ShapeError if `axis` is no int or out of bounds.
+    """
     if axis.__class__ is int and 0 <= axis < ndim:
         return int(axis)
     return canonical_axis(axis, ndim, f"the axis of {name}")
 
 
-def list_axis(function: _F, place: int = 1) -> _F:
-    """Return `function` such that its axes argument, at index `place`, may be a list too."""
+def accepts_list_axis(function: _F, place: int = 1) -> _F:
+    """Decorate `function` to accept a list as its `axis` argument, at position `place`.
+
+    The list is converted to a tuple, because static arguments must be hashable.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -59,9 +73,10 @@ def list_axis(function: _F, place: int = 1) -> _F:
 
 
 def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
-    """Return the axes that `axis` (an int, a sequence of ints, or None for all) names, in order.
+    """Return the `axis` argument of the function `name` as a tuple of ints in [0, ndim).
 
-    Raises ShapeError for an axis that the array does not have, or has twice.
+    Unlike `canonical_axes`, this accepts None for all axes.  Raises ShapeError for an axis that is
+    no int or out of bounds, and for repeated axes.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -71,7 +86,10 @@ def axis_tuple(name: str, ndim: int, axis: Axis) -> tuple[int, ...]:
 
 
 def keep_dims(x: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    """Return a reduction's result with the reduced axes as axes of size 1."""
+    """Return the result `x` of a reduction with the reduced `axes` inserted as axes of size 1.
+
+    `shape` is the shape of the operand of the reduction.
+    """
     if not axes:
         return x
     remaining_axes = tuple([i for i in range(len(shape)) if i not in axes])

@@ -13,7 +13,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, get_aval
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
-from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
+from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple, keep_dims
 from olympus_core.library.composite import composite
 from olympus_core.library.operands import choose, mask, operand, scalar
 from olympus_core.library.promotion import broadcast_to, convert, promote_inexact
@@ -65,7 +65,7 @@ def _shifted(name: str, x: Any, axis: Axis, where: Any) -> tuple[Any, Shape, tup
     return sub_p.bind(x, _spread(_greatest(x, axes), shape, axes)), shape, axes
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis",))
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) along `axis` (an int, a tuple of ints, or None for all).
@@ -83,7 +83,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     return result if where is None else choose("softmax", where, result, 0)
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """log(softmax(x, axis, where)), exact for probabilities next to 0.
@@ -142,7 +142,7 @@ def logsumexp(
 ) -> Array | tuple[Array, Array]: ...
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis", "keepdims", "return_sign"))
 def logsumexp(
     a: ArrayLike,
@@ -194,7 +194,7 @@ def _log_and_sign(total: Any, maximum: Any, is_signed: bool, of_magnitude: bool)
     return add_p.bind(logarithm, maximum), sign
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis", "keepdims"))
 def logmeanexp(
     x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False

@@ -18,7 +18,13 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.ir.primitive import op
-from olympus_core.primitives.elementwise.base import move_axis, reshape, spread, to_dtype, zero_like
+from olympus_core.primitives.elementwise.base import (
+    move_axis,
+    reshape,
+    scalar_zero,
+    spread,
+    to_dtype,
+)
 from olympus_core.primitives.looping import repeat
 from olympus_core.primitives.window import dilated
 
@@ -86,7 +92,7 @@ def cropped_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
             return spread(_finished_dtype(lhs, params).type(0), shape)
         config[axis] = (-low, -high, 0)
         padding.append((ends[0] + low * grow, ends[1] + high * grow))
-    lhs = op.pad(lhs, zero_like(lhs), padding_config=tuple(config))
+    lhs = op.pad(lhs, scalar_zero(lhs), padding_config=tuple(config))
     return op.conv_general_dilated(lhs, rhs, **(params | {"padding": tuple(padding)}))
 
 
@@ -251,7 +257,7 @@ def _padded(x: Any, spec: Sequence[int], params: Params) -> Any:
     ):
         config[axis] = (low, high, grow - 1)
     if set(config) != {(0, 0, 0)}:
-        x = op.pad(x, zero_like(x), padding_config=tuple(config))
+        x = op.pad(x, scalar_zero(x), padding_config=tuple(config))
     # padded once: otherwise XLA would select between elements and zeros again for each product
     (out,) = op.optimization_barrier(x)
     return out

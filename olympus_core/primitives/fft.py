@@ -21,8 +21,8 @@ from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
     elementwise_constant,
+    scalar_zero,
     spread,
-    zero_like,
 )
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _of_frequencies_left_out(c: Any, lengths: Shape) -> Any:
     shape = shape_of(c)
     missing = lengths[-1] - shape[-1]
     config = (*((0, 0, 0),) * (len(shape) - 1), (0, missing, 0))
-    full = op.pad(c, zero_like(c), padding_config=config)
+    full = op.pad(c, scalar_zero(c), padding_config=config)
     return op.real(op.fft(full, fft_type=FftType.FFT, fft_lengths=lengths))
 
 

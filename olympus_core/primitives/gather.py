@@ -21,9 +21,9 @@ from olympus_core.primitives.elementwise.base import (
     BOOL,
     move_axis,
     reshape,
+    scalar_zero,
     shift_all,
     spread,
-    zero_like,
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.reduction import fill_region
@@ -251,7 +251,7 @@ class Gather(SingleResult):
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, indices = operands
         into = op.scatter_add(
-            spread(zero_like(cotangent), x.aval.shape),
+            spread(scalar_zero(cotangent), x.aval.shape),
             indices,
             cotangent,
             dimension_numbers=ScatterDimensionNumbers(*params["dimension_numbers"]),

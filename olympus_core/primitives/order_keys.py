@@ -13,7 +13,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of
 from olympus_core.ir.primitive import op
-from olympus_core.primitives.elementwise.base import elementwise_constant, to_dtype, zero_like
+from olympus_core.primitives.elementwise.base import elementwise_constant, scalar_zero, to_dtype
 
 #: size below which one more pass over the elements takes longer than it saves
 _FEW = 1024
@@ -57,7 +57,7 @@ def _key(x: Any) -> Any:
     kind = dtypes.kind(dtype)
     if kind == "f":
         x = to_dtype(x, FLOAT32)
-        x = op.select_n(op.eq(x, zero_like(x)), x, zero_like(x))
+        x = op.select_n(op.eq(x, scalar_zero(x)), x, scalar_zero(x))
         x = op.select_n(op.ne(x, x), x, elementwise_constant(x, np.nan))
         bits = op.bitcast_convert_type(x, new_dtype=INT32)
         # among negative numbers the greater one has the lesser bits

@@ -22,9 +22,9 @@ from olympus_core.primitives.elementwise.base import (
     check_one_dtype,
     elementwise_constant,
     reshape,
+    scalar_zero,
     shift_all,
     spread,
-    zero_like,
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import emit_extremum
@@ -222,7 +222,7 @@ def _chosen(shape: Shape, indices: Any, updates: Shape, params: dict[str, Any]) 
 
 def _where(condition: Any, x: Any) -> Any:
     """Return `x` where `condition` is True, and 0 elsewhere."""
-    return op.select_n(condition, zero_like(x), x)
+    return op.select_n(condition, scalar_zero(x), x)
 
 
 def _shape(x: Any) -> Shape:
@@ -270,7 +270,7 @@ class Replace(Scatter):
             du = _windows(cotangent, indices, shape, params)
         if _alone(indices, params):
             if isinstance(x, Linear):
-                hole = spread(zero_like(cotangent), shape)
+                hole = spread(scalar_zero(cotangent), shape)
                 dx = self.bind(cotangent, indices, hole, **params)
             return [dx, None, du]
         unwritten, written = _chosen(shape_of(cotangent), indices, shape, params)

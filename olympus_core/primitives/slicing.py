@@ -19,8 +19,8 @@ from olympus_core.primitives.elementwise.base import (
     at_front,
     check_one_dtype,
     move_axis,
+    scalar_zero,
     spread,
-    zero_like,
     zeros_like,
 )
 from olympus_core.primitives.gather import (
@@ -81,7 +81,7 @@ class Slice(LinearPrimitive, SingleResult):
         for n, a, s, length in zip(shape, start, strides, shape_of(cotangent), strict=True):
             last = a + 1 + (length - 1) * s if length else a
             config.append((a, n - last, s - 1))
-        return [op.pad(cotangent, zero_like(cotangent), padding_config=tuple(config))]
+        return [op.pad(cotangent, scalar_zero(cotangent), padding_config=tuple(config))]
 
     def batch(
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
@@ -133,7 +133,7 @@ class DynamicSlice(LinearPrimitive, SingleResult):
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         x, *starts = operands
-        zeros = spread(zero_like(cotangent), x.aval.shape)
+        zeros = spread(scalar_zero(cotangent), x.aval.shape)
         return [op.dynamic_update_slice(zeros, cotangent, *starts), *[None] * len(starts)]
 
     def batch(
@@ -143,7 +143,7 @@ class DynamicSlice(LinearPrimitive, SingleResult):
         if any(d is not None for d in dims[1:]):
             return _gather_slices(batched, args, dims, params["slice_sizes"])
         dim = dims[0] or 0
-        zero = zero_like(starts[0]) if starts else np.int32(0)
+        zero = scalar_zero(starts[0]) if starts else np.int32(0)
         sizes = _insert(params["slice_sizes"], dim, batched.size)
         return self.bind(x, *starts[:dim], zero, *starts[dim:], slice_sizes=sizes), dim
 
@@ -219,7 +219,7 @@ class DynamicUpdateSlice(SingleResult):
         shape = update.aval.shape if isinstance(update, Linear) else shape_of(update)
         dx = du = None
         if isinstance(x, Linear):
-            hole = spread(zero_like(cotangent), shape)
+            hole = spread(scalar_zero(cotangent), shape)
             dx = self.bind(cotangent, hole, *starts)
         if isinstance(update, Linear):
             du = op.dynamic_slice(cotangent, *starts, slice_sizes=shape)
@@ -234,7 +234,7 @@ class DynamicUpdateSlice(SingleResult):
         x, update = (
             at_front(v, d, batched.size) for v, d in zip((x, update), dims[:2], strict=True)
         )
-        zero = zero_like(starts[0]) if starts else np.int32(0)
+        zero = scalar_zero(starts[0]) if starts else np.int32(0)
         return self.bind(x, update, zero, *starts), 0
 
 
@@ -309,7 +309,7 @@ class Pad(SingleResult):
         if dx is None and dv is None:
             return out, None
         dx = zeros_like(x) if dx is None else dx
-        dv = zero_like(value) if dv is None else dv
+        dv = scalar_zero(value) if dv is None else dv
         return out, self.bind(dx, dv, **params)
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
@@ -317,7 +317,7 @@ class Pad(SingleResult):
         config = params["padding_config"]
         shape = x.aval.shape if isinstance(x, Linear) else shape_of(x)
         undo = tuple([(-low, -high, 0) for low, high, _ in config])
-        dx = self.bind(cotangent, zero_like(cotangent), padding_config=undo)
+        dx = self.bind(cotangent, scalar_zero(cotangent), padding_config=undo)
         if any(c[2] for c in config):
             strides = tuple([c[2] + 1 for c in config])
             dx = op.slice(
@@ -343,7 +343,7 @@ class Pad(SingleResult):
             return self.bind(x, value, padding_config=moved), dx
         x = at_front(x, dx, batched.size)
         moved = ((0, 0, 0), *config)
-        padded = self.bind(x, zero_like(x), padding_config=moved)
+        padded = self.bind(x, scalar_zero(x), padding_config=moved)
         inside = self.bind(
             spread(np.True_, shape_of(x)),
             np.False_,

@@ -24,8 +24,8 @@ from olympus_core.primitives.elementwise.base import (
     at_front,
     check_kinds,
     reshape,
+    scalar_zero,
     spread,
-    zero_like,
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
@@ -222,7 +222,7 @@ class WindowSum(WindowReduction):
             below = extent - low - 1
             above = dilated(n, base) + extent - 1 - dilated(count, stride) - below
             around.append((below, above, stride - 1))
-        padded = op.pad(cotangent, zero_like(cotangent), padding_config=tuple(around))
+        padded = op.pad(cotangent, scalar_zero(cotangent), padding_config=tuple(around))
         moved = params | {
             "window_strides": params["base_dilation"],
             "base_dilation": ones,
@@ -298,7 +298,7 @@ class SelectAndGather(LinearPrimitive, SingleResult):
         numbers = reshape(op.add(numbers, np.int32(1)), shape)
         places = op.sub(self.bind(numbers, x, **params), np.int32(1))
         total = op.scatter_add(
-            spread(zero_like(cotangent), (count,)),
+            spread(scalar_zero(cotangent), (count,)),
             reshape(places, (*shape_of(places), 1)),
             cotangent,
             dimension_numbers=ScatterDimensionNumbers((), (0,), (0,)),
@@ -363,7 +363,7 @@ def _spread_in_tiles(cotangent: Any, x: Any, params: dict[str, Any]) -> Any:
     repeated = _repeat_elements(cotangent, strides)
     out = op.select_n(selected, zeros_like(repeated), repeated)
     rest = tuple([(0, n - m, 0) for n, m in zip(shape, full, strict=True)])
-    return out if shape == full else op.pad(out, zero_like(out), padding_config=rest)
+    return out if shape == full else op.pad(out, scalar_zero(out), padding_config=rest)
 
 
 def _repeat_elements(x: Any, times: Shape) -> Any:

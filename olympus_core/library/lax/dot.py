@@ -35,11 +35,11 @@ __all__ = [
     "dot_general",
 ]
 
-#: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs))
+#: ((lhs contracting axes, rhs contracting axes), (lhs batch axes, rhs batch axes))
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
-#: the values of `precision`: None, a Precision, its name, a pair of either, or an algorithm
+#: the values of `precision`: None, a Precision or its name, a pair of these, or an algorithm
 PrecisionLike = (
     None
     | str
@@ -52,7 +52,7 @@ PrecisionLike = (
 
 
 def canonical_preferred(dtype: Any) -> DType | None:
-    """Return a user's `preferred_element_type` as a parameter."""
+    """Return the argument `preferred_element_type` as a dtype, or None without it."""
     return None if dtype is None else dtypes.canonicalize(dtype)
 
 
@@ -63,11 +63,11 @@ def dot_general(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Sum products of `lhs` and `rhs` over pairs of contracting axes, for pairs of batch axes.
+    """Contract pairs of axes of `lhs` and `rhs`, separately for each index of the batch axes.
 
-    `dimension_numbers` is ((contracting of lhs, of rhs), (batch of lhs, of rhs)).  The result's
-    axes are the batch axes, then the other axes of lhs, then the other axes of rhs; its dtype is
-    `preferred_element_type`, or the operands' wider one.
+    `dimension_numbers` is ((lhs contracting axes, rhs contracting axes), (lhs batch axes, rhs batch
+    axes)).  The axes of the result are the batch axes, then the other axes of lhs, then the other
+    axes of rhs.  Its dtype is `preferred_element_type`, by default the wider dtype of the operands.
 
     Raises ShapeError if paired axes differ in size, DTypeError if the dtypes do not match.
 
@@ -93,7 +93,7 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _as_arrays(lhs: Any, rhs: Any) -> Sequence[Any]:
-    """Return the operands with a Python scalar converted to an array that adapts to the other."""
+    """Return the operands as arrays; a Python scalar and the other operand are promoted."""
     if isinstance(lhs, Array) and isinstance(rhs, Array):
         return lhs, rhs
     weak = dtypes.is_python_scalar(lhs) or dtypes.is_python_scalar(rhs)
@@ -110,7 +110,7 @@ def dot(
 ) -> Array:
     """Multiply vectors and matrices; with `dimension_numbers`, this is `dot_general`.
 
-    Raises ShapeError for operands of other ranks, or if the contracted sizes differ.
+    Raises ShapeError for operands of a rank other than 1 or 2, or if the contracted sizes differ.
 
     >>> dot(array([1, 2]), array([3, 4]))
     Array(11, dtype=int32)

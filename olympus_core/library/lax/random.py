@@ -1,4 +1,4 @@
-"""Random bits of XLA's own generators; `olympus.random` has the samplers."""
+"""Random bits from XLA's built-in generators; samplers are in `olympus.random`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def rng_bit_generator(
     dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
 ) -> tuple[Array, Array]:
-    """Return the next key, and an array of `shape` of random bits.
+    """Return the next key and an array of random bits with the given shape.
 
-    key: uint32[4] or uint64[2]; the next key has the same type. dtype: an unsigned integer. Other
-    backends give other bits for RNG_DEFAULT; `olympus.random.bits` gives the same bits everywhere.
-    Under `vmap`, each key has bits of its own.
+    key: uint32[4] or uint64[2]; the next key has the same type. dtype: an unsigned integer dtype.
+    With RNG_DEFAULT, the bits differ between backends; `olympus.random.bits` returns the same bits
+    on all backends. Under `vmap`, each key generates different bits.
 
-    Raises ShapeError for a key of another shape, DTypeError for other dtypes.
+    Raises ShapeError for a key of a different type, DTypeError if `dtype` is not unsigned.
 
     >>> rng_bit_generator(array([1, 2, 3, 4], "uint32"), (2,))[1]
     Array([ 512747620, 1298009047], dtype=uint32)
@@ -43,18 +43,18 @@ def rng_bit_generator(
             f"rng_bit_generator gives {', '.join(_DTYPES)}, and got the dtype {new.name}"
         )
     aval = get_aval(key)
-    state = _state(key, aval)
+    key_words = _as_words(key, aval)
     size = canonical_shape(shape)
-    state, bits = rng_bit_generator_p.bind(
-        state, shape=size, dtype=new, algorithm=RandomAlgorithm(algorithm)
+    next_key, bits = rng_bit_generator_p.bind(
+        key_words, shape=size, dtype=new, algorithm=RandomAlgorithm(algorithm)
     )
     if aval.dtype == UINT32:
-        state = reshape(bitcast_convert_type_p.bind(state, new_dtype=UINT32), (4,))
-    return state, bits
+        next_key = reshape(bitcast_convert_type_p.bind(next_key, new_dtype=UINT32), (4,))
+    return next_key, bits
 
 
-def _state(key: ArrayLike, aval: ShapedArray) -> Array:
-    """Return the key as two words of 64 bits."""
+def _as_words(key: ArrayLike, aval: ShapedArray) -> Array:
+    """Return the key as uint64[2]; raise ShapeError for a key of a different type."""
     if (aval.dtype, aval.shape) == (UINT64, (2,)):
         return bitcast_convert_type_p.bind(key, new_dtype=UINT64)
     if (aval.dtype, aval.shape) != (UINT32, (4,)):

@@ -10,7 +10,7 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
-from olympus_core.library.axes import Axis, list_axis, one_axis
+from olympus_core.library.axes import Axis, accepts_list_axis, one_axis
 from olympus_core.library.composite import composite
 from olympus_core.library.lax import elementwise as lax
 from olympus_core.library.lax.shape import broadcasted_iota
@@ -62,7 +62,7 @@ def _one_hot(x: Any, *, num_classes: int, dtype: DTypeLike | None, axis: int) ->
     return convert_element_type_p.bind(is_class, new_dtype=dtype, weak_type=False)
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis", "algorithm"))
 def standardize(
     x: ArrayLike,

@@ -14,9 +14,9 @@ from olympus_core.primitives.elementwise.base import (
     check_one_dtype,
     elementwise_constant,
     join_shapes,
+    scalar_zero,
     spread,
     times,
-    zero_like,
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import (
@@ -194,16 +194,16 @@ def _choose(mask: Any, aval: ShapedArray, x: Any, y: Any) -> Any:
 def _abs_tangent(t: Any, out: Any, x: Any) -> Any:
     if dtypes.kind(get_aval(x).dtype) == "c":
         length = op.select_n(
-            op.eq(out, zero_like(out)), out, elementwise_constant(out, 1)
+            op.eq(out, scalar_zero(out)), out, elementwise_constant(out, 1)
         )  # avoids 0 / 0
         length = op.convert_element_type(length, new_dtype=get_aval(x).dtype, weak_type=False)
         return op.real(op.mul(t, op.div(op.conj(x), length)))
-    return op.select_n(op.ge(x, zero_like(x)), op.neg(t), t)
+    return op.select_n(op.ge(x, scalar_zero(x)), op.neg(t), t)
 
 
 def _integer_pow_tangent(t: Any, out: Any, x: Any, *, y: int) -> Any:
     if y == 0:
-        return op.mul(t, zero_like(x))
+        return op.mul(t, scalar_zero(x))
     return times(t, y, x if y == 2 else op.integer_pow(x, y=y - 1))
 
 
@@ -220,7 +220,7 @@ def _pow_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
     """Return log(x) x^y, and 0 where x is 0."""
     shape = shape_of(x)
     one = spread(elementwise_constant(x, 1), shape)
-    safe = op.select_n(op.eq(x, zero_like(x)), x, one)
+    safe = op.select_n(op.eq(x, scalar_zero(x)), x, one)
     return op.mul(t, op.mul(op.log(safe), out))
 
 
@@ -235,7 +235,7 @@ def _share(x: Any, out: Any, y: Any) -> Any:
 def _relu_tangent(t: Any, out: Any, x: Any) -> Any:
     is_complex = dtypes.kind(get_aval(x).dtype) == "c"
     # the greater of x and 0 is x unless it is 0; for floats that holds except for nan
-    is_above = op.ne(out, zero_like(x)) if is_complex else op.gt(x, zero_like(x))
+    is_above = op.ne(out, scalar_zero(x)) if is_complex else op.gt(x, scalar_zero(x))
     return op.select_n(is_above, zeros_like(t), t)
 
 

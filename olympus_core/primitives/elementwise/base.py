@@ -1,9 +1,10 @@
 """The base class of elementwise primitives, and helpers for the rules of all primitives.
 
-Operands have one shape and one dtype; a rank-0 operand is implicitly broadcast to that shape, so
-that `2.0 * x` needs no broadcast in the IR.  Most primitives are one row of a table: name,
-StableHLO operation, the kinds of dtype they take (see `dtypes.kind`), and a derivative for each
-operand.
+Operands have the same dtype, and the same shape or rank 0.  A rank-0 operand is implicitly
+broadcast to the shape of the others, so that `2.0 * x` needs no broadcast in the IR.  Most
+primitives are one call of `Elementwise`, with the name, the StableHLO operation, the kinds of dtype
+that the primitive takes (see `dtypes.kind`), and a derivative for each operand.  The type of a
+value, its `aval`, has a shape and a dtype.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def kinds_text(kinds: str) -> str:
 
 
 def join_shapes(name: str, avals: tuple[ShapedArray, ...]) -> Shape:
-    """Return the shape that all operands of rank above 0 have; raise ShapeError if they differ."""
+    """Return the shape of the operands of rank above 0; raise ShapeError if their shapes differ."""
     shapes = {a.shape for a in avals if a.shape}
     if len(shapes) > 1:
         text = ", ".join(a.short_name() for a in avals)
@@ -44,14 +45,14 @@ def join_shapes(name: str, avals: tuple[ShapedArray, ...]) -> Shape:
 
 
 def check_kinds(name: str, kinds: str, *avals: ShapedArray) -> None:
-    """Raise DTypeError unless the dtype of every aval has one of the kinds."""
+    """Raise DTypeError unless the kind of the dtype of each of `avals` is in `kinds`."""
     for aval in avals:
         if dtypes.kind(aval.dtype) not in kinds:
             raise DTypeError(f"{name} takes {kinds_text(kinds)} arrays, and got {aval.long_name()}")
 
 
 def check_one_dtype(name: str, avals: tuple[ShapedArray, ...]) -> None:
-    """Raise DTypeError unless all avals have one dtype."""
+    """Raise DTypeError unless all `avals` have the same dtype."""
     if len({a.dtype for a in avals}) > 1:
         text = ", ".join(a.short_name() for a in avals)
         raise DTypeError(f"{name} needs operands of one dtype, and got {text}")
@@ -66,17 +67,18 @@ Cotangent = Callable[..., Any]
 class Elementwise(SingleResult):
     """An elementwise primitive that lowers to one operation of StableHLO or CHLO.
 
-    `tangents` has a rule for each operand, or is empty if the derivative is zero; `linear` has a
-    rule for each operand that the primitive is linear in. `is_cheap` is that of `Primitive`. It is
-    also raised from an operation `synonym`, which XLA replaces by `op`.
+    `tangents` has a rule for each operand, or is empty if the derivative is zero. `linear` has a
+    transpose rule for each operand that the primitive is linear in, and None for the others.
+    `is_cheap` is documented in `Primitive`. The primitive is also raised from the operation
+    `synonym`, which XLA replaces by `op`.
     """
 
     is_elementwise: ClassVar[bool] = True
     takes_literals: ClassVar[bool] = True
-    #: the operation `op` is its whole lowering, so that it is raised from it
+    #: True if the lowering is `op` alone, so that `op` can be raised to the primitive
     is_one_operation: ClassVar[bool] = True
-    #: if not, the lowering corrects complex results, except with the parameter `is_corrected`
-    #: False, which a raised operation has
+    #: False if the lowering adds operations that correct special values of complex results, such
+    #: as inf beside NaN. The parameter `is_corrected=False` of a raised operation omits them.
     complex_is_one_operation: ClassVar[bool] = True
 
     def __init__(
@@ -107,7 +109,7 @@ class Elementwise(SingleResult):
         return shaped(join_shapes(self.name, avals), dtype, weak)
 
     def attributes(self, aval: ShapedArray) -> dict[str, Any] | None:
-        """Return the attributes of the operation for operands of type `aval`."""
+        """Return the attributes of the operation `op` for operands of type `aval`."""
         return None
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
@@ -125,7 +127,7 @@ class Elementwise(SingleResult):
         return self.bind(*operands)
 
     def lower_uncorrected(self, ctx: LoweringContext, *operands: Any) -> Any:
-        """Emit the one operation, without corrections of complex results."""
+        """Emit `op` alone, without the corrections of special values of complex results."""
         return Elementwise.lower(self, ctx, *operands)
 
     def jvp(
@@ -144,7 +146,7 @@ class Elementwise(SingleResult):
         if not self.linear:
             raise TransformError(f"'{self.name}' is not linear, and cannot be transposed")
         return [
-            gather_in(rule(cotangent, *operands, **params), x.aval)
+            unbroadcast(rule(cotangent, *operands, **params), x.aval)
             if rule and isinstance(x, Linear)
             else None
             for rule, x in zip(self.linear, operands, strict=True)
@@ -164,8 +166,8 @@ def spread(x: Any, shape: Shape) -> Any:
     return op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
 
 
-def gather_in(cotangent: Any, aval: ShapedArray) -> Any:
-    """Return the cotangent of an operand; of a rank-0 one, which was broadcast, the sum."""
+def unbroadcast(cotangent: Any, aval: ShapedArray) -> Any:
+    """Return the cotangent of an operand of type `aval`: the sum if it is a broadcast scalar."""
     shape = shape_of(cotangent)
     if shape == aval.shape:
         return cotangent
@@ -173,9 +175,10 @@ def gather_in(cotangent: Any, aval: ShapedArray) -> Any:
 
 
 def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
-    """Return the operands with equal shapes and one position of the mapped axis, and that position.
+    """Give the operands of a batched primitive the same shape; return them and their mapped axis.
 
-    Rank-0 operands that are not mapped are unchanged.
+    `dims[i]` is the mapped axis, of length `size`, of `args[i]`, or None. Rank-0 operands without
+    a mapped axis are unchanged.
     """
     ranks = [len(shape_of(x)) - (d is not None) for x, d in zip(args, dims, strict=True)]
     rank = max(ranks)
@@ -186,7 +189,7 @@ def align(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[l
     for x, d, r in zip(args, dims, ranks, strict=True):
         if d is None and r == 0:
             aligned.append(x)
-        elif r < rank:  # one scalar for each mapped index
+        elif r < rank:  # a scalar for each mapped index
             aligned.append(op.broadcast_in_dim(x, shape=shape, broadcast_dimensions=(dim,)))
         elif d is None:
             unmapped_axes = tuple(i for i in range(rank + 1) if i != dim)
@@ -214,7 +217,7 @@ def reshape(x: Any, shape: Sequence[int]) -> Any:
 
 
 def move_axis(x: Any, source: int, destination: int) -> Any:
-    """Return `x` with an axis moved to another position."""
+    """Return `x` with the axis `source` moved to the position `destination`."""
     if source == destination:
         return x
     order = [i for i in range(len(shape_of(x))) if i != source]
@@ -230,12 +233,12 @@ def to_dtype(x: Any, dtype: DType) -> Any:
 
 
 def shift_all(axes: Sequence[int], dim: int) -> tuple[int, ...]:
-    """Return axes of a value as axes of the array that also has a mapped axis at `dim`."""
+    """Return `axes` renumbered after a mapped axis is inserted at `dim`."""
     return tuple([i + (i >= dim) for i in axes])
 
 
 def at_front(x: Any, dim: int | None, size: int) -> Any:
-    """Return a value with its mapped axis first; repeat a value without one."""
+    """Move the mapped axis `dim` of `x` to the front; broadcast `x` along it if `dim` is None."""
     if dim is not None:
         return move_axis(x, dim, 0)
     shape = shape_of(x)
@@ -248,14 +251,14 @@ def elementwise_constant(x: Any, value: float) -> Any:
     return np.asarray(value).astype(get_aval(x).dtype)[()]
 
 
-def zero_like(x: Any) -> Any:
+def scalar_zero(x: Any) -> Any:
     """Return zero as a scalar of x's dtype."""
     return np.zeros((), get_aval(x).dtype)[()]
 
 
 def zeros_like(x: Any) -> Any:
     """Return zeros of x's shape and dtype."""
-    return spread(zero_like(x), shape_of(x))
+    return spread(scalar_zero(x), shape_of(x))
 
 
 def square(x: Any) -> Any:
@@ -263,7 +266,7 @@ def square(x: Any) -> Any:
 
 
 def times(t: Any, value: float, *factors: Any) -> Any:
-    """Return t * (value * the product of the factors): the bracket is computed first."""
+    """Return t * (value * factors[0] * factors[1] ...); `t` is multiplied last."""
     product = elementwise_constant(t, value)
     for factor in factors:
         product = op.mul(product, factor)

@@ -15,7 +15,7 @@ from olympus_core.primitives.elementwise.base import (
     BOOL,
     Elementwise,
     move_axis,
-    zero_like,
+    scalar_zero,
 )
 from olympus_core.primitives.elementwise.logic import ne_p
 
@@ -162,7 +162,7 @@ real_p = Elementwise(
     "c",
     lambda t, out, x: op.real(t),
     result=dtypes.to_real,
-    linear=[lambda c, x: op.complex(c, zero_like(c))],
+    linear=[lambda c, x: op.complex(c, scalar_zero(c))],
     is_cheap=True,
 )
 # The pairing of cotangent c and tangent t is real(c t), and for imag(t) it is real(-i c t).
@@ -172,7 +172,7 @@ imag_p = Elementwise(
     "c",
     lambda t, out, x: op.imag(t),
     result=dtypes.to_real,
-    linear=[lambda c, x: op.complex(zero_like(c), op.neg(c))],
+    linear=[lambda c, x: op.complex(scalar_zero(c), op.neg(c))],
     is_cheap=True,
 )
 conj_p = Elementwise(
@@ -195,8 +195,8 @@ complex_p = Complex(
     "complex",
     "stablehlo.complex",
     "f",
-    lambda t, out, x, y: op.complex(t, zero_like(t)),
-    lambda t, out, x, y: op.complex(zero_like(t), t),
+    lambda t, out, x, y: op.complex(t, scalar_zero(t)),
+    lambda t, out, x, y: op.complex(scalar_zero(t), t),
     result=dtypes.to_complex,
     linear=[lambda c, x, y: op.real(c), lambda c, x, y: op.neg(op.imag(c))],
     is_cheap=True,

@@ -15,10 +15,10 @@ from olympus_core.primitives.elementwise.base import (
     BOOL,
     align,
     check_one_dtype,
-    gather_in,
     join_shapes,
+    scalar_zero,
     spread,
-    zero_like,
+    unbroadcast,
     zeros_like,
 )
 from olympus_core.primitives.elementwise.logic import lt_p
@@ -67,17 +67,19 @@ class SelectN(SingleResult):
         out = self.bind(*primals)
         if all(t is None for t in tangents[1:]):
             return out, None
-        parts = [zero_like(c) if t is None else t for c, t in zip(cases, tangents[1:], strict=True)]
+        parts = [
+            scalar_zero(c) if t is None else t for c, t in zip(cases, tangents[1:], strict=True)
+        ]
         return out, self.bind(which, *[spread(x, shape_of(out)) for x in parts])
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         which, *cases = operands
-        zeros = [zero_like(cotangent)] * len(cases)
+        zeros = [scalar_zero(cotangent)] * len(cases)
         shares: list[Any] = [None]
         for i, case in enumerate(cases):
             parts = [*zeros[:i], cotangent, *zeros[i + 1 :]]
             if isinstance(case, Linear):
-                shares.append(gather_in(self.bind(which, *_same_shape(parts)), case.aval))
+                shares.append(unbroadcast(self.bind(which, *_same_shape(parts)), case.aval))
             else:
                 shares.append(None)
         return shares

@@ -16,8 +16,8 @@ from olympus_core.ir.primitive import op
 from olympus_core.primitives.elementwise.base import (
     elementwise_constant,
     reshape,
+    scalar_zero,
     spread,
-    zero_like,
     zeros_like,
 )
 from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatterMode
@@ -113,7 +113,7 @@ def half_triangle(x: Any, *, lower: bool = True) -> Any:
     row, column = _places(x, dtypes.to_real(get_aval(x).dtype))
     distance = op.sub(row, column) if lower else op.sub(column, row)
     half, one = elementwise_constant(distance, 0.5), elementwise_constant(distance, 1)
-    return converted_like(op.clamp(zero_like(distance), op.add(distance, half), one), x)
+    return converted_like(op.clamp(scalar_zero(distance), op.add(distance, half), one), x)
 
 
 def hermitian_of(x: Any, mask: Any) -> Any:
@@ -132,7 +132,7 @@ def diagonal(x: Any) -> Any:
     """Return the diagonals of square matrices, as vectors."""
     row, column = _places(x, _INT32)
     shape = shape_of(x)
-    off_diagonal = op.select_n(op.eq(row, column), spread(zero_like(x), shape), x)
+    off_diagonal = op.select_n(op.eq(row, column), spread(scalar_zero(x), shape), x)
     return op.reduce_sum(off_diagonal, axes=(len(shape) - 2,))
 
 

@@ -10,7 +10,7 @@ from olympus_core.base.avals import ShapedArray, get_aval, shaped
 from olympus_core.base.errors import ShapeError
 from olympus_core.ir.primitive import MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.base import spread, zero_like
+from olympus_core.primitives.elementwise.base import scalar_zero, spread
 from olympus_core.primitives.linalg.algebra import (
     adjoint,
     block,
@@ -152,7 +152,7 @@ class QR(MatrixPrimitive, MultipleResults):
             if params["full_matrices"] and rows > columns:
                 dq = join(dq, _complement_change(q, dq), axis=-1)
                 shape = (*get_aval(r).shape[:-2], rows - columns, columns)
-                dr = join(dr, spread(zero_like(dr), shape), axis=-2)
+                dr = join(dr, spread(scalar_zero(dr), shape), axis=-2)
         return [q, r, *order], [dq, dr, *(None for _ in order)]
 
 

@@ -506,7 +506,7 @@ def test_an_interrupted_target_is_an_error(
     end: type[KeyboardInterrupt], kind: str, message: str, code: int
 ) -> None:
     target_runs = TargetRuns("check", 2)
-    with pytest.raises(end), target_runs.of("dense"):
+    with pytest.raises(end), target_runs.record("dense"):
         raise end
     assert [(case.verdict, case.message) for case in target_runs.cases] == [("error", message)]
     error = {"kind": kind, "message": message, "hint": None, "location": None, "exit_code": code}
@@ -544,7 +544,7 @@ def test_a_verification_may_be_interrupted_between_processes(
 def test_failures_come_before_the_result_of_a_gate() -> None:
     target_runs = TargetRuns("check", 2)
     target_runs.add_failure("dense is wrong")
-    with target_runs.of("other"):
+    with target_runs.record("other"):
         raise CompileError("it died")
     with pytest.raises(CompileError, match="2 of 2 targets failed"):
         target_runs.raise_failures(False)

@@ -1,7 +1,7 @@
-"""Discrete Fourier transforms along one axis or several.
+"""Discrete Fourier transforms along one axis or several axes.
 
-All functions share one procedure: the axes are moved to the end, cropped or padded with zeros to
-the requested lengths, transformed, scaled, and moved back.
+All functions share one procedure: move the transformed axes to the end, crop them or pad them with
+zeros to the requested lengths, transform, scale, and move the axes back.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from olympus_core.library.operands import operand
 from olympus_core.library.promotion import convert
 
 _FORWARD = (FftType.FFT, FftType.RFFT)
-_AT_ONCE = 3  # the number of axes that XLA transforms in one operation
+_MAX_AXES = 3  # the largest number of axes that XLA transforms in one operation
 
 
-def _factor(name: str, kind: FftType, lengths: Sequence[int], norm: str | None) -> float:
-    """Return the scale of the transform: by default 1 forward and 1 / n back; `norm` changes it."""
+def _scale_factor(name: str, kind: FftType, lengths: Sequence[int], norm: str | None) -> float:
+    """Return the scale factor that `norm` gives a transform of `lengths`; None is "backward"."""
     count = math.prod(lengths) or 1
     forward = {None: 1.0, "backward": 1.0, "ortho": 1 / math.sqrt(count), "forward": 1 / count}
     if norm not in forward:
@@ -49,23 +49,23 @@ def _lengths(name: str, s: Any) -> tuple[int, ...] | None:
     return lengths
 
 
-def _last_axes(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
-    """Return the transform of the last axes, of any number."""
-    if len(lengths) <= _AT_ONCE:
+def _transform_last_axes(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
+    """Transform the last `len(lengths)` axes of `x`, without scaling."""
+    if len(lengths) <= _MAX_AXES:
         return lax_fft(x, kind, lengths)
     # a real transform has real values along one axis: the first one of all, or the last
     rest = FftType.FFT if kind in _FORWARD else FftType.IFFT
-    first, last = lengths[:-_AT_ONCE], lengths[-_AT_ONCE:]
-    axes = tuple(range(x.ndim - len(lengths), x.ndim - _AT_ONCE))
+    first, last = lengths[:-_MAX_AXES], lengths[-_MAX_AXES:]
+    axes = tuple(range(x.ndim - len(lengths), x.ndim - _MAX_AXES))
     ends = tuple(range(x.ndim - len(axes), x.ndim))
     if kind in _FORWARD:
         x = lax_fft(x, kind, last)
-    x = moveaxis(_last_axes(moveaxis(x, axes, ends), rest, first), ends, axes)
+    x = moveaxis(_transform_last_axes(moveaxis(x, axes, ends), rest, first), ends, axes)
     return x if kind in _FORWARD else lax_fft(x, kind, last)
 
 
 @composite(static_argnames=("name", "kind", "s", "axes", "norm"))
-def _transformed(
+def _pad_and_transform(
     a: Any,
     name: str,
     kind: FftType,
@@ -73,6 +73,7 @@ def _transformed(
     axes: tuple[int, ...],
     norm: str | None,
 ) -> Array:
+    """Apply the procedure of this module to checked arguments; `s` are the requested lengths."""
     x = asarray(a)
     ends = tuple(range(x.ndim - len(axes), x.ndim))
     x = moveaxis(x, axes, ends)
@@ -83,15 +84,15 @@ def _transformed(
     if wanted != have:
         widths = [(0, n - m, 0) for m, n in zip(have, wanted, strict=True)]
         x = pad(x, convert(0, x.dtype), [*((0, 0, 0),) * (x.ndim - len(axes)), *widths])
-    out, factor = _last_axes(x, kind, s), _factor(name, kind, s, norm)
+    out, factor = _transform_last_axes(x, kind, s), _scale_factor(name, kind, s, norm)
     scaled = out if factor == 1 else out * convert(factor, get_aval(out).dtype)
     return moveaxis(scaled, ends, axes)
 
 
-def _transform(
+def _check_and_transform(
     name: str, kind: FftType, a: Any, s: Any, axes: Sequence[int] | None, norm: str | None
 ) -> Array:
-    """Return the transform of an array along `axes`, or along the last ones without `axes`."""
+    """Check the arguments and transform `axes`: by default the last `len(s)` axes, or all axes."""
     x, aval = operand(name, a)
     lengths = _lengths(name, s)
     if axes is None:
@@ -102,42 +103,42 @@ def _transform(
     places = canonical_axes(tuple(axes), aval.ndim, f"the axis of {name}")
     if lengths is not None and len(lengths) != len(places):
         raise ShapeError(f"{name} got {len(lengths)} lengths for {len(places)} axes")
-    _factor(name, kind, (), norm)  # raises for another norm before anything is staged
+    _scale_factor(name, kind, (), norm)  # check `norm` before anything is staged
     if not places:
         return lax_fft(x, kind, ())
-    return _transformed(x, name=name, kind=kind, s=lengths, axes=places, norm=norm)
+    return _pad_and_transform(x, name=name, kind=kind, s=lengths, axes=places, norm=norm)
 
 
-def _along_one(
+def _transform_1d(
     name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None
 ) -> Array:
     x, aval = operand(name, a)
     place = canonical_axis(axis, aval.ndim, f"the axis of {name}")
-    return _transform(name, kind, x, None if n is None else (n,), (place,), norm)
+    return _check_and_transform(name, kind, x, None if n is None else (n,), (place,), norm)
 
 
-def _along_two(
+def _transform_2d(
     name: str, kind: FftType, a: Any, s: Any, axes: Sequence[int], norm: str | None
 ) -> Array:
     if len(tuple(axes)) != 2:
         raise ShapeError(f"{name} transforms two axes, and got {tuple(axes)}")
-    return _transform(name, kind, a, s, axes, norm)
+    return _check_and_transform(name, kind, a, s, axes, norm)
 
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Return the discrete Fourier transform along an axis, complex.
+    """Return the discrete Fourier transform along an axis, as complex numbers.
 
-    n: the length of the signal, which is cropped or padded with zeros; by default its own length.
-    norm: "backward" (the default) does not scale this transform and divides the inverse by n;
-    "forward" divides this one by n; "ortho" divides both by sqrt(n).
+    n: crop the axis to this length, or pad it with zeros; by default the length of the axis.
+    norm: "backward" (the default) divides the inverse transform by n, "forward" divides the
+    forward transform by n, and "ortho" divides both transforms by sqrt(n).
 
-    Raises ShapeError for an axis that `a` does not have and for n < 1, ArgumentError for another
-    norm.
+    Raises ShapeError for an axis that `a` does not have and for n < 1, ArgumentError for an
+    unknown norm.
 
     >>> fft(array([1.0, 2.0, 3.0, 4.0]))
     Array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j], dtype=complex64)
     """
-    return _along_one("fft", FftType.FFT, a, n, axis, norm)
+    return _transform_1d("fft", FftType.FFT, a, n, axis, norm)
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -146,57 +147,61 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     >>> ifft(array([10, -2 + 2j, -2, -2 - 2j]))
     Array([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j], dtype=complex64)
     """
-    return _along_one("ifft", FftType.IFFT, a, n, axis, norm)
+    return _transform_1d("ifft", FftType.IFFT, a, n, axis, norm)
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Return the `fft` of real numbers: the n // 2 + 1 nonnegative frequencies.
+    """Return the n // 2 + 1 nonnegative frequencies of the `fft` of real numbers.
 
     Raises ArgumentError for a complex array, and the errors of `fft`.
 
     >>> rfft(array([1.0, 2.0, 3.0, 4.0]))
     Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
     """
-    return _along_one("rfft", FftType.RFFT, a, n, axis, norm)
+    return _transform_1d("rfft", FftType.RFFT, a, n, axis, norm)
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Return the inverse of `rfft`: `n` real numbers, by default 2 (m - 1) for m frequencies.
+    """Return the inverse of `rfft`, with `n` real numbers; by default n = 2 (m - 1).
+
+    m: the number of frequencies in `a`.
 
     >>> irfft(array([10, -2 + 2j, -2]))
     Array([1., 2., 3., 4.], dtype=float32)
     """
-    return _along_one("irfft", FftType.IRFFT, a, n, axis, norm)
+    return _transform_1d("irfft", FftType.IRFFT, a, n, axis, norm)
 
 
-_REVERSED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+_INVERSE_NORMS = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _reversed(name: str, norm: str | None) -> str:
-    if norm not in _REVERSED:
-        _factor(name, FftType.FFT, (), norm)
-    return _REVERSED[norm]
+def _inverse_norm(name: str, norm: str | None) -> str:
+    """Return the norm that gives the inverse transform the scale factor of this transform."""
+    if norm not in _INVERSE_NORMS:
+        _scale_factor(name, FftType.FFT, (), norm)
+    return _INVERSE_NORMS[norm]
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Return the real `fft` of a Hermitian signal, x[-j] = conj(x[j]), given its first half.
+    """Return the `fft` of a Hermitian signal, x[-j] = conj(x[j]); the result is real.
 
-    n: the number of results, 2 (m - 1) for m samples by default; norm as in `fft`.
+    a: the first m samples of the signal.  n: the length of the signal and the result, by default
+    2 (m - 1).  norm: as in `fft`.
 
     >>> hfft(array([1.0, 2.0, 3.0]))
     Array([ 8., -2.,  0., -2.], dtype=float32)
     """
     x = conjugate(operand("hfft", a)[0])
-    return _along_one("hfft", FftType.IRFFT, x, n, axis, _reversed("hfft", norm))
+    return _transform_1d("hfft", FftType.IRFFT, x, n, axis, _inverse_norm("hfft", norm))
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Return the inverse of `hfft`: from real numbers, the half that determines the signal.
+    """Return the inverse of `hfft`: the first half of the Hermitian signal.
 
     >>> ihfft(array([8.0, -2.0, 0.0, -2.0]))
     Array([1.-0.j, 2.-0.j, 3.-0.j], dtype=complex64)
     """
-    spectrum = _along_one("ihfft", FftType.RFFT, a, n, axis, _reversed("ihfft", norm))
+    spectrum = _transform_1d("ihfft", FftType.RFFT, a, n, axis, _inverse_norm("ihfft", norm))
     return asarray(conjugate(spectrum))
 
 
@@ -206,13 +211,13 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `fftn` along two axes, the last ones by default.
+    """Apply `fftn` along two axes, by default the last two axes.
 
     >>> fft2(asarray([[1.0, 2.0], [3.0, 4.0]])).real
     Array([[10., -2.],
            [-4.,  0.]], dtype=float32)
     """
-    return _along_two("fft2", FftType.FFT, a, s, axes, norm)
+    return _transform_2d("fft2", FftType.FFT, a, s, axes, norm)
 
 
 def ifft2(
@@ -221,13 +226,13 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `ifftn` along two axes, the last ones by default.
+    """Apply `ifftn` along two axes, by default the last two axes.
 
     >>> ifft2(asarray([[4.0, 0.0], [0.0, 0.0]])).real
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    return _along_two("ifft2", FftType.IFFT, a, s, axes, norm)
+    return _transform_2d("ifft2", FftType.IFFT, a, s, axes, norm)
 
 
 def rfft2(
@@ -236,12 +241,12 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `rfftn` along two axes, the last ones by default.
+    """Apply `rfftn` along two axes, by default the last two axes.
 
     >>> rfft2(ones((4, 6))).shape
     (4, 4)
     """
-    return _along_two("rfft2", FftType.RFFT, a, s, axes, norm)
+    return _transform_2d("rfft2", FftType.RFFT, a, s, axes, norm)
 
 
 def irfft2(
@@ -250,13 +255,13 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Apply `irfftn` along two axes, the last ones by default.
+    """Apply `irfftn` along two axes, by default the last two axes.
 
     >>> irfft2(asarray([[4.0, 0.0], [0.0, 0.0]]))
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    return _along_two("irfft2", FftType.IRFFT, a, s, axes, norm)
+    return _transform_2d("irfft2", FftType.IRFFT, a, s, axes, norm)
 
 
 def fftn(
@@ -265,20 +270,19 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Return the discrete Fourier transform along several axes, complex.
+    """Return the discrete Fourier transform along several axes, as complex numbers.
 
-    s: the lengths of the signal along the axes; it is cropped or padded with zeros; by default its
-    own lengths.  axes: by default the last ones, one for each length in `s`, or all without `s`.
-    norm: as in `fft`.
+    s: crop each axis to its length, or pad it with zeros; by default the lengths of the axes.
+    axes: by default the last `len(s)` axes, or all axes without `s`.  norm: as in `fft`.
 
-    Raises ShapeError for axes that `a` does not have or that repeat, for lengths below 1 and for
-    another number of them, ArgumentError for another norm.
+    Raises ShapeError for axes that `a` does not have or that repeat, for lengths below 1, and for
+    different numbers of lengths and axes; ArgumentError for an unknown norm.
 
     >>> fftn(ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
     """
-    return _transform("fftn", FftType.FFT, a, s, axes, norm)
+    return _check_and_transform("fftn", FftType.FFT, a, s, axes, norm)
 
 
 def ifftn(
@@ -293,7 +297,7 @@ def ifftn(
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
+    return _check_and_transform("ifftn", FftType.IFFT, a, s, axes, norm)
 
 
 def rfftn(
@@ -302,14 +306,14 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Return the `fftn` of real numbers: of the last axis, the nonnegative frequencies.
+    """Return the `fftn` of real numbers, with the nonnegative frequencies of the last axis.
 
     Raises ArgumentError for a complex array, and the errors of `fftn`.
 
     >>> rfftn(ones((2, 4, 6))).shape
     (2, 4, 4)
     """
-    return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
+    return _check_and_transform("rfftn", FftType.RFFT, a, s, axes, norm)
 
 
 def irfftn(
@@ -318,10 +322,10 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Return the inverse of `rfftn`: real, with the last axis as in `irfft`.
+    """Return the inverse of `rfftn`, as real numbers; the last axis is as in `irfft`.
 
     >>> irfftn(asarray([[4.0, 0.0], [0.0, 0.0]]))
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
+    return _check_and_transform("irfftn", FftType.IRFFT, a, s, axes, norm)

@@ -10,7 +10,7 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
-from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
+from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple, keep_dims
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.reductions import statistics, sums
 from olympus_core.library.numpy.reductions.statistics import variance
@@ -98,7 +98,7 @@ def _documented(function: _F, name: str, details: str, printed: str) -> _F:
     {printed}
     """
     static = [name for name in ("axis", "dtype", "keepdims") if name in function.__annotations__]
-    return list_axis(composite(static_argnames=static)(function))
+    return accepts_list_axis(composite(static_argnames=static)(function))
 
 
 nansum = _total("nansum", sums.sum, 0, "Array([1., 7.], dtype=float32)")
@@ -118,7 +118,7 @@ def _counted(name: str, a: Any, where: Any) -> Any:
     return and_p.bind(*promote(name, number, mask(name, where, aval.shape)))
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis", "dtype", "keepdims"))
 def nanmean(
     a: ArrayLike,
@@ -140,7 +140,7 @@ def nanmean(
     return statistics.mean(a, axis, dtype, None, keepdims, where=where)
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=_STATIC)
 def nanvar(
     a: ArrayLike,
@@ -163,7 +163,7 @@ def nanvar(
     return variance("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=_STATIC)
 def nanstd(
     a: ArrayLike,

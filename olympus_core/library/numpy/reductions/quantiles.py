@@ -13,7 +13,7 @@ from olympus_core.base.avals import get_aval
 from olympus_core.base.errors import ArgumentError, DTypeError, ShapeError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike
-from olympus_core.library.axes import Axis, axis_tuple, list_axis
+from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.creation.fills import zeros
 from olympus_core.library.numpy.elementwise import arithmetic
@@ -227,7 +227,7 @@ def _named(function: _F, name: str, doc: str, axis: int, *static: str) -> _F:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     names = ("axis", "overwrite_input", "keepdims", *static)
-    return list_axis(composite(static_argnames=names)(function), axis)
+    return accepts_list_axis(composite(static_argnames=names)(function), axis)
 
 
 quantile = _at_fractions(

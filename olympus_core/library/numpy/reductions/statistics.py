@@ -13,7 +13,7 @@ from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TraceError
 from olympus_core.ir.tracer import Array
 from olympus_core.ir.typing import ArrayLike, DTypeLike
-from olympus_core.library.axes import Axis, axis_tuple, keep_dims, list_axis
+from olympus_core.library.axes import Axis, accepts_list_axis, axis_tuple, keep_dims
 from olympus_core.library.composite import composite
 from olympus_core.library.numpy.reductions.sums import HALF, SUM, max, min, reduce_axes, sum
 from olympus_core.library.operands import mask, operand, reject_out, scalar
@@ -271,7 +271,7 @@ def variance(
     return convert(keep_dims(mean_square, aval.shape, axes) if keepdims else mean_square, result)
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def var(
     a: ArrayLike,
@@ -299,7 +299,7 @@ def var(
     return variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@list_axis
+@accepts_list_axis
 @composite(static_argnames=("axis", "dtype", "ddof", "keepdims"))
 def std(
     a: ArrayLike,

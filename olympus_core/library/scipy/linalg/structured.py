@@ -32,7 +32,7 @@ from olympus_core.library.promotion import (
     promote_dtypes,
     promote_inexact,
 )
-from olympus_core.primitives.elementwise.base import zero_like
+from olympus_core.primitives.elementwise.base import scalar_zero
 from olympus_core.primitives.linalg.algebra import conj
 
 
@@ -200,7 +200,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     m = aval.shape[-1]
     cut = {"full": 0, "same": min(size, m) - 1, "valid": 2 * (min(size, m) - 1)}[mode]
     top = cut // 2
-    column = pad(a, zero_like(a), [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - 1, 0)])
+    column = pad(a, scalar_zero(a), [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - 1, 0)])
     full = toeplitz(column, zeros_like(column[..., :size]))
     return full[..., top : m + size - 1 - (cut - top), :]
 
@@ -224,7 +224,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     for x in blocks:
         columns = shape_of(x)[1]
         around = [(0, 0, 0), (start, width - start - columns, 0)]
-        rows.append(pad(x, zero_like(x), around))
+        rows.append(pad(x, scalar_zero(x), around))
         start += columns
     return concatenate(rows, axis=0)
 

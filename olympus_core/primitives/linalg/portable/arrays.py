@@ -13,7 +13,7 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import get_aval, shape_of
 from olympus_core.ir.primitive import op
-from olympus_core.primitives.elementwise.base import elementwise_constant, spread, zero_like
+from olympus_core.primitives.elementwise.base import elementwise_constant, scalar_zero, spread
 from olympus_core.primitives.linalg.algebra import converted_like
 
 INT32 = np.dtype("int32")
@@ -42,7 +42,7 @@ def padded(x: Any, *sizes: int) -> Any:
     batch_rank = len(shape) - len(sizes)
     config = [(0, 0, 0)] * batch_rank
     config += [(0, size - n, 0) for size, n in zip(sizes, shape[batch_rank:], strict=True)]
-    return op.pad(x, zero_like(x), padding_config=tuple(config))
+    return op.pad(x, scalar_zero(x), padding_config=tuple(config))
 
 
 def trimmed(x: Any, *sizes: int) -> Any:
