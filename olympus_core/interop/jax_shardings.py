@@ -39,18 +39,29 @@ def context_mesh(mesh: AbstractMesh | None) -> contextlib.AbstractContextManager
     return context
 
 
-class OwnShardings(NamedTuple):
-    """The shardings of the arguments of a `jax.jit`, in flattened order, and its other options."""
+class OwnOptions(NamedTuple):
+    """The options of the user's own `jax.jit`.
+
+    `arguments` are the shardings of the arrays of the arguments, in flattened order, and `donated`
+    has True for each array that is donated. `results` has a sharding or None for each result, in
+    the tree of the results.
+    """
 
     arguments: tuple[Any, ...]
-    options: dict[str, Any]
+    donated: tuple[bool, ...]
+    results: Any
+
+    @property
+    def has_shardings(self) -> bool:
+        """True if an argument or a result has a sharding."""
+        return any(x is not None for x in (*self.arguments, *jax.tree.leaves(self.results)))
 
 
-def own_shardings(traced: Any) -> OwnShardings | None:
-    """Return the shardings of the `jax.jit` that is the whole of a traced function, if it has any.
+def own_options(traced: Any) -> OwnOptions | None:
+    """Return the options of the `jax.jit` that a traced function consists of; otherwise None.
 
-    JAX makes shardings of a `jax.jit` in another one constraints; with these, they are those of
-    the program's arguments and results.
+    Within another `jax.jit`, JAX ignores donations, and makes shardings constraints: these options
+    are for the outer one.
     """
     jaxpr = traced.jaxpr.jaxpr
     if len(jaxpr.eqns) != 1 or "in_shardings" not in jaxpr.eqns[0].params:
@@ -60,12 +71,16 @@ def own_shardings(traced: Any) -> OwnShardings | None:
         {id(x): _named(s) for x, s in zip(atoms, eqn.params[key], strict=True)}
         for atoms, key in ((eqn.invars, "in_shardings"), (eqn.outvars, "out_shardings"))
     )
+    flags = zip(eqn.invars, eqn.params["donated_invars"], strict=True)
+    donated = {id(x) for x, is_donated in flags if is_donated}
     arguments = tuple([ins.get(id(x)) for x in jaxpr.invars])
     results = [outs.get(id(x)) for x in jaxpr.outvars]
-    if not any(x is not None for x in (*arguments, *results)):
-        return None
     structure = jax.tree.structure(traced.out_info)
-    return OwnShardings(arguments, {"out_shardings": jax.tree.unflatten(structure, results)})
+    return OwnOptions(
+        arguments,
+        tuple([id(x) in donated for x in jaxpr.invars]),
+        jax.tree.unflatten(structure, results),
+    )
 
 
 def _named(sharding: Any) -> Any:
@@ -73,32 +88,64 @@ def _named(sharding: Any) -> Any:
     return sharding if isinstance(sharding, jax.sharding.NamedSharding) else None
 
 
-def placed_types(
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    statics: Mapping[str, Any],
-    shardings: Sequence[Any],
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments of a function whose arrays have these shardings; None leaves one as it is.
+class JaxArguments(NamedTuple):
+    """The arguments of a function; `statics` are the options of `jax.jit` that name static ones."""
 
-    `statics` are the options of `jax.jit`; static arguments have no arrays. The arguments are
-    returned as they are if the shardings are not one for each array.
-    """
-    numbers, names = (_several(statics[key]) for key in ("static_argnums", "static_argnames"))
-    places = [i for i in range(len(args)) if i not in numbers and i - len(args) not in numbers]
-    own = {name: value for name, value in kwargs.items() if name not in names}
-    leaves, structure = jax.tree.flatten(([args[i] for i in places], own))
-    if len(leaves) != len(shardings):
-        return tuple(args), dict(kwargs)
-    placed = [x if s is None else _placed(x, s) for x, s in zip(leaves, shardings, strict=True)]
-    dynamic, keywords = jax.tree.unflatten(structure, placed)
-    full = list(args)
-    for i, value in zip(places, dynamic, strict=True):
-        full[i] = value
-    return tuple(full), {**kwargs, **keywords}
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    statics: Mapping[str, Any]
+
+    def placed(self, shardings: Sequence[Any]) -> JaxArguments:
+        """Return the arguments whose arrays have these shardings; None leaves one as it is.
+
+        They are returned as they are if the shardings are not one for each array.
+        """
+        parts = self._parts(shardings)
+        if parts is None:
+            return self
+        leaves, structure = jax.tree.flatten(self._dynamic())
+        placed = [x if s is None else _placed(x, s) for x, s in zip(leaves, shardings, strict=True)]
+        dynamic, keywords = jax.tree.unflatten(structure, placed)
+        full = list(self.args)
+        for i, value in dynamic.items():
+            full[i] = value
+        return JaxArguments(tuple(full), {**self.kwargs, **keywords}, self.statics)
+
+    def donations(self, donated: Sequence[bool]) -> dict[str, Any]:
+        """Return the options of `jax.jit` that donate the arguments with donated arrays."""
+        parts = self._parts(donated)
+        if parts is None:
+            return {}
+        positions, names = (
+            tuple([key for key, part in group.items() if any(jax.tree.leaves(part))])
+            for group in parts
+        )
+        return {"donate_argnums": positions, "donate_argnames": names}
+
+    def _dynamic(self) -> tuple[dict[int, Any], dict[str, Any]]:
+        """Return the arguments that are not static, by position and by name."""
+        numbers, names = (several(self.statics[k]) for k in ("static_argnums", "static_argnames"))
+        count = len(self.args)
+        static = {i % count for i in numbers} if count else set()
+        return (
+            {i: x for i, x in enumerate(self.args) if i not in static},
+            {name: value for name, value in self.kwargs.items() if name not in names},
+        )
+
+    def _parts(self, values: Sequence[Any]) -> tuple[dict[int, Any], dict[str, Any]] | None:
+        """Return a value for each array, in the trees of the arguments that are not static.
+
+        None is returned if there is not one for each array.
+        """
+        structure = jax.tree.structure(self._dynamic())
+        if structure.num_leaves != len(values):
+            return None
+        parts: tuple[dict[int, Any], dict[str, Any]] = jax.tree.unflatten(structure, values)
+        return parts
 
 
-def _several(value: Any) -> Sequence[Any]:
+def several(value: Any) -> Sequence[Any]:
+    """Return the numbers or names of an option of `jax.jit`, which may be None, one or several."""
     if value is None:
         return ()
     return (value,) if isinstance(value, int | str) else tuple(value)

@@ -16,10 +16,11 @@ from olympus_core.execution.compilation import Repeats
 from olympus_core.execution.spmd import Placement
 from olympus_core.interop.jax_modules import jax
 from olympus_core.interop.jax_shardings import (
+    JaxArguments,
     context_mesh,
     jax_sharding,
-    own_shardings,
-    placed_types,
+    own_options,
+    several,
 )
 from olympus_core.interop.stablehlo_files import read
 from olympus_core.placement.mesh import AbstractMesh
@@ -154,20 +155,28 @@ def trace(
     }
     if _has_constants((args, kwargs)):
         fun = _of_marked(fun)
-    args, kwargs = jax.tree.map(_struct, (tuple(args), dict(kwargs or {})))
-
+    types: tuple[tuple[Any, ...], dict[str, Any]] = (tuple(args), dict(kwargs or {}))
+    types = jax.tree.map(_struct, types)
     statics = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    given = JaxArguments(*types, statics)
 
-    def by_jax(types: Any = (args, kwargs), **more: Any) -> Any:
+    def by_jax(arguments: JaxArguments = given, **more: Any) -> Any:
         with context_mesh(mesh):
-            return jax.jit(fun, **options, **more).trace(*types[0], **types[1])
+            jitted = jax.jit(fun, **{**options, **more})
+            return jitted.trace(*arguments.args, **arguments.kwargs)
 
     traced = by_jax()
-    own = own_shardings(traced)
+    own = own_options(traced)
     if own is not None:
-        types = placed_types(args, kwargs, statics, own.arguments)
-        by_jax = functools.partial(by_jax, types, **own.options)
-        traced = by_jax()
+        more: dict[str, Any] = {}
+        if any(own.donated):
+            for key, chosen in given.donations(own.donated).items():
+                more[key] = (*several(options[key]), *chosen)
+        if own.has_shardings:
+            more["out_shardings"] = own.results
+        if more:
+            by_jax = functools.partial(by_jax, given.placed(own.arguments), **more)
+            traced = by_jax()
     paths, in_tree = jax.tree_util.tree_flatten_with_path(traced.in_avals)
     name = str(getattr(fun, "__name__", None) or type(fun).__name__)
     names = _names(fun, [path for path, _ in paths])

@@ -57,6 +57,9 @@ def test_donations_are_those_of_the_request_and_of_the_jit() -> None:
     traced = trace(jnp.add, [x, x]).with_donations([1])
     assert traced.donate_argnums == (1,)
     assert "tf.aliasing_output" in traced.lower().as_text()
+    own = jax.jit(lambda x, y, *, z: (x + y, z + 1, y), donate_argnums=0, donate_argnames="z")
+    assert trace(own, [x, x], {"z": x}).donate_argnums == (0, 2)
+    assert trace(own, [x, x], {"z": x}, donate_argnums=1).donate_argnums == (0, 1, 2)
 
 
 def test_a_jitted_function_with_statics_is_traced() -> None:
