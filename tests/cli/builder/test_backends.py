@@ -26,7 +26,7 @@ TOML = """\
 [target.both]
 entry = "m:f"
 args = ["f32[4]"]
-backends = ["cpu", "tpu"]
+backends = ["cpu", "tpu:v6e"]
 
 [target.host]
 entry = "m:f"
@@ -35,10 +35,21 @@ args = ["f32[4]"]
 
 
 @pytest.fixture
-def work(folder: Path) -> Path:
-    """A project with targets for the CPU and for backends without a compiler."""
+def start() -> None:
+    """Workers are fresh interpreters here, which import `sitecustomize`."""
+
+
+@pytest.fixture
+def work(folder: Path, start: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with targets for the CPU and for a TPU, whose compiler seems to be absent."""
     (folder / "m.py").write_text(PROGRAM)
     (folder / "olympus.toml").write_text(TOML)
+    (folder / "absent").mkdir()
+    (folder / "absent" / "sitecustomize.py").write_text(
+        WITHOUT.replace("jax-cuda13-pjrt", "libtpu")
+    )
+    places = os.pathsep.join([str(folder / "absent"), *sys.path])
+    monkeypatch.setenv("PYTHONPATH", places)
     return folder
 
 
@@ -61,8 +72,9 @@ def test_backends_with_a_compiler_are_built(work: Path, invoke: Invoke) -> None:
     assert built["both"]["error"]["exit_code"] == 6
     assert built["host"]["error"] is None
     assert result.stderr == (
-        "error: target 'both': not built for tpu: "
-        "this version of OLYMPUS compiles for cpu and gpu\n"
+        "error: target 'both': not built for tpu: compiling for a TPU needs the package libtpu, "
+        "which is not installed: pip install 'olympus[tpu]' (libtpu is not open source: its "
+        "license is Google's terms for its cloud, and you accept it)\n"
     )
     assert labels(work / "build/both") == ["cpu"]
     time = (work / "build/both/report.json").stat().st_mtime_ns
@@ -93,7 +105,7 @@ def test_a_backend_is_chosen_by_option(work: Path, invoke: Invoke) -> None:
 
 def test_a_backend_without_a_device_selects_all_its_devices(work: Path) -> None:
     names = '["cpu", "gpu:h200", "gpu:a100-80"]'
-    (work / "olympus.toml").write_text(TOML.replace('["cpu", "tpu"]', names))
+    (work / "olympus.toml").write_text(TOML.replace('["cpu", "tpu:v6e"]', names))
     spec = load_project(work).targets["both"]
     chosen = {
         text: Options(backend=named_backend(text)).labels(spec)
@@ -141,7 +153,7 @@ def build(work: Path, *paths: Path) -> tuple[int, dict[str, Any], str]:
 
 
 def test_the_next_build_with_the_compiler_adds_the_backend(work: Path) -> None:
-    (work / "olympus.toml").write_text(TOML.replace('"tpu"', '"gpu:h200"'))
+    (work / "olympus.toml").write_text(TOML.replace('"tpu:v6e"', '"gpu:h200"'))
     (work / "without").mkdir()
     (work / "without" / "sitecustomize.py").write_text(WITHOUT)
     for status in ("built", "fresh"):
