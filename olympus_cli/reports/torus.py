@@ -1,4 +1,4 @@
-"""The slice of TPUs of a program: its topology, and the axes of the mesh on it, as text."""
+"""A program's TPU topology, and the assignment of mesh axes to its physical axes, as text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ _MAX_ROWS, _MAX_COLUMNS = 4, 16  # chips in the drawing
 
 @dataclass(frozen=True)
 class TorusReport:
-    """A slice of TPUs, and the physical axes of each axis of the mesh.
+    """A TPU topology, and the physical axes of each mesh axis.
 
-    `axes` has, for each axis of the mesh, the names of physical axes, x, y and z, or core for the
-    cores of a chip, each with the number of positions that the axis has on it.
+    `sizes` are the numbers of chips along the physical axes x, y and z, and `wraps` is True for the
+    axes with wrap-around links.  For each mesh axis, `axes` has the names of its physical axes, and
+    the number of positions that it uses along each.  The physical axis "core" is the cores of a
+    chip.
     """
 
     name: str
@@ -25,28 +27,32 @@ class TorusReport:
 
 
 def axis_name(position: int) -> str:
-    """Return the name of a physical axis, the last of which is that of a chip's cores."""
+    """Return the name of the physical axis at `position`: x, y or z, then core."""
     return _NAMES[position] if position < len(_NAMES) else "core"
 
 
 def torus_rows(torus: TorusReport) -> Iterator[tuple[str, str]]:
-    """Yield the rows of a report, by name: the topology, the axes of the mesh, and a drawing."""
+    """Yield (name, text) rows of a report: the topology, the mesh axes, then a drawing of chips."""
     sizes = " x ".join(map(str, torus.sizes))
     rings = [_NAMES[i] for i, wraps in enumerate(torus.wraps) if wraps]
     links = f"wrap-around links along {', '.join(rings)}" if rings else "no wrap-around links"
     yield "topology", f"{torus.name}, {sizes} chips, {links}"
-    for axis, along in torus.axes.items():
-        yield "mesh axis", f"{axis} along {_along(along)}"
+    for axis, physical in torus.axes.items():
+        yield "mesh axis", f"{axis} along {_physical_text(physical)}"
     for i, line in enumerate(_drawing(torus)):
         yield "" if i else "chips", line
 
 
-def _along(physical: Mapping[str, int]) -> str:
+def _physical_text(physical: Mapping[str, int]) -> str:
+    """Return the text of the physical axes of a mesh axis, such as "x (4) and core (2)"."""
     return " and ".join(f"{name} ({size})" for name, size in physical.items()) or "no axis"
 
 
 def _drawing(torus: TorusReport) -> Iterator[str]:
-    """Yield the chips of the first plane: x goes down, y to the right, and ~ is a wrap-around."""
+    """Yield the lines of a drawing of the first plane of chips.
+
+    The axis x runs down, and y runs to the right; ~ marks a wrap-around link along y.
+    """
     rows, columns = torus.sizes[0], torus.sizes[1]
     ring = "~" if torus.wraps[1] else " "
     shown = min(columns, _MAX_COLUMNS)

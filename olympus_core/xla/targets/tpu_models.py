@@ -1,6 +1,6 @@
-"""The figures of TPUs: topologies for the compiler, and peak rates for estimates.
+"""Specifications of TPUs: topologies for the compiler, and peak rates for estimates.
 
-`tpus.toml` beside this module has them for each chip, with the source of every figure.
+The file `tpus.toml` beside this module has the figures of each generation, with their sources.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from olympus_core.xla.targets.device_models import Rates, read_table, with_title
 
 @dataclass(frozen=True)
 class TpuModel:
-    """One generation of TPUs.
+    """A generation of TPUs.
 
-    `memory`, in bytes, `bandwidth`, in bytes a second, and the rates are those of a device: a chip,
-    or one core of it if `devices_per_chip` is 2.  `ici` is the bytes a second that a chip sends on
-    one link, and `dcn` on the data centre's network.  `vector_tflops` is the rate of the vector
-    units in float32, and `tensor_tflops` are those of the matrix units.  A product in float32 takes
-    one pass in bfloat16 by default, three with the precision HIGH and six with HIGHEST.
+    A device is a chip, or one of its cores if `devices_per_chip` is 2.  For each device, `memory`
+    is in bytes, `bandwidth` in bytes a second, and the rates are in TFLOP/s: `vector_tflops` is the
+    float32 rate of the vector units, and `tensor_tflops` has the rates of the matrix units by
+    dtype.  A float32 product takes one bfloat16 pass by default, three passes with the precision
+    HIGH and six with HIGHEST.
 
-    `slices` are the topologies of less than a cube, or all of them if `cube` is 0; larger ones have
-    sizes that are multiples of `cube` and at most `most`.  An axis has wrap-around links if its
-    size is a multiple of `wraps_at`, in three dimensions if that holds for all axes.
+    For each chip, `ici` is the bytes a second that it sends on one link of the torus, and `dcn` on
+    the data centre's network.
+
+    `slices` are the sizes of the topologies that are smaller than a cube, or of all topologies if
+    `cube` is 0.  The sizes of larger topologies are multiples of `cube` and at most `most`.  With
+    two axes, an axis has wrap-around links if its size is a multiple of `wraps_at`; with three
+    axes, all axes have them, or none.
     """
 
     name: str
@@ -47,23 +51,23 @@ class TpuModel:
 
     @property
     def dimensions(self) -> int:
-        """The number of physical axes: 2 or 3."""
+        """The number of axes of the topologies: 2 or 3."""
         return len(self.slices[0])
 
     @property
     def tflops(self) -> Rates:
-        """The peak rates of the vector units, which compute in float32."""
+        """The peak rates of the vector units by dtype, in TFLOP/s: float32 alone is known."""
         return Rates(float32=self.vector_tflops)
 
     @property
     def float32_rate(self) -> float:
-        """The operations a second of the vector units in float32."""
+        """The peak float32 rate of the vector units, in operations a second."""
         return self.vector_tflops * 1e12
 
 
 @functools.cache
 def shipped_tpus() -> dict[str, TpuModel]:
-    """Return the generations of TPUs by name, the oldest first.
+    """Return the generations of TPUs by name, in order of age, the oldest first.
 
     >>> list(shipped_tpus())
     ['v2', 'v3', 'v4', 'v5e', 'v5p', 'v6e', 'tpu7x']
@@ -76,7 +80,7 @@ def shipped_tpus() -> dict[str, TpuModel]:
 
 
 def _model(name: str, table: Mapping[str, Any]) -> TpuModel:
-    """Return the model of a table, whose rates and bandwidth are those of a chip."""
+    """Return the model of a table of figures; the table's rates and bandwidth are for a chip."""
     from olympus_core.xla.targets.device_tables import sources_of
 
     devices = table["devices_per_chip"]

@@ -1,6 +1,7 @@
-"""The names of TPUs and of their topologies, such as v6e, v6e:4x4, 16xv6e and v5p:4x4x8_twisted.
+"""The names of TPUs and their topologies: v6e, v6e:4x4, 16xv6e (16 chips), v5p:4x4x8_twisted.
 
-Names and sizes are checked here, because the compiler's library ends the process for some of them.
+The sizes of a topology are the numbers of chips along its axes.  Names and sizes are checked here,
+because the library libtpu aborts the process for some invalid names.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TWISTED = "_twisted"
 
 
 class TpuName(NamedTuple):
-    """The parts of a name: a generation, and the number of chips or the sizes, if it has them."""
+    """The parts of a name: a generation, and the number of chips or the sizes, if given."""
 
     generation: str
     chips: int | None = None
@@ -30,7 +31,7 @@ class TpuName(NamedTuple):
 
 
 def split_name(name: str) -> TpuName:
-    """Split a name, without checking its parts.
+    """Split the name of a TPU, without checking its parts.
 
     >>> split_name("v6e:4x4"), split_name("16xv6e").chips
     (TpuName(generation='v6e', chips=None, sizes='4x4'), 16)
@@ -43,14 +44,14 @@ def split_name(name: str) -> TpuName:
 
 
 def is_tpu_name(name: str) -> bool:
-    """Return True if a name is that of a generation, with or without a topology."""
+    """Return True if `name` starts with a known generation, with or without a topology."""
     return split_name(name).generation in shipped_tpus()
 
 
 def tpu_and_topology(name: str, topology: str | None = None) -> tuple[TpuModel, Torus]:
-    """Return the generation and the topology of a name; a generation alone is one chip.
+    """Return the model and the topology of a name; a generation alone is its smallest topology.
 
-    `topology` is the sizes if they are separate from the name.
+    `topology` has the sizes, such as "4x4", if they are not in `name`.
 
     Raises:
       UsageError: the generation is unknown, it has no such topology, or the name and `topology`
@@ -82,17 +83,17 @@ def tpu_and_topology(name: str, topology: str | None = None) -> tuple[TpuModel, 
 
 
 def parse_torus(model: TpuModel, text: str) -> Torus:
-    """Return the topology of a text such as "4x4", "2x2x4" or "4x4x8_twisted", in chips.
+    """Parse the sizes of a topology, such as "4x4", "2x2x4" or "4x4x8_twisted".
 
     Raises:
-      UsageError: it is not a topology, or the generation does not have it.
+      UsageError: `text` is not a topology, or the generation does not have it.
     """
     match = _SIZES.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text!r:.80} is not a topology of TPUs", hint=_form(model))
+        raise UsageError(f"{text!r:.80} is not a topology of TPUs", hint=_syntax_hint(model))
     sizes = tuple(map(int, match[1].split("x")))
-    if sizes not in _family(model, math.prod(sizes)):
-        raise UsageError(f"{model.name} has no topology {text}", hint=_alternatives(model, sizes))
+    if sizes not in _sizes_with(model, math.prod(sizes)):
+        raise UsageError(f"{model.name} has no topology {text}", hint=_nearest_hint(model, sizes))
     if match[2] and not _may_twist(model, sizes):
         raise UsageError(
             f"{model.name} has no twisted topology of {match[1]}",
@@ -103,32 +104,32 @@ def parse_torus(model: TpuModel, text: str) -> Torus:
 
 
 def torus(model: TpuModel, sizes: tuple[int, ...], is_twisted: bool = False) -> Torus:
-    """Return the topology of these sizes, with the wrap-around links that the slice has."""
+    """Return the topology with these sizes and the wrap-around links that the hardware has."""
     wraps = tuple(size % model.wraps_at == 0 for size in sizes)
-    if model.cube:  # a cube and several of them are tori, smaller slices are meshes
+    if model.cube:  # whole cubes are tori, smaller topologies are meshes
         wraps = (all(wraps),) * len(sizes)
     return Torus(sizes, wraps, model.devices_per_chip, is_twisted)
 
 
 def most_compact(model: TpuModel, chips: int) -> Torus:
-    """Return the topology of a number of chips whose sizes differ the least.
+    """Return the topology with `chips` chips and the smallest difference between its sizes.
 
     Raises:
       UsageError: the generation has no topology of this number of chips.
     """
-    family = _family(model, chips)
-    if not family:
+    candidates = _sizes_with(model, chips)
+    if not candidates:
         counts = ", ".join(map(str, chip_counts(model)))
         raise UsageError(
             f"{model.name} has no topology of {chips} chips", hint=f"it has topologies of {counts}"
         )
-    return torus(model, min(family, key=lambda sizes: (max(sizes) - min(sizes), sizes)))
+    return torus(model, min(candidates, key=lambda sizes: (max(sizes) - min(sizes), sizes)))
 
 
 def chip_counts(model: TpuModel) -> list[int]:
-    """Return the numbers of chips of a generation's topologies, up to `MOST_DEVICES` devices."""
+    """Return the possible numbers of chips, up to `MOST_DEVICES` devices, in ascending order."""
     most = MOST_DEVICES // model.devices_per_chip
-    return sorted({math.prod(sizes) for sizes in _all(model) if math.prod(sizes) <= most})
+    return sorted({math.prod(sizes) for sizes in _all_sizes(model) if math.prod(sizes) <= most})
 
 
 def topologies(model: TpuModel) -> tuple[Torus, ...]:
@@ -140,37 +141,42 @@ def topologies(model: TpuModel) -> tuple[Torus, ...]:
     return tuple(most_compact(model, chips) for chips in chip_counts(model))
 
 
-def _all(model: TpuModel) -> Iterator[tuple[int, ...]]:
+def _all_sizes(model: TpuModel) -> Iterator[tuple[int, ...]]:
+    """Yield the sizes of all topologies of a generation."""
     yield from model.slices
     if model.cube:
         axes = (range(model.cube, most + 1, model.cube) for most in model.most)
         yield from (sizes for sizes in itertools.product(*axes) if list(sizes) == sorted(sizes))
 
 
-def _family(model: TpuModel, chips: int) -> list[tuple[int, ...]]:
-    """Return the topologies of a number of chips."""
+def _sizes_with(model: TpuModel, chips: int) -> list[tuple[int, ...]]:
+    """Return the sizes of the topologies with this number of chips."""
     if not 1 <= chips * model.devices_per_chip <= MOST_DEVICES:
         return []
-    return [sizes for sizes in _all(model) if math.prod(sizes) == chips]
+    return [sizes for sizes in _all_sizes(model) if math.prod(sizes) == chips]
 
 
 def _may_twist(model: TpuModel, sizes: tuple[int, ...]) -> bool:
+    """Return True if the topology has a twisted form: n x n x 2n or n x 2n x 2n chips."""
     low, middle, high = (0, *sizes)[-3:]
     return bool(model.cube) and low >= model.cube and high == 2 * low and middle in (low, high)
 
 
-def _form(model: TpuModel) -> str:
+def _syntax_hint(model: TpuModel) -> str:
+    """Return a hint with an example of a topology's name."""
     largest = topologies(model)[-1]
     return f"write the chips along each axis, such as {model.name}:{largest}"
 
 
-def _alternatives(model: TpuModel, sizes: tuple[int, ...]) -> str:
+def _nearest_hint(model: TpuModel, sizes: tuple[int, ...]) -> str:
+    """Return a hint with the three topologies that are nearest to `sizes`."""
     if len(sizes) != model.dimensions:
-        return f"its topologies have {model.dimensions} axes: {_form(model)}"
+        return f"its topologies have {model.dimensions} axes: {_syntax_hint(model)}"
     near = sorted(map(str, topologies(model)), key=lambda t: _distance(t, sizes))[:3]
     return f"the nearest topologies are {', '.join(near)}"
 
 
 def _distance(text: str, sizes: tuple[int, ...]) -> float:
+    """Return the sum, over the axes, of the logarithms of the ratios of two topologies' sizes."""
     other = map(int, text.split("x"))
     return sum(abs(math.log(a / max(b, 0.5))) for a, b in zip(other, sorted(sizes), strict=True))
