@@ -15,7 +15,7 @@ from tests.documents.documents import ROOT, read
 
 EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/olympus.toml"))
 _ROW = r'^  "(\w+) (?:night: )?(\S+)"$'
-LISTED = dict(re.findall(_ROW, read(ROOT / ".ci" / "examples"), re.MULTILINE))
+LISTED = dict(re.findall(_ROW, read(ROOT / "tools" / "ci" / "examples"), re.MULTILINE))
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)
@@ -34,7 +34,7 @@ def test_every_target_has_a_budget_and_what_it_is_relative_to(folder: Path) -> N
 
 def test_the_projects_ci_runs_them() -> None:
     assert {*LISTED} == {folder.name for folder in EXAMPLES}
-    assert read(ROOT / ".ci" / "run").count(".ci/examples") == 2
+    assert read(ROOT / ".ci" / "run").count("tools/ci/examples") == 2
 
 
 def test_they_are_small() -> None:

@@ -260,7 +260,7 @@ def test_the_night_runs_what_the_day_leaves_out() -> None:
     script = read(ROOT / ".ci" / "night")
     assert '/run" --night' in script
     assert '/torch"' in script
-    assert "pytest --torch -m torch" in read(ROOT / ".ci" / "torch")
+    assert "pytest --torch -m torch" in read(ROOT / "tools" / "ci" / "torch")
     script = read(ROOT / ".ci" / "run")
     night = script.partition('if [ "${1:-}" = --night ]; then\n')[2].partition("\nfi\n")[0]
     lines = ["options+=(--night --fuzz=20)", "newer_tests=(tests)", "newer_options=()"]

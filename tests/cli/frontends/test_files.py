@@ -88,7 +88,7 @@ FRONTENDS = {
     "bundle": ("m.olympus", STABLEHLO, "m.olympus", None),
     "torch": ("t.py", TORCH, "t:f", "f32[8,8]"),
 }
-#: The frontends; PyTorch is installed by `.ci/torch` only.
+#: The frontends; PyTorch is installed by `tools/ci/torch` only.
 EVERY = [pytest.param(n, marks=pytest.mark.torch if n == "torch" else ()) for n in FRONTENDS]
 COMMANDS = [
     ("trace",),
