@@ -38,7 +38,7 @@ class Reference:
 
 
 def parse_reference(text: str, allowed: BundleOptions) -> Reference | None:
-    """Return the reference that `--against` names; None for one of `OWN`.
+    """Return the reference that `--against` names, or None for a reference in `OWN`.
 
     Raises:
         UsageError: the reference does not exist.

@@ -1,7 +1,7 @@
-"""Shardings of GSPMD, which are texts such as `{devices=[2,4]<=[8]}`, as shardings of Shardy.
+"""Convert GSPMD shardings, texts such as `{devices=[2,4]<=[8]}`, to Shardy shardings.
 
-Each splits an array in tiles among devices that are numbered by a reshaped and transposed range.
-The axes of the mesh are the factors that all shardings of a module have in common.
+A GSPMD sharding splits an array into tiles. It numbers the devices by a reshaped and transposed
+range. The mesh of a module has axes that all its shardings can use.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _MANUAL = ("SPMDFullToShardShape", "SPMDShardToFullShape")
 class Tiles(NamedTuple):
     """The tiles of an array: `range(n).reshape(shape).transpose(order)` numbers the devices.
 
-    `counts` are the tiles of each dimension. If `is_repeated`, the last count is that of devices
-    with the same tile.
+    `counts` are the numbers of tiles along each dimension. If `is_repeated`, the last count is the
+    number of devices with the same tile.
     """
 
     counts: tuple[int, ...]
@@ -46,9 +46,9 @@ class Tiles(NamedTuple):
 
 
 def tiles_of(text: str) -> Tiles | None:
-    """Return the tiles of a sharding; None for a whole array on each device.
+    """Parse a GSPMD sharding; return None for a whole array on each device.
 
-    Raises UsageError for another sharding.
+    Raises UsageError for other shardings.
 
     >>> tiles_of("{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}")
     Tiles(counts=(1, 4, 2), shape=(2, 4), order=(1, 0), is_repeated=True)
@@ -84,7 +84,7 @@ def _unreadable(text: str) -> UsageError:
 
 
 class _Axes:
-    """The axes of the mesh of several tilings: the products of leading sizes, from 1 to `size`."""
+    """The mesh axes of several tilings, as products of leading sizes from 1 to the mesh size."""
 
     def __init__(self, tilings: Sequence[Tiles]) -> None:
         self.products = {1, *[math.prod(tiles.counts) for tiles in tilings]}
@@ -98,7 +98,7 @@ class _Axes:
 
     @property
     def bounds(self) -> list[int]:
-        """The products in their order; raise UsageError unless each divides the next."""
+        """The products in ascending order; raise UsageError unless each divides the next."""
         bounds = sorted(self.products)
         if any(b % a for a, b in itertools.pairwise(bounds)):
             raise UsageError("the shardings of GSPMD in the program are not those of one mesh")
@@ -110,7 +110,7 @@ class _Axes:
         return [b // a for a, b in itertools.pairwise(self.bounds)]
 
     def _places(self, tiles: Tiles) -> list[int]:
-        """Return the axes in the order of a tiling."""
+        """Return the mesh axes in the order of a tiling."""
         ends = [math.prod(tiles.shape[:i]) for i in range(len(tiles.shape) + 1)]
         bounds = self.bounds
         return [
@@ -121,7 +121,7 @@ class _Axes:
         ]
 
     def _refined(self, tiles: Tiles) -> bool:
-        """Return True if an axis was split, because tiles split only a part of it."""
+        """Split a mesh axis if `tiles` split only a part of it; return True if one was split."""
         rest, sizes = self._places(tiles), self.sizes
         for count in tiles.counts:
             while count > 1:
@@ -137,7 +137,7 @@ class _Axes:
         return False
 
     def entries(self, tiles: Tiles | None, rank: int) -> list[tuple[int, ...]]:
-        """Return the axes of each dimension of an array."""
+        """Return the mesh axes of each dimension of an array."""
         if tiles is None:
             return [()] * rank
         rest, sizes, entries = self._places(tiles), self.sizes, list[tuple[int, ...]]()
@@ -151,13 +151,13 @@ class _Axes:
 
 
 def replace_gspmd(module: ir.Module, name: str) -> ir.Module:
-    """Return a module with shardings of Shardy for those of GSPMD, on one mesh.
+    """Replace the GSPMD shardings of a module by Shardy shardings on one mesh.
 
-    The module is changed, unless none of its shardings splits an array or it has a mesh. `name` is
-    its name in messages.
+    The module is changed in place and returned. It is unchanged if it declares a mesh, or if no
+    sharding splits an array. `name` is its name in messages.
 
-    Raises ArtifactError if an array cannot have its sharding, and UsageError for a sharding that is
-    not in tiles, and for parts of arrays that only some devices have.
+    Raises ArtifactError if an array cannot have its sharding, and UsageError for a sharding without
+    tiles and for arrays that are only on some devices.
     """
     has_mesh = any(view.operation.name == "sdy.mesh" for view in module.body.operations)
     operations = [view.operation for view in nested_operations(module.operation)]
@@ -168,10 +168,10 @@ def replace_gspmd(module: ir.Module, name: str) -> ir.Module:
         if _target(operation) in _MANUAL:
             raise UsageError(f"the program has {_target(operation)}, a manual part of GSPMD")
     axes = _Axes([x for x in map(tiles_of, sorted(texts)) if x is not None])
-    return mlir.verified(lambda: _replaced(module, operations, axes), name)
+    return mlir.verified(lambda: _replace_all(module, operations, axes), name)
 
 
-def _replaced(module: ir.Module, operations: Sequence[ir.Operation], axes: _Axes) -> ir.Module:
+def _replace_all(module: ir.Module, operations: Sequence[ir.Operation], axes: _Axes) -> ir.Module:
     with mlir.context(), mlir.ir.Location.unknown():
         sizes = ", ".join(f'"axis_{i}"={n}' for i, n in enumerate(axes.sizes))
         with mlir.ir.InsertionPoint.at_block_begin(module.body):
@@ -228,7 +228,7 @@ def _replace(operation: ir.Operation, axes: _Axes, is_open: bool) -> None:
 
 
 def _replace_rows(function: ir.Operation, axes: _Axes, is_open: bool) -> None:
-    """Replace the shardings of the arguments and results of a function; only `main` has some."""
+    """Replace the shardings of arguments and results of `main`; delete those of other functions."""
     is_main = str(function.attributes["sym_name"].value) == "main"
     kind = mlir.ir.FunctionType(mlir.ir.TypeAttr(function.attributes["function_type"]).value)
     for name, types in (("arg_attrs", kind.inputs), ("res_attrs", kind.results)):
@@ -247,7 +247,7 @@ def _replace_rows(function: ir.Operation, axes: _Axes, is_open: bool) -> None:
 def _attribute(
     axes: _Axes, tiles: Tiles | None, type_: ir.Type, unspecified: Sequence[int] = ()
 ) -> ir.Attribute:
-    """Return the sharding of Shardy of an array; dimensions in `unspecified` are left open."""
+    """Return the Shardy sharding of an array; dimensions in `unspecified` are open."""
     rank = mlir.ir.RankedTensorType(type_).rank
     entries = axes.entries(tiles, rank)
     if len(entries) != rank:

@@ -17,10 +17,10 @@ from olympus_core.execution.spmd import Placement
 from olympus_core.interop.jax_modules import jax
 from olympus_core.interop.jax_shardings import (
     JaxArguments,
-    context_mesh,
     jax_sharding,
-    own_options,
-    several,
+    mesh_context,
+    option_values,
+    user_jit_options,
 )
 from olympus_core.interop.stablehlo_files import read
 from olympus_core.placement.mesh import AbstractMesh
@@ -161,21 +161,21 @@ def trace(
     given = JaxArguments(*types, statics)
 
     def by_jax(arguments: JaxArguments = given, **more: Any) -> Any:
-        with context_mesh(mesh):
+        with mesh_context(mesh):
             jitted = jax.jit(fun, **{**options, **more})
             return jitted.trace(*arguments.args, **arguments.kwargs)
 
     traced = by_jax()
-    own = own_options(traced)
-    if own is not None:
+    user_options = user_jit_options(traced)
+    if user_options is not None:
         more: dict[str, Any] = {}
-        if any(own.donated):
-            for key, chosen in given.donations(own.donated).items():
-                more[key] = (*several(options[key]), *chosen)
-        if own.has_shardings:
-            more["out_shardings"] = own.results
+        if any(user_options.donated):
+            for key, chosen in given.donations(user_options.donated).items():
+                more[key] = (*option_values(options[key]), *chosen)
+        if user_options.has_shardings:
+            more["out_shardings"] = user_options.results
         if more:
-            by_jax = functools.partial(by_jax, given.placed(own.arguments), **more)
+            by_jax = functools.partial(by_jax, given.with_shardings(user_options.arguments), **more)
             traced = by_jax()
     paths, in_tree = jax.tree_util.tree_flatten_with_path(traced.in_avals)
     name = str(getattr(fun, "__name__", None) or type(fun).__name__)

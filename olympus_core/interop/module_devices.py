@@ -1,4 +1,4 @@
-"""The devices of a module that another tool has written: their number, meshes and shardings."""
+"""The number of devices, the meshes and the shardings of a module from another tool."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SHARDY = "sdy.sharding"
 def prepare_devices(module: ir.Module) -> None:
     """Set the number of partitions of a module to the number of devices of its meshes.
 
-    Raises UsageError for a module of several replicas, for one of several devices without a mesh,
-    and for meshes of different sizes.
+    Raises UsageError for several replicas, for several devices without a mesh, and for meshes of
+    different sizes.
     """
     attributes = module.operation.attributes
     replicas, partitions = (
@@ -58,10 +58,10 @@ def prepare_devices(module: ir.Module) -> None:
 
 
 def entry_shardings(module: ir.Module) -> tuple[Shardings, Shardings]:
-    """Return the shardings of the arguments and of the results of `main`; None if unspecified.
+    """Return the shardings of the arguments and results of `main`, each None if unspecified.
 
-    Raises UnraisableError for a sharding that no PartitionSpec describes, and for one of a function
-    that `main` calls.
+    Raises UnraisableError for a sharding without an equal PartitionSpec, and if a function
+    other than `main` has shardings.
     """
     meshes = Meshes(module)
     main = main_function(module)

@@ -311,7 +311,7 @@ class Primitive:
         self._missing("lower", "lowered")
 
     def raised(self, operation: StableHloOperation, *operands: Any) -> Any:
-        """Return the results of an operation that the primitive is lowered to; None for another.
+        """Return the results of an operation that the primitive is lowered to, otherwise None.
 
         It is the inverse of `lower`: it binds the primitive to the operands.  It reads all
         attributes that matter; an operation with an attribute that it does not read is not raised.

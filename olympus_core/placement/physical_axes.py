@@ -1,4 +1,4 @@
-"""The assignment of the axes of a mesh to the physical axes of a torus of devices.
+"""Assign the axes of a mesh to the physical axes of a torus of devices.
 
 A collective along a mesh axis uses the links of the physical axes that the axis is assigned to, so
 each mesh axis gets whole physical axes if possible, the last mesh axis first: by the convention of
@@ -19,10 +19,10 @@ Assignment = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def assign_axes(mesh: Sequence[int], physical: Sequence[int]) -> Assignment | None:
-    """Return the physical axes of each axis of a mesh; None if the axes do not divide them.
+    """Return the physical axes of each mesh axis, or None if there is no assignment.
 
-    Of several combinations of physical axes, one of more axes is chosen, because a collective along
-    several rings is faster. A physical axis is split among mesh axes only if no combination of
+    A mesh axis gets the combination with the most physical axes, because a collective along several
+    rings is faster. A physical axis is split among mesh axes only if no combination of
     whole axes has the size of a mesh axis.
 
     Example:
@@ -46,7 +46,7 @@ def assign_axes(mesh: Sequence[int], physical: Sequence[int]) -> Assignment | No
 
 
 def _whole(size: int, left: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-    """Return the physical axes that are free as a whole and have the size together."""
+    """Return unused physical axes with the total size `size`, or None."""
     free = [i for i, n in enumerate(left) if n > 1]
     for count in range(len(free), -1, -1):
         for axes in reversed([*itertools.combinations(free, count)]):
@@ -56,7 +56,7 @@ def _whole(size: int, left: Sequence[int]) -> tuple[tuple[int, int], ...] | None
 
 
 def _parts(size: int, left: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-    """Return parts of physical axes, each as large as possible, from the last axis on."""
+    """Return parts of physical axes, each as large as possible, the last axis first, or None."""
     chosen, rest = [], size
     for axis in reversed(range(len(left))):
         part = math.gcd(rest, left[axis])
@@ -69,8 +69,8 @@ def _parts(size: int, left: Sequence[int]) -> tuple[tuple[int, int], ...] | None
 def device_order(mesh: Sequence[int], physical: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return the position on the torus of each device of a mesh, in row-major order of the mesh.
 
-    A position is that in the row-major order of `physical`. Axes that cannot be assigned are taken
-    in this order.
+    A position is an index in the row-major order of `physical`. If the axes cannot be assigned, the
+    devices are in this order.
 
     >>> device_order((2, 2), (2, 2)).tolist()
     [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""Groups of devices or replicas in collectives: from the names of axes to numbers, and back."""
+"""Convert axis names to the replica groups of collectives, and replica groups to axis names."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def replica_groups(
 ) -> np.ndarray[Any, Any]:
     """Return the replica groups of a collective over the axes `names`, one row for each group.
 
-    Replicas are numbered in row-major order of `axes`; a group is in the order of `names`.
-    `within` splits each group: one row for each list of positions in it.
+    Replicas are numbered in row-major order of `axes`, and ordered in a group by `names`. `within`
+    splits each group: each of its lists of positions in the group becomes a row.
     """
     sizes = [size for _, size in axes]
     places = [[name for name, _ in axes].index(n) for n in names]
@@ -43,7 +43,7 @@ def replica_groups(
 def grouped(
     ctx: LoweringContext, groups: np.ndarray[Any, Any], *, by_device: bool = True, **numbers: int
 ) -> dict[str, Any]:
-    """Return the attributes of a collective among groups; in a manual body, of partitions.
+    """Return the attributes of a collective: among devices in a manual body, else among replicas.
 
     Most operations need `use_global_device_ids`; others (`by_device` False) need only a channel.
     """
@@ -55,17 +55,17 @@ def grouped(
 
 
 def channel_of(ctx: LoweringContext) -> dict[str, Any]:
-    """Return the attribute that sends a message among partitions; none for replicas."""
+    """Return the attribute of a collective among devices; empty for a collective among replicas."""
     if ctx.manual is None:
         return {}
     return {"channel_handle": mlir.parsed_attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
 
 
 def group_axes(operation: StableHloOperation, *, by_device: bool = True) -> tuple[Any, ...] | None:
-    """Return the manual axes along which a collective works, the major one first.
+    """Return the manual axes of a collective among devices, the major axis first, otherwise None.
 
-    None for groups that are no axes of the mesh, and for a collective among replicas. Most
-    operations number devices if they have `use_global_device_ids`, others (`by_device` False) do.
+    None is also returned if the groups are not along axes of the mesh. Most operations number
+    devices only with `use_global_device_ids`; others (`by_device` False) always number devices.
     """
     manual, groups = operation.manual, operation.matrix("replica_groups")
     if manual is None or not _is_among_devices(operation, by_device):
@@ -81,7 +81,7 @@ def group_axes(operation: StableHloOperation, *, by_device: bool = True) -> tupl
 
 
 def _named_axes(operation: StableHloOperation, manual: Manual) -> tuple[Any, ...] | None:
-    """Return the axes of groups that an operation names; None for parts of axes."""
+    """Return the axes that an operation names as its groups, or None for parts of axes."""
     named = _NAMED.fullmatch(operation.text("replica_groups"))
     if named is None or operation.mesh(named[1]).shape_tuple != manual.mesh.shape_tuple:
         return None
@@ -95,7 +95,7 @@ def permutation(
 ) -> tuple[tuple[Any, ...], tuple[tuple[int, int], ...]] | None:
     """Return the manual axes of a permutation, in the order of the mesh, and its pairs along them.
 
-    None for another permutation.
+    None is returned if the permutation is not the same for all indices of the other axes.
     """
     manual, pairs = operation.manual, operation.matrix("source_target_pairs")
     if manual is None or pairs is None or not _is_among_devices(operation, by_device=False):
@@ -115,9 +115,9 @@ def permutation(
 
 
 def numbered_axis(operation: StableHloOperation) -> Any:
-    """Return the manual axis whose index an operation converts; None for another operation.
+    """Return the manual axis with the index that an operation converts, otherwise None.
 
-    The index is the remainder of a quotient of the number of the device.
+    The index of an axis is (device number // size of the minor axes) % size of the axis.
     """
     manual, chain = operation.manual, [operation.producer(0)]
     if manual is None:
@@ -148,7 +148,7 @@ def _is_among_devices(operation: StableHloOperation, by_device: bool) -> bool:
 
 
 def _subsets(manual: Manual, ordered: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield the tuples of manual axes, the shortest first, and those in the mesh's order first."""
+    """Yield the tuples of manual axes by length; with `ordered`, only tuples in mesh order."""
     names = [n for n in manual.mesh.axis_names if n in manual.names]
     choose = itertools.combinations if ordered else itertools.permutations
     for count in range(1, len(names) + 1):

@@ -1,4 +1,4 @@
-"""The meshes that a module declares, and its shardings as those of OLYMPUS."""
+"""Convert the meshes and shardings of a module to OLYMPUS meshes and shardings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Meshes:
-    """The meshes of a module by their symbols, whose devices are in the order of the program."""
+    """The meshes of a module, by symbol."""
 
     def __init__(self, module: ir.Module) -> None:
         self._sdy = mlir.sdy_attributes()
@@ -27,11 +27,11 @@ class Meshes:
                 self._by_symbol[symbol] = operation.attributes["mesh"]
 
     def sizes(self) -> list[int]:
-        """Return the number of devices of each mesh, in their order."""
+        """Return the number of devices of each mesh, in the order of the module."""
         return [self._mesh(x, any_order=True).size for x in self._by_symbol.values()]
 
     def ordered(self) -> list[AbstractMesh]:
-        """Return the meshes whose devices are in the order of the program, in their order."""
+        """Return the meshes with devices in the order of the program."""
         meshes = []
         for attribute in self._by_symbol.values():
             try:
@@ -49,7 +49,7 @@ class Meshes:
         return AbstractMesh([x.size for x in axes], tuple([x.name for x in axes]))
 
     def mesh(self, symbol: str) -> AbstractMesh:
-        """Return a mesh by its symbol; raise UnraisableError for another order of its devices."""
+        """Return a mesh; raise UnraisableError if its devices are not in program order."""
         if symbol not in self._by_symbol:
             raise UnraisableError(f"the mesh {symbol} is not declared")
         return self._mesh(self._by_symbol[symbol])
@@ -103,7 +103,7 @@ class Meshes:
         return mesh, specs
 
     def _entry(self, attribute: Any) -> tuple[tuple[str, ...], bool]:
-        """Return the axes of a dimension, and whether the compiler may add others."""
+        """Return the axes of a dimension, and True if the compiler may add axes."""
         dimension = self._sdy.DimensionShardingAttr(attribute)
         axes = [self._sdy.AxisRefAttr(x) for x in dimension.axes]
         if dimension.priority is not None or any(x.sub_axis_info is not None for x in axes):
@@ -112,6 +112,6 @@ class Meshes:
 
 
 def _spec(entries: Sequence[Any]) -> PartitionSpec:
-    """Return the spec of entries for all dimensions; it ends with the last that is split."""
+    """Return the spec with one entry for each dimension, without unsplit dimensions at the end."""
     last = max((i for i, entry in enumerate(entries, 1) if entry), default=0)
     return PartitionSpec(*entries[:last])

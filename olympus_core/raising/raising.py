@@ -306,7 +306,7 @@ def aval_of(kind: ir.Type) -> ShapedArray:
 
 
 def _scalar_of(view: StableHloOperation) -> Any:
-    """Return a constant whose elements are equal as a scalar or a Splat; None for another."""
+    """Return a constant with equal elements as a scalar or a Splat, otherwise None."""
     value, aval = view.elements(), view.aval_out
     if value is None or view.unread() or not value.size or (value.size > 1 and any(value.strides)):
         return None

@@ -117,7 +117,7 @@ class StableHloOperation:
 
     @property
     def combiner(self) -> str | None:
-        """The name of the operation that its region applies to the arguments, None for another."""
+        """The name of the operation that its region applies to the arguments, or None."""
         return self.combiner_of(0)
 
     def combiner_of(self, region: int) -> str | None:
@@ -151,7 +151,7 @@ class StableHloOperation:
         return self._raising.meshes.named(self.attribute(name))
 
     def manual_computation(self) -> dict[str, Any] | None:
-        """Return the parameters of a `shard_map`; None for one without arrays."""
+        """Return the parameters of a `shard_map`, or None if it has no arrays."""
         names = self._raising.meshes.names(self.attribute("manual_axes"))
         meshes = self._raising.meshes
         mesh, ins = meshes.manual(self.attribute("in_shardings"), names)
@@ -196,7 +196,7 @@ class StableHloOperation:
         return None
 
     def constant(self, operand: int) -> int | None:
-        """Return an operand that is a constant of one int; None for another operand."""
+        """Return the value of an operand that is a constant int, otherwise None."""
         producer = self.producer(operand)
         if producer is None or producer.name != "stablehlo.constant":
             return None

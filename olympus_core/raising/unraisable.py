@@ -1,7 +1,7 @@
-"""The error for a module that has no Olympuspr."""
+"""The error for a module that cannot be raised to an Olympuspr."""
 
 from __future__ import annotations
 
 
 class UnraisableError(Exception):
-    """Raised for a module that cannot be an Olympuspr; it can still be compiled unchanged."""
+    """A module cannot be raised to an Olympuspr; it can still be compiled unchanged."""

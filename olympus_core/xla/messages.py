@@ -84,7 +84,7 @@ def compile_error(exc: BaseException) -> OlympusError:
 
 
 def _device_memory_error(text: str) -> DeviceMemoryError | None:
-    """Return the error of a program that does not fit its device; None for another error."""
+    """Return the error of a program that does not fit its device, or None for other errors."""
     match = next((m for pattern in _TOO_LARGE if (m := pattern.search(text))), None)
     if match is None:
         return None

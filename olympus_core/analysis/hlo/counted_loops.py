@@ -1,4 +1,4 @@
-"""The number of iterations of loops that a compiler made: a counter below a constant.
+"""The number of iterations of compiled loops that count up to a constant.
 
 The compiler for TPUs does not write the number into the program. The counter starts at a constant,
 the body adds a constant to it, and the condition compares it with a constant.
@@ -15,7 +15,7 @@ _MAX_DEPTH = 32  # values that are each a copy of the next
 
 
 def counted_trips(loop: Instruction, computation: Computation, module: HloModule) -> int | None:
-    """Return the number of iterations of a while loop of a computation; None if it is unknown."""
+    """Return the number of iterations of the while loop `loop`, or None if it is unknown."""
     (state,) = (computation.instructions[id] for id in loop.operand_ids)
     condition, body = _parts(loop, module)
     compared = _compared(condition)
@@ -43,7 +43,7 @@ class _Element:
 
 
 def _parts(loop: Instruction, module: HloModule) -> tuple[Computation, Computation]:
-    """Return the condition and the body of a loop, whose order in the program varies."""
+    """Return the condition and the body of a loop, in this order."""
     first, second = (module.computations[id] for id in loop.called_computation_ids)
     return (first, second) if first.root.shape.dtype == "bool" else (second, first)
 
@@ -76,7 +76,7 @@ def _constant(value: Instruction, computation: Computation) -> int | None:
 
 
 def _unchanged(body: Computation) -> list[int]:
-    """Return the positions of the state that the body passes on."""
+    """Return the positions of the loop's state that the body does not change."""
     elements = [_source(body.instructions[id], body) for id in body.root.operand_ids]
     return [
         i

@@ -1,7 +1,7 @@
-"""The time of asynchronous collectives that other kernels hide.
+"""The time of asynchronous collectives that is hidden by other kernels.
 
 A collective is in flight from its start to its end in the schedule. The kernels between the two run
-beside it; each hides as much of one collective as it takes itself.
+at the same time, and each hides its own duration of one collective.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def has_context(instruction: Instruction) -> bool:
 
 
 def continues(instruction: Instruction, computation: Computation) -> bool:
-    """Return True for a fusion that continues or ends a collective that another one started."""
+    """Return True for a fusion that continues or ends a collective of another fusion."""
     return instruction.opcode == "fusion" and any(
         has_context(computation.instructions[id]) for id in instruction.operand_ids
     )
@@ -29,9 +29,9 @@ def continues(instruction: Instruction, computation: Computation) -> bool:
 def flights(
     order: Sequence[Instruction], computation: Computation, starts: frozenset[int]
 ) -> list[tuple[int, int]]:
-    """Return the positions in the schedule of the start and the end of each collective, by end.
+    """Return the schedule positions of each collective's start and end, in the order of the ends.
 
-    `starts` are the ids of the instructions that start one.
+    `starts` are the ids of the instructions that start a collective.
     """
     position = {instruction.id: at for at, instruction in enumerate(order)}
     carried: dict[int, frozenset[int]] = {}
@@ -64,9 +64,10 @@ def _ends(instruction: Instruction, computation: Computation) -> bool:
 def hidden(
     spans: Sequence[tuple[int, int]], sent: Mapping[int, float], others: Mapping[int, float]
 ) -> dict[int, float]:
-    """Return the seconds of each collective that others hide, by the position of its start.
+    """Return the hidden seconds of each collective, by the position of its start.
 
-    `sent` are the seconds of the collectives, and `others` those of the kernels, by position.
+    `spans` are the positions of starts and ends. `sent` has the seconds of each collective, by the
+    position of its start, and `others` has the seconds of each kernel, by its position.
 
     >>> hidden([(0, 3), (1, 4)], {0: 3.0, 1: 3.0}, {2: 4.0})
     {0: 3.0, 1: 1.0}

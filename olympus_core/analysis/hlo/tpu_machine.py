@@ -1,8 +1,8 @@
 """The model of a TPU for estimates: a chip's units, its memory, and the links of its torus.
 
-The times of collectives are those of J. Austin et al., "How to Scale Your Model", part 3 (2025),
-for each axis of the torus: a ring sends in both directions, and a line without wrap-around links
-sends each byte over one link of its ends.
+The times of collectives along each axis of the torus follow J. Austin et al., "How to Scale Your
+Model", part 3 (2025): a ring sends in both directions, and a line without wrap-around links sends
+each byte over one link of its ends.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Place = tuple[int, ...]
 
 
 class TpuMachine:
-    """A TPU of a slice, by the figures of its generation.
+    """A TPU in a topology, with the figures of its generation.
 
-    `places` are the positions of the program's devices; None for the order of the chips.
+    `places` are the positions of the program's devices, by default in the order of the chips.
     """
 
     #: The fractions of the peak rates that large products and memory accesses reach.
@@ -78,7 +78,7 @@ class TpuMachine:
         return products + rest / self._model.float32_rate
 
     def _rate(self, dtype: str, precision: int) -> tuple[float, str | None]:
-        """Return the operations a second of products; and the dtype if its rate is not known."""
+        """Return the operations a second of products, and `dtype` if its own rate is unknown."""
         rates = self._model.tensor_tflops
         assert rates.bfloat16 is not None  # every generation has it
         plain = rates.bfloat16 * 1e12
@@ -94,11 +94,11 @@ class TpuMachine:
         return plain, dtype
 
     def product_rate(self, dtype: str) -> float:
-        """Return the peak operations a second of products in a dtype, of default precision."""
+        """Return the peak operations a second of products in `dtype` with the default precision."""
         return self._rate(dtype, 0)[0]
 
     def missing(self, kernel: Kernel) -> str | None:
-        """Return a sentence about a product in a dtype of unknown rate, or None."""
+        """Return a sentence about a product with an unknown rate, or None."""
         for dtype in kernel.matmul:
             if self._rate(dtype, 0)[1] is not None:
                 return (
@@ -115,7 +115,7 @@ class TpuMachine:
         return max(self._group(transfer, group) for group in groups)
 
     def _group(self, transfer: Transfer, group: Sequence[int]) -> float:
-        """Return the seconds of one group, by the axes of the torus that it spans."""
+        """Return the seconds of a collective in one group."""
         axes = self._axes(group)
         n = math.prod(size for size, _ in axes)
         if n == 1:
@@ -132,10 +132,10 @@ class TpuMachine:
         return turns * (transfer.bytes * part / (links * ici) + hops * self.HOP)
 
     def _axes(self, group: Sequence[int]) -> list[tuple[int, float]]:
-        """Return the chips of a group along each axis, and the links that it has to send on.
+        """Return the number of chips of a group along each axis, and its number of links.
 
-        They are 2 in a ring and 1 in a line, and fewer if the chips are not neighbours, because
-        other groups use the same links.
+        The number of links is 2 in a ring and 1 in a line. It is lower if the chips are not
+        neighbours, because other groups use the same links.
         """
         axes = []
         for axis, size in enumerate(self._torus.sizes):
@@ -150,14 +150,14 @@ class TpuMachine:
         return axes
 
     def _share(self, group: Sequence[int]) -> float:
-        """Return the part of a link that a group has: the cores of a chip share its links."""
+        """Return the fraction of a link that a group has: the cores of a chip share its links."""
         cores = {self._places[device][-1] for device in group}
         return len(cores) / self._torus.devices_per_chip
 
     def _permute(self, transfer: Transfer) -> float:
-        """Return the seconds of a permutation: of the most messages on a link, in one direction.
+        """Return the seconds of a permutation: the time of the link with the most messages.
 
-        A message goes along one axis after the other, the shorter way around a ring.
+        A message travels along the axes in turn, in the shorter direction around a ring.
         """
         if transfer.pairs not in self._routes:
             self._routes[transfer.pairs] = self._route(transfer.pairs)
@@ -165,7 +165,7 @@ class TpuMachine:
         return messages * transfer.bytes / (self.LINKS * self._model.ici) + hops * self.HOP
 
     def _route(self, pairs: Groups) -> tuple[int, int]:
-        """Return the most messages on a link, and the most chips that a message passes."""
+        """Return the maximum number of messages on a link, and of links that a message uses."""
         messages, most_hops = Counter[tuple[tuple[int, ...], int, int]](), 0
         for source, target in pairs:
             at, goal = list(self._places[source]), self._places[target]
@@ -228,9 +228,9 @@ class TpuMachine:
 
 
 def _in_order(torus: Torus) -> tuple[Place, ...]:
-    """Return the position of each device, the last axis the fastest.
+    """Return the position of each device, in row-major order.
 
-    A chip has three coordinates, also in two dimensions.
+    A chip has three coordinates, also in a topology with two axes.
     """
     sizes = (*[*torus.sizes, 1][:3], torus.devices_per_chip)
     places: list[Place] = [()]

@@ -298,7 +298,7 @@ def _rare_defaults() -> Mapping[str, Any]:
 
 
 def _integer(literal: Message | None) -> int | None:
-    """Return the value of a literal that is one integer of 32 or 64 bits; None for another."""
+    """Return the value of a literal that is an integer of 32 or 64 bits, otherwise None."""
     values = (
         [value for field in (4, 5, 6, 7) for value in literal.integers(field)] if literal else []
     )

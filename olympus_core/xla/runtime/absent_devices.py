@@ -1,4 +1,4 @@
-"""The devices of accelerators that need not be attached: programs are compiled for them."""
+"""Devices for compilation only: accelerators that need not be attached to this machine."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ _targets: dict[Device, Target] = {}
 
 
 def target_of(device: Device) -> Target | None:
-    """Return the target of a compile-only device; None for an attached device."""
+    """Return the target of a compile-only device, or None for an attached device."""
     return _targets.get(device)

@@ -1,6 +1,7 @@
-"""The PJRT plugins of accelerators: a package's library, loaded once in a process.
+"""The PJRT plugins of accelerators: libraries in packages, each loaded once in a process.
 
-`gpu` and `tpu` have the two plugins, and `absent_devices` the devices for which they compile.
+The modules `gpu` and `tpu` define the two plugins, and `absent_devices` defines the devices that
+programs are compiled for without hardware.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Plugin:
         return any(glob(pattern) for pattern in self.device_files)
 
     def version(self) -> str | None:
-        """Return the installed version of the package; None without it."""
+        """Return the installed version of the package, or None if it is not installed."""
         return installed(self.package)
 
     def ensure(self) -> None:
@@ -70,7 +71,7 @@ class Plugin:
 
 
 def installed(package: str) -> str | None:
-    """Return the installed version of a package; None without it."""
+    """Return the version of a package, or None if it is not installed."""
     from importlib import metadata
 
     try:

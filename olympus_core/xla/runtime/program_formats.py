@@ -57,7 +57,7 @@ def parse_program(content: bytes, name: str) -> ir.Module:
 
 
 def _exported(content: bytes) -> bytes | None:
-    """Return the portable artifact in a file of `jax.export`; None for another file.
+    """Return the portable artifact in a file of `jax.export`, or None for other files.
 
     The file is a FlatBuffer: the length of the artifact, 4 bytes, comes before it.
     """

@@ -1,4 +1,4 @@
-"""The topologies of the devices of a target: hosts of GPUs, and tori of TPU chips."""
+"""The topologies of a target's devices: hosts with GPUs, and tori of TPU chips."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MOST_DEVICES = 1024
 
 
 class Topology(NamedTuple):
-    """The number of hosts, and the number of devices of each.
+    """The number of hosts, and the number of devices on each host.
 
-    NVLink, or else PCIe, joins the devices of a host, and a network joins the hosts.
+    NVLink or PCIe connects the devices of a host, and a network connects the hosts.
 
     >>> str(Topology(2, 8)), Topology(2, 8).num_devices
     ('2x8', 16)
@@ -23,14 +23,14 @@ class Topology(NamedTuple):
 
     @property
     def num_devices(self) -> int:
-        """The devices of all hosts."""
+        """The number of devices of all hosts."""
         return self.hosts * self.per_host
 
     def __str__(self) -> str:
         return f"{self.hosts}x{self.per_host}"
 
     def of(self, device: str) -> str:
-        """Return the name of this many devices.
+        """Return the name of a target with this topology and devices of the kind `device`.
 
         >>> Topology(1, 8).of("h200"), Topology(2, 8).of("h200")
         ('8xh200', '2x8xh200')
@@ -39,7 +39,7 @@ class Topology(NamedTuple):
 
 
 class Torus(NamedTuple):
-    """The chips along each physical axis of a slice of TPUs, a mesh or a torus.
+    """A topology of TPU chips, a mesh or a torus; `sizes` are the chips along each physical axis.
 
     `wraps` is True for each axis with wrap-around links, which make it a ring. A device is a chip,
     or one of its cores if `devices_per_chip` is 2. `is_twisted` is True for a twisted torus, whose
@@ -56,24 +56,24 @@ class Torus(NamedTuple):
 
     @property
     def num_chips(self) -> int:
-        """The chips of the slice."""
+        """The number of chips."""
         return math.prod(self.sizes)
 
     @property
     def num_devices(self) -> int:
-        """The devices of the slice."""
+        """The number of devices."""
         return self.num_chips * self.devices_per_chip
 
     @property
     def physical_axes(self) -> tuple[int, ...]:
-        """The sizes of the axes of devices: those of the chips, and of the cores of a chip."""
+        """The number of devices along each axis: the axes of chips, then the cores of a chip."""
         return (*self.sizes, self.devices_per_chip)
 
     def __str__(self) -> str:
         return "x".join(map(str, self.sizes)) + ("_twisted" if self.is_twisted else "")
 
     def of(self, device: str) -> str:
-        """Return the name of a slice of this topology.
+        """Return the name of a target with this topology and TPUs of the kind `device`.
 
         >>> Torus((4, 4), (False, False)).of("v6e")
         'v6e:4x4'
