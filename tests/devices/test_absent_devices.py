@@ -133,6 +133,6 @@ def test_a_program_for_one_device_is_the_same_on_a_topology():
     assert for_topology.num_devices == 1
 
 
-def test_only_a_gpu_target_has_topology_devices():
-    with pytest.raises(UsageError, match="names no GPU to compile for"):
+def test_only_a_target_with_a_device_has_topology_devices():
+    with pytest.raises(UsageError, match="names no device to compile for"):
         topology_devices(olympus.target("cpu"))
