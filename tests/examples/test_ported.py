@@ -15,7 +15,14 @@ from tests.examples.ported import PROGRAMS
 EAGER = {"custom_derivatives", "vectors", "containers", "modules", "attention"}
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+#: The programs that take seconds: by day their parts are tested elsewhere.
+AT_NIGHT = {"attention", "vectors", "modules"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.night] * (name in AT_NIGHT)) for name in PROGRAMS],
+)
 def test_a_ported_program_gives_the_same(name):
     program = PROGRAMS[name]
     got = program(olympus)

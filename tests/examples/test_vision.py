@@ -39,6 +39,7 @@ def trained(example: str, ox: Any, steps: int) -> tuple[dict[str, np.ndarray], l
     return first, losses
 
 
+@pytest.mark.night
 @EXAMPLES_HERE
 def test_steps_are_those_under_jax(example: str) -> None:
     (ours, losses), (theirs, their_losses) = (trained(example, ox, 4) for ox in (olympus, jax))

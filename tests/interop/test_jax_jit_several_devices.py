@@ -49,7 +49,10 @@ def gradient(x: Any, w: Any) -> Any:
     return jax.grad(lambda w: jnp.sum(layer(layer(x, w), w) ** 2))(w)
 
 
-FUNCTIONS = [layer, constrained, mapped, sorted_rows, gradient]
+FUNCTIONS = [
+    pytest.param(f, marks=[pytest.mark.night] * (f is sorted_rows))  # its sorts take long
+    for f in (layer, constrained, mapped, sorted_rows, gradient)
+]
 OPTIONS: dict[str, dict[str, Any]] = {
     "none": {},
     "in": {"in_shardings": (named("x"), named(None, "y"))},

@@ -194,13 +194,18 @@ def name_faults(source: str, allowed: tuple[str, ...] = ()) -> list[str]:
     return sorted(set(found), key=lambda fault: int(fault.partition(":")[0]))
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_the_words_of_a_file_are_plain(path: Path) -> None:
-    name, source = relative(path), path.read_text(encoding="utf-8")
-    found = faults(source, ALLOWED.get(name, ()))
-    if name not in WORD_LISTS:
-        found += name_faults(source, ALLOWED_NAMES.get(name, ()))
-    assert not found, "\n".join(f"{name}:{fault}" for fault in found)
+@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=relative)
+def test_the_words_of_a_folder_are_plain(folder: Path) -> None:
+    found: list[str] = []
+    for path in FILES:
+        if path.parent != folder:
+            continue
+        name, source = relative(path), path.read_text(encoding="utf-8")
+        of_file = faults(source, ALLOWED.get(name, ()))
+        if name not in WORD_LISTS:
+            of_file += name_faults(source, ALLOWED_NAMES.get(name, ()))
+        found += [f"{name}:{fault}" for fault in of_file]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,13 @@ def content_of(file: str) -> bytes:
         return path.read_bytes()
 
 
-@pytest.fixture(params=PROGRAMS)
+#: The programs, with the second one of JAX at night: by day it is built, checked and run.
+ENTRIES = [
+    pytest.param(name, marks=[pytest.mark.night] * (name == "jax-shard-map")) for name in PROGRAMS
+]
+
+
+@pytest.fixture(params=ENTRIES)
 def entry(request: pytest.FixtureRequest, project: Path) -> tuple[str, ...]:
     """Write a program; return its entry and options."""
     file, entry, shapes = PROGRAMS[request.param]
@@ -192,6 +198,15 @@ def test_the_mesh_and_shardings_of_a_target_are_those_of_a_jax_function(
         in lowered
     )
     assert invoke("verify", "c", "t").exit_code == 0
+
+
+@pytest.mark.night
+def test_shardings_of_a_jax_function_are_ranked(project: Path, invoke: Invoke) -> None:
+    (project / "j.py").write_text(JAX)
+    (project / "olympus.toml").write_text(
+        '[target.t]\nentry = "j:tree"\nfrontend = "jax"\nmesh = { data = 2, model = 4 }\n'
+        'args.params = { from = "j:init", sharding = ["", "model"] }\nargs.x = "f32[8,8]"\n'
+    )
     shard = invoke("shard", "t", "--mesh", "data=2,model=4")
     assert shard.exit_code == 0, shard.stderr
     assert 'x ["data"]' in shard.stdout

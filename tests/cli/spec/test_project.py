@@ -39,7 +39,7 @@ def test_the_example_shows_every_key_and_is_valid(folder: Path) -> None:
     assert forward.kwargs["state"] == FromEntry("model:state", {"batch": 8})
     assert forward.python_path == (folder / "src",)
     assert forward.static == {"layers": 12, "activation": "gelu", "train": False}
-    assert forward.backends == (Target("cpu"), Target("gpu", "h200"))
+    assert forward.backends == (Target("cpu"), Target("gpu", "h200"), Target("tpu", "v6e"))
     assert forward.donate == ("cache",)
     assert forward.weights is None
     detector = project.targets["detector"]
