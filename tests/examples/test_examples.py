@@ -138,6 +138,7 @@ def test_the_smoother_gives_the_same_states() -> None:
     assert (np.linalg.eigvalsh(covariances) > 0).all()
 
 
+@pytest.mark.night
 def test_the_diffusion_model_learns_as_under_jax() -> None:
     images, noise = (RNG.standard_normal((2, 16, 16, 3), np.float32) for _ in range(2))
     time = np.array([0.2, 0.7], np.float32)

@@ -80,6 +80,7 @@ def test_the_loop_is_short_and_neither_traces_nor_compiles() -> None:
     ]
 
 
+@pytest.mark.night
 def test_the_loss_falls_in_a_loop_over_what_was_built(tmp_path: Path) -> None:
     copy = tmp_path / "train_gpt"
     copy.mkdir()

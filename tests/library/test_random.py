@@ -132,7 +132,17 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+#: The groups whose samplers have loops, which take long to compile: at night.
+LOOPS = {"of gamma", "counts"}
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(rows, id=name, marks=[pytest.mark.night] * (name in LOOPS))
+        for name, rows in GROUPS.items()
+    ],
+)
 def test_samples_agree_with_the_oracle(group: list[Row]) -> None:
     check(group, jit=False)
 

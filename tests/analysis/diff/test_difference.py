@@ -363,6 +363,7 @@ def test_exchanged_equal_operations_differ_as_their_fingerprints_do() -> None:
     )
 
 
+@pytest.mark.night
 def test_a_large_program_is_compared_by_structure() -> None:
     """30,000 operations, with changes a hundred operations apart."""
 

@@ -157,6 +157,7 @@ def test_an_interruption_keeps_the_complete_rounds(
     assert not baseline_path(work, "kept").exists()
 
 
+@pytest.mark.night
 def test_a_bundle_is_measured_in_turns_with_the_program(work: Path) -> None:
     assert olympus(work, "build").returncode == 0
     bundle = "build/f/f.olympus"

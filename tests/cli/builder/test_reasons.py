@@ -251,6 +251,7 @@ def test_a_changed_source_is_not_traced_in_other_processes(seeded: Path, invoke:
     assert log.read_text() == "once "
 
 
+@pytest.mark.night
 def test_a_golden_program_that_depends_on_the_hash_seed_fails(
     seeded: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:

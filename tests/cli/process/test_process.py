@@ -98,7 +98,7 @@ def test_an_interrupt_of_an_import_is_a_short_line(tmp_path: Path, started: Star
     assert (process.communicate(timeout=60)[1], process.returncode) == ("interrupted\n", 130)
 
 
-@pytest.mark.parametrize("command", ["run", "bench"])
+@pytest.mark.parametrize("command", ["run", pytest.param("bench", marks=pytest.mark.night)])
 def test_an_interrupt_ends_a_running_program(work: Path, command: str, started: Started) -> None:
     process = started(
         [*COMMAND, command, "m:forever", "--shapes", "f32[]"],

@@ -370,6 +370,7 @@ def test_a_wrong_call_shows_only_frames_of_the_test(work: pytest.Pytester) -> No
     assert not re.search(r"olympus_(cli|core).*:\d+:", result.stdout.str())
 
 
+@pytest.mark.night
 def test_the_plugin_runs_in_parallel(work: pytest.Pytester) -> None:
     work.makefile(".toml", olympus=TOML)
     work.makeini("[pytest]\ntestpaths = tests\n")

@@ -283,6 +283,7 @@ ys = "f32[{steps},2]"
 """
 
 
+@pytest.mark.night
 def test_the_order_is_by_time_if_every_candidate_fits(folder: Path, invoke: Invoke) -> None:
     """Splitting a 4x4 matrix of a Kalman smoother saves almost no memory."""
     (folder / "kalman.py").write_text(SMOOTHER)
