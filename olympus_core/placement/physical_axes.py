@@ -93,3 +93,20 @@ def device_order(mesh: Sequence[int], physical: Sequence[int]) -> npt.NDArray[np
     grid = positions.reshape(split)
     order = [place[m, i] for m, parts in enumerate(assignment) for i, _ in parts]
     return grid.transpose(order).reshape(-1)
+
+
+def positions_along(mesh: Sequence[int], places: Sequence[tuple[int, ...]]) -> list[dict[int, int]]:
+    """Return the number of positions of each mesh axis on the physical axes along which it goes.
+
+    `places` are the positions on the torus of the devices of a mesh, in its row-major order.
+
+    >>> positions_along((2, 2), [(0, 0), (0, 1), (1, 0), (1, 1)])
+    [{0: 2}, {1: 2}]
+    """
+    grid = np.array(places).reshape(*mesh, -1)
+    axes = []
+    for axis, size in enumerate(mesh):
+        line = np.moveaxis(grid, axis, 0).reshape(size, -1, grid.shape[-1])[:, 0]
+        counts = [len(set(column.tolist())) for column in line.T]
+        axes.append({at: n for at, n in enumerate(counts) if n > 1})
+    return axes

@@ -26,6 +26,7 @@ from olympus_core.execution.eager import check_values
 from olympus_core.execution.spmd import Placement, ShardedProgram, torus_places
 from olympus_core.ir.tracer import Tracer
 from olympus_core.placement.mesh import AnyMesh
+from olympus_core.placement.physical_axes import positions_along
 from olympus_core.placement.sharding import Sharding, SingleDeviceSharding
 from olympus_core.stages.interface import Interface, Stage
 
@@ -430,14 +431,8 @@ class Compiled(Stage):
         places, meshes = self._places(), self._meshes()
         if places is None or not meshes:
             return {}
-        mesh = meshes[0]
-        grid = np.array(places).reshape(*mesh.axis_sizes, -1)
-        axes = {}
-        for i, name in enumerate(mesh.axis_names):
-            line = np.moveaxis(grid, i, 0).reshape(mesh.axis_sizes[i], -1, grid.shape[-1])[:, 0]
-            counts = [len(set(column.tolist())) for column in line.T]
-            axes[str(name)] = {at: n for at, n in enumerate(counts) if n > 1}
-        return axes
+        names = map(str, meshes[0].axis_names)
+        return dict(zip(names, positions_along(meshes[0].axis_sizes, places), strict=True))
 
     def _places(self) -> Sequence[tuple[int, ...]] | None:
         """Return the positions of the program's devices on a torus; None without one."""
