@@ -83,7 +83,7 @@ def relocated(serialized: bytes, located: Callable[[str, int], tuple[str, int]])
         length, begin = varint(serialized, 0)
         head, content = serialized[: begin + length], serialized[begin + length :]
         steps = (_EXECUTABLE, _MODULE_AND_CONFIG, _MODULE, _FRAMES)
-        return head + _within(content, steps, lambda index: _relocated_index(index, located))
+        return head + _within(content, steps, lambda index: relocated_index(index, located))
     except (ArtifactError, UnicodeError):
         return serialized
 
@@ -97,9 +97,10 @@ def _within(
     return edited(data, steps[0], lambda inner: _within(inner, steps[1:], edit))
 
 
-def _relocated_index(
+def relocated_index(
     index: bytes | memoryview, located: Callable[[str, int], tuple[str, int]]
 ) -> bytes:
+    """Return a table of source lines, a `StackFrameIndexProto`, with its lines replaced."""
     files = Message(index).texts(_FILES)
 
     def location(view: bytes | memoryview) -> bytes:

@@ -6,7 +6,7 @@ https://protobuf.dev/programming-guides/encoding/.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from olympus_core.base.errors import ArtifactError
 
@@ -30,6 +30,15 @@ def field(number: int, content: bytes) -> bytes:
     'hi'
     """
     return _varint_of(number << 3 | BYTES) + _varint_of(len(content)) + content
+
+
+def packed(values: Iterable[int]) -> bytes:
+    """Return the content of a repeated field of integers, which are not negative.
+
+    >>> Message(field(3, packed([1, 300]))).integers(3)
+    (1, 300)
+    """
+    return b"".join(map(_varint_of, values))
 
 
 def _varint_of(value: int) -> bytes:

@@ -22,9 +22,11 @@ from olympus_core.xla.proto.buffer_assignment import (
     read_assignment,
 )
 from olympus_core.xla.proto.serialized import described
+from olympus_core.xla.proto.tpu_executable import optimized_module
 from olympus_core.xla.runtime.arrays import result_handler
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.hlo_conversion import numbers
+from olympus_core.xla.runtime.tpu_modules import readable_module, saved_tpu_module
 from olympus_core.xla.targets.targets import Target
 
 __all__ = ["CompileOnlyExecutable", "Executable", "MemoryAnalysis", "ProgramTypes"]
@@ -46,7 +48,7 @@ class _Program:
     `xla_seconds` is the compiler's time; None if the program was loaded.
     """
 
-    __slots__ = ("_assignment", "_module", "_raw", "_stats", "target", "xla_seconds")
+    __slots__ = ("_assignment", "_module", "_proto", "_raw", "_stats", "target", "xla_seconds")
 
     def __init__(self, raw: Any, target: Target, xla_seconds: float | None = None) -> None:
         self._raw = raw
@@ -55,6 +57,7 @@ class _Program:
         self._module: HloModule | None = None
         self._assignment: BufferAssignment | None = None
         self._stats: Any = None
+        self._proto: bytes | None = None  # the module of a program for TPUs
 
     def hlo_text(self, *, metadata: bool = True) -> str:
         """Return the optimized HLO; `metadata` adds the source paths and scopes."""
@@ -71,7 +74,10 @@ class _Program:
           ArtifactError: the executable is not one program, or its description is damaged.
         """
         if self._module is None:
-            self._module = read_hlo_module(bytes(self._only().as_serialized_hlo_module_proto()))
+            module = self._only()
+            self._module = read_hlo_module(
+                self._proto or bytes(module.as_serialized_hlo_module_proto())
+            )
         return self._module
 
     def read_from(self, serialized: bytes) -> None:
@@ -79,7 +85,10 @@ class _Program:
 
         An executable for the CPU contains its program and the places of its values, which the
         compiler takes long to write again. If the bytes lack them, the compiler is queried later.
+        Of an executable for TPUs the program is read.
         """
+        if self.target.backend == "tpu" and self._proto is None:
+            self._proto = optimized_module(serialized)
         description = described(serialized) if self.target.backend == "cpu" else None
         if description is None or self._module is not None:
             return
@@ -97,11 +106,18 @@ class _Program:
     def _modules(self) -> list[Any]:
         """Return the optimized programs.
 
+        That of a TPU is read from the bytes of the executable, because jaxlib 0.10.2 cannot read
+        all programs that the compiler returns.
+
         Raises:
           CompileError: this jaxlib cannot read a program of a compiler that is newer.
         """
+        if self.target.backend == "tpu" and self._proto is None:
+            self._proto = optimized_module(self.serialize())
         try:
-            return list(self._raw.hlo_modules())
+            if self._proto is None:
+                return list(self._raw.hlo_modules())
+            return [readable_module(self._proto)]
         except JaxRuntimeError as error:
             raise CompileError(
                 f"jaxlib {JAXLIB_VERSION} cannot read the program as compiled for "
@@ -302,9 +318,11 @@ def saved_executable(text: str, serialized: bytes, target: Target) -> SavedExecu
       ArtifactError: `text` is not one HLO module.
     """
     try:
-        module = _hlo.hlo_module_from_text(text)
+        proto = saved_tpu_module(text, serialized) if target.backend == "tpu" else None
+        module = _hlo.hlo_module_from_text(text) if proto is None else readable_module(proto)
     except (JaxRuntimeError, ValueError, RuntimeError) as error:
         raise ArtifactError(f"the optimized program cannot be read: {error}") from None
     executable = SavedExecutable(_SavedProgram(module, serialized), target)
+    executable._proto = proto
     executable.read_from(serialized)
     return executable
