@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_core.analysis.operations.table import cost_of, hlo_name, operation_of
@@ -153,3 +153,17 @@ def sum_of(parts: Any) -> Counts:
         for dtype, flops in part.matmul.items():
             matmul[dtype] = matmul.get(dtype, 0) + flops
     return total._replace(matmul=matmul)
+
+
+def is_offloaded(
+    instruction: Instruction, called: Sequence[Computation], computation: Computation
+) -> bool:
+    """Return True for a custom call of a computation of its operands, on the sparse cores of a TPU.
+
+    Other custom calls with a computation have a function of elements, such as a comparison.
+    """
+    if instruction.opcode != "custom-call" or len(called) != 1:
+        return False
+    operands = [computation.instructions[id].shape for id in instruction.operand_ids]
+    parameters = [parameter.shape for parameter in called[0].parameters]
+    return bool(operands) and operands == parameters

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from olympus_core.analysis.hlo.counted_loops import counted_trips
 from olympus_core.analysis.hlo.fused import Fused, fused, plain
-from olympus_core.analysis.hlo.hlo_view import LIBRARY, Costs
+from olympus_core.analysis.hlo.hlo_view import LIBRARY, Costs, is_offloaded
 from olympus_core.analysis.hlo.overlap import continues, flights, has_context, hidden
 from olympus_core.analysis.operations.table import operation_of
 from olympus_core.analysis.operations.view import bits
@@ -256,7 +256,9 @@ class Kernels:
             elif instruction.opcode == "conditional":
                 branches = [self._runs(part, times, seconds) for part in called]
                 result += _longest_branch(branches, seconds)
-            elif instruction.opcode in ("call", "async-start"):
+            elif instruction.opcode in ("call", "async-start") or is_offloaded(
+                instruction, called, computation
+            ):
                 inner_times = times
                 if instruction.frontend_attributes.get(_SMALL_CALL) == "true":
                     inner_times = times._replace(place="inlined")

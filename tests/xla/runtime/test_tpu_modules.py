@@ -62,6 +62,13 @@ def test_a_program_with_operands_of_async_update_is_read(device) -> None:
     text = compiled.as_text()
     assert "async-update" in text or "custom-call-update(" in text
     assert compiled.memory().peak > 2 * 32000 * 4096 * 4
+    estimate = compiled.estimate()
+    assert not estimate.unknown
+    lookups = [kernel for kernel in estimate.kernels if kernel.operation == "gather"]
+    lookup = max(lookups, key=lambda kernel: kernel.bytes)
+    assert lookup.flops == 0
+    assert lookup.bytes == 2 * 4096 * 4096 * 4 + 4096 * 4  # rows read and written, and the indices
+    assert not compiled.cost_per_device().unknown
     saved = program.read_compiled(text, compiled.serialize())
     assert saved.memory().peak == compiled.memory().peak
     assert saved.estimate() == compiled.estimate()
