@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from olympus_core.analysis.hlo.kernels import Kernel, Transfer
 from olympus_core.analysis.hlo.machines import Limits
+from olympus_core.analysis.hlo.torus_routes import Link, hops, route, short_axes
 from olympus_core.xla.hlo.replica_groups import Groups
 from olympus_core.xla.targets.topologies import Torus
 from olympus_core.xla.targets.tpu_models import TpuModel
@@ -121,27 +122,39 @@ class TpuMachine:
         if n == 1:
             return 0.0
         ici = self.LINKS * self._model.ici * self._share(group)
-        hops = sum(size // 2 if links >= 2 else size - 1 for size, links in axes)
+        far = sum(size // 2 if links >= 2 else size - 1 for size, links in axes)
+        is_whole_twist = self._torus.is_twisted and n == self._torus.num_chips
+        if is_whole_twist:
+            mean, far = hops(self._torus)
         if transfer.kind in ("all-to-all", "ragged-all-to-all"):
             whole = transfer.bytes * len(group)
             slowest = max(whole * size / (4 * n * links) for size, links in axes if size > 1)
-            return slowest / ici + hops * self.HOP
+            if is_whole_twist:  # the routes use all links alike
+                slowest = whole * mean / (2 * len(axes) * n)
+            return slowest / ici + far * self.HOP
         turns = 2 if transfer.kind == "all-reduce" else 1
         links = sum(links for size, links in axes if size > 1)
         part = 1.0 if transfer.kind == "collective-broadcast" else (n - 1) / n
-        return turns * (transfer.bytes * part / (links * ici) + hops * self.HOP)
+        return turns * (transfer.bytes * part / (links * ici) + far * self.HOP)
 
     def _axes(self, group: Sequence[int]) -> list[tuple[int, float]]:
         """Return the number of chips of a group along each axis, and its number of links.
 
         The number of links is 2 in a ring and 1 in a line. It is lower if the chips are not
-        neighbours, because other groups use the same links.
+        neighbours, because other groups use the same links. The wrap-around links of the short
+        axes of a twisted torus lead to chips of the group if it spans the long axes.
         """
-        axes = []
+        axes, short = [], short_axes(self._torus)
+        spans_long = all(
+            len({self._places[device][axis] for device in group}) == size
+            for axis, size in enumerate(self._torus.sizes)
+            if short and axis not in short
+        )
         for axis, size in enumerate(self._torus.sizes):
             places = sorted({self._places[device][axis] for device in group})
             count = len(places)
-            if count == size and self._torus.wraps[axis] and size > 2:
+            is_ring = self._torus.wraps[axis] and (axis not in short or spans_long)
+            if count == size and is_ring and size > 2:
                 axes.append((count, 2.0))
             elif count > 1:
                 axes.append((count, (count - 1) / (places[-1] - places[0])))
@@ -166,20 +179,11 @@ class TpuMachine:
 
     def _route(self, pairs: Groups) -> tuple[int, int]:
         """Return the maximum number of messages on a link, and of links that a message uses."""
-        messages, most_hops = Counter[tuple[tuple[int, ...], int, int]](), 0
+        messages, most_hops = Counter[Link](), 0
         for source, target in pairs:
-            at, goal = list(self._places[source]), self._places[target]
-            hops = 0
-            for axis, length in enumerate(self._torus.sizes):
-                apart = goal[axis] - at[axis]
-                if self._torus.wraps[axis] and abs(apart) > length - abs(apart):
-                    apart -= int(math.copysign(length, apart))
-                step = 1 if apart > 0 else -1
-                for _ in range(abs(apart)):
-                    messages[tuple(at[:3]), axis, step] += 1
-                    at[axis] = (at[axis] + step) % length
-                    hops += 1
-            most_hops = max(most_hops, hops)
+            links = list(route(self._torus, self._places[source], self._places[target]))
+            messages.update(links)
+            most_hops = max(most_hops, len(links))
         return max(messages.values(), default=0), most_hops
 
     def assumptions(self) -> tuple[str, ...]:
@@ -218,7 +222,8 @@ class TpuMachine:
         ]
         if torus.is_twisted:
             sentences.append(
-                "The torus is twisted, and its collectives are estimated as if it were not."
+                "The torus is twisted: an all-to-all of all chips uses all links alike, on the "
+                "shortest routes, and a short axis is a ring only together with the long axes."
             )
         if torus.num_devices > self._count:
             sentences.append(

@@ -11,6 +11,7 @@ import olympus
 import olympus.numpy as np
 from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec
 from olympus_core.analysis.hlo.kernels import Transfer
+from olympus_core.analysis.hlo.torus_routes import hops, route
 from olympus_core.analysis.hlo.tpu_machine import TpuMachine
 from olympus_core.xla import full_topology, shipped_tpus, target
 from tests.analysis.hlo.estimated import compiled, shape
@@ -84,6 +85,52 @@ def test_the_cores_of_a_chip_share_its_links():
     whole = seconds("tpu7x:2x2x1", "all-gather", ((0, 1, 2, 3),))
     assert alone == pytest.approx(2 * whole, rel=0.01)
     assert seconds("tpu7x:2x2x1", "all-gather", ((0, 1),)) == 0.0  # within a chip
+
+
+def test_a_twisted_torus_has_shorter_routes_and_a_faster_all_to_all():
+    """The gain is that of even use of all links on shortest routes."""
+    for sizes, gain in (("4x4x8", 1 / (3.4375 / 6)), ("4x8x8", 1 / (4.3125 / 6))):
+        plain = seconds(f"v5p:{sizes}", "all-to-all")
+        twisted = seconds(f"v5p:{sizes}_twisted", "all-to-all")
+        assert plain / twisted == pytest.approx(gain, rel=0.01)
+        gathered = [seconds(f"v5p:{sizes}{twist}", "all-gather") for twist in ("", "_twisted")]
+        assert gathered[0] == pytest.approx(gathered[1], rel=0.01)  # all links either way
+    column = (tuple(range(0, 128, 32)),)  # along the first axis, whose ring has 8 chips
+    ring, line = (seconds(f"v5p:4x4x8{twist}", "all-gather", column) for twist in ("", "_twisted"))
+    assert line == pytest.approx(2 * ring, rel=0.01)
+    plane = (tuple(range(8)),)  # along the long axis, which is not twisted
+    assert seconds("v5p:4x4x8_twisted", "all-gather", plane) == seconds(
+        "v5p:4x4x8", "all-gather", plane
+    )
+    assert "twisted: an all-to-all" in " ".join(machine("v5p:4x4x8_twisted").assumptions())
+
+
+@pytest.mark.parametrize("name", ["v5p:4x4x8_twisted", "v5p:4x8x8_twisted", "v5p:4x4x8", "v6e:4x8"])
+def test_a_route_uses_as_few_links_as_there_are(name):
+    torus = full_topology(target("tpu", name))
+    least = {(0,) * len(torus.sizes): 0}
+    front = [*least]
+    for chip in front:  # breadth first
+        for axis, size in enumerate(torus.sizes):
+            for step in (1, -1):
+                other = list(chip)
+                other[axis] += step
+                if not 0 <= other[axis] < size:
+                    if not torus.wraps[axis]:
+                        continue
+                    if torus.is_twisted and size == 4:
+                        pairs = zip(other, torus.sizes, strict=True)
+                        other = [(x + 4) % 8 if n == 8 else x for x, n in pairs]
+                    other[axis] %= size
+                if tuple(other) not in least:
+                    least[tuple(other)] = least[chip] + 1
+                    front.append(tuple(other))
+    assert len(least) == torus.num_chips
+    for chip, count in least.items():
+        links = [*route(torus, front[0], chip)]
+        assert len(links) == count
+        assert len({*links}) == count
+    assert hops(torus) == (sum(least.values()) / len(least), max(least.values()))
 
 
 def test_a_small_message_takes_the_time_of_its_hops():
