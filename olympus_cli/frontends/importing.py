@@ -346,7 +346,13 @@ def visiting() -> Iterator[None]:
 
 @contextmanager
 def without_plugin_messages() -> Iterator[None]:
-    """Hide JAX's messages on plugins: the compiler for GPUs is one that JAX cannot run."""
+    """Hide JAX's messages on plugins: the compilers for GPUs and TPUs are ones that it cannot run.
+
+    With the compiler for TPUs, JAX looks for TPUs in the network when it is imported.
+    """
+    is_added = "JAX_PLATFORMS" not in os.environ and _has_only_tpu_compiler()
+    if is_added:
+        os.environ["JAX_PLATFORMS"] = "cpu"
     loggers = [logging.getLogger(name) for name in _PLUGIN_LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -356,6 +362,17 @@ def without_plugin_messages() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+        if is_added:
+            os.environ.pop("JAX_PLATFORMS", None)
+
+
+def _has_only_tpu_compiler() -> bool:
+    """Return True if the compiler for TPUs is installed, and this machine has no TPU and no GPU."""
+    from olympus.stages import is_attached
+
+    if importlib.util.find_spec("libtpu") is None:
+        return False
+    return not any(map(is_attached, ("gpu", "tpu")))
 
 
 def _guarded(name: str, load: Callable[[], ModuleType], root: Path) -> ModuleType:

@@ -19,7 +19,7 @@ from olympus.extend import mark_caller
 from olympus.sharding import expect_devices
 from olympus_cli.faults.blame import blaming, defined_at
 from olympus_cli.frontends.binding import Binding, Static, bind
-from olympus_cli.frontends.importing import load_entry, visiting
+from olympus_cli.frontends.importing import load_entry, visiting, without_plugin_messages
 from olympus_cli.frontends.placing import (
     check_placement,
     placed,
@@ -109,7 +109,8 @@ class Traceable:
             ),
             donate_argnames=tuple(name for name in kwargs if name in self.spec.donate),
         )
-        with fitting_hints(self.spec), blaming(self.name, defined_at(self.function)):
+        blamed = blaming(self.name, defined_at(self.function))
+        with without_plugin_messages(), fitting_hints(self.spec), blamed:
             keywords = {name: plain_value(value) for name, value in kwargs.items()}
             traced: olympus.stages.Traced = jitted.trace(*map(plain_value, args), **keywords)
         traced = results_placed(traced, self.spec)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from olympus_core.xla.runtime.tpu import VARIABLES
 from tests.cli.conftest import Invoke
 from tests.marks import needs_tpu_compiler
 
@@ -30,6 +34,10 @@ def layers(state, x):
 
     out, _ = jax.lax.scan(body, x, state["w"])
     return jax.tree.map(lambda w: w * 0.9, state), out.sum()
+
+
+def total(x, y):
+    return x + y @ jnp.ones((256, 256))
 """
 TARGETS = """\
 [target.kernel]
@@ -83,3 +91,30 @@ def test_a_scan_over_layers_has_shardings_and_a_donated_state(
     assert backend["estimate"]["unknown"] == []
     assert backend["each_device"]["matmul_flops"] == {"bfloat16": 4 * 2 * 32 * 256 * 128}
     assert backend["torus"]["axes"] == {"data": {"x": 2}, "model": {"y": 2}}
+
+
+LATE = """
+import olympus.numpy as jnp
+
+def late(x, y):
+    import jax
+    return jnp.tanh(x) * float(jax.numpy.ones(3).sum())
+"""
+
+
+@needs_tpu_compiler
+def test_jax_is_silent_without_a_tpu(project: Path) -> None:
+    """JAX would load the compiler for TPUs, and look for TPUs in the network."""
+    (project / "late.py").write_text(LATE)
+    environment = {k: v for k, v in os.environ.items() if k not in ("JAX_PLATFORMS", *VARIABLES)}
+    shapes = "x=f32[256,256], y=f32[256,256]"
+    for entry in ("program:total", "late:late"):
+        result = subprocess.run(
+            [sys.executable, "-m", "olympus_cli", "trace", entry, "--shapes", shapes],
+            env=environment,
+            cwd=project,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (result.returncode, result.stderr) == (0, "")
