@@ -222,7 +222,7 @@ class TpuMachine:
         ]
         if torus.is_twisted:
             sentences.append(
-                "The torus is twisted: an all-to-all of all chips uses all links alike, on the "
+                "The torus is twisted: an all-to-all of all chips uses all links equally, on the "
                 "shortest routes, and a short axis is a ring only together with the long axes."
             )
         if torus.num_devices > self._count:

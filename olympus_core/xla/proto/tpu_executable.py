@@ -12,7 +12,7 @@ from collections.abc import Callable
 from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.proto.riegeli import SIGNATURE, records
 from olympus_core.xla.proto.serialized import relocated_index
-from olympus_core.xla.proto.wire import Message, edited, packed, varint
+from olympus_core.xla.proto.wire import Message, edited, packed_integers, varint
 
 _PROGRAM, _MODULE = 2, 1  # of a record, and of the program with its configuration
 # Of a module, a computation and an instruction.
@@ -59,7 +59,7 @@ def without_update_operands(module: bytes) -> bytes:
         operands = message.integers(_OPERANDS)
         if message.text(_OPCODE) != "async-update" or len(operands) < 2:
             return bytes(content)
-        return edited(content, _OPERANDS, lambda _: packed(operands[:1]))
+        return edited(content, _OPERANDS, lambda _: packed_integers(operands[:1]))
 
     def computation(content: bytes | memoryview) -> bytes:
         if b"async-update" not in bytes(content):

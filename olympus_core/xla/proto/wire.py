@@ -32,10 +32,10 @@ def field(number: int, content: bytes) -> bytes:
     return _varint_of(number << 3 | BYTES) + _varint_of(len(content)) + content
 
 
-def packed(values: Iterable[int]) -> bytes:
+def packed_integers(values: Iterable[int]) -> bytes:
     """Return the content of a repeated field of integers, which are not negative.
 
-    >>> Message(field(3, packed([1, 300]))).integers(3)
+    >>> Message(field(3, packed_integers([1, 300]))).integers(3)
     (1, 300)
     """
     return b"".join(map(_varint_of, values))

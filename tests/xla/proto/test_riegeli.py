@@ -8,7 +8,7 @@ import pytest
 
 from olympus_core.base.errors import ArtifactError
 from olympus_core.xla.proto.riegeli import records
-from olympus_core.xla.proto.wire import packed
+from olympus_core.xla.proto.wire import packed_integers
 
 BLOCK = 1 << 16
 
@@ -34,8 +34,8 @@ class Writer:
             self.data += bytes(25 - len(self.data) % BLOCK)
 
     def records(self, contents: list[bytes], compression: bytes = b"\0") -> None:
-        sizes = packed(map(len, contents))
-        head = compression + packed([len(sizes)]) + sizes
+        sizes = packed_integers(map(len, contents))
+        head = compression + packed_integers([len(sizes)]) + sizes
         self.chunk(b"r", head + b"".join(contents), len(contents))
 
 
