@@ -6,6 +6,7 @@ and reduces them by vector instructions.  The functions run under `LoweringConte
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,12 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, get_aval, shape_of
 from olympus_core.ir.primitive import op
-from olympus_core.primitives.elementwise.base import elementwise_constant, scalar_zero, to_dtype
+from olympus_core.primitives.elementwise.base import (
+    elementwise_constant,
+    reshape,
+    scalar_zero,
+    to_dtype,
+)
 
 #: size below which one more pass over the elements takes longer than it saves
 _FEW = 1024
@@ -25,30 +31,45 @@ _WORD = np.int64(0xFFFFFFFF)
 INT32, INT64, FLOAT32 = np.dtype("int32"), np.dtype("int64"), np.dtype("float32")
 
 
-def fits_order_key(x: ShapedArray, axis: int) -> bool:
+def fits_order_key(x: ShapedArray) -> bool:
     """Return True if keys can hold the elements and positions, and `x` is large enough."""
     kind = dtypes.kind(x.dtype)
     narrow = dtypes.long_name(x.dtype) in _FLOATS or (kind in "biu" and x.dtype.itemsize <= 4)
-    return narrow and x.size >= _FEW and x.shape[axis] < 2**31
+    return narrow and _FEW <= x.size < 2**31
 
 
 def key_and_position(x: Any, axis: int, *, rising: bool = True) -> Any:
     """Return an int64 for each element: an ordered key in the high word, the position in the low.
 
-    -0 and 0 have one key, and all NaNs have the greatest key.  Positions count along the axis; with
-    `rising` False they count down from 2**32 - 1.
+    -0 and 0 have one key, and all NaNs have the greatest key; with `rising` False, the order of the
+    keys is reversed.  Positions count along the axis.
     """
-    place = op.iota(shape=shape_of(x), dimension=axis, dtype=INT64)
-    if not rising:
-        place = op.sub(_WORD, place)
-    key = to_dtype(_key(x), INT64)
-    return op.or_(op.shift_left(key, np.int64(32)), place)
+    key = _key(x) if rising else op.not_(_key(x))
+    return _packed(key, op.iota(shape=shape_of(x), dimension=axis, dtype=INT64))
 
 
-def position_of(packed: Any, *, rising: bool = True) -> Any:
+def key_and_place(x: Any) -> Any:
+    """Return the same with the place of the element in row-major order in place of the position.
+
+    Along any axis, places are in the order of positions.
+    """
+    shape = shape_of(x)
+    count = math.prod(shape)
+    return _packed(_key(x), reshape(op.iota(shape=(count,), dimension=0, dtype=INT64), shape))
+
+
+def _packed(key: Any, place: Any) -> Any:
+    return op.or_(op.shift_left(to_dtype(key, INT64), np.int64(32)), place)
+
+
+def place_of(packed: Any) -> Any:
+    """Return the places that `key_and_place` put in the low words, as int32."""
+    return to_dtype(op.and_(packed, _WORD), INT32)
+
+
+def position_of(packed: Any) -> Any:
     """Return the positions that `key_and_position` put in the low words, as int64."""
-    place = op.and_(packed, _WORD)
-    return place if rising else op.sub(_WORD, place)
+    return op.and_(packed, _WORD)
 
 
 def _key(x: Any) -> Any:
@@ -71,8 +92,7 @@ def _key(x: Any) -> Any:
 def packed_argmax(x: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:
     """Return the position of the first greatest float along one axis; NaN is greater than all."""
     packed = key_and_position(x, axes[0], rising=False)
-    place = position_of(op.reduce_max(packed, axes=axes), rising=False)
-    return to_dtype(place, index_dtype)
+    return to_dtype(position_of(op.reduce_min(packed, axes=axes)), index_dtype)
 
 
 def packed_argmin(x: Any, axes: tuple[int, ...], index_dtype: Any) -> Any:

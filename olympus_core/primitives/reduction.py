@@ -363,7 +363,7 @@ class ArgExtremum(SingleResult):
 
 def _is_packed(x: ShapedArray, axis: int) -> bool:
     """Return True if a search along an axis is faster on keys with positions in them."""
-    return dtypes.kind(x.dtype) == "f" and x.shape[axis] >= _LONG and fits_order_key(x, axis)
+    return dtypes.kind(x.dtype) == "f" and x.shape[axis] >= _LONG and fits_order_key(x)
 
 
 class Reduce(MultipleResults):

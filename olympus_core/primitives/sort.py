@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ from olympus_core.primitives.gather import GatherDimensionNumbers, GatherScatter
 from olympus_core.primitives.order_keys import (
     MANY_ELEMENTS,
     fits_order_key,
-    key_and_position,
-    position_of,
+    key_and_place,
+    place_of,
 )
 from olympus_core.primitives.reduction import check_axes
 
@@ -65,8 +66,9 @@ class Sort(MultipleResults):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         axis = params["dimension"]
-        if ctx.is_for_unsplit_cpu and params["num_keys"] == 1 and _is_packed(ctx.avals_in, axis):
-            return ctx.form(packed_sort, operands, "sort", axis=axis)
+        if ctx.is_for_unsplit_cpu and params["num_keys"] == 1 and _is_packed(ctx.avals_in):
+            counting = tuple([_counts_along(x, axis) for x in operands])
+            return ctx.form(packed_sort, operands, "sort", axis=axis, counting=counting)
         types = [mlir.tensor_type(a) for a in ctx.avals_out]
         attributes = {
             "dimension": mlir.i64_attr(params["dimension"]),
@@ -99,7 +101,7 @@ class Sort(MultipleResults):
         return None
 
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
-        is_packed = _is_packed(operation.avals_in, operation.integer("dimension", -1))
+        is_packed = _is_packed(operation.avals_in)
         return is_packed and operation.avals_in[0].size >= MANY_ELEMENTS
 
     def jvp(
@@ -123,19 +125,59 @@ class Sort(MultipleResults):
         return outs, [dim] * len(outs)
 
 
-def _is_packed(avals: Sequence[ShapedArray], axis: int) -> bool:
+def _is_packed(avals: Sequence[ShapedArray]) -> bool:
     """Return True if a sort by the first of arrays is faster on keys with positions in them."""
     plain = len(avals) == 1 and dtypes.kind(avals[0].dtype) != "f"  # compared without keys
-    return not plain and fits_order_key(avals[0], axis)
+    return not plain and fits_order_key(avals[0])
 
 
-def packed_sort(*operands: Any, axis: int) -> list[Any]:
-    """Return the operands sorted by the first: it sorts its keys with the positions in them."""
-    last = len(shape_of(operands[0])) - 1
-    packed = move_axis(key_and_position(operands[0], axis), axis, last)
+def _counts_along(value: Any, axis: int) -> bool:
+    """Return True for an iota along an axis of int32, which an argsort has as an operand."""
+    owner = value.owner
+    if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.iota":
+        return False
+    element = value.type.element_type
+    is_int32 = element == mlir.element_type(np.dtype("int32"))
+    return is_int32 and owner.attributes["iota_dimension"].value == axis
+
+
+def packed_sort(*operands: Any, axis: int, counting: tuple[bool, ...]) -> list[Any]:
+    """Return the operands sorted by the first: it sorts its keys with the places in them.
+
+    `counting` is True for each operand whose elements are the positions along the axis.
+    """
+    shape = shape_of(operands[0])
+    last, inner = len(shape) - 1, math.prod(shape[axis + 1 :])
+    packed = move_axis(key_and_place(operands[0]), axis, last)
     (packed,) = op.sort(packed, dimension=last, is_stable=True, num_keys=1)
-    positions = to_dtype(move_axis(position_of(packed), last, axis), np.dtype("int32"))
-    return [along(x, positions, axis) for x in operands]
+    places = move_axis(place_of(packed), last, axis)
+    return [
+        _positions(places, inner, shape[axis]) if counts else at(x, places)
+        for x, counts in zip(operands, counting, strict=True)
+    ]
+
+
+def _positions(places: Any, inner: int, size: int) -> Any:
+    """Return the positions along an axis of `size`, with `inner` elements in the axes after it."""
+    kind = np.dtype("uint32")  # XLA divides it by a power of two with one operation
+    positions = op.rem(op.div(to_dtype(places, kind), kind.type(inner)), kind.type(size))
+    return to_dtype(positions, np.dtype("int32"))
+
+
+def at(x: Any, places: Any) -> Any:
+    """Return the elements of `x` at places in row-major order."""
+    count = math.prod(shape_of(x))
+    flat = op.gather(
+        reshape(x, (count,)),
+        reshape(places, (count, 1)),
+        dimension_numbers=GatherDimensionNumbers((), (0,), (0,), (), ()),
+        slice_sizes=(1,),
+        indices_are_sorted=False,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
+    return reshape(flat, shape_of(places))
 
 
 def along(x: Any, positions: Any, axis: int) -> Any:
