@@ -52,6 +52,20 @@ def test_a_sort_is_jaxs_to_the_bit(dtype: str, axis: int) -> None:
         np.testing.assert_array_equal(bits(ours), bits(theirs))
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "uint16"])
+def test_the_positions_of_an_argsort_are_jaxs_without_a_gather(dtype: str, axis: int) -> None:
+    def order(framework: Any, x: Any) -> Any:
+        positions = framework.lax.broadcasted_iota(np.dtype("int32"), x.shape, axis)
+        return framework.lax.sort((x, positions), axis, num_keys=1)[1]
+
+    x, f = many(dtype), ox.jit(lambda x: order(ox, x))
+    np.testing.assert_array_equal(f(x), jax.jit(lambda x: order(jax, x))(x))
+    text = f.lower(x).compile().as_text()
+    assert text is not None
+    assert " gather(" not in text
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_positions_of_extremes_are_jaxs(dtype: str) -> None:
     x = many(dtype, (40, 64))
