@@ -138,7 +138,8 @@ def _counts_along(value: Any, axis: int) -> bool:
         return False
     element = value.type.element_type
     is_int32 = element == mlir.element_type(np.dtype("int32"))
-    return is_int32 and owner.attributes["iota_dimension"].value == axis
+    is_along: bool = owner.attributes["iota_dimension"].value == axis
+    return is_int32 and is_along
 
 
 def packed_sort(*operands: Any, axis: int, counting: tuple[bool, ...]) -> list[Any]:
