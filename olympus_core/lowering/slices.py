@@ -49,7 +49,7 @@ class _Search:
 
     def __init__(self, functions: dict[str, ir.Operation]) -> None:
         self.functions = functions
-        #: whether a product reads an argument of a function, by its name and position
+        #: True where a product reads an argument of a function, by its name and position
         self.known: dict[tuple[str, int], bool] = {}
 
     def bodies(self) -> Iterator[ir.Block]:
@@ -169,12 +169,12 @@ class _Positions:
             ir = mlir.ir
             with self.location.context, self._beginning(), self.location:
                 vector = _constant([start, -1, -1])
-                held = mlir.op("stablehlo.optimization_barrier", [vector.type], [vector]).result
+                hidden = mlir.op("stablehlo.optimization_barrier", [vector.type], [vector]).result
                 element = vector.type.element_type
                 types = [ir.RankedTensorType.get(shape, element) for shape in ([1], [])]
                 ends = (("start_indices", 0), ("limit_indices", 1), ("strides", 1))
                 cut = {name: ir.DenseI64ArrayAttr.get([end]) for name, end in ends}
-                one = mlir.op("stablehlo.slice", types[:1], [held], cut).result
+                one = mlir.op("stablehlo.slice", types[:1], [hidden], cut).result
                 self.operands[start] = mlir.op("stablehlo.reshape", types[1:], [one]).result
         return self.operands[start]
 
