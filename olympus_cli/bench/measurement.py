@@ -14,6 +14,9 @@ from olympus.files import typed
 from olympus_cli.bench.statistics import CONFIDENCE, summarize
 from olympus_cli.text.metrics import current_name
 
+#: The stages, in the order in which they are reported.
+STAGES = ("import", "import-program", "load", "trace", "lower", "compile")
+
 Direction = Literal["lower", "higher", "neither"]
 
 # The keys of a metric's object that follow from its samples.

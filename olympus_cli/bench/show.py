@@ -65,11 +65,16 @@ def fact_rows(measured: Measured) -> tuple[tuple[str, str], ...]:
         rows.append(("estimate", f"{duration(_number(facts, 'estimate_seconds'))} a call"))
     if facts.get("peaks_assumption") is not None and len(rows) > 1:
         rows.append(("peaks", str(facts["peaks_assumption"])))
+    if facts.get("peak_bytes") is not None:
+        rows.append(("peak memory", f"{byte_size(_number(facts, 'peak_bytes'))} on each device"))
+    if "warm_up_calls" in facts:
+        rows += [
+            ("warm-up", _warm_up(facts)),
+            ("inputs", _inputs(facts)),
+            ("ended by", str(facts.get("stopped_by"))),
+        ]
     return (
         *rows,
-        ("warm-up", _warm_up(facts)),
-        ("inputs", _inputs(facts)),
-        ("ended by", str(facts.get("stopped_by"))),
         ("machine", _machine(measured)),
         ("load", _load(measured)),
     )

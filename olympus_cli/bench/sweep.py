@@ -160,7 +160,8 @@ def _are_sizes(values: Sequence[object]) -> bool:
 
 
 def sweeps_of(measured: Sequence[Measured]) -> list[Sweep]:
-    """Return a sweep for each target and each numeric axis."""
+    """Return a sweep for each target and each numeric axis; programs without calls have none."""
+    measured = [program for program in measured if "steady-call" in program.metrics]
     return [
         Sweep(
             name,

@@ -119,7 +119,8 @@ def _missing(backend: olympus.Target, spec: TargetSpec) -> BackendError | None:
         attached = len(olympus.devices(backend.backend))
     except BackendError as error:
         what = f"{spec.name} cannot run on {backend_text(backend)}: {error}"
-        return BackendError(what, hint=error.hint or _WITHOUT_DEVICE)
+        hint = None if backend.backend == "tpu" else error.hint  # that of a TPU is for Python
+        return BackendError(what, hint=hint or _WITHOUT_DEVICE)
     if attached >= needed:
         return None
     number = "is 1" if attached == 1 else f"are {attached}"

@@ -22,7 +22,9 @@ from olympus_cli.bench.measure.sampler import Interrupted, measure_target
 from olympus_cli.bench.measure.work import BundleWork, SamplerWork
 from olympus_cli.bench.measurement import Measured
 from olympus_cli.faults.failure import Failure
+from olympus_cli.program.runnable import label_to_run
 from olympus_cli.spec.bench import GATED, BenchSpec
+from olympus_cli.spec.model import TargetSpec
 from olympus_cli.text.units import counted
 from olympus_cli.workers.call import OnStage
 
@@ -138,12 +140,16 @@ def attempted(
 
     Raises:
         OlympusError: a stage of either side fails, or a process dies.
+        BackendError: a comparison or a baseline needs the device, which is absent.
         UsageError: the other side was measured on another machine or backend, or has none of the
             metrics that olympus.toml names.
         CutShort: Ctrl-C occurred, and the program has samples: those of complete rounds
             and of the current one.
     """
     whole: Rounds = [], []
+    if (other is not None or against.processes > 1) and work.absent_label is not None:
+        assert isinstance(work.program, TargetSpec)
+        label_to_run(work.program)  # raises BackendError
     try:
         if other is not None:
             return _compared(work, other, against, gates, on_stage, whole)

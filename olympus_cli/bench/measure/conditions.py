@@ -43,8 +43,8 @@ def machine(backend: olympus.Target) -> dict[str, str]:
 
     The keys are "cpu", "threads" (available to this process), "os" and "device".
     """
-    device = olympus.devices(backend.backend)[0]
-    return {**host(), "device": backend.device or str(device.device_kind)}
+    device = backend.device or str(olympus.devices(backend.backend)[0].device_kind)
+    return {**host(), "device": device}
 
 
 def conditions(root: Path = _ROOT) -> dict[str, float | str | None]:

@@ -12,7 +12,7 @@ from olympus_cli.bench.measure.rates import program_facts, rate_metrics, rooflin
 from olympus_cli.bench.measure.steady import drift, warm_up
 from olympus_cli.bench.measure.subject_choice import subject_of
 from olympus_cli.bench.measure.work import Prepared, SamplerWork
-from olympus_cli.bench.measurement import Measured, Metric
+from olympus_cli.bench.measurement import STAGES, Measured, Metric
 from olympus_cli.process.memory import peak_memory
 from olympus_cli.program.versions import tool_versions
 from olympus_cli.spec.backends import backend_text
@@ -21,9 +21,6 @@ from olympus_cli.workers.call import OnStage
 
 _WARM_SHARE = 0.3  # of the time limit, the maximum for the warm-up
 _DRIFT = 0.05  # the smallest trend of the samples that is reported
-
-# The stages, in the order in which they are reported.
-_STAGES = ("import", "import-program", "load", "trace", "lower", "compile")
 
 
 class Measuring:
@@ -103,7 +100,7 @@ class Measuring:
         """Return all metrics, in the order in which they are reported."""
         seconds = self._subject.seconds
         metrics = {
-            name: Metric("s", "lower", tuple(seconds[name])) for name in _STAGES if name in seconds
+            name: Metric("s", "lower", tuple(seconds[name])) for name in STAGES if name in seconds
         }
         metrics["first-call"] = Metric("s", "lower", (self._prepared.first_call,))
         metrics["steady-call"] = steady = Metric("s", "lower", tuple(self._samples), self._batch)

@@ -17,6 +17,7 @@ from typing import Any
 
 from olympus.errors import OlympusError
 from olympus.files import typed
+from olympus_cli.bench.measure.absent import measure_stages
 from olympus_cli.bench.measure.measuring import Measuring
 from olympus_cli.bench.measure.stopping import Stopping
 from olympus_cli.bench.measure.work import Effort, Prepared, SamplerWork
@@ -45,9 +46,14 @@ class Interrupted(KeyboardInterrupt):
 def _answer_requests(channel: Channel, work: SamplerWork) -> dict[str, Any]:
     """Measure a program in this process as a `Sampler` requests; return the last answer.
 
-    A request is a list: ["prepare"], ["sample", CALLS], or ["finish", WHY], which is the last.
+    A request is a list: ["prepare"], ["sample", CALLS], or ["finish", WHY], which is the last. For
+    an absent device only ["stages"] is a request.
     """
     channel("load")
+    if work.absent_label is not None:
+        match channel.request():
+            case ["stages"]:
+                return measure_stages(work, channel).document()
     measuring = Measuring(work, channel)
     while True:
         match channel.request():
@@ -100,6 +106,14 @@ class Sampler:
         seconds: float = self._checked(self._process.request(["sample", calls]), float)
         return seconds
 
+    def stages(self) -> Measured:
+        """Measure the stages of a program for an absent device, and end the process.
+
+        Raises:
+            OlympusError: a stage fails, or the process has died.
+        """
+        return self._last(["stages"])
+
     def finish(self, stopped: str | None = None) -> Measured:
         """Repeat the stages that can be repeated, return the measurement, and end the process.
 
@@ -109,7 +123,10 @@ class Sampler:
         Raises:
             OlympusError: as by `sample`.
         """
-        document = self._process.end(["finish", stopped])
+        return self._last(["finish", stopped])
+
+    def _last(self, request: list[Any]) -> Measured:
+        document = self._process.end(request)
         try:
             return Measured.of_document(document)
         except ValueError as error:
@@ -138,6 +155,8 @@ def measure_target(
 ) -> Measured:
     """Measure one program, until its effort (that of `work` by default) is spent.
 
+    Of a program for an absent device only the stages are measured.
+
     Raises:
         OlympusError: a stage fails, or the process has died.
         Interrupted: Ctrl-C occurred, and the program has samples.
@@ -145,6 +164,8 @@ def measure_target(
     if effort is not None:
         work = replace(work, effort=effort)
     with closing(Sampler(work, on_stage)) as sampler:
+        if work.absent_label is not None:
+            return sampler.stages()
         prepared = sampler.prepare()
         left = work.effort.calls_limit - prepared.warm_up
         stopping = Stopping(work.effort.precision, left, clock)

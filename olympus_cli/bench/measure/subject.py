@@ -73,16 +73,24 @@ class Subject:
 class TargetSubject(Subject):
     """A target, on the first of its backends that is available here.
 
-    With `warm`, the first samples of its stages do not include the start of the libraries.
+    With `warm`, the first samples of its stages do not include the start of the libraries. `label`
+    is that of another backend, whose device may be absent: `build` works for it, and `open` fails.
     """
 
-    def __init__(self, spec: TargetSpec, on_stage: OnStage, *, warm: bool = False) -> None:
-        label = label_to_run(spec)
+    def __init__(
+        self, spec: TargetSpec, on_stage: OnStage, *, warm: bool = False, label: str | None = None
+    ) -> None:
+        label = label or label_to_run(spec)
         self._warm = warm
         self._spec = replace(spec, backends=(spec.labels[label],))
         super().__init__(on_stage, self._spec.backends[0])
 
     def open(self) -> Runnable:
+        """Build the program."""
+        self.build()
+        return runnable(self._program)
+
+    def build(self) -> None:
         """Import the program, and trace, lower and compile it."""
         self.on_stage("import")
         self._source = load_target(self._spec)
@@ -92,7 +100,6 @@ class TargetSubject(Subject):
         self._program.check_trips()
         self._compile(self._program)
         self._source.check_imports()
-        return runnable(self._program)
 
     def _prepare_stages(self) -> None:
         """Start the runtime, and trace and lower once, unmeasured: imports are not part of them."""
@@ -143,6 +150,12 @@ class TargetSubject(Subject):
         (unit,) = self._program.units
         result: Estimate = unit.compiled.estimate(trips=self._spec.trips or None)
         return result
+
+    def peak_bytes(self) -> int | None:
+        """Return the peak memory of the compiled program on one device; None if it is unknown."""
+        (unit,) = self._program.units
+        peak: int | None = unit.compiled.memory().peak
+        return peak
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the program as lowered."""

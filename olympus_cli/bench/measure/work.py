@@ -9,6 +9,7 @@ from pathlib import Path
 
 import olympus
 from olympus.errors import ArtifactError, CompileError, OlympusError
+from olympus.stages import is_attached
 from olympus_cli.program.bundle import BundleOptions
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.spec.backends import backend_text
@@ -106,6 +107,16 @@ class SamplerWork:
         if isinstance(self.program, BundleWork):
             return frozenset({backend_text(self.program.backend)})
         return frozenset(map(backend_text, self.program.backends))
+
+    @property
+    def absent_label(self) -> str | None:
+        """The label of a target's first backend if this machine has none of them; else None."""
+        if isinstance(self.program, BundleWork):
+            return None
+        labels = self.program.labels
+        if any(is_attached(backend.backend) for backend in labels.values()):
+            return None
+        return next(iter(labels))
 
     @property
     def matrix(self) -> Mapping[str, float | str]:
