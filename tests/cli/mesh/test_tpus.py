@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Invoke
-from tests.cli.mesh.project import written
+from tests.cli.mesh.project import LAYER, written
 from tests.marks import needs_tpu_compiler
 
 SORTED = """
@@ -149,3 +150,62 @@ def test_wrong_names_are_refused_before_the_library_is_called(
     result = invoke("compile", "layer", *options)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+@needs_tpu_compiler
+def test_two_builds_for_a_slice_are_compared_and_shown(folder: Path, invoke: Invoke) -> None:
+    written(folder, more='backends = ["tpu:v5e:2x4"]')
+    assert invoke("build").exit_code == 0
+    shutil.copytree(folder / "build" / "layer", folder / "build" / "before")
+    assert invoke("diff", "build/before", "build/layer").exit_code == 0
+    program = folder / "layers.py"
+    program.write_text(program.read_text().replace("np.tanh(x @", "np.exp(x @"))
+    assert invoke("build").exit_code == 0
+    result = invoke("diff", "build/before", "build/layer")
+    assert result.exit_code == 1
+    assert "tanh" in result.stdout and "exponential" in result.stdout
+    result = invoke("report", "layer", "--output", "page.html")
+    assert result.exit_code == 0, result.stderr
+    page = (folder / "page.html").read_text()
+    assert "v5e:2x4" in page and "no wrap-around links" in page
+    assert "All chips are in one slice" in page  # the assumption about the data center's network
+
+
+@needs_tpu_compiler
+def test_a_build_for_a_tpu_gets_new_lines_without_compiling(folder: Path, invoke: Invoke) -> None:
+    program, outputs = folder / "rows.py", folder / "build" / "columns"
+    program.write_text(SORTED)
+    (folder / "olympus.toml").write_text(TARGETS)
+
+    def lines() -> set[str]:
+        (backend,) = json.loads((outputs / "report.json").read_text())["backends"]
+        figures = [*backend["memory"]["largest"], *backend["estimate"]["kernels"]]
+        return {each["line"] for each in figures if each["line"]}
+
+    assert invoke("build", "columns").exit_code == 0
+    assert lines() == {"rows.py:8"}
+    executable = (outputs / "tpu" / "executable.bin").read_bytes()
+    program.write_text("# a comment\n\n" + SORTED)
+    assert "its source lines were renewed" in invoke("build", "columns").stdout
+    assert lines() == {"rows.py:10"}
+    assert (outputs / "tpu" / "executable.bin").read_bytes() == executable
+    program.write_text(SORTED)  # the lines of the text count, not those of the executable
+    assert "its source lines were renewed" in invoke("build", "columns").stdout
+    assert lines() == {"rows.py:8"}
+
+
+@needs_tpu_compiler
+@pytest.mark.night
+def test_a_search_for_shardings_on_256_chips(folder: Path, invoke: Invoke) -> None:
+    (folder / "layers.py").write_text(LAYER)
+    target = '[target.layer]\nentry = "layers:layer"\n[target.layer.args]\n'
+    shapes = 'x = "f32[256,64]"\nw = { up = "f32[64,256]", down = "f32[256,64]" }\n'
+    (folder / "olympus.toml").write_text(target + shapes)
+    mesh = ("--mesh", "data=16,model=16", "--device", "v6e:16x16")
+    result = invoke("shard", "layer", *mesh, "--by", "collectives", "--json")
+    assert result.exit_code == 0, result.stderr
+    candidates = json.loads(result.stdout)["candidates"]
+    assert len(candidates) > 10
+    figures = [each["collective_bytes"] for each in candidates if each["error"] is None]
+    assert figures == sorted(figures) and figures[-1] > 0
+    assert all(each["peak"] > 0 and each["seconds"] > 0 for each in candidates)
