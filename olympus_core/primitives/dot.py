@@ -20,6 +20,7 @@ from olympus_core.primitives.matrices import (
     Factor,
     as_matrices,
     has_axes_to_join,
+    with_copied_transpose,
 )
 from olympus_core.primitives.precision import (
     DotAlgorithm,
@@ -70,7 +71,7 @@ class DotGeneral(SingleResult):
         contract, batch = params["dimension_numbers"]
         lhs, rhs = map(Factor, operands, ctx.avals_in, contract, batch)
         if ctx.is_for_unsplit_cpu:
-            lhs, rhs = as_matrices(lhs, rhs)
+            lhs, rhs = as_matrices(lhs, with_copied_transpose(rhs))
         shape = lhs.sizes(lhs.batch) + lhs.sizes(lhs.free) + rhs.sizes(rhs.free)
         product = _product(lhs, rhs, ctx.aval_out.update(shape=shape), params["precision"])
         if (lhs.value, rhs.value) != operands:

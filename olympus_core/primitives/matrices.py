@@ -26,6 +26,10 @@ Axes = tuple[int, ...]
 MANY_PRODUCTS = 2**20
 
 
+#: elements from which the copy of a transpose takes less time than it saves
+_LEAST_TRANSPOSED = 2**14
+
+
 class Factor(NamedTuple):
     """A factor of a product, and its contracting, batch and free axes."""
 
@@ -73,6 +77,38 @@ def as_matrices(lhs: Factor, rhs: Factor) -> tuple[Factor, Factor]:
         return lhs, rhs
     lhs, rhs, together = _paired(lhs, rhs)
     return lhs.joined(together), rhs.joined(together)
+
+
+def with_copied_transpose(rhs: Factor) -> Factor:
+    """Return the right factor of a product with its transpose copied, if it is one of a product.
+
+    XLA computes the transpose of a product as the product of the transposed factors, whose kernel
+    is slow: 2.3 ms for 256 x 512 by 512 x 512, and 1.4 ms with the copy of the result. It also
+    joins a product by a transposed product to a reduction that follows, as in attention, where the
+    kernel takes twice as long as both.
+    """
+    if rhs.aval.ndim != 2 or rhs.batch or rhs.aval.size < _LEAST_TRANSPOSED:
+        return rhs
+    value = rhs.value
+    if rhs.contract == (0,):
+        value = _operand_of(value, "stablehlo.transpose")
+    if value is None or _operand_of(value, "stablehlo.dot_general") is None:
+        return rhs
+    aval = rhs.aval if rhs.contract == (0,) else rhs.aval.update(shape=rhs.aval.shape[::-1])
+    product = mlir.op("stablehlo.optimization_barrier", [value.type], [value]).result
+    order = {"permutation": mlir.i64_array((1, 0))}
+    copy = mlir.op1("stablehlo.transpose", aval, (product,), order)
+    copy = mlir.op("stablehlo.optimization_barrier", [copy.type], [copy]).result
+    return Factor(copy, aval, (0,), ())
+
+
+def _operand_of(value: ir.Value, name: str) -> ir.Value | None:
+    """Return the first operand of the operation with this name that computes a value, or None."""
+    owner = value.owner
+    if isinstance(owner, mlir.ir.Block) or owner.name != name:
+        return None
+    operand: ir.Value = owner.operands[0]
+    return operand
 
 
 def has_axes_to_join(lhs: Factor, rhs: Factor) -> bool:

@@ -102,3 +102,38 @@ def test_the_axes_of_a_program_of_several_devices_are_left() -> None:
     assert product_in(lowered.as_text())[:2] == ((2, 4, 3), (2, 4, 5))
     found = lowered.compile()(*(ox.device_put(np.ones(s.shape, "f4"), split) for s in (x, y)))
     np.testing.assert_array_equal(found, np.full((3, 5), 8.0))
+
+
+def scores(x: Any, a: Any, b: Any) -> Any:
+    return (x @ a) @ (x @ b).T
+
+
+def scores_by_einsum(x: Any, a: Any, b: Any) -> Any:
+    return ox.numpy.einsum("ad,bd->ab", x @ a, x @ b)
+
+
+@pytest.mark.parametrize("fun", [scores, scores_by_einsum])
+def test_the_transpose_of_a_product_is_copied(fun: Any) -> None:
+    rng = np.random.default_rng(0)
+    args = [rng.standard_normal(shape).astype("f4") for shape in ((256, 64), (64, 64), (64, 64))]
+    lowered = ox.jit(fun).lower(*args)
+    text = lowered.as_text()
+    assert text.count("stablehlo.optimization_barrier") == 2
+    last = [line for line in text.splitlines() if "stablehlo.dot_general" in line][-1]
+    assert "(tensor<256x64xf32>, tensor<64x256xf32>) -> tensor<256x256xf32>" in last
+    assert lowered.cost().flops == 2 * 256 * 64 * (64 + 64 + 256)
+    expected = (args[0] @ args[1]) @ (args[0] @ args[2]).T
+    np.testing.assert_allclose(lowered.compile()(*args), expected, rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("fun", "shapes"),
+    [
+        (scores, [(8, 64), (64, 64), (64, 64)]),  # few elements
+        (lambda x, a: x @ a.T, [(256, 64), (256, 64)]),  # of an argument
+        (lambda x, a, b: (x @ a) @ (x @ b).mT, [(2, 256, 64), (64, 64), (64, 64)]),  # of a batch
+    ],
+)
+def test_other_transposes_are_left(fun: Any, shapes: list[tuple[int, ...]]) -> None:
+    lowered = ox.jit(fun).lower(*[ox.ShapeDtypeStruct(shape, "float32") for shape in shapes])
+    assert "optimization_barrier" not in lowered.as_text()

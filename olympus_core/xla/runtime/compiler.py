@@ -20,6 +20,7 @@ from olympus_core.xla.runtime.devices import devices
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable, Executable
 from olympus_core.xla.runtime.hlo_conversion import module_bytes
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled, copying_late
+from olympus_core.xla.runtime.product_kernels import product_options
 from olympus_core.xla.targets.options import Options, checked_options
 from olympus_core.xla.targets.targets import Target
 
@@ -57,7 +58,10 @@ def compile(
     """
     # not the module itself: while XLA reads it another thread may add to its MLIR context
     program = module_bytes(module)
-    executable = _compiled_for(program, target, checked_options(options), grid, watch)
+    options = checked_options(options)
+    if target.backend == "cpu":
+        options = {**_CPU_OPTIONS, **product_options(module), **options}
+    executable = _compiled_for(program, target, options, grid, watch)
     if DIFFERS.encode() in program:
         check_collectives_reached(executable.hlo_module(), target.backend == "cpu")
     return executable
@@ -74,7 +78,6 @@ def _compiled_for(
         if _LAPACK in program:
             ensure_lapack()
         copy_late = _INLINEABLE in program
-        options = {**_CPU_OPTIONS, **options}
         return _compile_and_load(program, target, options, grid, watch, copy_late)
     return compile_for(program, target, options, grid, watch)
 
