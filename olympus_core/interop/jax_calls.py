@@ -23,7 +23,15 @@ from olympus_core.base.source import function_name
 from olympus_core.control.call import jit_p
 from olympus_core.control.custom_vjp import custom_vjp
 from olympus_core.interop.jax_lowering import call_module, is_for_one_cpu, lowered, raised
-from olympus_core.interop.jax_modules import ad, apply_primitive, batching, core, jax, mlir
+from olympus_core.interop.jax_modules import (
+    ArrayImpl,
+    ad,
+    apply_primitive,
+    batching,
+    core,
+    jax,
+    mlir,
+)
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Batched
 from olympus_core.ir.tracer import Tracer
@@ -74,10 +82,21 @@ def callable(fun: Any) -> Callable[..., Any]:
         raise UsageError(f"callable needs a function or a bundle, and got {fun!r:.80}")
     programs: dict[Any, Any] = {}
 
+    def call_traced(*args: Any, **kwargs: Any) -> Any:
+        return _call_olympus(fun, programs, args, kwargs)
+
+    call_traced.__name__ = _name(fun)
+    # JAX dispatches the calls outside of programs
+    eager = fun if isinstance(fun, _JITTED) else jax.jit(call_traced)
+
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        is_ours = any(isinstance(x, (Tracer, DeviceArray)) for x in tree.leaves((args, kwargs)))
-        if is_ours:
+        if not kwargs and _EAGER.issuperset(map(type, args)):  # the quick path
+            return eager(*args)
+        leaves = tree.leaves((args, kwargs))
+        if _EAGER.issuperset(map(type, leaves)):
+            return eager(*args, **kwargs)
+        if any(isinstance(x, (Tracer, DeviceArray)) for x in leaves):
             return fun(*args, **kwargs) if _is_olympus(fun) else _call_jax(fun, args, kwargs)
         if isinstance(fun, _JITTED):
             return fun(*args, **kwargs)
@@ -86,6 +105,8 @@ def callable(fun: Any) -> Callable[..., Any]:
     return call
 
 
+#: the types of arrays of JAX outside of programs
+_EAGER = frozenset([ArrayImpl, np.ndarray])
 _JITTED = type(jax.jit(lambda: 0))
 
 

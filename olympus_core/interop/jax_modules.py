@@ -15,6 +15,7 @@ class JaxImportError(BackendError, ImportError):
 
 try:
     import jax as _jax
+    from jax._src import array as _array
     from jax._src import core as _core
     from jax._src import dispatch as _dispatch
     from jax._src import sharding_impls as _sharding_impls
@@ -32,6 +33,7 @@ except RuntimeError as exc:  # jax checks the version of jaxlib when it is impor
 
 jax: Any = _jax
 core: Any = _core
+ArrayImpl: Any = _array.ArrayImpl
 apply_primitive: Any = _dispatch.apply_primitive
 sharding_impls: Any = _sharding_impls
 source_info_util: Any = _source_info_util

@@ -16,6 +16,7 @@ import olympus.numpy as onp
 from olympus.errors import LoweringError, SignatureError, TransformError, UsageError
 from olympus.interop.jax import callable as jax_callable
 from olympus.interop.jax import jit
+from olympus_core.interop import jax_calls
 from tests.artifact.bundles import save
 from tests.devices.test_shard_map import BODIES, ORACLE, W, mapped
 from tests.devices.test_shard_map import X as ROWS
@@ -254,3 +255,24 @@ def test_a_jax_function_of_several_devices_in_a_program(name: str) -> None:
     grad = ox.jit(ox.grad(lambda w: (jax_callable(fun)(ROWS, w) ** 2).sum()))
     want = jax.grad(lambda w: (fun(ROWS, w) ** 2).sum())(W)
     np.testing.assert_allclose(grad.lower(W).compile()(W), want, rtol=1e-3, atol=1e-3)
+
+
+def test_calls_outside_of_programs_are_dispatched_by_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    called = jax_calls._call_olympus
+
+    def counted(*args: Any) -> Any:
+        calls.append(args)
+        return called(*args)
+
+    monkeypatch.setattr(jax_calls, "_call_olympus", counted)
+    f = jax_callable(lambda x, y=None: {"sum": onp.sum(x["a"] * 2 if y is None else x["a"] * y)})
+    x, y = jnp.arange(3.0), np.ones(3, np.float32)
+    for _ in range(3):
+        assert float(f({"a": x})["sum"]) == 6
+        assert float(f({"a": x}, y=y)["sum"]) == 3
+    assert len(calls) == 2
+    assert float(f({"a": jnp.arange(4.0)})["sum"]) == 12
+    assert float(f({"a": x}, 3)["sum"]) == 9  # a number is part of the program
+    assert len(calls) == 4
+    assert float(jax.jit(lambda x: f({"a": x})["sum"])(x)) == 6
