@@ -18,6 +18,7 @@ from olympus_core.execution.inspections import Inspected
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import without_effects
 from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.layouts.channels_last import channels_last
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.placement.sharding import Sharding
@@ -89,12 +90,15 @@ def lower(
     source, outlined = program, tuple[Block, ...]()
     if program.effects:
         program = simplify(without_effects(program))
+    is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
+    reordered = channels_last(program) if is_for_one_cpu else program
+    has_forms, program = reordered is not program, reordered
     if checked_repeats(repeats) == "auto" and platform == "cpu":
         program, outlined = _with_blocks(program)
     else:
         program = without_blocks(program)
-    module, has_forms = lowering.lower_with_forms(program, entry, platform)
-    return module, Origin(source, entry, target, repeats, program, outlined, has_forms)
+    module, has_own = lowering.lower_with_forms(program, entry, platform)
+    return module, Origin(source, entry, target, repeats, program, outlined, has_forms or has_own)
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:

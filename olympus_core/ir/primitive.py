@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 from olympus_core.base.avals import ShapedArray
 from olympus_core.base.context import state
 from olympus_core.base.errors import InternalError, MissingRuleError
+from olympus_core.ir.axis_orders import Order, Reordered, most_common
 
 if TYPE_CHECKING:
     from olympus_core.ir.olympuspr import Eqn, Olympuspr
@@ -189,6 +190,8 @@ class Primitive:
     is_product: ClassVar[bool] = False
     #: a product whose compiled form reads each operand in an order of its own
     is_convolution: ClassVar[bool] = False
+    #: it puts the axes of its operand in the order of its parameter `permutation`
+    is_transpose: ClassVar[bool] = False
     #: it repeats its operand along new axes, or along axes of length 1
     is_broadcast: ClassVar[bool] = False
     #: it applies to arrays of one shape as it does to scalars, element by element
@@ -340,6 +343,26 @@ class Primitive:
     ) -> tuple[Any, Any]:
         """Return (result, its mapped axis) for operands with mapped axes `dims` (None: none)."""
         self._missing("batch", "batched")
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        """Return the operation on arrays whose axes are in other orders.
+
+        `orders` are those of the operands, where None is an operand's own order.  The operation may
+        require others.  Returns None if the operation needs all operands in their own orders.
+        """
+        order = most_common(orders)
+        if not self.is_elementwise or order is None:
+            return None
+        return Reordered(params, tuple([order if a.ndim else None for a in avals]), (order,))
+
+    def produced(self, order: Order, avals: Avals, **params: Any) -> Reordered | None:
+        """Return the operation whose result is in an order, if that costs no more; None otherwise.
+
+        Only operations that return any order at the same cost have it.
+        """
+        return None
 
     def split(self, unknown: tuple[bool, ...], **params: Any) -> TangentSplit | None:
         """Return the two parts of a primitive with programs; None if all of it is unknown."""

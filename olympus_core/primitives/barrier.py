@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_core.base.avals import ShapedArray
+from olympus_core.ir.axis_orders import Order, Reordered
 from olympus_core.ir.olympuspr import Eqn
-from olympus_core.ir.primitive import Batched, MultipleResults
+from olympus_core.ir.primitive import Avals, Batched, MultipleResults
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
@@ -53,6 +54,11 @@ class OptimizationBarrier(MultipleResults):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         return self.bind(*args), dims
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        return Reordered(params, tuple(orders), tuple(orders))
 
 
 optimization_barrier_p = OptimizationBarrier("optimization_barrier")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from olympus_core.base.avals import ShapedArray, get_aval
-from olympus_core.ir.primitive import SingleResult
+from olympus_core.ir.axis_orders import Order, Reordered
+from olympus_core.ir.primitive import Avals, SingleResult
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
@@ -66,6 +67,11 @@ class Constant(SingleResult):
         if value is None:
             return None
         return self.bind(value=ArrayConstant(value, operation.aval_out))
+
+    def produced(self, order: Order, avals: Avals, **params: Any) -> Reordered | None:
+        value: ArrayConstant = params["value"]
+        array = ArrayConstant(np.transpose(value.value, order))
+        return Reordered({"value": array}, (), (order,))
 
 
 constant_p = Constant("constant")

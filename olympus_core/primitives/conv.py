@@ -14,9 +14,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.errors import ShapeError
-from olympus_core.ir.primitive import Batched, Linear, SingleResult, op
+from olympus_core.ir.axis_orders import (
+    Order,
+    Reordered,
+    in_order,
+    inverse,
+    moves_elements,
+    unless_identity,
+)
+from olympus_core.ir.primitive import Avals, Batched, Linear, SingleResult, op
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.conv_forms import fold, form_for, moved
+from olympus_core.primitives.conv_forms import (
+    convolution_as_product,
+    fold,
+    form_for,
+    grouped_products,
+    moved,
+    narrow_convolution,
+    of_one_image_first,
+)
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
 from olympus_core.primitives.matrices import MANY_PRODUCTS
@@ -139,6 +155,62 @@ class Convolution(SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         return _batched(batched.size, args, dims, params)
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        """Take an array and return a result with features last, and a kernel as XLA takes it.
+
+        The convolutions of gradients of kernels, whose batch is the features of the array, take
+        their operands in any order.
+        """
+        numbers: ConvDimensionNumbers = params["dimension_numbers"]
+        if not is_spatial(avals, params):
+            if not any(orders):
+                return None
+            of_lhs, of_rhs, of_out = orders[0], orders[1], None
+        else:
+            of_lhs, of_out = (unless_identity((s[0], *s[2:], s[1])) for s in numbers[::2])
+            outputs, inputs, *space = numbers.rhs_spec
+            of_rhs = unless_identity((*space, inputs, outputs))
+        specs = zip(numbers, (of_lhs, of_rhs, of_out), strict=True)
+        moved = ConvDimensionNumbers(*(_renumbered(spec, order) for spec, order in specs))
+        return Reordered(params | {"dimension_numbers": moved}, (of_lhs, of_rhs), (of_out,))
+
+
+def is_spatial(avals: Sequence[ShapedArray], params: Params) -> bool:
+    """Return True if a convolution of floats keeps the batch, as in the forward pass of a network.
+
+    The convolutions of gradients of kernels exchange batch and features, whose axis comes first.
+    """
+    batch, feature = params["dimension_numbers"].lhs_spec[:2]
+    return bool(dtypes.kind(avals[0].dtype) == "f" and batch < feature and avals[0].ndim > 2)
+
+
+def copied_elements(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> list[int]:
+    """Return the elements of array, kernel and result that XLA copies for the layout of its kernels.
+
+    They are 0 for the convolutions whose form takes the layout that they have.
+    """
+    form = form_for(avals, out, params) if is_spatial(avals, params) else narrow_convolution
+    is_first = of_one_image_first(avals[0].shape, params["dimension_numbers"].lhs_spec)
+    if form is narrow_convolution or (
+        is_first and form in (convolution_as_product, grouped_products)
+    ):
+        return [0, 0, 0]
+    of_lhs, of_rhs, of_out = params["dimension_numbers"]
+    orders = (
+        (of_lhs[0], *of_lhs[2:], of_lhs[1]),
+        (*of_rhs[2:], of_rhs[1], of_rhs[0]),
+        (of_out[0], *of_out[2:], of_out[1]),
+    )
+    moves = [moves_elements(x.shape, o) for x, o in zip((*avals, out), orders, strict=True)]
+    return [x.size * move for x, move in zip((*avals, out), moves, strict=True)]
+
+
+def _renumbered(spec: tuple[int, ...], order: Order | None) -> tuple[int, ...]:
+    """Return dimension numbers of an array whose axes are in another order."""
+    return spec if order is None else in_order(inverse(order), spec)
 
 
 def _space(lhs: ShapedArray, rhs: ShapedArray, params: Params) -> Shape:

@@ -14,7 +14,8 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of
 from olympus_core.base.dtypes import DType
-from olympus_core.ir.primitive import Batched, SingleResult, op
+from olympus_core.ir.axis_orders import Order, Reordered
+from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import check_kinds, elementwise_constant, zeros_like
 from olympus_core.primitives.elementwise.logic import emit_compare, ne_p
@@ -113,6 +114,15 @@ class Cumulative(SingleResult):
         dim, axis = dims[0] or 0, params["axis"]
         moved = axis + (axis >= dim)
         return self.bind(args[0], axis=moved, reverse=params["reverse"]), dim
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = orders[0]
+        if order is None:
+            return None
+        moved = params | {"axis": order.index(params["axis"])}
+        return Reordered(moved, (order,), (order,))
 
 
 def _whole_window(shape: Shape, axis: int, reverse: bool) -> dict[str, Any]:

@@ -9,7 +9,9 @@ import numpy as np
 
 from olympus_core.base.avals import ShapedArray, shape_of
 from olympus_core.base.errors import ShapeError
+from olympus_core.ir.axis_orders import Order, Reordered, most_common
 from olympus_core.ir.primitive import (
+    Avals,
     Batched,
     Linear,
     LinearPrimitive,
@@ -96,6 +98,15 @@ class Concatenate(_Joined):
         xs = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
         return self.bind(*xs, dimension=params["dimension"] + 1), 0
 
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = most_common(orders)
+        if order is None:
+            return None
+        place = order.index(params["dimension"])
+        return Reordered({"dimension": place}, (order,) * len(orders), (order,))
+
 
 class Stack(_Joined):
     """The operands, of one shape, along a new axis `axis`."""
@@ -156,6 +167,15 @@ class Split(LinearPrimitive, MultipleResults):
         axis, dim = params["axis"], dims[0] or 0
         outs = self.bind(args[0], sizes=params["sizes"], axis=axis + (dim <= axis))
         return outs, [dim] * len(outs)
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = orders[0]
+        if order is None:
+            return None
+        moved = params | {"axis": order.index(params["axis"])}
+        return Reordered(moved, (order,), (order,) * len(params["sizes"]))
 
 
 def _parts(x: ShapedArray, value: Any, axis: int, outs: tuple[ShapedArray, ...]) -> list[Any]:

@@ -16,8 +16,9 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError, TransformError
+from olympus_core.ir.axis_orders import Order, Reordered, renumbered
 from olympus_core.ir.olympuspr import Literal, Olympuspr
-from olympus_core.ir.primitive import Batched, MultipleResults, SingleResult, op
+from olympus_core.ir.primitive import Avals, Batched, MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
@@ -185,6 +186,16 @@ class Reduction(SingleResult):
         dim, axes = dims[0] or 0, params["axes"]
         moved = shift_all(axes, dim)
         return self.bind(args[0], axes=moved), dim - sum(a < dim for a in moved)
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order, axes = orders[0], params["axes"]
+        if order is None:
+            return None
+        places = tuple([i for i, axis in enumerate(order) if axis in axes])
+        rest = renumbered([axis for axis in order if axis not in axes])
+        return Reordered(params | {"axes": places}, (order,), (rest,))
 
 
 def _spread_back(x: Any, shape: Shape, axes: tuple[int, ...]) -> Any:

@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
+from olympus_core.ir.axis_orders import (
+    Order,
+    Reordered,
+    in_order,
+    inverse,
+    renumbered,
+    unless_identity,
+)
 from olympus_core.ir.olympuspr import Literal
-from olympus_core.ir.primitive import Batched, LinearPrimitive, SingleResult, op
+from olympus_core.ir.primitive import Avals, Batched, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import move_axis, reshape, shift_all
 from olympus_core.primitives.reduction import check_axes
@@ -69,6 +77,24 @@ class BroadcastInDim(LinearPrimitive, SingleResult):
         places = (0, *(d + 1 for d in params["broadcast_dimensions"]))
         return self.bind(x, shape=shape, broadcast_dimensions=places), 0
 
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        (order,), dims = orders, params["broadcast_dimensions"]
+        if order is None or len(dims) < len(params["shape"]):
+            return None
+        return self.produced(order, avals, **params)
+
+    def produced(self, order: Order, avals: Avals, **params: Any) -> Reordered | None:
+        places = inverse(order)
+        dims = [places[d] for d in params["broadcast_dimensions"]]
+        of_operand = tuple(sorted(range(len(dims)), key=dims.__getitem__))
+        moved = {
+            "shape": in_order(params["shape"], order),
+            "broadcast_dimensions": tuple(sorted(dims)),
+        }
+        return Reordered(params | moved, (unless_identity(of_operand),), (order,))
+
 
 class Reshape(LinearPrimitive, SingleResult):
     """The elements in row-major order at shape `new_sizes`; `dimensions` permutes them first."""
@@ -115,6 +141,49 @@ class Reshape(LinearPrimitive, SingleResult):
         moved = None if order is None else (0, *(d + 1 for d in order))
         return self.bind(x, dimensions=moved, new_sizes=(batched.size, *params["new_sizes"])), 0
 
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        """Split and merge axes in memory order; axes that are merged must be adjacent there."""
+        order, sizes = orders[0], params["new_sizes"]
+        blocks = blocks_of_reshape(avals[0].shape, sizes)
+        if order is None or params["dimensions"] is not None or blocks is None:
+            return None
+        places = inverse(order)
+        blocks.sort(key=lambda block: places[block[0][0]])
+        first = [i for i in order if avals[0].shape[i] == 1]
+        of_operand = (*first, *[i for axes, _ in blocks for i in axes])
+        unit = [i for i, n in enumerate(sizes) if n == 1]
+        out = (*unit, *[i for _, axes in blocks for i in axes])
+        moved = params | {"new_sizes": in_order(sizes, out)}
+        return Reordered(moved, (unless_identity(of_operand),), (unless_identity(out),))
+
+
+def blocks_of_reshape(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]] | None:
+    """Return the smallest groups of axes with equal products that a reshape maps to each other.
+
+    Axes of length 1 are left out.  None for an array without elements.
+
+    >>> blocks_of_reshape((1, 12, 5, 5), (3, 4, 25))
+    [([1], [0, 1]), ([2, 3], [2])]
+    """
+    old, new = ([i for i, n in enumerate(shape) if n != 1] for shape in (before, after))
+    if 0 in before:
+        return None
+    blocks: list[tuple[list[int], list[int]]] = []
+    while old:
+        block: tuple[list[int], list[int]] = ([old.pop(0)], [new.pop(0)])
+        m, n = before[block[0][0]], after[block[1][0]]
+        while m != n:
+            if m < n:
+                block[0].append(old.pop(0))
+                m *= before[block[0][-1]]
+            else:
+                block[1].append(new.pop(0))
+                n *= after[block[1][-1]]
+        blocks.append(block)
+    return blocks
+
 
 def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -> None:
     """Raise ShapeError unless `permutation` names each axis of `x` once."""
@@ -123,11 +192,6 @@ def check_permutation(name: str, x: ShapedArray, permutation: tuple[int, ...]) -
             f"{name} of {x.short_name()} needs a permutation of its {x.ndim} axes, "
             f"and got {permutation}"
         )
-
-
-def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the inverse of a permutation."""
-    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def permuted(x: ShapedArray, permutation: tuple[int, ...]) -> ShapedArray:
@@ -143,6 +207,7 @@ class Transpose(LinearPrimitive, SingleResult):
     """Axis i of the result is axis `permutation[i]` of the operand."""
 
     is_cheap = True
+    is_transpose: ClassVar[bool] = True
     raised_from: tuple[str, ...] = ("stablehlo.transpose",)
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -194,6 +259,16 @@ class Squeeze(LinearPrimitive, SingleResult):
         moved = shift_all(params["dimensions"], dim)
         return self.bind(args[0], dimensions=moved), dim - sum(i < dim for i in moved)
 
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = orders[0]
+        if order is None:
+            return None
+        dims = tuple([i for i, axis in enumerate(order) if axis in params["dimensions"]])
+        rest = renumbered([axis for axis in order if axis not in params["dimensions"]])
+        return Reordered({"dimensions": dims}, (order,), (rest,))
+
 
 class Rev(LinearPrimitive, SingleResult):
     """The elements in reverse order along the axes `dimensions`."""
@@ -220,6 +295,15 @@ class Rev(LinearPrimitive, SingleResult):
         dim = dims[0] or 0
         moved = shift_all(params["dimensions"], dim)
         return self.bind(args[0], dimensions=moved), dim
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = orders[0]
+        if order is None:
+            return None
+        dims = tuple([i for i, axis in enumerate(order) if axis in params["dimensions"]])
+        return Reordered({"dimensions": dims}, (order,), (order,))
 
 
 class Tile(LinearPrimitive, SingleResult):
@@ -278,6 +362,10 @@ class Iota(SingleResult):
         dimension = operation.integer("iota_dimension")
         return self.bind(shape=out.shape, dimension=dimension, dtype=out.dtype)
 
+    def produced(self, order: Order, avals: Avals, **params: Any) -> Reordered | None:
+        shape, along = in_order(params["shape"], order), order.index(params["dimension"])
+        return Reordered(params | {"shape": shape, "dimension": along}, (), (order,))
+
 
 class Copy(LinearPrimitive, SingleResult):
     """The same array, as a separate value."""
@@ -290,6 +378,11 @@ class Copy(LinearPrimitive, SingleResult):
 
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         return ctx.full(operands[0], ctx.avals_in[0], ctx.aval_out.shape)
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        return None if orders[0] is None else Reordered(params, (orders[0],), (orders[0],))
 
     def transpose(self, cotangent: Any, *operands: Any, **params: Any) -> Sequence[Any]:
         return [cotangent]

@@ -13,7 +13,8 @@ import numpy as np
 from olympus_core.base import dtypes
 from olympus_core.base.avals import Shape, ShapedArray, shape_of
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir.primitive import Batched, Linear, LinearPrimitive, SingleResult, op
+from olympus_core.ir.axis_orders import Order, Reordered, along_axes
+from olympus_core.ir.primitive import Avals, Batched, Linear, LinearPrimitive, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
@@ -92,6 +93,15 @@ class Slice(LinearPrimitive, SingleResult):
             for name, v in (("start_indices", 0), ("limit_indices", n), ("strides", 1))
         }
         return self.bind(args[0], **moved), dim
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = orders[0]
+        if order is None:
+            return None
+        names = ("start_indices", "limit_indices", "strides")
+        return Reordered(along_axes(params, order, names), (order,), (order,))
 
 
 def _insert(values: tuple[int, ...] | None, place: int, value: int) -> tuple[int, ...] | None:
@@ -351,6 +361,14 @@ class Pad(SingleResult):
         )
         fill = op.broadcast_in_dim(value, shape=shape_of(padded), broadcast_dimensions=(0,))
         return op.select_n(inside, fill, padded), 0
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        order = orders[0]
+        if order is None:
+            return None
+        return Reordered(along_axes(params, order, ["padding_config"]), (order, None), (order,))
 
 
 slice_p = Slice("slice")

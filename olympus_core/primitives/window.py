@@ -17,8 +17,16 @@ import numpy as np
 
 from olympus_core.base.avals import Shape, ShapedArray, get_aval, shape_of, shaped
 from olympus_core.base.errors import ShapeError, TransformError
+from olympus_core.ir.axis_orders import Order, Reordered, along_axes, most_common
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.ir.primitive import Batched, LinearPrimitive, MultipleResults, SingleResult, op
+from olympus_core.ir.primitive import (
+    Avals,
+    Batched,
+    LinearPrimitive,
+    MultipleResults,
+    SingleResult,
+    op,
+)
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     at_front,
@@ -30,6 +38,7 @@ from olympus_core.primitives.elementwise.base import (
 )
 from olympus_core.primitives.elementwise.logic import emit_compare, ge_p, le_p
 from olympus_core.primitives.gather import GatherScatterMode, ScatterDimensionNumbers
+from olympus_core.primitives.matrices import MANY_PRODUCTS
 from olympus_core.primitives.reduction import (
     Reduction,
     check_combiner,
@@ -42,6 +51,7 @@ from olympus_core.primitives.reduction import (
     same_bits,
     split_half,
 )
+from olympus_core.primitives.window_forms import reads, window_form
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
@@ -134,6 +144,28 @@ def _map_axis(params: dict[str, Any], dim: int) -> dict[str, Any]:
     return moved
 
 
+def _reordered_window(
+    orders: Sequence[Order | None], count: int, params: dict[str, Any]
+) -> Reordered | None:
+    """Return an operation of `count` arrays on windows in the most common of the orders.
+
+    The axes along which a window has several elements keep their order, because that is the order
+    in which equal elements of a window are compared.
+    """
+    order = most_common(orders[:count])
+    if order is None:
+        return None
+    inside = [axis for axis in order if params["window_dimensions"][axis] > 1]
+    if inside != sorted(inside):
+        return None
+    names = [n for n in _PER_AXIS if n in params]
+    rest = (None,) * (len(orders) - count)
+    return Reordered(along_axes(params, order, names), (order,) * count + rest, (order,))
+
+
+_PER_AXIS = ("window_dimensions", "window_strides", "base_dilation", "window_dilation", "padding")
+
+
 def emit_reduce_window(
     ctx: LoweringContext,
     operand: Any,
@@ -159,9 +191,15 @@ class WindowReduction(SingleResult):
 
     raised_from: tuple[str, ...] = ("stablehlo.reduce_window",)
 
-    def __init__(self, name: str, reduction: Reduction) -> None:
+    def __init__(self, name: str, reduction: Reduction, binary: str) -> None:
         super().__init__(name)
         self.reduction = reduction
+        self.binary = binary  # the name of the primitive of two arrays
+
+    def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
+        x, out = operation.avals_in[0], operation.aval_out
+        params = read_window(operation)
+        return reads(out, params) >= MANY_PRODUCTS and window_form(x, out, params) is not None
 
     def abstract(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         (x,) = avals
@@ -171,6 +209,10 @@ class WindowReduction(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         out, rule = ctx.aval_out, self.reduction
         scalar = out.update(shape=())
+        form = window_form(ctx.avals_in[0], out, params) if ctx.is_for_unsplit_cpu else None
+        if form is not None:
+            options = {"shape": out.shape, "combiner": self.binary, "window": self.name}
+            return ctx.form(form, operands, self.name, **options, **params)[0]
         init = ctx.numpy_constant(np.asarray(rule.identity(out.dtype)).astype(out.dtype))
         return emit_reduce_window(
             ctx, operands[0], init, params, lambda x, y: (rule.combine(scalar, x, y),)
@@ -192,6 +234,11 @@ class WindowReduction(SingleResult):
     ) -> tuple[Any, Any]:
         dim = dims[0] or 0
         return self.bind(args[0], **_map_axis(params, dim)), dim
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        return _reordered_window(orders, 1, params)
 
 
 class WindowSum(WindowReduction):
@@ -313,6 +360,11 @@ class SelectAndGather(LinearPrimitive, SingleResult):
     ) -> tuple[Any, Any]:
         arrays = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
         return self.bind(*arrays, **_map_axis(params, 0)), 0
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        return _reordered_window(orders, 2, params)
 
 
 #: most elements of a window for which unrolled comparisons find the selected one, and least
@@ -452,6 +504,12 @@ class SelectAndScatterAdd(LinearPrimitive, SingleResult):
         arrays = [at_front(x, d, batched.size) for x, d in zip(args, dims, strict=True)]
         return self.bind(*arrays, **_map_axis(params, 0)), 0
 
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        # the array has the layout of the windows that its elements are selected from
+        return _reordered_window(orders, 2, params)
+
 
 class ReduceWindow(MultipleResults):
     """The reduction of the windows of several arrays together, by the program `olympuspr`.
@@ -507,9 +565,9 @@ class ReduceWindow(MultipleResults):
         return outs, [0] * len(outs)
 
 
-reduce_window_sum_p = WindowSum("reduce_window_sum", reduce_sum_p)
-reduce_window_max_p = WindowExtremum("reduce_window_max", reduce_max_p)
-reduce_window_min_p = WindowExtremum("reduce_window_min", reduce_min_p)
+reduce_window_sum_p = WindowSum("reduce_window_sum", reduce_sum_p, "add")
+reduce_window_max_p = WindowExtremum("reduce_window_max", reduce_max_p, "max")
+reduce_window_min_p = WindowExtremum("reduce_window_min", reduce_min_p, "min")
 select_and_gather_add_p = SelectAndGather("select_and_gather_add")
 select_and_scatter_add_p = SelectAndScatterAdd("select_and_scatter_add")
 reduce_window_p = ReduceWindow("reduce_window")

@@ -9,7 +9,8 @@ from olympus_core.base import dtypes
 from olympus_core.base.avals import ShapedArray, shaped
 from olympus_core.base.dtypes import DType
 from olympus_core.base.errors import DTypeError, ShapeError
-from olympus_core.ir.primitive import Batched, SingleResult, op
+from olympus_core.ir.axis_orders import Order, Reordered
+from olympus_core.ir.primitive import Avals, Batched, SingleResult, op
 from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.elementwise.base import (
     BOOL,
@@ -109,6 +110,11 @@ class BitcastConvert(SingleResult):
         self, batched: Batched, args: Sequence[Any], dims: Sequence[int | None], **params: Any
     ) -> tuple[Any, Any]:
         return self.bind(move_axis(args[0], dims[0] or 0, 0), **params), 0
+
+    def reordered(
+        self, orders: Sequence[Order | None], avals: Avals, **params: Any
+    ) -> Reordered | None:
+        return None  # a change of width is along the last axis
 
 
 def bit_width(dt: DType) -> int:

@@ -1,0 +1,1 @@
+"""The order in memory of the axes of arrays in a program for the CPU."""
