@@ -1,7 +1,7 @@
-"""Features last: convolutions take arrays with features last, and other operations keep that order.
+"""The pass that stores the arrays of convolutional networks with their features last.
 
-XLA's kernels for the CPU take arrays as (batch, space..., feature).  Around a convolution in another
-layout, XLA copies the array and the result.  The pass gives each array of a program an order in
+XLA's kernels for the CPU take arrays as (batch, space..., feature).  XLA copies the array and the
+result of a convolution in another layout.  The pass gives each array of a program an order in
 memory, and copies it only for an operation that needs another one: `Primitive.reordered` is the
 rule of an operation.  Constants are transposed by the pass.
 """
@@ -44,7 +44,7 @@ from olympus_core.primitives.shape import reshape_p, transpose_p
 Orders = tuple[Order | None, ...]
 
 
-#: the least elements that are no longer copied, and the largest share of the copies that may remain:
+#: least elements that are no longer copied, and the largest share of the copies that may remain:
 #: two convolutions with an operation between them, of which half of the copies remain, take as long
 _SAVED, _SHARE = 2**16, 0.5
 
@@ -113,7 +113,7 @@ class Reordering:
         return self.called[key]
 
     def nested(self, program: Olympuspr) -> Olympuspr:
-        """Return the program of a loop or a branch, whose arguments and results keep their orders."""
+        """Return the program of a loop or a branch, with arguments and results in their orders."""
         if not has_convolutions(program):
             return program
         return self.program(program, _own(program.invars), _own(program.outvars))
@@ -171,13 +171,11 @@ class _Rewriting:
         for x, order in zip(self.original.outvars, outs, strict=True):
             source = None if isinstance(x, Literal) else self.arrays[x].source
             results.append(self._read(x, order, source))
-        return Olympuspr(
-            tuple(self.invars),
-            tuple(self.eqns),
-            tuple(results),
-            tuple(self.constants),
-            tuple(self.constants.values()),
-        )
+        program = Olympuspr(tuple(self.invars), tuple(self.eqns), tuple(results))
+        program = simplify(program)
+        read = {x for e in program.eqns for x in e.inputs} | {*program.outvars}
+        constants = {v: value for v, value in self.constants.items() if v in read}
+        return program.replace(constvars=constants, consts=constants.values())
 
     def orders(self, atoms: Sequence[Atom]) -> Orders:
         """Return the own orders of arrays."""
@@ -192,8 +190,8 @@ class _Rewriting:
             params = ProgramParams(eqn.params | {"olympuspr": called.program})
             self._emit(eqn, Reordered(params, orders, called.results))
         elif primitive.has_programs:
-            kept = with_programs(eqn, self.owner.nested)
-            self._emit(kept, Reordered(kept.params, _own(orders), _own(eqn.outputs)))
+            changed = with_programs(eqn, self.owner.nested)
+            self._emit(changed, Reordered(changed.params, _own(orders), _own(eqn.outputs)))
         else:
             avals = tuple([x.aval for x in eqn.inputs])
             rule = primitive.reordered(orders, avals, **eqn.params)
@@ -255,35 +253,38 @@ class _Rewriting:
         return array.forms[order]
 
     def _in_order(self, x: Var, array: _Array, order: Order | None, source: Source | None) -> Atom:
+        """Emit an array in another order than its own, and return it."""
         full = order or tuple(range(x.aval.ndim))
         new = Var(_permuted(x.aval, full))
         if array.constant is not None:
             self.constants[new] = np.ascontiguousarray(np.transpose(array.constant, full))
             return new
-        if array.maker is not None:
-            eqn = array.maker
-            avals = tuple([y.aval for y in eqn.inputs])
-            rule = eqn.primitive.produced(full, avals, **eqn.params)
-            if rule is not None:
-                inputs = [
-                    self._read(y, o, eqn.source)
-                    for y, o in zip(eqn.inputs, rule.operands, strict=True)
-                ]
-                self.eqns.append(Eqn(eqn.primitive, tuple(inputs), (new,), rule.params, eqn.source))
-                return new
+        if array.maker is not None and self._is_produced(array.maker, full, new):
+            return new
         old = self._read(x, array.order, source)
         places = inverse(array.order or tuple(range(x.aval.ndim)))
-        permutation = in_order(places, full)
-        eqn = _transposition(old, new, permutation, source or array.source)
+        eqn = _transposition(old, new, in_order(places, full), source or array.source)
         self.eqns.append(eqn)
-        if eqn.primitive is transpose_p:
-            self.owner.transposed += x.aval.size
-        if order is None and eqn.primitive is transpose_p:
-            # XLA would transpose constant weights instead, which it reads as it runs
-            separate = Var(new.aval)
-            self.eqns.append(Eqn(optimization_barrier_p, (new,), (separate,), {}, eqn.source))
-            return separate
-        return new
+        if not eqn.primitive.is_transpose:
+            return new
+        self.owner.transposed += x.aval.size
+        if order is not None:
+            return new
+        # XLA would transpose constant weights of a product instead, and do it each time it runs
+        separate = Var(new.aval)
+        self.eqns.append(Eqn(optimization_barrier_p, (new,), (separate,), {}, eqn.source))
+        return separate
+
+    def _is_produced(self, eqn: Eqn, order: Order, new: Var) -> bool:
+        """Emit the equation of an array with a result in an order, if it costs no more."""
+        avals = tuple([x.aval for x in eqn.inputs])
+        rule = eqn.primitive.produced(order, avals, **eqn.params)
+        if rule is None:
+            return False
+        pairs = zip(eqn.inputs, rule.operands, strict=True)
+        inputs = tuple([self._read(x, o, eqn.source) for x, o in pairs])
+        self.eqns.append(Eqn(eqn.primitive, inputs, (new,), rule.params, eqn.source))
+        return True
 
 
 def _own(values: Sequence[Any]) -> Orders:
@@ -295,8 +296,9 @@ def _permuted(aval: ShapedArray, order: Order) -> ShapedArray:
     return aval.update(shape=in_order(aval.shape, order))
 
 
-def _transposition(old: Atom, new: Var, permutation: Order, source: Source) -> Eqn:
+def _transposition(old: Atom, new: Var, permutation: Order, source: Source | None) -> Eqn:
     """Return a transpose, or a reshape if only axes of length 1 move."""
+    assert source is not None  # an argument exists in the order that it is read in
     if not moves_elements(old.aval.shape, permutation):
         params: dict[str, Any] = {"dimensions": None, "new_sizes": new.aval.shape}
         return Eqn(reshape_p, (old,), (new,), params, source)

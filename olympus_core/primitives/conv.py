@@ -188,7 +188,7 @@ def is_spatial(avals: Sequence[ShapedArray], params: Params) -> bool:
 
 
 def copied_elements(avals: Sequence[ShapedArray], out: ShapedArray, params: Params) -> list[int]:
-    """Return the elements of array, kernel and result that XLA copies for the layout of its kernels.
+    """Return the elements of array, kernel and result that XLA copies to and from its layout.
 
     They are 0 for the convolutions whose form takes the layout that they have.
     """
@@ -206,6 +206,12 @@ def copied_elements(avals: Sequence[ShapedArray], out: ShapedArray, params: Para
     )
     moves = [moves_elements(x.shape, o) for x, o in zip((*avals, out), orders, strict=True)]
     return [x.size * move for x, move in zip((*avals, out), moves, strict=True)]
+
+
+def elements_copied_for(operation: StableHloOperation) -> int:
+    """Return the elements of array and result that XLA copies for a convolution in StableHLO."""
+    copied = copied_elements(operation.avals_in, operation.aval_out, _read_params(operation))
+    return copied[0] + copied[2]
 
 
 def _renumbered(spec: tuple[int, ...], order: Order | None) -> tuple[int, ...]:

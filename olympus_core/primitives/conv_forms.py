@@ -26,6 +26,7 @@ from olympus_core.primitives.elementwise.base import (
     to_dtype,
 )
 from olympus_core.primitives.looping import repeat
+from olympus_core.primitives.matrices import MANY_PRODUCTS
 from olympus_core.primitives.window import dilated
 
 Params = dict[str, Any]
@@ -41,8 +42,8 @@ _LANES = 8
 #: 3 x 3 to 24 features take 2.5 ms, and to 48 features 0.4 ms
 _COLORS, _OUTPUTS_OF_COLORS = 3, 48
 #: most result positions, of all images, and least output features for which a product of the
-#: patches is faster than the kernels: 7 x 7 positions of 512 features 2.6 and 3.3 ms, 13 x 13 of 384
-#: 2.9 and 3.3 ms, 14 x 14 of 256 the same; and most elements of a kernel, each of which is a copy
+#: patches is faster than the kernels: 7 x 7 positions of 512 features 2.6 and 3.3 ms, 13 x 13 of
+#: 384 2.9 and 3.3 ms, 14 x 14 of 256 the same; and most elements of a kernel, each of them a copy
 _FEW_POSITIONS, _MANY_OUTPUTS, _PATCH = 169, 256, 25
 FLOAT32 = np.dtype("float32")
 
@@ -72,12 +73,17 @@ def _faster_form(avals: Sequence[ShapedArray], out: ShapedArray, params: Params)
         return depthwise_weights if alone else grouped_weights  # of each feature: 13 and 2 ms
     inputs, outputs = rhs.shape[of_rhs[1]], rhs.shape[of_rhs[0]]
     is_narrow = kernel * inputs <= _WRITTEN_OUT
+    is_long = out.size * inputs * kernel >= MANY_PRODUCTS
+    is_inside = {*params["lhs_dilation"]} <= {1} and all(
+        not low and high <= 0 for low, high in params["padding"]
+    )
     if groups > 1:  # of one feature: 15 ms by kernels, 0.4 ms; of 4: 11 and 2 ms
-        if kernel == 1 and inputs > 1 and _is_product_of_points(lhs.shape, params):
+        is_point = kernel == 1 and is_inside and _is_product_of_points(lhs.shape, params)
+        if is_long and is_point and inputs > 1:
             return grouped_products  # 4 groups of 34 features: 0.37 ms by kernels, 0.09 to 0.2 ms
         several = groups >= _LANES and kernel > 1 and max(inputs, outputs // groups) <= _LANES
         return narrow_convolution if is_narrow and (inputs == 1 or several) else None
-    if {*params["lhs_dilation"]} <= {1} and all(not a and b <= 0 for a, b in params["padding"]):
+    if is_inside:
         if result == 1 or (kernel == 1 and _is_product_of_points(lhs.shape, params)):
             return convolution_as_product  # a gradient of weights: 12 ms by kernels, 6 ms
     elif {*params["rhs_dilation"]} <= {1} and kernel > result and max(params["lhs_dilation"]) > 1:
@@ -85,6 +91,8 @@ def _faster_form(avals: Sequence[ShapedArray], out: ShapedArray, params: Params)
     if is_narrow and inputs == 1 and of_lhs[1] == lhs.ndim - 1 and (kernel <= 9 or outputs <= 8):
         return narrow_convolution  # of one feature to 6: 2.5 ms by kernels, 0.3 ms
     positions = result * lhs.shape[of_lhs[0]]
+    if not is_long:
+        return None
     if positions <= _FEW_POSITIONS and outputs >= _MANY_OUTPUTS and 1 < kernel <= _PATCH:
         return product_of_patches
     if inputs == _COLORS and kernel > 1 and outputs < _OUTPUTS_OF_COLORS:

@@ -1,13 +1,15 @@
 """The decision whether a module is faster raised and lowered for the CPU, from its operations.
 
-Raising takes processor time for each operation. It is a gain in two cases. The module has an
-operation that OLYMPUS lowers to a faster form, which its primitive decides. Or it may have repeated
-blocks to outline: a product, a convolution or a loop occurs several times, with enough operations
-between the occurrences, and each occurrence saves values for operations that are more than an
-occurrence away, as the layers of a training step do. Any other module is compiled unchanged.
+Raising takes processor time for each operation. It is a gain in three cases. The module has an
+operation that OLYMPUS lowers to a faster form, which its primitive decides. Or it has several
+convolutions around which XLA copies arrays to another layout. Or it may have repeated blocks to
+outline: a product, a convolution or a loop occurs several times, with enough operations between the
+occurrences, and each occurrence saves values for operations that are more than an occurrence away,
+as the layers of a training step do. Any other module is compiled unchanged.
 
-The decision reads the names of all operations, and more only of operations with a form and of
-repeated ones. `blocks/profitability.py` decides on blocks from the raised program.
+The decision reads the names of all operations, and more only of operations with a form, of
+convolutions and of repeated operations. `blocks/profitability.py` decides on blocks from the raised
+program, and `layouts/channels_last.py` on layouts.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_core.base.errors import OlympusError
 from olympus_core.blocks.repeats import MEASURED, Thresholds
 from olympus_core.ir.primitive import Primitive, op
+from olympus_core.primitives.conv import elements_copied_for
 from olympus_core.raising.raising import Raising
 from olympus_core.raising.stablehlo_operation import StableHloOperation
 from olympus_core.raising.unraisable import UnraisableError
@@ -30,6 +33,11 @@ _PRODUCTS = frozenset(["stablehlo.dot_general", "stablehlo.convolution"])
 #: operations whose values are emitted again where they are used, or are not saved
 _CONSTANTS = frozenset(["stablehlo.constant", "stablehlo.iota"])
 
+#: least convolutions, and elements that XLA copies for their layout: the copies before the first
+#: and after the last remain
+_CONVOLUTIONS, _COPIED = 3, 2**20
+
+LAYOUTS = "its convolutions have another layout than the kernels for the CPU"
 BLOCKS = "its layers repeat, and save values for a derivative"
 NO_GAIN = "no operation has a faster form for the CPU, and no layers of a derivative repeat"
 
@@ -46,7 +54,8 @@ def gain(
     >>> gain(module, "main")
     'stablehlo.sort has a faster form for the CPU'
     """
-    return _Search(module, blocks, least).function(name)[0]
+    search = _Search(module, blocks, least)
+    return search.function(name)[0] or search.layouts()
 
 
 class _Search:
@@ -57,6 +66,14 @@ class _Search:
         self.blocks, self.least = blocks, least
         #: the results of the functions, by their names, in loops and outside
         self.known: dict[tuple[str, bool], tuple[str | None, bool]] = {}
+        #: the elements that XLA copies for each convolution
+        self.copied: list[int] = []
+
+    def layouts(self) -> str | None:
+        """Return the reason if XLA copies arrays around several convolutions."""
+        copied = [n for n in self.copied if n]
+        is_gain = len(copied) >= _CONVOLUTIONS and sum(copied) >= _COPIED
+        return LAYOUTS if is_gain else None
 
     def function(self, name: str, is_inner: bool = False) -> tuple[str | None, bool]:
         """Return the reason in a function, and whether it has a product or a loop."""
@@ -79,6 +96,8 @@ class _Search:
             count += 1
             if name in forms and self._has_form(forms[name], operation, is_inner):
                 return f"{name} has a faster form for the CPU", True
+            if name == "stablehlo.convolution":
+                self.copied.append(self._elements_copied_for(operation))
             if name in _PRODUCTS:
                 kinds[_kind(operation)] += 1
             elif name == "func.call":
@@ -113,6 +132,12 @@ class _Search:
             return any(p.is_faster_lowered(view, inner) for p in primitives)
         except (UnraisableError, OlympusError):  # it has a type or an attribute of another kind
             return False
+
+    def _elements_copied_for(self, operation: ir.Operation) -> int:
+        try:
+            return elements_copied_for(StableHloOperation(operation, self.raising))
+        except (UnraisableError, OlympusError):
+            return 0
 
     def _repeats(self, block: ir.Block, kinds: Counter[Any], count: int) -> str | None:
         """Return the reason if equal operations of a block are so many layers of a derivative."""

@@ -30,7 +30,9 @@ class Conv(NamedTuple):
 
 
 NARROW, SUMS = "narrow_convolution", "depthwise_weights"
+PADDED, PATCHES, GROUPED = "padded_outputs", "product_of_patches", "grouped_products"
 GROUPS, PRODUCT, EXCHANGED = "grouped_weights", "convolution_as_product", "exchanged_convolution"
+FORMS = NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED, PADDED, PATCHES, GROUPED
 
 CONVS = {
     "depthwise": Conv(
@@ -94,6 +96,30 @@ CONVS = {
         (2, 5, 4, 3), (3, 2, 3, 4), (1, 1), ((2, 1), (1, 1)),
         {"dimension_numbers": NHWC, "lhs_dilation": (2, 2)}, (EXCHANGED,),
     ),
+    "three features": Conv(
+        (1, 3, 50, 50), (24, 3, 3, 3), (1, 1), "SAME", {}, (PADDED,)
+    ),
+    "three features last, strides": Conv(
+        (2, 63, 64, 3), (3, 5, 3, 32), (2, 1), "VALID", {"dimension_numbers": NHWC}, (PADDED,)
+    ),
+    "few positions": Conv(
+        (2, 6, 5, 32), (3, 3, 32, 256), (1, 1), "SAME", {"dimension_numbers": NHWC}, (PATCHES,)
+    ),
+    "few positions, features first, strides": Conv(
+        (1, 64, 9, 9), (256, 64, 2, 3), (2, 2), ((1, 0), (0, 2)), {"rhs_dilation": (2, 1)},
+        (PATCHES,),
+    ),
+    "one element, groups of one image": Conv(
+        (1, 64, 16, 18), (128, 32, 1, 1), (1, 1), "VALID", {"feature_group_count": 2}, (GROUPED,)
+    ),
+    "one element, groups, features last": Conv(
+        (2, 12, 12, 128), (1, 1, 32, 128), (1, 1), "VALID",
+        {"dimension_numbers": NHWC, "feature_group_count": 4}, (GROUPED,),
+    ),
+    "one element, groups, strides": Conv(
+        (1, 32, 31, 128), (1, 1, 32, 128), (2, 1), "VALID",
+        {"dimension_numbers": NHWC, "feature_group_count": 4}, (GROUPED,),
+    ),
     "doubles": Conv(
         (2, 5, 3), (3, 1, 3), (1,), "SAME",
         {"dimension_numbers": NWC, "feature_group_count": 3}, (NARROW, SUMS), "float64",
@@ -148,7 +174,7 @@ def called(name: str, *target: Any) -> set[str]:
     conv = CONVS[name]
     with ox.enable_x64(conv.dtype == "float64"):
         text = ox.jit(gradients(ox, conv)).trace(*operands(conv)).lower(*target).as_text()
-    return {form for form in (NARROW, SUMS, GROUPS, PRODUCT, EXCHANGED) if f"@{form}(" in text}
+    return {form for form in FORMS if f"@{form}(" in text}
 
 
 @pytest.mark.parametrize("name", CONVS)

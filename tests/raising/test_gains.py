@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import pytest
 
 from olympus_core.mlir import bindings as mlir
-from olympus_core.raising.gains import BLOCKS, gain
+from olympus_core.raising.gains import BLOCKS, LAYOUTS, gain
 from olympus_core.raising.unraisable import UnraisableError
 
 
@@ -37,6 +37,12 @@ def convolution(layout: str, **options: Any) -> Callable[[Any, Any], Any]:
     return convolved
 
 
+def pool(window: tuple[int, int], strides: tuple[int, int]) -> Callable[[Any], Any]:
+    """Return the maxima of windows over the last two axes."""
+    full = (1, 1, *window), (1, 1, *strides)
+    return lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, *full, "VALID")
+
+
 def looped(fun: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *args: jax.lax.fori_loop(0, 3, lambda _, c: fun(c, *args), x)
 
@@ -54,6 +60,7 @@ def looped(fun: Callable[..., Any]) -> Callable[..., Any]:
             [(8, 64, 64, 32), (3, 3, 1, 32)],
         ),
         ("convolution", looped(convolution("NCHW")), [(4, 16, 32, 32), (3, 3, 16, 16)]),
+        ("reduce_window", pool((3, 3), (2, 2)), [(1, 64, 112, 112)]),
         ("sort", looped(jnp.sort), [(2**16,)]),
         ("sort", lambda x: jax.jit(lambda x: jnp.sort(x))(x), [(2**16,)]),
     ],
@@ -76,6 +83,8 @@ def test_operation_with_a_faster_form(
         (lambda x, y: jnp.einsum("bij,bjk->bik", x, y), [(8, 64, 128), (8, 128, 64)]),
         (convolution("NHWC"), [(8, 32, 32, 16), (3, 3, 16, 16)]),
         (convolution("NCHW"), [(4, 16, 32, 32), (3, 3, 16, 16)]),  # XLA changes its layout
+        (pool((3, 3), (2, 2)), [(1, 8, 16, 16)]),
+        (pool((112, 112), (1, 1)), [(1, 64, 112, 112)]),  # XLA reduces it as a whole
         (looped(convolution("NHWC")), [(8, 32, 32, 16), (3, 3, 16, 16)]),
         (lambda x: jnp.sin(x) + 1, [(3,)]),
         (lambda x: jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), [(3,)]),
@@ -83,6 +92,24 @@ def test_operation_with_a_faster_form(
 )
 def test_program_without_a_gain(fun: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:
     assert reason(fun, *shapes) is None
+
+
+def test_several_convolutions_in_another_layout() -> None:
+    def network(count: int, layout: str) -> Callable[[Any, Any], Any]:
+        layer = convolution(layout)
+
+        def apply(x: Any, kernel: Any) -> Any:
+            for _ in range(count):
+                x = jnp.tanh(layer(x, kernel))
+            return x
+
+        return apply
+
+    images, kernel = (8, 16, 64, 64), (3, 3, 16, 16)
+    assert reason(network(3, "NCHW"), images, kernel) == LAYOUTS
+    assert reason(network(2, "NCHW"), images, kernel) is None
+    assert reason(network(3, "NCHW"), (1, 16, 8, 8), kernel) is None
+    assert reason(network(3, "NHWC"), (8, 64, 64, 16), kernel) is None
 
 
 def normalized(x: Any) -> Any:

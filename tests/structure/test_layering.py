@@ -20,7 +20,17 @@ PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
-        *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
+        *(
+            "layouts",
+            "execution",
+            "analysis",
+            "stages",
+            "transforms",
+            "control",
+            "raising",
+            "jit",
+            "library",
+        ),
         *("verification", "artifact", "api", "interop"),
     ],
     "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],
