@@ -24,7 +24,7 @@ GENERATIONS = {
     "v6e": "TPU v6 lite",
     "tpu7x": "TPU7x",
 }
-SIZES = [4, 16, 64, 256, 512]  # chips
+SIZES = [4, 8, 16, 64, 256, 512]  # chips; a host has 4 or 8
 TOO_LARGE = b"""
 func.func public @main(%x: tensor<60000x600000xf32>) -> tensor<60000x600000xf32> {
   %y = stablehlo.add %x, %x : tensor<60000x600000xf32>
