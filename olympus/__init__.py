@@ -90,9 +90,11 @@ from olympus_core.xla import TpuModel as TpuModel
 from olympus_core.xla import backend_of as backend_of
 from olympus_core.xla import backends as backends
 from olympus_core.xla import device_models as device_models
+from olympus_core.xla import is_tpu_table as is_tpu_table
 from olympus_core.xla import known_devices as known_devices
 from olympus_core.xla import make_mesh as make_mesh
 from olympus_core.xla import target as target
+from olympus_core.xla import tpu_models as tpu_models
 
 checkpoint_policies = _CheckpointPolicies
 jacobian = jacrev

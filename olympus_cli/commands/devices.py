@@ -93,9 +93,12 @@ def _own(device_config: Path | None, project: str | None) -> Devices:
 
 
 def _list(own: Devices, as_json: bool) -> None:
+    from olympus import DeviceModel, TpuModel
     from olympus.stages import shipped_devices, shipped_tpus
 
-    devices, tpus = {**own, **shipped_devices()}, shipped_tpus()
+    own_tpus = {name: model for name, model in own.items() if isinstance(model, TpuModel)}
+    own_gpus = {name: model for name, model in own.items() if isinstance(model, DeviceModel)}
+    devices, tpus = {**own_gpus, **shipped_devices()}, {**own_tpus, **shipped_tpus()}
     if as_json:
         listed = [device_data(device, own) for device in devices.values()]
         data = {"devices": listed, "tpus": [device_data(tpu, own) for tpu in tpus.values()]}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from olympus import DeviceModel, TpuModel, device_models
+from olympus import DeviceModel, TpuModel, device_models, is_tpu_table, tpu_models
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.toml import TomlFile, load
 
 #: The figures of a device of any backend.
 AnyModel = DeviceModel | TpuModel
 #: Devices by name.
-Devices = Mapping[str, DeviceModel]
+Devices = Mapping[str, AnyModel]
 
 
 def read_devices(path: Path | None) -> Devices:
@@ -40,4 +40,6 @@ def devices_of(source: TomlFile) -> Devices:
     tables = Section(source, (), source.data).table("device").data
     if not tables:
         return {}
-    return device_models(tables, fail=source.fail)
+    tpus = {name: table for name, table in tables.items() if is_tpu_table(name, tables)}
+    gpus = {name: table for name, table in tables.items() if name not in tpus}
+    return {**device_models(gpus, fail=source.fail), **tpu_models(tpus, source.fail)}

@@ -173,7 +173,8 @@ class Project:
     targets: Mapping[str, TargetSpec]
     build_dir: Path
     default_targets: tuple[str, ...]
-    devices: Mapping[str, olympus.DeviceModel] = field(default_factory=dict)  # the user's own
+    #: the user's own devices
+    devices: Mapping[str, olympus.DeviceModel | olympus.TpuModel] = field(default_factory=dict)
     history: Path | None = None  # the file to which commands add figures
     file: Path = Path("olympus.toml")  # its olympus.toml
 

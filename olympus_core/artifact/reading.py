@@ -118,8 +118,10 @@ def _executable(
     if "topology" in fields:
         topology = _topology(fields["topology"], backend, device)
     try:
-        known = None if xla.is_gpu_name(backend, device) else device
-        xla.target(backend, known, None, topology and str(topology))
+        may_be_own = xla.is_device_name(backend, device)
+        if backend != "tpu" or not may_be_own:
+            known = None if may_be_own else device
+            xla.target(backend, known, None, topology and str(topology))
     except UsageError as exc:
         raise ArtifactError(f"in its manifest, {value.where} has an unknown target: {exc}") from exc
     return StoredExecutable(

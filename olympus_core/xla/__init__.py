@@ -89,7 +89,7 @@ from olympus_core.xla.targets.targets import (
     device_config,
     device_model,
     full_topology,
-    is_gpu_name,
+    is_device_name,
     known_devices,
     parse_topology,
     platform_of,
@@ -98,7 +98,12 @@ from olympus_core.xla.targets.targets import (
     topology_of,
 )
 from olympus_core.xla.targets.topologies import MOST_DEVICES, AnyTopology, Topology, Torus
-from olympus_core.xla.targets.tpu_models import TpuModel, shipped_tpus
+from olympus_core.xla.targets.tpu_models import (
+    TpuModel,
+    is_tpu_table,
+    shipped_tpus,
+    tpu_models,
+)
 from olympus_core.xla.targets.tpu_topologies import topologies
 
 __all__ = [
@@ -152,8 +157,9 @@ __all__ = [
     "host_value",
     "is_attached",
     "is_deleted",
+    "is_device_name",
     "is_donated_twice",
-    "is_gpu_name",
+    "is_tpu_table",
     "keeps_calls",
     "known_devices",
     "load_executable",
@@ -184,5 +190,6 @@ __all__ = [
     "topologies",
     "topology_devices",
     "topology_of",
+    "tpu_models",
     "versions",
 ]

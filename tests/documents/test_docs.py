@@ -191,6 +191,7 @@ _TARGET = '[target.t]\nentry = "m:f"\n'
         ("tolerance", f"{_TARGET}tolerance.none = 1"),
         ("inputs", f"{_TARGET}inputs.x.none = 1"),
         ("device", "[device.d]\nnone = 1"),
+        ("tpu", '[device.d]\nlike = "v6e"\nnone = 1'),
     ],
 )
 def test_the_keys_are_those_that_a_project_may_have(table: str, text: str, tmp_path: Path) -> None:

@@ -43,14 +43,14 @@ OURS = {
         *("ad_checkpoint", "files", "make_olympuspr", "xla_computation"),
         "include_full_tracebacks_in_locations",  # in JAX an option without a context
         *("DeviceModel", "Topology", "analysis", "device_models", "verification"),
-        *("Torus", "TpuModel", "backend_of"),
+        *("Torus", "TpuModel", "backend_of", "is_tpu_table", "tpu_models"),
         "interop",  # an attribute once one of its modules is imported
     },
     ".extend": {"mark_caller"},
     ".stages": {
         *("Block", "MemoryAnalysis", "Optimize", "Rates", "Repeats", "StagedFunction"),
         *("checked_options", "device_config", "device_model", "optimize_options"),
-        *("shipped_devices", "shipped_tpus", "this_cpu", "topologies"),
+        *("is_attached", "shipped_devices", "shipped_tpus", "this_cpu", "topologies"),
     },
 }
 IMPORTED = ("jax.extend", "jax.flatten_util", "jax.test_util")  # `import jax` does not import these

@@ -59,7 +59,7 @@ def _topology(target: Target) -> tuple[str, dict[str, Any]]:
     model, torus = device_model(target), full_topology(target)
     assert isinstance(model, TpuModel) and isinstance(torus, Torus)
     wraps = [*torus.wraps, False, False][:3]
-    return torus.of(model.name), {"wrap": wraps, **dict(model.options)}
+    return torus.of(model.generation), {"wrap": wraps, **dict(model.options)}
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from olympus_core.base.errors import SpecError
@@ -31,7 +31,7 @@ def _plain(number: float) -> str:
     return f"{number:,.0f}" if number >= 1 else f"{number:.6f}".rstrip("0")
 
 
-class _Number(NamedTuple):
+class Number(NamedTuple):
     """A number from `low` to `high`, whole or not, and its unit."""
 
     low: float
@@ -54,19 +54,19 @@ class _Number(NamedTuple):
 
 
 # The bounds are wide: they detect a wrong unit, and values too large for the compiler's integers.
-_RATE = _Number(1e-6, 1e6, " of 10^12 operations a second")
-_SPEED = _Number(1e8, 1e15, " of bytes a second")
-_NUMBERS: Mapping[str, _Number] = {
-    "cores": _Number(1, 4096, "", is_integer=True),
-    "clock_ghz": _Number(0.01, 20, " of GHz"),
-    "l2_cache": _Number(2**12, 2**36, " of bytes", is_integer=True),
-    "memory": _Number(2**24, 2**46, " of bytes", is_integer=True),
-    "bandwidth": _SPEED,
-    "bus_bits": _Number(1, 2**20, " of bits", is_integer=True),
-    "pin_gbit": _Number(0.01, 1000, " of Gbit/s"),
-    "nvlink": _SPEED,
-    "pcie": _SPEED,
-    "watts": _Number(0.1, 1e5, " of watts"),
+RATE = Number(1e-6, 1e6, " of 10^12 operations a second")
+SPEED = Number(1e8, 1e15, " of bytes a second")
+_NUMBERS: Mapping[str, Number] = {
+    "cores": Number(1, 4096, "", is_integer=True),
+    "clock_ghz": Number(0.01, 20, " of GHz"),
+    "l2_cache": Number(2**12, 2**36, " of bytes", is_integer=True),
+    "memory": Number(2**24, 2**46, " of bytes", is_integer=True),
+    "bandwidth": SPEED,
+    "bus_bits": Number(1, 2**20, " of bits", is_integer=True),
+    "pin_gbit": Number(0.01, 1000, " of Gbit/s"),
+    "nvlink": SPEED,
+    "pcie": SPEED,
+    "watts": Number(0.1, 1e5, " of watts"),
 }
 _NEEDED = ("capability", "cores", "clock_ghz", "l2_cache", "memory", "bandwidth")
 _KEYS = ("like", "product", "capability", *_NUMBERS, *GROUPS["rates"], "sources")
@@ -94,7 +94,7 @@ def resolved(
     `existing` are whole tables. Raises the errors of `fail`.
     """
     for name, table in tables.items():
-        _check_name(name, table, existing, fail)
+        check_name(name, table, existing, fail)
         _check(name, table, fail)
     complete: dict[str, dict[str, Any]] = {}
     for name in tables:
@@ -110,9 +110,8 @@ def resolved(
     return complete
 
 
-def _check_name(
-    name: str, table: object, existing: Mapping[str, Mapping[str, Any]], fail: Fail
-) -> None:
+def check_name(name: str, table: object, existing: Mapping[str, object], fail: Fail) -> None:
+    """Raise the error of a table's name that is not valid, or is in `existing`."""
     place = ("device", name)
     if not isinstance(table, Mapping):
         fail(place, f"device.{name} must be a table; got {table!r:.80}", None)
@@ -142,34 +141,40 @@ def _check(name: str, table: Mapping[str, Any], fail: Fail) -> None:
             if not _NUMBERS[key].takes(value):
                 fail_value(_NUMBERS[key].needs())
         elif key in GROUPS["rates"]:
-            _check_rates(place, value, fail)
+            check_rates(place, value, fail)
         elif key == "sources":
-            _check_sources(place, value, fail)
+            check_sources(place, value, fail)
         elif not isinstance(value, str):
             fail_value("a string")
         elif key == "product" and not _PRODUCT.fullmatch(value):
             fail_value("1 to 100 letters, digits, blanks and . , + ( ) / -")
 
 
-def _check_rates(place: tuple[str, ...], value: object, fail: Fail) -> None:
+def check_rates(
+    place: tuple[str, ...], value: object, fail: Fail, dtypes: Sequence[str] = _DTYPES
+) -> None:
+    """Raise the error of a value that is no table of rates of `dtypes`."""
     if not isinstance(value, Mapping):
         fail(place, f"{'.'.join(place)} must be a table of rates; got {value!r:.80}", None)
     for dtype, rate in value.items():
         where = (*place, str(dtype))
-        if dtype not in _DTYPES:
-            hint = nearest(str(dtype), _DTYPES) or f"the dtypes are {', '.join(_DTYPES)}"
+        if dtype not in dtypes:
+            hint = nearest(str(dtype), dtypes) or f"the dtypes are {', '.join(dtypes)}"
             fail(where, f"{'.'.join(place)} has no dtype {dtype!r:.80}", hint)
-        if not _RATE.takes(rate):
-            fail(where, f"{'.'.join(where)} must be {_RATE.needs()}; got {rate!r:.80}", None)
+        if not RATE.takes(rate):
+            fail(where, f"{'.'.join(where)} must be {RATE.needs()}; got {rate!r:.80}", None)
 
 
-def _check_sources(place: tuple[str, ...], value: object, fail: Fail) -> None:
+def check_sources(
+    place: tuple[str, ...], value: object, fail: Fail, groups: Iterable[str] = GROUPS
+) -> None:
+    """Raise the error of a value that is no table of the sources of `groups`."""
     if not isinstance(value, Mapping):
         fail(place, f"{'.'.join(place)} must be a table of arrays; got {value!r:.80}", None)
     for group, titles in value.items():
         where = (*place, str(group))
-        if group not in GROUPS:
-            hint = nearest(str(group), GROUPS) or f"the groups are {', '.join(GROUPS)}"
+        if group not in groups:
+            hint = nearest(str(group), groups) or f"the groups are {', '.join(groups)}"
             fail(where, f"{'.'.join(place)} has no group {group!r:.80}", hint)
         if not isinstance(titles, list) or not all(isinstance(x, str) for x in titles):
             fail(where, f"{'.'.join(where)} must be an array of strings; got {titles!r:.80}", None)

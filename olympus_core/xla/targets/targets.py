@@ -18,6 +18,8 @@ from olympus_core.xla.targets.tpu_models import TpuModel, shipped_tpus
 from olympus_core.xla.targets.tpu_topologies import (
     is_tpu_name,
     parse_torus,
+    read_torus,
+    split_name,
     torus,
     tpu_and_topology,
 )
@@ -44,7 +46,7 @@ class Target(NamedTuple):
 
     backend: str = "cpu"
     device: str | None = None
-    model: DeviceModel | None = None
+    model: AnyModel | None = None
     topology: AnyTopology | None = None
 
     @property
@@ -86,22 +88,26 @@ def known_devices(backend: str) -> tuple[str, ...]:
     return tuple(shipped_devices()) if backend == "gpu" else ()
 
 
-def backend_of(device: str, own: Iterable[str] = ()) -> str:
+def backend_of(device: str, own: Mapping[str, AnyModel] | None = None) -> str:
     """Return the backend of a device's name: "tpu" for a TPU, with or without topology, or "gpu".
 
-    `own` are the names of the user's own devices, which are GPUs.
+    `own` are the user's own devices, by name.
 
     >>> backend_of("v6e:4x4"), backend_of("8xh200")
     ('tpu', 'gpu')
     """
-    return "tpu" if device not in own and is_tpu_name(device) else "gpu"
+    own = own or {}
+    model = own.get(device) or own.get(split_name(device).generation)
+    if model is not None:
+        return "tpu" if isinstance(model, TpuModel) else "gpu"
+    return "tpu" if is_tpu_name(device) else "gpu"
 
 
-def is_gpu_name(backend: str, device: str | None) -> bool:
-    """Return True if a GPU, built-in or a user's own, may have this name."""
+def is_device_name(backend: str, device: str | None) -> bool:
+    """Return True if a GPU or TPU, built-in or a user's own, may have this name."""
     from olympus_core.xla.targets.device_tables import is_name  # few programs name a device
 
-    return backend == "gpu" and device is not None and is_name(device)
+    return backend != "cpu" and device is not None and is_name(device)
 
 
 def device_model(target: Target) -> AnyModel | None:
@@ -132,7 +138,7 @@ def device_config(target: Target) -> str | None:
     """
     model = device_model(target)
     if isinstance(model, TpuModel):
-        return str(full_topology(target).of(model.name))
+        return str(full_topology(target).of(model.generation))
     return None if model is None else config_text(model)
 
 
@@ -158,7 +164,8 @@ def topology_of(backend: str, device: str | None, text: str) -> AnyTopology:
       UsageError: the device has no such topology.
     """
     if backend == "tpu" and device is not None:
-        _check_device(backend, device, ())
+        if device not in shipped_tpus():  # a user's own
+            return read_torus(text)
         return parse_torus(shipped_tpus()[device], text)
     return parse_topology(text)
 
@@ -193,7 +200,7 @@ def parse_topology(text: str, written: str | None = None) -> Topology:
 def target(
     backend: str,
     device: str | None = None,
-    own: Mapping[str, DeviceModel] | None = None,
+    own: Mapping[str, AnyModel] | None = None,
     topology: str | None = None,
 ) -> Target:
     """Return the `Target` of two names; for "gpu" the device is "h200" unless given.
@@ -220,8 +227,9 @@ def target(
             hint=nearest(backend, _PLATFORMS),
         )
     if backend == "tpu":
-        return _tpu_target(device, topology)
-    device, many = _counted(device, own or ())
+        return _tpu_target(device, topology, own or {})
+    own = {name: model for name, model in (own or {}).items() if isinstance(model, DeviceModel)}
+    device, many = _counted(device, own)
     if many is not None and topology is not None and parse_topology(topology) != many:
         raise UsageError(
             f"the device is {many}x{device}, and the topology {topology}",
@@ -236,13 +244,13 @@ def target(
         )
     if device is None:
         return Target(backend, DEFAULT_GPU if backend == "gpu" else None, None, many)
-    if own and device in own and backend == "gpu":
+    if device in own and backend == "gpu":
         return Target(backend, device, own[device], many)
-    _check_device(backend, device, own or ())
+    _check_device(backend, device, own)
     return Target(backend, device, None, many)
 
 
-def _tpu_target(device: str | None, topology: str | None) -> Target:
+def _tpu_target(device: str | None, topology: str | None, own: Mapping[str, AnyModel]) -> Target:
     """Return the target of a TPU's name; of one chip, or without a device, it has no topology."""
     if device is None:
         if topology is None:
@@ -251,8 +259,10 @@ def _tpu_target(device: str | None, topology: str | None) -> Target:
             f"the topology {topology} has no generation of TPUs",
             hint=f"name it, such as --device {[*shipped_tpus()][-2]}",
         )
-    model, sizes = tpu_and_topology(device, topology)
-    return Target("tpu", model.name, None, sizes if sizes.num_chips > 1 else None)
+    tpus = {name: model for name, model in own.items() if isinstance(model, TpuModel)}
+    model, sizes = tpu_and_topology(device, topology, tpus)
+    own_model = model if model.name in tpus else None
+    return Target("tpu", model.name, own_model, sizes if sizes.num_chips > 1 else None)
 
 
 def _counted(device: str | None, own: Iterable[str]) -> tuple[str | None, Topology | None]:

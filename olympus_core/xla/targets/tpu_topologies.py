@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from olympus_core.base.errors import UsageError
@@ -48,17 +48,19 @@ def is_tpu_name(name: str) -> bool:
     return split_name(name).generation in shipped_tpus()
 
 
-def tpu_and_topology(name: str, topology: str | None = None) -> tuple[TpuModel, Torus]:
+def tpu_and_topology(
+    name: str, topology: str | None = None, own: Mapping[str, TpuModel] | None = None
+) -> tuple[TpuModel, Torus]:
     """Return the model and the topology of a name; a generation alone is its smallest topology.
 
-    `topology` has the sizes, such as "4x4", if they are not in `name`.
+    `topology` has the sizes, such as "4x4", if they are not in `name`; `own` are the user's TPUs.
 
     Raises:
       UsageError: the generation is unknown, it has no such topology, or the name and `topology`
         differ.
     """
-    parts = split_name(name)
-    models = shipped_tpus()
+    models = {**(own or {}), **shipped_tpus()}
+    parts = TpuName(name) if name in models else split_name(name)
     if parts.generation not in models:
         raise UsageError(
             f"no device of the backend 'tpu' is named {parts.generation!r:.80}; `olympus devices` "
@@ -101,6 +103,19 @@ def parse_torus(model: TpuModel, text: str) -> Torus:
             "n x 2n x 2n",
         )
     return torus(model, sizes, bool(match[2]))
+
+
+def read_torus(text: str) -> Torus:
+    """Parse the sizes of a topology of an unknown TPU, whose wrap-around links are not known.
+
+    Raises:
+      UsageError: `text` is not a topology.
+    """
+    match = _SIZES.fullmatch(text)
+    sizes = tuple(map(int, match[1].split("x"))) if match else ()
+    if match is None or not 1 <= math.prod(sizes) <= MOST_DEVICES:
+        raise UsageError(f"{text!r:.80} is not a topology of TPUs")
+    return Torus(sizes, (False,) * len(sizes), 1, bool(match[2]))
 
 
 def torus(model: TpuModel, sizes: tuple[int, ...], is_twisted: bool = False) -> Torus:

@@ -21,7 +21,7 @@ from olympus_cli.spec.project import load_project
 from olympus_cli.spec.resolve import Request
 from olympus_core.analysis.hlo.cpu_peaks import GENERIC
 from olympus_core.api import calibration
-from tests.marks import needs_gpu_compiler
+from tests.marks import needs_gpu_compiler, needs_tpu_compiler
 
 Invoke = Callable[..., Result]
 
@@ -276,6 +276,7 @@ def test_a_bundle_for_a_device_of_the_user(device_project: Path, invoke: Invoke)
         bundle.compiled(olympus.Target("gpu", "yours"))
 
 
+OWN_TPU = '[device.ours]\nlike = "v5e"\nmemory = 17179869184\n'
 WRONG = {
     "no file": (None, "own.toml cannot be read"),
     "no TOML": ("[device", "own.toml:1:8: not TOML"),
@@ -293,6 +294,21 @@ WRONG = {
     ),
     "a name": (OWN.replace("mine", "h200"), "own.toml:1: a device is already named 'h200'"),
     "another name": (OWN.replace("mine", '"../x"'), "own.toml:1: '../x' is not a valid name"),
+    "a key of a TPU": (OWN_TPU + "cores = 1\n", "own.toml:4: [device.ours], a TPU, has no key"),
+    "a TPU's memory": (
+        OWN_TPU.replace("17179869184", "16"),
+        "own.toml:3: device.ours.memory must be a whole number of bytes",
+    ),
+    "a TPU's rate": (
+        OWN_TPU + "tensor_tflops = { float64 = 1 }\n",
+        "own.toml:4: device.ours.tensor_tflops has no dtype 'float64'",
+    ),
+    "a TPU's name": (OWN_TPU.replace("ours", "v5e"), "own.toml:1: a device is already named 'v5e'"),
+    "a TPU's product": (OWN_TPU + "product = 3\n", "own.toml:4: device.ours.product must be a st"),
+    "a TPU's source": (
+        OWN_TPU + "sources = { chip = [] }\n",
+        "own.toml:4: device.ours.sources has no group 'chip'",
+    ),
     "a rate": (OWN + "tflops = { float32 = -1 }\n", "own.toml:5: device.mine.tflops.float32 must"),
 }
 
@@ -314,3 +330,29 @@ def test_mistakes_in_a_project_have_their_line(project: Path, invoke: Invoke) ->
         result = invoke(*command)
         assert result.exit_code == 2, command
         assert "olympus.toml:3: device.mine.memory must be a whole number of bytes" in result.stderr
+
+
+@needs_tpu_compiler
+def test_an_own_tpu_has_its_estimates_and_its_memory(project: Path, invoke: Invoke) -> None:
+    table = OWN_TPU + 'bandwidth = 1e9\n[target.add]\nentry = "model:add"\nargs = ["f32[64]"]\n'
+    toml = table + 'backends = ["tpu:ours"]\n[target.add.budget]\nfits = "ours"\n'
+    (project / "olympus.toml").write_text(toml)
+    (project / "model.py").write_text("def add(x):\n    return x + 1\n")
+
+    def seconds() -> float:
+        assert invoke("check", "add").exit_code == 0
+        report = json.loads((project / "build" / "add" / "report.json").read_text())
+        (backend,) = report["backends"]
+        assert (backend["device"], backend["fits"]) == ("ours", True)
+        result: float = backend["estimate"]["seconds"]
+        return result
+
+    first = seconds()
+    (project / "olympus.toml").write_text(toml.replace("1e9", "1e8"))
+    assert "figures of a device have changed" in invoke("build", "add").stdout
+    assert seconds() > first
+    document = json.loads(invoke("devices", "--json").stdout)
+    assert (document["tpus"][0]["name"], document["tpus"][0]["is_own"]) == ("ours", True)
+    assert document["tpus"][0]["generation"] == "v5e"
+    inspected = invoke("inspect", "build/add/add.olympus", "--json")
+    assert inspected.exit_code == 0, inspected.stderr

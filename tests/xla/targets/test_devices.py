@@ -17,6 +17,7 @@ from olympus_core.base.errors import SpecError, UsageError
 from olympus_core.xla.targets.device_models import RATE_DTYPES, device_models, shipped_devices
 from olympus_core.xla.targets.device_tables import GROUPS
 from olympus_core.xla.targets.gpu_targets import config_text
+from olympus_core.xla.targets.tpu_models import tpu_models
 from tests.documents.documents import ROOT, read
 from tests.marks import needs_gpu_compiler
 
@@ -226,12 +227,15 @@ def test_a_random_table_is_read_or_refused_in_one_line():
 
 
 def test_the_example_in_the_document_is_read():
-    (block,) = re.findall(r"```toml\n(.*?)```", read(ROOT / "docs/reference/devices.md"), re.DOTALL)
-    own = device_models(tomli.loads(block)["device"])
+    page = read(ROOT / "docs/reference/devices.md")
+    gpus, tpus = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    own = device_models(tomli.loads(gpus)["device"])
     assert own["our-h200"].bandwidth == 2.4e12
     assert own["lab-board"].tensor_tflops.bfloat16 == 64.5
     peak = 2e9 * 60 * 128 * 2.1
     assert own["lab-board"].float32_rate == pytest.approx(peak, rel=0.01)
+    (tpu,) = tpu_models(tomli.loads(tpus)["device"]).values()
+    assert (tpu.ici, tpu.tensor_tflops.bfloat16) == (50e9, 700)
 
 
 def test_rates_have_these_dtypes():

@@ -84,7 +84,8 @@ def test_the_backend_follows_from_the_name_of_a_device():
     assert [xla.backend_of(name) for name in ("v6e:4x4", "16xv5p", "8xh200", "none")] == [
         *("tpu", "tpu", "gpu", "gpu"),
     ]
-    assert xla.backend_of("v6e", {"v6e": None}) == "gpu"  # the user's own device
+    own = xla.device_models({"v6e-like": {"like": "h200"}})
+    assert xla.backend_of("v6e-like", own) == "gpu"  # the user's own device
 
 
 def test_every_generation_has_its_common_sizes():
@@ -111,3 +112,43 @@ def test_the_compiler_takes_the_whole_name_of_a_topology():
     assert xla.device_config(xla.target("tpu", "v6e")) == "v6e:1x1"
     assert xla.device_config(xla.target("tpu", "16xv6e")) == "v6e:4x4"
     assert xla.device_config(xla.Target("tpu")) is None
+
+
+OWN = {
+    "ours": {"like": "v6e", "memory": 2**34, "ici": 5e10, "sources": {"memory": ["a sheet"]}},
+    "faster": {"like": "ours", "tensor_tflops": {"bfloat16": 2000}, "product": "Board 2"},
+}
+
+
+def test_a_tpu_of_ones_own_has_the_figures_of_a_generation_and_its_own():
+    own = xla.tpu_models(OWN)
+    ours, faster, v6e = own["ours"], own["faster"], xla.shipped_tpus()["v6e"]
+    assert (ours.name, ours.generation, ours.product) == ("ours", "v6e", "ours")
+    assert (ours.memory, ours.ici, ours.bandwidth) == (2**34, 5e10, v6e.bandwidth)
+    assert dict(ours.sources)["memory"] == ("a sheet",) and "links" not in dict(ours.sources)
+    assert (faster.memory, faster.product, faster.generation) == (2**34, "Board 2", "v6e")
+    assert (faster.tensor_tflops.bfloat16, faster.tensor_tflops.int8) == (2000, 1836)
+    assert xla.is_tpu_table("faster", OWN) and not xla.is_tpu_table("x", {"x": {"like": "h200"}})
+    assert not xla.is_tpu_table("x", {"x": {"like": "y"}, "y": {"like": "x"}})
+
+
+def test_a_target_of_an_own_tpu_is_compiled_for_its_generation():
+    own = xla.tpu_models(OWN)
+    square = xla.target("tpu", "16xfaster", own)
+    assert (square.name, square.model) == ("faster:4x4", own["faster"])
+    assert square == xla.target("tpu", "faster", own, "4x4")
+    assert xla.device_config(square) == xla.device_config(xla.target("tpu", "v6e:4x4"))
+    assert xla.device_model(square).memory == 2**34
+    assert xla.full_topology(xla.target("tpu", "ours", own)).num_devices == 1
+    assert [xla.backend_of(name, own) for name in ("ours:2x2", "ours", "h200", "v5e")] == [
+        *("tpu", "tpu", "gpu", "tpu"),
+    ]
+    assert xla.topology_of("tpu", "ours", "4x4").sizes == (4, 4)  # without its figures
+    with pytest.raises(UsageError, match="ours has no topology 3x3"):
+        xla.target("tpu", "ours:3x3", own)
+    with pytest.raises(UsageError, match="is not a topology of TPUs"):
+        xla.topology_of("tpu", "ours", "4x")
+    with pytest.raises(UsageError, match="no device of the backend 'gpu' is named 'ours'"):
+        xla.target("gpu", "ours", own)
+    with pytest.raises(UsageError, match="no device of the backend 'tpu' is named 'ours'"):
+        xla.target("tpu", "ours")
