@@ -25,7 +25,7 @@ def looked_up(table, indices, weights):
 
 
 def lowered(device: str) -> olympus.stages.Lowered:
-    """A program whose lookup the compiler passes to the sparse cores of v6e and v5p."""
+    """A program whose lookup the compiler passes to the sparse cores of some generations."""
     gradient = olympus.jit(olympus.value_and_grad(looked_up))
     return gradient.trace(*TABLE).lower(olympus.target("tpu", device))
 
@@ -47,7 +47,9 @@ def test_the_bytes_have_the_module_that_the_compiler_returns(name, programs) -> 
     assert read.schedule == from_xla.schedule
 
 
-@pytest.mark.parametrize("device", ["v6e", pytest.param("v5p", marks=pytest.mark.night)])
+@pytest.mark.parametrize(
+    "device", ["v6e", *(pytest.param(name, marks=pytest.mark.night) for name in ("v5p", "tpu7x"))]
+)
 def test_a_program_with_operands_of_async_update_is_read(device) -> None:
     program = lowered(device)
     compiled = program.compile()
