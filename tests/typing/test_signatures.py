@@ -66,6 +66,8 @@ ANYTHING: dict[str, tuple[str, str]] = {
     ),
     "olympus.device_get": ("x return", "a tree"),
     "olympus.device_models": ("tables", "what TOML has"),
+    "olympus.is_tpu_table": ("tables", "what TOML has"),
+    "olympus.tpu_models": ("tables", "what TOML has"),
     "olympus.device_put": ("x device donate return", "a tree"),
     "olympus.eval_shape": (
         "args kwargs return",
