@@ -116,6 +116,7 @@ class JitCall(ProgramCall):
     """
 
     is_call: ClassVar[bool] = True
+    is_general: ClassVar[bool] = True
     raised_from: tuple[str, ...] = (
         "func.call",
         "stablehlo.composite",

@@ -324,7 +324,8 @@ class Primitive:
     def is_faster_lowered(self, operation: StableHloOperation, is_inner: bool) -> bool:
         """Return True if `lower` emits a faster form of an operation for the CPU.
 
-        It reads types and attributes, and not regions.  `is_inner` is True in loops and branches.
+        It reads types, attributes and functions that are called, and not regions.  `is_inner` is
+        True in loops and branches.
         """
         return False
 

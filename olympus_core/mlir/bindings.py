@@ -309,7 +309,7 @@ def without_locations(module: ir.Module) -> ir.Module:
     from jaxlib.mlir import passmanager
 
     with context():
-        copy = _copy(module)
+        copy = copied_module(module)
         passmanager.PassManager.parse("builtin.module(strip-debuginfo)").run(copy.operation)
     return copy
 
@@ -321,7 +321,8 @@ def bytecode(module: ir.Module) -> bytes:
     return out.getvalue()
 
 
-def _copy(module: ir.Module) -> ir.Module:
+def copied_module(module: ir.Module) -> ir.Module:
+    """Return a copy of a module of any MLIR context, in the context of the process."""
     copied: ir.Module = ir.Module.parse(bytecode(module), context())
     return copied
 
@@ -336,11 +337,11 @@ def normalized(module: ir.Module) -> ir.Module:
     with ctx, _diagnostics():
         try:
             content = hlo.serialize_portable_artifact(
-                _copy(module), hlo.get_current_version(), allow_other_dialects=True
+                copied_module(module), hlo.get_current_version(), allow_other_dialects=True
             )
             copy: ir.Module = hlo.deserialize_portable_artifact(ctx, content)
         except (ValueError, ir.MLIRError):
-            copy = _copy(module)
+            copy = copied_module(module)
     return copy
 
 

@@ -1,15 +1,13 @@
 """Random primitives: bits from keys, and keys from seeds and from other keys.
 
 A key is two uint32 words along the last axis.  Every value is a hash of a key and a counter, by
-the 20-round Threefry-2x32 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC
-2011); element i of a result hashes the 64-bit counter i, so that no element depends on another.
-The hash is a function of the module, one for each shape of its operands.
+Threefry-2x32 (`threefry.py`); element i of a result hashes the 64-bit counter i, so that no element
+depends on another.
 """
 
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,70 +16,18 @@ import numpy as np
 from olympus_core.base.avals import Shape, ShapedArray, shape_of, shaped
 from olympus_core.base.errors import DTypeError, ShapeError
 from olympus_core.base.source import Source
-from olympus_core.ir.olympuspr import Atom, Eqn, Literal, Olympuspr, Var
-from olympus_core.ir.primitive import Batched, MultipleResults, Primitive, SingleResult, op
+from olympus_core.ir.olympuspr import Eqn, Olympuspr, Var
+from olympus_core.ir.primitive import Batched, MultipleResults, SingleResult, op
 from olympus_core.mlir import bindings as mlir
-from olympus_core.primitives.elementwise.arithmetic import add_p
 from olympus_core.primitives.elementwise.base import at_front
-from olympus_core.primitives.elementwise.logic import (
-    or_p,
-    shift_left_p,
-    shift_right_logical_p,
-    xor_p,
-)
+from olympus_core.primitives.threefry import UINT32, emit_hash
 
 if TYPE_CHECKING:
     from olympus_core.lowering.module import LoweringContext
     from olympus_core.raising.stablehlo_operation import StableHloOperation
 
-UINT32 = np.dtype("uint32")
 UINT64 = np.dtype("uint64")
 _WORD = shaped((), UINT32)
-
-# Constants of the paper: the rotations of two groups of four rounds, and the key's parity word.
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA
-
-
-class _Words:
-    """A collection of equations on uint32 arrays."""
-
-    def __init__(self) -> None:
-        self.eqns: list[Eqn] = []
-
-    def __call__(self, primitive: Primitive, x: Atom, y: Atom | int) -> Var:
-        """Add an equation and return its result; an int is a literal word."""
-        other = y if isinstance(y, (Var, Literal)) else Literal(np.uint32(y), _WORD)
-        (aval,) = primitive.out_avals((x.aval, other.aval), {})
-        out = Var(aval)
-        self.eqns.append(Eqn(primitive, (x, other), (out,), {}, Source(None, 0, "")))
-        return out
-
-    def rotate(self, x: Atom, bits: int) -> Var:
-        """Return the words with their bits rotated to the left."""
-        left = self(shift_left_p, x, bits)
-        return self(or_p, left, self(shift_right_logical_p, x, 32 - bits))
-
-
-@functools.lru_cache(maxsize=1024)
-def threefry2x32(key: Shape, high: Shape, low: Shape) -> Olympuspr:
-    """Return the program (key word 1, key word 2, counter high, counter low) -> two hash words.
-
-    All shapes that are not () are equal.
-    """
-    words = _Words()
-    k0, k1, x0, x1 = invars = tuple(Var(shaped(s, UINT32)) for s in (key, key, high, low))
-    parity = words(xor_p, words(xor_p, k0, k1), PARITY)
-    schedule = (k0, k1, parity)
-    x0, x1 = words(add_p, x0, k0), words(add_p, x1, k1)
-    for group in range(5):
-        for rotation in ROTATIONS[group % 2]:
-            x0 = words(add_p, x0, x1)
-            x1 = words(xor_p, x0, words.rotate(x1, rotation))
-        x0 = words(add_p, x0, schedule[(group + 1) % 3])
-        injected = words(add_p, schedule[(group + 2) % 3], group + 1)
-        x1 = words(add_p, x1, injected)
-    return Olympuspr(invars, tuple(words.eqns), (x0, x1))
 
 
 def _key_words(ctx: LoweringContext, keys: Any, shape: Shape) -> tuple[list[Any], Shape]:
@@ -142,8 +88,7 @@ def _hash_counters(ctx: LoweringContext, keys: Any, shape: Shape) -> list[Any]:
         if high_shape:
             high, high_shape = mlir.broadcast(high, shaped(full, UINT32), trailing), full
         shape = full
-    program = threefry2x32(key_shape, high_shape, shape)
-    return ctx.call(program, "threefry2x32", (*words, high, low))
+    return emit_hash(ctx, key_shape, high_shape, shape, (*words, high, low))
 
 
 def _keys(words: list[Any], shape: Shape) -> Any:
@@ -244,9 +189,8 @@ class RandomFoldIn(_OfEach):
         keys, data = operands
         shape = ctx.avals_in[1].shape
         words, key_shape = _key_words(ctx, keys, ())
-        program = threefry2x32(key_shape, (), shape)
         zero = mlir.full(_WORD, 0)
-        return _keys(ctx.call(program, "threefry2x32", (*words, zero, data)), shape)
+        return _keys(emit_hash(ctx, key_shape, (), shape, (*words, zero, data)), shape)
 
 
 class RandomAlgorithm(enum.IntEnum):

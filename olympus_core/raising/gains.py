@@ -18,9 +18,12 @@ import functools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from olympus_core.base.context import enable_x64
 from olympus_core.base.errors import OlympusError
 from olympus_core.blocks.repeats import MEASURED, Thresholds
+from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.ir.primitive import Primitive, op
+from olympus_core.mlir import bindings as mlir
 from olympus_core.primitives.conv import elements_copied_for
 from olympus_core.raising.raising import Raising
 from olympus_core.raising.stablehlo_operation import StableHloOperation
@@ -58,11 +61,23 @@ def gain(
     return search.function(name)[0] or search.layouts()
 
 
+class _Raising(Raising):
+    """The raising of a module of another MLIR context, whose functions are raised from a copy."""
+
+    def function(self, name: str) -> Olympuspr:
+        with mlir.context(), enable_x64():
+            return self._copy.function(name)
+
+    @functools.cached_property
+    def _copy(self) -> Raising:
+        return Raising(mlir.copied_module(self.module))
+
+
 class _Search:
     """The search of one module: each function is searched once."""
 
     def __init__(self, module: ir.Module, blocks: bool, least: Thresholds) -> None:
-        self.raising = Raising(module)
+        self.raising = _Raising(module)
         self.blocks, self.least = blocks, least
         #: the results of the functions, by their names, in loops and outside
         self.known: dict[tuple[str, bool], tuple[str | None, bool]] = {}
@@ -94,8 +109,8 @@ class _Search:
             operation = view.operation
             name = operation.name
             count += 1
-            if name in forms and self._has_form(forms[name], operation, is_inner):
-                return f"{name} has a faster form for the CPU", True
+            if name in forms and (form := self._form(forms[name], operation, is_inner)):
+                return f"{form} has a faster form for the CPU", True
             if name == "stablehlo.convolution":
                 self.copied.append(self._elements_copied_for(operation))
             if name in _PRODUCTS:
@@ -126,12 +141,17 @@ class _Search:
                 is_heavy = is_heavy or inside
         return None, is_heavy
 
-    def _has_form(self, primitives: list[Primitive], operation: ir.Operation, inner: bool) -> bool:
+    def _form(
+        self, primitives: list[Primitive], operation: ir.Operation, is_inner: bool
+    ) -> str | None:
+        """Return the operation, or the function that is called, if it has a faster form."""
+        name = str(operation.name)
         try:
             view = StableHloOperation(operation, self.raising)
-            return any(p.is_faster_lowered(view, inner) for p in primitives)
+            fast = [p.name for p in primitives if p.is_faster_lowered(view, is_inner)]
         except (UnraisableError, OlympusError):  # it has a type or an attribute of another kind
-            return False
+            return None
+        return None if not fast else fast[0] if name == "func.call" else name
 
     def _elements_copied_for(self, operation: ir.Operation) -> int:
         try:

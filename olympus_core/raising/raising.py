@@ -105,6 +105,7 @@ class Raising:
     """The state of the raising of one module."""
 
     def __init__(self, module: ir.Module) -> None:
+        self.module = module  # which owns the operations
         self.functions: dict[str, Any] = {}
         self.meshes = Meshes(module)
         #: the axes of a mesh that are manual in the block that is being raised

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.extend.random
 
 import olympus
 from olympus_core.primitives.random import random_bits_p, random_fold_in_p, random_split_p
+from olympus_core.primitives.threefry import threefry2x32_p
 from tests.primitives.case import Case, arg
 
 __all__ = ["CASES"]
@@ -38,7 +40,24 @@ def _fold_into_each(lax: Any, keys: Any, data: Any) -> Any:
     return jax.vmap(jax.random.fold_in)(keys, data)
 
 
+def _hash(lax: Any, *words: Any) -> Any:
+    mine = lax is olympus.lax
+    return (threefry2x32_p if mine else jax.extend.random.threefry2x32_p).bind(*words)
+
+
+def _word(*shape: int) -> Any:
+    return arg(*shape, high=2**32 - 1, dtype="uint32")
+
+
 CASES: list[Case] = [
+    Case("threefry2x32", _hash, (_word(), _word(), _word(3), _word(3)), ("uint32",)),
+    Case(
+        "threefry2x32",
+        _hash,
+        (_word(2, 1), _word(2, 1)) + (_word(1, 3),) * 2,
+        ("uint32",),
+        "keys",
+    ),
     Case(
         "rng_bit_generator",
         lambda lax, k: lax.rng_bit_generator(k, (2, 3)),

@@ -71,6 +71,11 @@ def test_operation_with_a_faster_form(
     assert reason(fun, *shapes) == f"stablehlo.{operation} has a faster form for the CPU"
 
 
+def test_a_function_with_a_faster_form() -> None:
+    why = reason(lambda x: x + jax.random.normal(jax.random.key(0), (3,)), (3,))
+    assert why == "threefry2x32 has a faster form for the CPU"
+
+
 @pytest.mark.parametrize(
     ("fun", "shapes"),
     [

@@ -13,7 +13,8 @@ from olympus_core.library.composite import composite
 from olympus_core.library.promotion import check_arrays
 from olympus_core.primitives.elementwise.base import reshape
 from olympus_core.primitives.elementwise.conversion import bitcast_convert_type_p
-from olympus_core.primitives.random import UINT32, UINT64, RandomAlgorithm, rng_bit_generator_p
+from olympus_core.primitives.random import UINT64, RandomAlgorithm, rng_bit_generator_p
+from olympus_core.primitives.threefry import UINT32
 
 _DTYPES = ("uint8", "uint16", "uint32", "uint64")
 

@@ -69,7 +69,13 @@ def _seed(call: Call) -> list[Array]:
     return [np.stack([(bits >> np.uint64(32)), bits & np.uint64(0xFFFFFFFF)], -1).astype("uint32")]
 
 
+def _hash(call: Call) -> list[Array]:
+    first, second, high, low = np.broadcast_arrays(*call.operands)
+    return list(_threefry(np.stack([first, second], -1), high, low))
+
+
 RANDOM: dict[str, Rule] = {
+    "threefry2x32": Rule(_hash),
     "random_bits": Rule(_bits),
     "random_split": Rule(_split),
     "random_fold_in": Rule(_fold_in),
