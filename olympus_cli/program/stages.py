@@ -303,7 +303,8 @@ class Program:
     @cached_property
     def olympuspr(self) -> str:
         """The program as text, as lowered for the first backend: with its repeated blocks."""
-        return str(self.units[0].lowered.olympuspr)
+        text: str = self.units[0].lowered.olympuspr_text()
+        return text
 
     @cached_property
     def arguments(self) -> tuple[ArgInfo, ...]:

@@ -110,7 +110,7 @@ def _drawn(
     """Return the arguments with drawn values on which the operations with the first NaNs depend."""
     findings = {check.finding for check in verification.checks if check.why and check.finding}
     causes = [check for check in findings if check.kind == "nan"]
-    needed = {i for check in causes for i in arguments_of(program.traced.olympuspr, check)}
+    needed = {i for check in causes for i in arguments_of(program.traced.reference_program, check)}
     undeclared = inputs.undeclared(arguments)
     return tuple(
         DrawnArgument(

@@ -49,6 +49,11 @@ class BundledSource(Traced):
         """The program; raise UsageError if it is compiled unchanged."""
         return self._form(self._backend)[0].olympuspr
 
+    @property
+    def reference_program(self) -> Olympuspr:
+        """The program whose operations `verify` runs one by one; it may not be the compiled one."""
+        return self._form(self._backend)[0].reference_program
+
     def lower(
         self,
         target: xla.Target | None = None,

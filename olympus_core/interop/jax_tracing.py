@@ -60,6 +60,11 @@ class JaxTraced(Traced):
         """The program; raise UsageError if it is compiled as JAX lowers it."""
         return self._on(self._platform).olympuspr
 
+    @property
+    def reference_program(self) -> Any:
+        """The program whose operations `verify` runs one by one; it may not be the compiled one."""
+        return self._on(self._platform).reference_program
+
     def placement(self) -> Placement | None:
         """Return the devices of the program's meshes; None if it runs on any one device."""
         return self._on(self._platform).placement()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,19 @@ class UnchangedProgram(Traced):
     def olympuspr(self) -> Olympuspr:  # type: ignore[override]
         """Raise UsageError: the program has no Olympuspr."""
         self._fail()
+
+    @functools.cached_property
+    def reference_program(self) -> Olympuspr:
+        """The program raised from the module.
+
+        Raises UsageError for a module that cannot be raised.
+        """
+        try:
+            return raise_module(self.module)
+        except UnraisableError as exc:
+            raise UsageError(
+                f"'{self.fun_name}' cannot be verified operation by operation: {exc}"
+            ) from None
 
     def _fail(self) -> NoReturn:
         raise UsageError(f"'{self.fun_name}' is compiled unchanged, because {self.reason}")

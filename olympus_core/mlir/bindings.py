@@ -386,7 +386,7 @@ def read_entry(content: bytes) -> EntrySignature:
     module = _deserialized(content)  # its operations live as long as it does
     with readable("the program"):
         main = _main(module)
-        attributes = list(main.arg_attrs) if main.type.inputs else []
+        attributes = list(main.operation.attributes.get("arg_attrs") or [])
         donated = [
             i
             for i, attribute in enumerate(attributes)

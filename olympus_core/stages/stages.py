@@ -22,6 +22,7 @@ from olympus_core.execution.spmd import (
 )
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.olympuspr import Olympuspr
+from olympus_core.ir.pretty import pretty
 from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
@@ -59,6 +60,11 @@ class Traced(Stage):
     def __init__(self, signature: Interface, olympuspr: Olympuspr) -> None:
         super().__init__(signature)
         self.olympuspr = olympuspr
+
+    @property
+    def reference_program(self) -> Olympuspr:
+        """The program whose operations `verify` runs one by one; it may not be the compiled one."""
+        return self.olympuspr
 
     @property
     def jaxpr(self) -> Olympuspr:
@@ -242,6 +248,20 @@ class Lowered(Stage):
                 hint="as_text() returns its StableHLO",
             )
         return self._origin.program
+
+    def olympuspr_text(self, *, source_info: bool = False) -> str:
+        """Return the Olympuspr as text, with the source lines if `source_info` is True.
+
+        It is a comment for a program that was read as StableHLO.
+
+        >>> print(jit(lambda x: 2 * x).lower(numpy.ones(2)).olympuspr_text())
+        { lambda ; a:f32[2]. let
+            b:f32[2] = mul 2.0:f32[] a
+          in (b,) }
+        """
+        if self._origin is None:
+            return "# The program is compiled unchanged, as it was read, and has no Olympuspr."
+        return pretty(self._origin.program, source_info=source_info)
 
     @property
     def inspections(self) -> str | None:

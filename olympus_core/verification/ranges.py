@@ -259,7 +259,9 @@ class _FaultClassifier:
         """Return the faults of the results on a draw; none if float64 overflows as well."""
         inputs = self.search.arrays(draw)
         draw_results = [np.asarray(x) for x in self.search.program([np.array(x) for x in inputs])]
-        values = _RangeRun(on_operation=self.on_operation).run(self.traced.olympuspr, inputs)
+        values = _RangeRun(on_operation=self.on_operation).run(
+            self.traced.reference_program, inputs
+        )
         range_faults = []
         for name, x, value, at in zip(
             self.traced.result_names,
@@ -277,7 +279,7 @@ class _FaultClassifier:
     ) -> RangeFault:
         """Return the fault of a result whose float64 value is well inside the range."""
         if np.isfinite(value.array).all():  # rounding moved it to the edge of a domain, perhaps
-            program: Olympuspr = self.traced.olympuspr
+            program: Olympuspr = self.traced.reference_program
             blamed = first_wrong(program, inputs, self.run)
             return RangeFault(draw, name, result, value.wide, blamed, False)
         fails = value.undone is not None and 1 <= draw.size <= ORDINARY

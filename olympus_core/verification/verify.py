@@ -144,7 +144,7 @@ def verify(
         )
 
     runs = make()
-    values = runs.run(traced.olympuspr, inputs)
+    values = runs.run(traced.reference_program, inputs)
     checker = _ResultChecker(tolerances or {}, frozenset(allow))
     expected = {name: _expected(name, values, references or {}) for name in against}
     checks = [
@@ -156,7 +156,7 @@ def verify(
     ]
     notes: list[Finding] = []
     if run is not None and not runs.findings and any(c.why and not c.finding for c in checks):
-        wrong_operation = first_wrong(traced.olympuspr, inputs, run, make)
+        wrong_operation = first_wrong(traced.reference_program, inputs, run, make)
         checks, notes = _blamed(checks, wrong_operation)
     return Verification(
         tuple(checks), tuple(runs.findings), tuple(notes), runs.checked, dict(runs.unchecked)

@@ -41,7 +41,7 @@ def gather(
 
     `measured` is what was measured for some of its backends, by their labels.
     """
-    text = program.units[0].lowered.olympuspr.pretty_print(source_info=True)
+    text = program.units[0].lowered.olympuspr_text(source_info=True)
     units = {unit.label: unit for unit in program.units}
     return Page(
         report=report,

@@ -183,6 +183,37 @@ def test_as_is_compiles_the_program_of_a_file_unchanged(project: Path, invoke: I
     assert "compiled unchanged, because it is read with as_is" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["jax", "stablehlo", "hlo", "bundle"])
+@pytest.mark.parametrize(
+    "command", [("compile", "--output", "there"), ("verify",), ("report",)], ids=" ".join
+)
+def test_a_command_takes_a_program_unchanged(
+    command: tuple[str, ...], name: str, project: Path, invoke: Invoke
+) -> None:
+    file, text, entry, shapes = FRONTENDS[name]
+    (project / file).write_bytes(content_of(file, text))
+    options = () if shapes is None else ("--shapes", shapes)
+    result = invoke(command[0], entry, *options, "--as-is", *command[1:])
+    assert result.exit_code == 0, result.stderr
+    for written in project.rglob("program.olympuspr"):
+        assert written.read_text().startswith("# The program is compiled unchanged")
+    for bundle in project.rglob("there/*.olympus"):
+        assert invoke("verify", str(bundle), "--as-is").exit_code == 0
+
+
+def test_a_program_with_an_effect_is_built_and_not_verified(project: Path, invoke: Invoke) -> None:
+    call = """%1 = stablehlo.custom_call @Sharding(%arg0) {has_side_effect = true}
+        : (tensor<4xf32>) -> tensor<4xf32>"""
+    (project / "m.mlir").write_text(f"""func.func @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {{
+        {call}
+        return %1 : tensor<4xf32>
+    }}""")
+    assert invoke("compile", "m.mlir").exit_code == 0
+    result = invoke("verify", "m.mlir")
+    assert result.exit_code == 2
+    assert "cannot be verified operation by operation: stablehlo.custom_call" in result.stderr
+
+
 def test_an_operation_without_a_primitive_is_verified(project: Path, invoke: Invoke) -> None:
     """It is computed in its own dtype also where others are computed in float64."""
     unknown = '{mhlo.frontend_attributes = {a = "b"}} : tensor<8x8xf32>'
