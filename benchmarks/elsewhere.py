@@ -254,6 +254,8 @@ FURTHER: dict[str, Callable[[], Prepared]] = {
         further.vision, (8, 16, 16, 16), (3, 3, 3, 16, 16), (1024, 10)
     ),
     "spectral waves": of_function(further.waves, (128, 128)),
+    "dropout, gradient": of_function(further.dropout, (128, 128), (6, 128, 128)),
+    "Markov chains": of_function(further.metropolis, (1024, 2)),
 }
 
 

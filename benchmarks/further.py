@@ -174,3 +174,32 @@ def waves(grid: Any) -> Any:
         return (u + 0.01 * v, v), jnp.sum(v**2)
 
     return jax.lax.scan(step, (grid, jnp.zeros_like(grid)), None, length=20)
+
+
+def dropout(x: Any, weights: Any) -> Any:
+    """Return the gradient of a perceptron of six layers with dropout."""
+
+    def loss(weights: Any) -> Any:
+        hidden = x
+        for key, w in zip(jax.random.split(jax.random.key(0), len(weights)), weights, strict=True):
+            hidden = jax.nn.relu(hidden @ w)
+            hidden = jnp.where(jax.random.bernoulli(key, 0.9, hidden.shape), hidden / 0.9, 0.0)
+        return jnp.mean(hidden**2)
+
+    return jax.grad(loss)(weights)
+
+
+def metropolis(starts: Any) -> Any:
+    """Return the ends of Markov chains of 200 steps whose density is a ring."""
+
+    def density(x: Any) -> Any:
+        return -jnp.square(jnp.linalg.norm(x, axis=-1) - 2.0) / 0.1
+
+    def step(x: Any, key: Any) -> Any:
+        move, accept = jax.random.split(key)
+        other = x + 0.3 * jax.random.normal(move, x.shape)
+        ratio = density(other) - density(x)
+        taken = jnp.log(jax.random.uniform(accept, ratio.shape)) < ratio
+        return jnp.where(taken[:, None], other, x), None
+
+    return jax.lax.scan(step, starts, jax.random.split(jax.random.key(1), 200))[0]
