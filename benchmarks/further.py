@@ -199,7 +199,7 @@ def metropolis(starts: Any) -> Any:
         move, accept = jax.random.split(key)
         other = x + 0.3 * jax.random.normal(move, x.shape)
         ratio = density(other) - density(x)
-        taken = jnp.log(jax.random.uniform(accept, ratio.shape)) < ratio
-        return jnp.where(taken[:, None], other, x), None
+        is_accepted = jnp.log(jax.random.uniform(accept, ratio.shape)) < ratio
+        return jnp.where(is_accepted[:, None], other, x), None
 
     return jax.lax.scan(step, starts, jax.random.split(jax.random.key(1), 200))[0]

@@ -19,7 +19,7 @@ from olympus_core.artifact import container, host
 from olympus_core.artifact.calling import BundledProgram, BundledShardedProgram
 from olympus_core.artifact.manifest import MANIFEST, Manifest, Member, StoredExecutable
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_program
-from olympus_core.artifact.placing import chosen_devices, first_devices, placed
+from olympus_core.artifact.placing import chosen_devices, first_devices, on_one_device, placed
 from olympus_core.artifact.reading import parse_manifest
 from olympus_core.artifact.saving import OLYMPUSPR, sources_member
 from olympus_core.artifact.shardings import StoredShardings
@@ -207,8 +207,11 @@ class Bundle:
         signature, interface = self.manifest.signature, self.interface
         if devices is None or shardings is None:
             check_executable(signature, executable)
-            return BundledProgram(signature, interface, executable, target)
-        program = placed(self.manifest, shardings, executable, devices)
+            if target.backend == "cpu" or not isinstance(executable, xla.Executable):
+                return BundledProgram(signature, interface, executable, target)
+            program = on_one_device(self.manifest, executable, target)
+        else:
+            program = placed(self.manifest, shardings, executable, devices)
         return BundledShardedProgram(signature, interface, program, target)
 
     def _known(self, target: xla.Target) -> xla.Target:
@@ -250,6 +253,8 @@ class Bundle:
                 f"{self.path} has no program for {target.backend}, {self._contents()}, and that "
                 f"cannot be compiled for {target.backend}: {exc}"
             ) from exc
+        if grid is None and target.backend != "cpu" and xla.runs_here(target):
+            executable = xla.load_executable(executable.serialize(), target)
         return executable, grid, None if placement is None else placement.shardings
 
     def _contents(self) -> str:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from olympus_core import xla
-from olympus_core.artifact.manifest import Manifest
+from olympus_core.artifact.manifest import Manifest, Signature
 from olympus_core.artifact.manifest_check import AnyExecutable, check_executable, check_shardings
 from olympus_core.artifact.shardings import StoredShardings, put_on_devices
+from olympus_core.base.avals import ShapedArray
 from olympus_core.base.errors import BackendError, UsageError
-from olympus_core.execution.spmd import Placement, ShardedProgram, on_devices, with_shardings
+from olympus_core.execution.spmd import (
+    Placement,
+    ShardedProgram,
+    on_devices,
+    on_first_device,
+    with_shardings,
+)
 from olympus_core.lowering.entry import EntryAttributes
 from olympus_core.placement.mesh import AbstractMesh
 from olympus_core.placement.sharding import NamedSharding, PartitionSpec, Sharding
@@ -75,20 +82,34 @@ def placed(
     check_shardings(signature, stored, executable, len(devices))
     entry = EntryAttributes(
         manifest.function,
-        donated=frozenset(i for i, a in enumerate(signature.arguments) if a.donated),
+        donated=_donated(signature),
         in_shardings=[put_on_devices(sharding, devices) for sharding in stored.arguments],
         out_shardings=[put_on_devices(sharding, devices) for sharding in stored.results],
     )
-    avals = (
-        tuple(argument.aval for argument in signature.arguments),
-        tuple(result.aval for result in signature.results),
-    )
     meshes = placement.meshes if placement is not None else ()
     where = Placement(devices, len(devices), tuple(_whole(mesh, devices) for mesh in meshes))
-    program = with_shardings(executable, avals, entry, where, entry.in_shardings)
+    program = with_shardings(executable, _avals(signature), entry, where, entry.in_shardings)
     shardings = program.in_shardings, program.out_shardings
     check_executable(signature, executable, shardings)
     return program
+
+
+def on_one_device(
+    manifest: Manifest, executable: AnyExecutable, target: xla.Target
+) -> ShardedProgram:
+    """Return the program of an executable for one accelerator on the first one of this machine."""
+    signature = manifest.signature
+    entry = EntryAttributes(manifest.function, donated=_donated(signature))
+    return with_shardings(executable, _avals(signature), entry, on_first_device(target), ())
+
+
+def _donated(signature: Signature) -> frozenset[int]:
+    return frozenset([i for i, a in enumerate(signature.arguments) if a.donated])
+
+
+def _avals(signature: Signature) -> tuple[tuple[ShapedArray, ...], tuple[ShapedArray, ...]]:
+    """Return the types of the arguments and of the results."""
+    return tuple([x.aval for x in signature.arguments]), tuple([x.aval for x in signature.results])
 
 
 def _whole(mesh: AbstractMesh, devices: tuple[xla.Device, ...]) -> Sharding:

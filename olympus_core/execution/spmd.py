@@ -342,6 +342,11 @@ def _is_that(first: tuple[NamedSharding, int], sharding: Sharding, ndim: int) ->
     return first[1] == ndim and first[0].is_equivalent_to(sharding, ndim)
 
 
+def on_first_device(target: xla.Target) -> Placement:
+    """Return the placement of a program of one device on the first one of a backend."""
+    return Placement((xla.devices(target.backend)[0],), 1, ())
+
+
 def attached(
     where: Placement, entry: EntryAttributes, target: xla.Target, name: str
 ) -> tuple[Placement, EntryAttributes]:

@@ -15,6 +15,7 @@ from olympus_core.execution.compilation import Origin, Repeats
 from olympus_core.execution.spmd import (
     Placement,
     attached,
+    on_first_device,
     partitioned,
     placement,
     target_for,
@@ -26,6 +27,7 @@ from olympus_core.ir.pretty import pretty
 from olympus_core.lowering.entry import EntryAttributes, aliases, warn_unusable_donations
 from olympus_core.lowering.fingerprint import fingerprint
 from olympus_core.mlir import bindings as mlir
+from olympus_core.stages.absent_compiled import AbsentCompiled
 from olympus_core.stages.compiled import Compiled, SavedCompiled, ShardedCompiled
 from olympus_core.stages.interface import ArgInfo, Interface, Stage
 
@@ -438,7 +440,11 @@ class Lowered(Stage):
     ) -> Compiled:
         s = self.signature
         if where is None:
-            return Compiled(s, executable, self.target, self)
+            if self.target.backend == "cpu":
+                return Compiled(s, executable, self.target, self)
+            if isinstance(executable, xla.CompileOnlyExecutable):
+                return AbsentCompiled(s, executable, self.target, self)
+            where = on_first_device(self.target)
         avals = s.in_avals, s.out_avals
         program = with_shardings(executable, avals, entry, where, s.own_shardings)
         return ShardedCompiled(s, program, self.target, self)

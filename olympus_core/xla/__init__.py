@@ -41,6 +41,7 @@ from olympus_core.xla.runtime.devices import (
     mesh_devices,
     mesh_positions,
     positions_of,
+    runs_here,
     topology_devices,
     versions,
 )
@@ -176,6 +177,7 @@ __all__ = [
     "put_scalar",
     "put_shards",
     "run_partitioned",
+    "runs_here",
     "saved_executable",
     "shard_buffers",
     "sharded_result_handler",

@@ -79,6 +79,8 @@ def _compiled_for(
             ensure_lapack()
         copy_late = _INLINEABLE in program
         return _compile_and_load(program, target, options, grid, watch, copy_late)
+    if grid and target.device is None:  # the attached device of arrays
+        return _compile_and_load(program, target, options, grid, watch)
     return compile_for(program, target, options, grid, watch)
 
 

@@ -19,7 +19,13 @@ from olympus_core.xla.runtime.absent_devices import PLUGINS, compile_only_device
 from olympus_core.xla.runtime.cpu import cpu_client
 from olympus_core.xla.runtime.gpu import gpu_client
 from olympus_core.xla.runtime.tpu import tpu_client
-from olympus_core.xla.targets.targets import Target, full_topology, known_devices, target
+from olympus_core.xla.targets.targets import (
+    Target,
+    device_model,
+    full_topology,
+    known_devices,
+    target,
+)
 from olympus_core.xla.targets.topologies import Torus
 
 
@@ -43,6 +49,23 @@ def devices(backend: str | None = None, requested: int = 1) -> list[Device]:
 def is_attached(backend: str) -> bool:
     """Return True if this machine has a device of a backend; no library is loaded."""
     return backend not in PLUGINS or PLUGINS[backend].is_attached()
+
+
+def runs_here(target: Target) -> bool:
+    """Return True if this machine has a device of the kind that a target names.
+
+    For a GPU, its runtime starts.
+    """
+    if target.backend == "cpu":
+        return True
+    model = device_model(target)
+    if target.backend != "gpu" or model is None or not is_attached("gpu"):
+        return False
+    try:
+        kinds = {str(device.device_kind) for device in devices("gpu")}
+    except BackendError:
+        return False
+    return model.product in kinds
 
 
 def check_attached(target: Target) -> None:

@@ -6,9 +6,36 @@ xla/stream_executor/device_description.proto.
 
 from __future__ import annotations
 
-from olympus_core.xla.targets.device_models import DeviceModel
+import functools
+import re
+from pathlib import Path
+
+from olympus_core.xla.targets.device_models import DeviceModel, shipped_devices
 
 DEFAULT_GPU = "h200"
+#: the driver's description of each GPU of this machine
+_DRIVER = Path("/proc/driver/nvidia/gpus")
+_PRODUCT = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
+
+
+@functools.cache
+def default_gpu() -> str:
+    """Return the name of this machine's first GPU; `DEFAULT_GPU` without one that is built in.
+
+    The driver's files are read, and no library is loaded.
+    """
+    products = {model.product: name for name, model in shipped_devices().items()}
+    return next((products[x] for x in attached_products() if x in products), DEFAULT_GPU)
+
+
+def attached_products() -> list[str]:
+    """Return the product names of this machine's GPUs, as the driver writes them."""
+    try:
+        texts = [(folder / "information").read_text() for folder in sorted(_DRIVER.iterdir())]
+    except OSError:
+        return []
+    return [match[1] for text in texts if (match := _PRODUCT.search(text))]
+
 
 # Limits without a key in a device's table are those of every compute capability since 7.5.
 _TEXT = """\

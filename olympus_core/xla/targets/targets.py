@@ -12,7 +12,7 @@ from typing import NamedTuple
 from olympus_core.base.errors import UsageError
 from olympus_core.xla.messages import nearest
 from olympus_core.xla.targets.device_models import DeviceModel, shipped_devices
-from olympus_core.xla.targets.gpu_targets import DEFAULT_GPU, config_text
+from olympus_core.xla.targets.gpu_targets import config_text, default_gpu
 from olympus_core.xla.targets.topologies import MOST_DEVICES, AnyTopology, Topology
 from olympus_core.xla.targets.tpu_models import TpuModel, shipped_tpus
 from olympus_core.xla.targets.tpu_topologies import (
@@ -203,7 +203,7 @@ def target(
     own: Mapping[str, AnyModel] | None = None,
     topology: str | None = None,
 ) -> Target:
-    """Return the `Target` of two names; for "gpu" the device is "h200" unless given.
+    """Return the `Target` of two names; for "gpu" the device is this machine's or "h200".
 
     `own` has the user's devices by name, in addition to the built-in ones. `topology`, such as "8"
     or "2x8", is the number of hosts and of GPUs of each host, or, such as "4x4" or "2x2x4", the TPU
@@ -243,7 +243,7 @@ def target(
             hint="a program for the cpu has as many devices as its mesh",
         )
     if device is None:
-        return Target(backend, DEFAULT_GPU if backend == "gpu" else None, None, many)
+        return Target(backend, default_gpu() if backend == "gpu" else None, None, many)
     if device in own and backend == "gpu":
         return Target(backend, device, own[device], many)
     _check_device(backend, device, own)
