@@ -19,10 +19,11 @@ from dataclasses import asdict
 import olympus
 from olympus.artifact import COMPILERS, Host
 from olympus.files import read_regular
-from olympus.stages import device_config, device_model
+from olympus.stages import device_config, device_model, optimize_options
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.program.versions import installed_version
 from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.model import TargetSpec
 
 # Variables that change the compiler's result but are not in the program.
 _ENVIRONMENT = ("XLA_FLAGS",)
@@ -53,10 +54,18 @@ def content_keys(program: Program) -> dict[str, str]:
     ]
     return {
         unit.label: content_key(
-            unit.stablehlo, [*signature, *_beside_the_program(unit)], unit.backend
+            unit.stablehlo,
+            [*signature, *_profile(spec, unit), *_beside_the_program(unit)],
+            unit.backend,
         )
         for unit in program.units
     }
+
+
+def _profile(spec: TargetSpec, unit: Unit) -> list[dict[str, object]]:
+    """Return the options of the target's profile, which another version may change."""
+    options = optimize_options(spec.optimize, unit.backend)
+    return [dict(options)] if options else []
 
 
 def _beside_the_program(unit: Unit) -> list[str]:

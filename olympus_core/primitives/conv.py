@@ -33,6 +33,7 @@ from olympus_core.primitives.conv_forms import (
     narrow_convolution,
     of_one_image_first,
 )
+from olympus_core.primitives.conv_patches import gpu_form
 from olympus_core.primitives.dot import product_dtype
 from olympus_core.primitives.elementwise.base import check_one_dtype, move_axis, reshape, to_dtype
 from olympus_core.primitives.matrices import MANY_PRODUCTS
@@ -88,9 +89,13 @@ class Convolution(SingleResult):
     def lower(self, ctx: LoweringContext, *operands: Any, **params: Any) -> Any:
         if not all(a.size for a in ctx.avals_in):  # StableHLO has no kernel without elements
             return mlir.full(ctx.aval_out, 0)
-        if dtypes.kind(ctx.avals_in[0].dtype) == "c":
+        form = None
+        if ctx.platform == "cuda":
+            form = gpu_form(ctx.avals_in, ctx.aval_out, params)
+        elif ctx.is_for_unsplit_cpu:
+            form = form_for(ctx.avals_in, ctx.aval_out, params)
+        if form is None and dtypes.kind(ctx.avals_in[0].dtype) == "c":
             return self._complex(ctx, operands, params)
-        form = form_for(ctx.avals_in, ctx.aval_out, params) if ctx.is_for_unsplit_cpu else None
         if form is not None:
             shape = ctx.aval_out.shape
             return ctx.form(form, operands, self.name, shape=shape, **params)[0]

@@ -220,10 +220,10 @@ def _reshaped(x: _Value, shape: Shape) -> _Value:
     """Return a value with another shape; words only with other axes of length 1."""
     if not isinstance(x, _Words):
         return x.reshape(shape)
-    remaining = iter([axis for axis, size in zip(x.axes, x.shape, strict=True) if size != 1])
+    long = iter([axis for axis, size in zip(x.axes, x.shape, strict=True) if size != 1])
     if [size for size in x.shape if size != 1] != [size for size in shape if size != 1]:
         raise _NoExpressionError
-    return _Words(x.expression, shape, tuple([None if size == 1 else next(remaining) for size in shape]))
+    return _Words(x.expression, shape, tuple([None if size == 1 else next(long) for size in shape]))
 
 
 def _computed(

@@ -11,7 +11,13 @@ from olympus_core.xla.bindings import Device, _jax
 from olympus_core.xla.runtime.absent_devices import PLUGINS, compile_only_devices, target_of
 from olympus_core.xla.runtime.executable import CompileOnlyExecutable
 from olympus_core.xla.runtime.invocation import Watch, compile_options, compiled
+from olympus_core.xla.targets.options import optimize_options
 from olympus_core.xla.targets.targets import Target, device_config, full_topology
+
+#: XLA finds the algorithm of a convolution by trials on the GPU. Without trials a program refers to
+#: none, and fails. At level 0 it takes cuDNN's first one. Only a module that is compiled unchanged
+#: has convolutions.
+_GPU_CONVOLUTIONS = {"xla_gpu_autotune_level": 0}
 
 
 def compile_for(
@@ -42,11 +48,22 @@ def compile_for(
     else:
         one = full_topology(target._replace(topology=None))
         grid = compile_only_devices(target._replace(topology=one))[:1]
+    if target.backend == "gpu":
+        profile = optimize_options("default", target)
+        options = {**profile, **_convolution_options(program), **options}
     xla_options = compile_options(grid, options)
     module = _parsed(program)
     client, devices = grid[0].client, _jax.DeviceList(tuple(grid))
     raw, seconds = compiled(lambda: client.compile(module, devices, xla_options), watch)
     return CompileOnlyExecutable(raw, target, seconds)
+
+
+def _convolution_options(program: bytes) -> Mapping[str, int]:
+    """Return the options of a program with convolutions; empty for others."""
+    if b"convolution" not in program:  # the name of a function may have it
+        return {}
+    module = mlir.parsed(program)
+    return _GPU_CONVOLUTIONS if "stablehlo.convolution" in str(module) else {}
 
 
 def _check_grid(grid: Sequence[Device], target: Target) -> None:

@@ -145,21 +145,22 @@ ALLOWED: Mapping[str, Flag | Integer | Choice] = {
 }
 
 
+#: For products, XLA generates kernels by Triton, whose tiles it finds by trials on the GPU. Without
+#: trials they take 2 to 76 times as long as cuBLAS's; those take as long as with trials (H100).
+_CUBLAS: Options = {"xla_gpu_enable_triton_gemm": False}
 #: The options of each profile, by backend.  docs/reference/olympus-toml.md and docs/how-to/gpu.md
 #: have what they gain.
 _PROFILES: Mapping[str, Mapping[str, Options]] = {
-    "default": {},
-    "fast-build": {
-        "cpu": {"xla_backend_optimization_level": 0},
-        "gpu": {"xla_gpu_enable_triton_gemm": False},  # products are cuBLAS's, which is compiled
-    },
+    "default": {"gpu": _CUBLAS},
+    "fast-build": {"cpu": {"xla_backend_optimization_level": 0}, "gpu": _CUBLAS},
 }
 
 
 def optimize_options(optimize: Optimize, target: Target) -> Options:
     """Return the compiler options that the profile `optimize` sets for a target, maybe none.
 
-    "default" sets none. "fast-build" shortens the compilation, and may give a slower program.
+    "default" sets those without which a GPU program is slow. "fast-build" shortens the
+    compilation for the CPU, and may give a slower program.
 
     Raises:
       UsageError: no profile has this name.
