@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_core import xla
 from olympus_core.base.errors import BackendError
 
 _INSTALL = "pip install 'olympus[jax]'"
@@ -24,6 +25,7 @@ try:
     from jax._src.interpreters import batching as _batching
     from jax._src.interpreters import mlir as _mlir
     from jax._src.interpreters import partial_eval as _partial_eval
+    from jaxlib import xla_client as _xla_client
 except ModuleNotFoundError as exc:
     if exc.name != "jax":
         raise
@@ -31,6 +33,21 @@ except ModuleNotFoundError as exc:
 except RuntimeError as exc:  # jax checks the version of jaxlib when it is imported
     raise JaxImportError(f"JAX cannot be imported: {exc}", hint=_INSTALL) from None
 
+
+def _share_plugins() -> None:
+    """Let JAX use the libraries of accelerators that are loaded: the runtime refuses a second time.
+
+    Without this, JAX has no GPU in a process that has compiled for one.
+    """
+    load = _xla_client.load_pjrt_plugin_dynamically
+
+    def load_once(name: str, path: str) -> Any:
+        return xla.loaded_plugins[name] if name in xla.loaded_plugins else load(name, path)
+
+    _xla_client.load_pjrt_plugin_dynamically = load_once
+
+
+_share_plugins()
 jax: Any = _jax
 core: Any = _core
 ArrayImpl: Any = _array.ArrayImpl

@@ -69,6 +69,7 @@ from olympus_core.xla.runtime.partitioned import (
     sharding_like,
     tiling_of,
 )
+from olympus_core.xla.runtime.plugins import loaded as loaded_plugins
 from olympus_core.xla.targets.device_models import (
     DeviceModel,
     Rates,
@@ -164,6 +165,7 @@ __all__ = [
     "keeps_calls",
     "known_devices",
     "load_executable",
+    "loaded_plugins",
     "make_mesh",
     "mesh_devices",
     "mesh_positions",

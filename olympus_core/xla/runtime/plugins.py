@@ -20,6 +20,8 @@ from olympus_core.xla.messages import clean
 from olympus_core.xla.targets.targets import Target
 
 _lock = threading.Lock()
+#: the interface of each library that was loaded here, by the platform
+loaded: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Plugin:
                 return
             with self.environment():
                 if not _jax.pjrt_plugin_loaded(self.platform):
-                    _jax.load_pjrt_plugin(self.platform, self.path(), None)
+                    loaded[self.platform] = _jax.load_pjrt_plugin(self.platform, self.path(), None)
                 if not _jax.pjrt_plugin_initialized(self.platform):
                     _jax.initialize_pjrt_plugin(self.platform)
 
