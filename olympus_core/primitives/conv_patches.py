@@ -29,8 +29,13 @@ _MOST_BYTES = 2**30
 def gpu_form(
     avals: Sequence[ShapedArray], out: ShapedArray, params: forms.Params
 ) -> forms.Form | None:
-    """Return the function that computes a convolution by products; None for too many slices."""
+    """Return the function that computes a convolution by products.
+
+    None for a result without elements, and for too many slices.
+    """
     lhs, rhs = avals
+    if not out.size:
+        return None
     if dtypes.kind(lhs.dtype) == "c":
         return complex_convolution
     if params["batch_group_count"] > 1:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from olympus_core.xla.runtime import tpu
+from tests.marks import needs_gpu_compiler
 
 OURS = """
 import sys, ml_dtypes, numpy as np
@@ -27,6 +28,13 @@ y = jax.jit(lambda a: jnp.linalg.cholesky(a) @ a)(jnp.eye(2) * 4)
 s = jax.jit(lambda a: a * 2 + 1)(3)
 print(y.dtype, float(y[0, 0]), s, s.weak_type, jnp.asarray(jnp.ones(3, "bfloat16")).sum())
 print(y.addressable_data(0).aval, jax.device_get(y).tolist())
+"""
+LOADED_TWICE = """
+import olympus.interop.jax
+from olympus_core.xla.runtime import gpu
+from jaxlib import xla_client
+gpu.PLUGIN.ensure()
+print(type(xla_client.load_pjrt_plugin_dynamically("cuda", gpu.gpu_library())).__name__)
 """
 JAX_PRINTS = "float32 8.0 7 True 3\nfloat32[2,2] [[8.0, 0.0], [0.0, 8.0]]\n"
 
@@ -85,3 +93,10 @@ def test_jax_prints_no_warning_when_the_gpu_compiler_is_installed() -> None:
         check=True,
     )
     assert (process.stdout, process.stderr) == ("3.0\n", "")
+
+
+@needs_gpu_compiler
+def test_jax_takes_the_gpu_library_that_is_loaded(python):
+    """The runtime refuses to load it a second time, which would leave JAX without a GPU."""
+    process = python(LOADED_TWICE, JAX_PLATFORMS="cpu")
+    assert process.stdout == "PyCapsule\n", process.stderr
