@@ -25,7 +25,7 @@ try:
     from jax._src.interpreters import batching as _batching
     from jax._src.interpreters import mlir as _mlir
     from jax._src.interpreters import partial_eval as _partial_eval
-    from jaxlib import xla_client as _xla_client
+    from jax._src.lib import xla_client as _xla_client
 except ModuleNotFoundError as exc:
     if exc.name != "jax":
         raise

@@ -47,7 +47,11 @@ def gpu_form(
         return None
     if any(low < 0 or high < 0 for low, high in params["padding"]):
         return forms.cropped_convolution
-    return product_of_patches if kernel <= result else product_of_windows
+    if kernel > result:
+        return product_of_windows
+    size = kernel * result * lhs.shape[numbers.lhs_spec[0]] * lhs.shape[numbers.lhs_spec[1]]
+    is_plain = params["feature_group_count"] == 1 and size * lhs.dtype.itemsize <= _MOST_BYTES
+    return forms.product_of_patches if is_plain else product_of_grouped_patches
 
 
 def complex_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
@@ -61,7 +65,7 @@ def complex_convolution(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
     return op.complex(op.sub(first, second), op.sub(both, op.add(first, second)))
 
 
-def product_of_patches(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
+def product_of_grouped_patches(lhs: Any, rhs: Any, shape: Shape, **params: Any) -> Any:
     """Convolve by products over the elements of the kernel, each with a slice of the array.
 
     The slices are joined along the features, so that it is one product, unless they are large.

@@ -1,4 +1,4 @@
-"""Programs for one GPU, run where the GPU is: here the second CPU device stands for it."""
+"""Programs for one GPU, run where the GPU is: here the second CPU device is in its place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = np.arange(9, dtype="float32").reshape(3, 3)
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The device that stands for this machine's GPU; programs for the GPU are loaded on it."""
+    """The device in the place of this machine's GPU; programs for the GPU are loaded on it."""
     device = xla.devices("cpu", 2)[1]
     query = xla.devices
 
@@ -58,7 +58,7 @@ def test_a_program_runs_on_the_device_of_its_kind(
     program.prepared((olympus.device_put(X, gpu),), {})()()
 
 
-def test_a_donated_argument_is_taken(monkeypatch: pytest.MonkeyPatch, gpu: Any) -> None:
+def test_a_donated_argument_is_deleted(monkeypatch: pytest.MonkeyPatch, gpu: Any) -> None:
     program = compiled_for_gpu(monkeypatch, gpu, lambda x: x + 1, donate_argnums=0)
     argument = olympus.device_put(X, gpu)
     np.testing.assert_array_equal(program(argument), X + 1)

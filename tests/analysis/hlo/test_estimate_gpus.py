@@ -16,7 +16,15 @@ from olympus_core.analysis.hlo.estimate import estimate
 from olympus_core.analysis.hlo.machines import GpuMachine
 from olympus_core.base.errors import UsageError
 from olympus_core.xla import Target, device_model, device_models
-from tests.analysis.hlo.estimated import H200, MODEL, compiled, kernels, shape, total
+from tests.analysis.hlo.estimated import (
+    H200,
+    MODEL,
+    compiled,
+    kernels,
+    shape,
+    total,
+    unchanged,
+)
 from tests.marks import needs_gpu_compiler
 
 
@@ -67,11 +75,18 @@ def test_a_library_call_counts_as_a_kernel_of_triton(option):
 @needs_gpu_compiler
 def test_a_convolution_of_cudnn_is_counted():
     x, k = (shape(*s, dtype="bfloat16") for s in ((8, 64, 32, 32), (128, 64, 3, 3)))
-    program = compiled(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), x, k, target=H200)
+    program = unchanged(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), x, k, target=H200)
     assert "__cudnn$conv" in program.as_text()
     (conv,) = [k for k in program.estimate().kernels if k.flops]
     assert conv.flops == 2 * 8 * 128 * 30 * 30 * 64 * 9
     assert program.estimate().unknown == ()
+
+
+@needs_gpu_compiler
+def test_a_convolution_as_a_product_is_counted():
+    x, k = (shape(*s, dtype="bfloat16") for s in ((8, 64, 32, 32), (128, 64, 3, 3)))
+    program = compiled(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), x, k, target=H200)
+    assert total(program, "flops") == pytest.approx(2 * 8 * 128 * 30 * 30 * 64 * 9, rel=0.01)
 
 
 @needs_gpu_compiler
@@ -81,9 +96,10 @@ def test_the_convolutions_of_derivatives_are_counted(stride):
         return lax.conv(x, k, (stride, stride), "SAME").sum()
 
     args = shape(4, 16, 16, 16), shape(32, 16, 3, 3)
+    derivative = olympus.grad(loss, argnums=(0, 1))
     programs = {
-        target: compiled(olympus.grad(loss, argnums=(0, 1)), *args, target=target)
-        for target in (None, H200)
+        None: compiled(derivative, *args),
+        H200: unchanged(derivative, *args, target=H200),
     }
     assert programs[H200].as_text().count('custom_call_target="__cudnn$convBackward') == 2
     flops = [sum(k.flops for k in kernels(m) if k.flops > 10**6) for m in programs.values()]

@@ -129,7 +129,7 @@ def test_explicit_options_override_a_profile(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_profile_has_options_of_the_table(profile: Optimize, target: olympus.Target) -> None:
     options = optimize_options(profile, target)
     assert checked_options(options) == options
-    assert bool(options) == (profile != "default")
+    assert bool(options) == (target.backend == "gpu" or profile != "default")
 
 
 @pytest.mark.parametrize("profile", ["fastbuild", None, ["default"]])
