@@ -435,6 +435,11 @@ class Kernels:
         return None
 
     def _sort(self, instruction: Instruction, computation: Computation) -> SortedRows | None:
+        """Return the rows that a kernel sorts, by itself or fused; None for other kernels."""
+        if instruction.opcode == "fusion":
+            bodies = [self._module.computations[i] for i in instruction.called_computation_ids]
+            sorts = (self._sort(i, body) for body in bodies for i in body.instructions.values())
+            return next(filter(None, sorts), None)
         target = instruction.custom_call_target
         is_radix, is_top = target.startswith(_RADIX), target in _TOP_K
         is_top = is_top or instruction.opcode == "topk"

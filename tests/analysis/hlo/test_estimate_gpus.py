@@ -109,6 +109,16 @@ def test_the_convolutions_of_derivatives_are_counted(stride):
 
 
 @needs_gpu_compiler
+def test_a_sort_in_a_fusion_passes_over_its_memory_many_times():
+    program = compiled(lambda x: np.sort(x), shape(2**20), target=H200)
+    (sort,) = program.estimate().kernels
+    assert "fusion" in sort.name
+    beyond = 20 - GpuMachine.SORT_TILE
+    once = sort.bytes / (GpuMachine.BANDWIDTH * 4.8e12)
+    assert sort.seconds == pytest.approx((1 + beyond * (beyond + 3) // 2) * once)
+
+
+@needs_gpu_compiler
 def test_a_kernel_of_a_gpu_is_bound_by_memory_or_its_launch():
     n = 2**26
     times = compiled(lambda x: np.tanh(x) + 1, shape(n), target=H200).estimate()
