@@ -312,7 +312,7 @@ def test_a_missing_device_is_an_error_before_tracing(work: Path, invoke: Invoke)
     for words in (
         ("run", "--backend", "gpu"),
         ("verify", "--backend", "gpu"),
-        ("bench", "--backend", "gpu"),
+        ("bench", "--backend", "gpu", "--save-baseline", "main"),
     ):
         result = invoke(words[0], "dense", *words[1:], code=6)
         assert "it was imported" not in result.stderr
