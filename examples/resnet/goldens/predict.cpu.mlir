@@ -120,7 +120,7 @@ module @jit_predict attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas
     %107 = stablehlo.multiply %105, %106 : tensor<1x16x16x32xf32>
     %108 = stablehlo.broadcast_in_dim %arg60, dims = [3] : (tensor<32xf32>) -> tensor<1x16x16x32xf32>
     %109 = stablehlo.add %107, %108 : tensor<1x16x16x32xf32>
-    %110 = stablehlo.convolution(%86, %arg62) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<1x32x32x16xf32>, tensor<1x1x16x32xf32>) -> tensor<1x16x16x32xf32>
+    %110 = call @convolution_as_product(%86, %arg62) : (tensor<1x32x32x16xf32>, tensor<1x1x16x32xf32>) -> tensor<1x16x16x32xf32>
     %111 = stablehlo.add %110, %109 : tensor<1x16x16x32xf32>
     %cst_9 = stablehlo.constant dense<0.000000e+00> : tensor<1x16x16x32xf32>
     %112 = stablehlo.maximum %111, %cst_9 : tensor<1x16x16x32xf32>
@@ -203,7 +203,7 @@ module @jit_predict attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas
     %183 = stablehlo.multiply %181, %182 : tensor<1x8x8x64xf32>
     %184 = stablehlo.broadcast_in_dim %arg79, dims = [3] : (tensor<64xf32>) -> tensor<1x8x8x64xf32>
     %185 = stablehlo.add %183, %184 : tensor<1x8x8x64xf32>
-    %186 = stablehlo.convolution(%162, %arg81) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<1x16x16x32xf32>, tensor<1x1x32x64xf32>) -> tensor<1x8x8x64xf32>
+    %186 = call @convolution_as_product_0(%162, %arg81) : (tensor<1x16x16x32xf32>, tensor<1x1x32x64xf32>) -> tensor<1x8x8x64xf32>
     %187 = stablehlo.add %186, %185 : tensor<1x8x8x64xf32>
     %cst_16 = stablehlo.constant dense<0.000000e+00> : tensor<1x8x8x64xf32>
     %188 = stablehlo.maximum %187, %cst_16 : tensor<1x8x8x64xf32>
@@ -269,5 +269,17 @@ module @jit_predict attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas
     %242 = stablehlo.broadcast_in_dim %arg96, dims = [1] : (tensor<10xf32>) -> tensor<1x10xf32>
     %243 = stablehlo.add %241, %242 : tensor<1x10xf32>
     return %243 : tensor<1x10xf32>
+  }
+  func.func private @convolution_as_product(%arg0: tensor<1x32x32x16xf32>, %arg1: tensor<1x1x16x32xf32>) -> tensor<1x16x16x32xf32> {
+    %0 = stablehlo.reshape %arg1 : (tensor<1x1x16x32xf32>) -> tensor<16x32xf32>
+    %1 = stablehlo.slice %arg0 [0:1, 0:31:2, 0:31:2, 0:16] : (tensor<1x32x32x16xf32>) -> tensor<1x16x16x16xf32>
+    %2 = stablehlo.dot_general %1, %0, contracting_dims = [3] x [0], precision = [DEFAULT, DEFAULT] : (tensor<1x16x16x16xf32>, tensor<16x32xf32>) -> tensor<1x16x16x32xf32>
+    return %2 : tensor<1x16x16x32xf32>
+  }
+  func.func private @convolution_as_product_0(%arg0: tensor<1x16x16x32xf32>, %arg1: tensor<1x1x32x64xf32>) -> tensor<1x8x8x64xf32> {
+    %0 = stablehlo.reshape %arg1 : (tensor<1x1x32x64xf32>) -> tensor<32x64xf32>
+    %1 = stablehlo.slice %arg0 [0:1, 0:15:2, 0:15:2, 0:32] : (tensor<1x16x16x32xf32>) -> tensor<1x8x8x32xf32>
+    %2 = stablehlo.dot_general %1, %0, contracting_dims = [3] x [0], precision = [DEFAULT, DEFAULT] : (tensor<1x8x8x32xf32>, tensor<32x64xf32>) -> tensor<1x8x8x64xf32>
+    return %2 : tensor<1x8x8x64xf32>
   }
 }
