@@ -21,6 +21,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.layouts.channels_last import channels_last
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
+from olympus_core.lowering.slices import share_slices
 from olympus_core.placement.sharding import Sharding
 
 #: The modes of outlining repeated blocks: where it is a gain, or never.
@@ -45,7 +46,8 @@ class Origin(NamedTuple):
 
     `source` is the program as it was passed to `lower`. `program` is the one in the module: it has
     no effects, and its repeated blocks are nested programs. The compiler does not inline `blocks`.
-    `has_forms` is True if the module has primitives in special forms for its target.
+    `has_forms` is True if the module has primitives in special forms for its target, and
+    `has_shared_slices` if it has slices of arguments in the form of `lowering/slices.py`.
     """
 
     source: Olympuspr
@@ -55,6 +57,7 @@ class Origin(NamedTuple):
     program: Olympuspr
     blocks: tuple[Block, ...] = ()
     has_forms: bool = False
+    has_shared_slices: bool = False
 
     def inspected(self, module: Any) -> Inspected | None:
         """Return the module with the program that inspects arrays; None if it inspects none."""
@@ -66,9 +69,10 @@ class Origin(NamedTuple):
         It is `module`, or, if that has forms for its target, a second one without them. With
         `stacks` it is a second one too, with the calls that lead to each operation.
         """
-        if not self.has_forms and not stacks:
+        has_forms = self.has_forms or self.has_shared_slices
+        if not has_forms and not stacks:
             return module
-        entry = self.entry._replace(portable=self.entry.portable or self.has_forms, callers=stacks)
+        entry = self.entry._replace(portable=self.entry.portable or has_forms, callers=stacks)
         # a block is one function for all its occurrences, and has no calls that lead to it
         repeats: Repeats = "off" if stacks else self.repeats
         return lower(self.source, entry, self.target, repeats)[0]
@@ -98,7 +102,10 @@ def lower(
     else:
         program = without_blocks(program)
     module, has_own = lowering.lower_with_forms(program, entry, platform)
-    return module, Origin(source, entry, target, repeats, program, outlined, has_forms or has_own)
+    has_forms = has_forms or has_own
+    is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
+    is_shared = is_for_one_cpu and share_slices(module) > 0
+    return module, Origin(source, entry, target, repeats, program, outlined, has_forms, is_shared)
 
 
 def _with_blocks(program: Olympuspr) -> tuple[Olympuspr, tuple[Block, ...]]:

@@ -13,7 +13,6 @@ from olympus_core.execution.compilation import Repeats
 from olympus_core.interop.jax_modules import mlir, sharding_impls
 from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.lowering.entry import EntryAttributes
-from olympus_core.lowering.slices import share_slices
 from olympus_core.mlir import bindings
 from olympus_core.raising.raising import raise_module
 from olympus_core.raising.unraisable import UnraisableError
@@ -49,8 +48,6 @@ def lowered(
         module, origin = compilation.lower(program, entry, xla.Target("cpu"), repeats)
         main = module.body.operations[0]
         del main.attributes["res_attrs"]  # of a dialect that JAX's context does not have
-        if not portable:
-            share_slices(module)
         return module_bytes(module), origin.has_forms or bool(origin.blocks)
 
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import olympus as ox
 from olympus.interop.jax import jit
 
 
@@ -99,6 +100,25 @@ def test_the_kernels_of_slices_are_equal() -> None:
     kernels = [x for x in parameters if "f32[6,16,16]" in x]
     assert len(kernels) == 6
     assert all("s64[3]" in x for x in kernels)  # the position is an operand
+
+
+def own_chain(x: Any, weights: Any) -> Any:
+    for i in range(weights.shape[0]):
+        x = ox.numpy.tanh(x @ weights[i])
+    return x
+
+
+def test_own_programs_for_the_cpu_have_them() -> None:
+    args = np.asarray(drawn(4, 16)), np.asarray(drawn(6, 16, 16))
+    traced = ox.jit(own_chain).trace(*args)
+    lowered, for_gpu = traced.lower(), traced.lower(lowering_platforms="gpu")
+    assert lowered.as_text().count("stablehlo.dynamic_slice") == 6
+    assert "dynamic_slice" not in for_gpu.as_text()
+    assert lowered.cost().flops == for_gpu.cost().flops == 6 * 2 * 4 * 16 * 16
+    expected = args[0]
+    for w in args[1]:
+        expected = np.tanh(expected @ w)
+    np.testing.assert_allclose(lowered.compile()(*args), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_program_as_it_is_has_no_dynamic_slices() -> None:
