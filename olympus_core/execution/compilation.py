@@ -103,7 +103,6 @@ def lower(
         program = without_blocks(program)
     module, has_own = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
-    is_for_one_cpu = platform == "cpu" and not entry.portable and entry.num_partitions == 1
     is_shared = is_for_one_cpu and share_slices(module) > 0
     return module, Origin(source, entry, target, repeats, program, outlined, has_forms, is_shared)
 
