@@ -176,6 +176,11 @@ class LoweringContext:
         return self.module.platform == "cpu" and not self.module.portable
 
     @property
+    def is_for_gpu_alone(self) -> bool:
+        """True if the program may have a form that only the compiler for GPUs needs."""
+        return self.module.platform == "cuda" and not self.module.portable
+
+    @property
     def is_for_unsplit_cpu(self) -> bool:
         """The same, where the compiler splits no array, along no axis, over several devices."""
         return self.is_for_cpu_alone and self.module.num_partitions == 1

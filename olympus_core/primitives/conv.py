@@ -90,7 +90,7 @@ class Convolution(SingleResult):
         if not all(a.size for a in ctx.avals_in):  # StableHLO has no kernel without elements
             return mlir.full(ctx.aval_out, 0)
         form = None
-        if ctx.platform == "cuda":
+        if ctx.is_for_gpu_alone:
             form = gpu_form(ctx.avals_in, ctx.aval_out, params)
         elif ctx.is_for_unsplit_cpu:
             form = form_for(ctx.avals_in, ctx.aval_out, params)

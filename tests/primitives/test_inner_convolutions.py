@@ -59,7 +59,7 @@ def test_only_what_the_compiler_would_leave_is_transposed() -> None:
     assert layouts(text(convolve)) == [given]
     assert layouts(text(loop)) == [fast]
     assert layouts(text(ox.jit(convolve))) == [fast]
-    assert layouts(text(loop, ox.Target("gpu", "h200"))) == [given]
+    assert layouts(text(loop, ox.Target("tpu", "v5e"))) == [given]
     assert text(loop).count("stablehlo.transpose") == 3
     both = ox.jit(loop).trace(x, k).lower(lowering_platforms=("cpu", "cuda"))
     assert layouts(both.as_text()) == [given]

@@ -47,7 +47,11 @@ def devices(backend: str | None = None, requested: int = 1) -> list[Device]:
 
 
 def is_attached(backend: str) -> bool:
-    """Return True if this machine has a device of a backend; no library is loaded."""
+    """Return True if this machine has a device of a backend; no library is loaded.
+
+    >>> is_attached("cpu")
+    True
+    """
     return backend not in PLUGINS or PLUGINS[backend].is_attached()
 
 

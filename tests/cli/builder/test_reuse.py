@@ -368,7 +368,7 @@ def test_an_estimate_uses_the_current_figures_of_a_device(work: Path, invoke: In
     (work / "olympus.toml").write_text(toml + device.format(60.0))
     first = seconds()
     (work / "no-compiler").touch()
-    (work / "olympus.toml").write_text(toml + device.format(0.00006))
+    (work / "olympus.toml").write_text(toml + device.format(0.000001))
     assert seconds() > 2 * first
 
 
