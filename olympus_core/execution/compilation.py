@@ -21,7 +21,7 @@ from olympus_core.ir.olympuspr import Olympuspr
 from olympus_core.layouts.channels_last import channels_last
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
-from olympus_core.lowering.slices import share_slices
+from olympus_core.lowering.slices import may_share_slices, share_slices
 from olympus_core.placement.sharding import Sharding
 
 #: The modes of outlining repeated blocks: where it is a gain, or never.
@@ -103,7 +103,7 @@ def lower(
         program = without_blocks(program)
     module, has_own = lowering.lower_with_forms(program, entry, platform)
     has_forms = has_forms or has_own
-    is_shared = is_for_one_cpu and share_slices(module) > 0
+    is_shared = is_for_one_cpu and may_share_slices(program) and share_slices(module) > 0
     return module, Origin(source, entry, target, repeats, program, outlined, has_forms, is_shared)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from olympus_core.ir.olympuspr import Olympuspr, once_per_program, sub_programs
 from olympus_core.mlir import bindings as mlir
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ def share_slices(module: ir.Module) -> int:
     }
     search = _Search(functions)
     return sum(_share(block, search) for block in search.bodies())
+
+
+@once_per_program
+def may_share_slices(program: Olympuspr) -> bool:
+    """Return True if a program has slices, also in nested programs, of which two may be equal.
+
+    It is cheaper than the search of the module, which loads the classes of all operations.
+    """
+    slices = sum(e.primitive.name == "slice" for e in program.eqns)
+    nested = [p for e in program.eqns if e.primitive.has_programs for p in sub_programs(e)]
+    return slices >= _LEAST or any(map(may_share_slices, nested))
 
 
 class _Search:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import pytest
 
 import olympus as ox
 
@@ -40,6 +41,7 @@ print("all are alike")
 """
 
 
+@pytest.mark.night
 def test_an_extreme_is_found_again_where_it_is_compiled() -> None:
     """XLA rounds what it computes in two fusions in two ways, and an extreme equals neither."""
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
