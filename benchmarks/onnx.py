@@ -97,6 +97,8 @@ def compiled_sides(model: Any, threads: int) -> tuple[list[Callable[[], Any]], l
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.log_severity_level = 3  # errors: it warns of unused weights
+    # its threads would wait in a loop, on the processors that the other side needs
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     seconds = [time.perf_counter()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
