@@ -14,11 +14,11 @@ from olympus_core.base.context import state
 from olympus_core.base.errors import OlympusWarning, UsageError
 from olympus_core.blocks.inlining import without_blocks
 from olympus_core.blocks.outline import Block, blocks, outline
+from olympus_core.execution.channels_last import channels_last
 from olympus_core.execution.inspections import Inspected
 from olympus_core.ir.dce_cse import simplify
 from olympus_core.ir.effects import without_effects
 from olympus_core.ir.olympuspr import Olympuspr
-from olympus_core.layouts.channels_last import channels_last
 from olympus_core.lowering import module as lowering
 from olympus_core.lowering.entry import EntryAttributes, aliases
 from olympus_core.lowering.slices import may_share_slices, share_slices

@@ -9,7 +9,7 @@ as the layers of a training step do. Any other module is compiled unchanged.
 
 The decision reads the names of all operations, and more only of operations with a form, of
 convolutions and of repeated operations. `blocks/profitability.py` decides on blocks from the raised
-program, and `layouts/channels_last.py` on layouts.
+program, and `execution/channels_last.py` on layouts.
 """
 
 from __future__ import annotations

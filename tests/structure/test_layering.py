@@ -20,17 +20,7 @@ PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 ORDERS = {
     "olympus_core": [
         *("base", "ir", "placement", "mlir", "xla", "arrays", "lowering", "blocks", "primitives"),
-        *(
-            "layouts",
-            "execution",
-            "analysis",
-            "stages",
-            "transforms",
-            "control",
-            "raising",
-            "jit",
-            "library",
-        ),
+        *("execution", "analysis", "stages", "transforms", "control", "raising", "jit", "library"),
         *("verification", "artifact", "api", "interop"),
     ],
     "olympus_core/xla": ["bindings", "messages", "proto", "hlo", "targets", "runtime"],

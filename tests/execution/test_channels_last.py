@@ -12,11 +12,11 @@ import pytest
 
 import olympus as ox
 from olympus_core.execution import compilation
+from olympus_core.execution.channels_last import Reordering, channels_last
 from olympus_core.ir.axis_orders import inverse
 from olympus_core.ir.check import check
 from olympus_core.ir.olympuspr import Eqn, Olympuspr, sub_programs
 from olympus_core.ir.primitive import Primitive, op
-from olympus_core.layouts.channels_last import Reordering, channels_last
 from olympus_core.transforms.evaluate import evaluate
 from tests.primitives.case import Case, as_plain
 from tests.primitives.cases import CASES

@@ -1,1 +1,0 @@
-"""The order in memory of the axes of arrays in a program for the CPU."""
