@@ -15,8 +15,8 @@ from olympus_core.xla.targets.options import optimize_options
 from olympus_core.xla.targets.targets import Target, device_config, full_topology
 
 #: XLA finds the algorithm of a convolution by trials on the GPU. Without trials a program refers to
-#: none, and fails. At level 0 it takes cuDNN's first one. Only a module that is compiled unchanged
-#: has convolutions.
+#: none, and fails. At level 0 it takes cuDNN's first one, with jaxlib below 0.12. Only a module
+#: that is compiled unchanged has convolutions.
 _GPU_CONVOLUTIONS = {"xla_gpu_autotune_level": 0}
 
 
