@@ -44,12 +44,7 @@ def measure_stages(work: SamplerWork, on_stage: OnStage) -> Measured:
         backend=backend_text(backend),
         metrics=metrics,
         machine=conditions.machine(backend),
-        conditions={
-            **before,
-            "others": mean,
-            "load_after": after["load"],
-            "clock_hz_after": after["clock_hz"],
-        },
+        conditions=conditions.recorded(before, mean, after),
         versions=dict(tool_versions()),
         fingerprint=subject.fingerprint(),
         facts={**program_facts(subject), "peak_bytes": subject.peak_bytes()},

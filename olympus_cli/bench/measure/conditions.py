@@ -70,6 +70,15 @@ def conditions(root: Path = _ROOT) -> dict[str, float | str | None]:
     }
 
 
+def recorded(before: Conditions, others: float | None, after: Conditions) -> Conditions:
+    """Return the conditions of a measurement as its record has them.
+
+    `others` are the processors that other programs took while it was measured.
+    """
+    loads = {"load_after": after["load"], "clock_hz_after": after["clock_hz"]}
+    return {**before, "others": others, **loads}
+
+
 def trouble(before: Conditions, after: Conditions) -> list[str]:
     """Return sentences on conditions that make the times doubtful: a busy machine, a fallen clock.
 

@@ -83,12 +83,7 @@ class Measuring:
             backend=backend_text(backend),
             metrics=metrics,
             machine=conditions.machine(backend),
-            conditions={
-                **self._before,
-                "others": others,
-                "load_after": after["load"],
-                "clock_hz_after": after["clock_hz"],
-            },
+            conditions=conditions.recorded(self._before, others, after),
             versions=dict(tool_versions()),
             fingerprint=self._subject.fingerprint(),
             facts={**facts, "roofline_share": share, **self._how(stopped)},

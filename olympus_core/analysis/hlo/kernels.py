@@ -399,7 +399,7 @@ class Kernels:
             written=written,
             dtype=_dtype(matmul, inside),
             outputs=max((math.prod(leaf.sizes) for leaf in leaves), default=0),
-            precision=max((p for i in products for p in _precisions(i) if p < 3), default=0),
+            precision=max((p for i in products for p in i.precisions() if p < 3), default=0),
             is_convolution=any(i.convolution_dimensions is not None for i in products),
             sort=self._sort(instruction, computation),
             transfer=transfer,
@@ -573,20 +573,6 @@ def _longest_branch(branches: list[list[Run]], seconds: Callable[[Kernel], float
 
 def _at(instruction: Instruction) -> str:
     return f" at {instruction.line}" if instruction.line else f" '{instruction.name}'"
-
-
-#: the precisions that a call of cuBLAS requests, by their names in its config
-_PRECISIONS = {"DEFAULT": 0, "HIGH": 1, "HIGHEST": 2}
-
-
-def _precisions(product: Instruction) -> Sequence[int]:
-    """Return the precision of each operand of a product, or of a call of a library."""
-    if any(product.operand_precision) or not _is_library(product):
-        return product.operand_precision
-    config = product.config().get("gemm_backend_config")
-    request = config.get("precision_config") if isinstance(config, dict) else None
-    names = request.get("operand_precision") if isinstance(request, dict) else None
-    return [_PRECISIONS.get(str(x), 0) for x in names] if isinstance(names, list) else ()
 
 
 def _is_library(instruction: Instruction) -> bool:

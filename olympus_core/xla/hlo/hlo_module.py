@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from olympus_core.xla.hlo.replica_groups import Groups
@@ -124,6 +124,10 @@ class Alias(NamedTuple):
     must: bool
 
 
+#: the precisions of operands, by their names in the config of a library's call
+_PRECISIONS = {"DEFAULT": 0, "HIGH": 1, "HIGHEST": 2}
+
+
 class Instruction(NamedTuple):
     """An operation of HLO; fields that its opcode does not have are None or empty.
 
@@ -181,6 +185,18 @@ class Instruction(NamedTuple):
         except ValueError:  # some custom calls have text of their own there
             return {}
         return content if isinstance(content, dict) else {}
+
+    def precisions(self) -> Sequence[int]:
+        """Return the precision of each operand of a product, also in a call of cuBLAS.
+
+        It is 0 for the default, 1 for high and 2 for highest.
+        """
+        if any(self.operand_precision) or not self.custom_call_target:
+            return self.operand_precision
+        config = self.config().get("gemm_backend_config")
+        request = config.get("precision_config") if isinstance(config, dict) else None
+        names = request.get("operand_precision") if isinstance(request, dict) else None
+        return [_PRECISIONS.get(str(x), 0) for x in names] if isinstance(names, list) else ()
 
     @property
     def trip_count(self) -> int | None:
