@@ -10,8 +10,8 @@ from pathlib import Path
 
 from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.output_place import locked
 from olympus_cli.builder.plan import Options, Task, plan
-from olympus_cli.builder.store import locked
 from olympus_cli.builder.tasks import run_tasks
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from olympus.errors import OlympusError, UsageError
 from olympus.files import to_data, typed
-from olympus_cli.builder.store import locked
+from olympus_cli.builder.output_place import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.workers.messages import Channel, Data
 

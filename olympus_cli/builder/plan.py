@@ -13,7 +13,7 @@ from pathlib import Path
 import olympus
 from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
-from olympus_cli.builder.store import Place, locate
+from olympus_cli.builder.output_place import Place, locate
 from olympus_cli.faults.failure import Failure
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec

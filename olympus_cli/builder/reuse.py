@@ -18,10 +18,10 @@ from olympus.errors import ArtifactError, CompileError, OlympusError, UsageError
 from olympus.files import read_regular
 from olympus_cli.builder.folder_locks import Lock, own_lock
 from olympus_cli.builder.key import content_keys
+from olympus_cli.builder.output_place import locate, locked
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record
 from olympus_cli.builder.refreshing import moves_of
-from olympus_cli.builder.store import locate, locked
 from olympus_cli.builder.update import bring_up_to_date, is_outdated
 from olympus_cli.program.inputs import check_input_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable

@@ -21,9 +21,9 @@ from olympus.stages import Compiled
 from olympus_cli.builder import driver
 from olympus_cli.builder.key import content_keys
 from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.output_place import locked
 from olympus_cli.builder.outputs import compile_and_write
 from olympus_cli.builder.show import build_report
-from olympus_cli.builder.store import locked
 from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_labels

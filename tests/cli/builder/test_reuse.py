@@ -16,7 +16,7 @@ from click.testing import Result
 
 import olympus
 from olympus.analysis import SourceMap, keep_peaks, known_peaks
-from olympus_cli.builder.store import locked
+from olympus_cli.builder.output_place import locked
 from olympus_cli.history.store import read_programs
 from tests.marks import needs_gpu_compiler
 

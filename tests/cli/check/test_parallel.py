@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olympus_cli.builder.folder_locks import FolderLocks
-from olympus_cli.builder.store import locked
+from olympus_cli.builder.output_place import locked
 from olympus_cli.check.calling import CheckEnd
 from olympus_cli.commands import check
 from olympus_cli.process.interrupts import Terminated

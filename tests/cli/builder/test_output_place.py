@@ -19,7 +19,7 @@ from olympus_cli.builder import durable
 from olympus_cli.builder.durable import exchanged, sync_tree
 from olympus_cli.builder.manifest import MANIFEST as LIST
 from olympus_cli.builder.manifest import Manifest
-from olympus_cli.builder.store import locate, locked
+from olympus_cli.builder.output_place import locate, locked
 from olympus_cli.reports.build_report import OutputFile
 
 CAN_EXCHANGE = durable._renameat2() is not None
@@ -316,7 +316,7 @@ HOLD = """
 import sys
 import tempfile
 from pathlib import Path
-from olympus_cli.builder.store import locked
+from olympus_cli.builder.output_place import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
