@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.output_place import locked
 from olympus_cli.builder.plan import Options, Task, plan
+from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.builder.tasks import run_tasks
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.workers.pool import OnTargetStage, default_jobs
+from olympus_cli.workers.executor import Executor, OnTargetStage
+from olympus_cli.workers.pool import LocalPool
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Listener:
 
 _AS_USUAL = Options()
 _NOBODY = Listener()
+_NO_PAST: Mapping[str, LastBuild] = MappingProxyType({})
 
 
 def build(
@@ -37,10 +41,16 @@ def build(
     root: Path,
     options: Options = _AS_USUAL,
     listener: Listener = _NOBODY,
+    *,
+    past: Mapping[str, LastBuild] = _NO_PAST,
+    executor: Executor | None = None,
 ) -> list[Outcome]:
     """Bring the targets up to date, each in its folder of `root`; outcomes are in their order.
 
-    If a target fails, its last good outputs do not change, and its outcome has the failure.
+    If a target fails, its last good outputs do not change, and its outcome has the failure. The
+    other targets continue; with `fail_fast` in the options, they are ended and skipped. `past` are
+    the last builds of targets without outputs. The works run by `executor`; by default, on this
+    machine.
 
     A folder that is a link is followed, and the directory that it leads to is locked as well.
 
@@ -55,14 +65,23 @@ def build(
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
             lock = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(lock)
-        jobs = options.jobs or default_jobs()
-        running = run_tasks(list(tasks.values()), jobs, options.time_limit, listener.on_stage)
+        place = executor or LocalPool(options.jobs)
+        running = run_tasks(tasks, place, options.limits, listener.on_stage, past)
         for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.staged:
                 outcome = _commit(tasks[outcome.target], outcome)
             outcomes[outcome.target] = outcome
             listener.on_outcome(outcome)
-    return [outcomes[spec.name] for spec in folders.values()]
+            if options.fail_fast and outcome.failure is not None:
+                break
+    names = [spec.name for spec in folders.values()]
+    return [outcomes.get(name) or _skipped(name, outcomes.values()) for name in names]
+
+
+def _skipped(name: str, outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the outcome of a target that was not built because another one failed."""
+    failed = next(outcome.target for outcome in outcomes if outcome.failure is not None)
+    return Outcome(name, "skipped", f"not built, because {failed!r} failed")
 
 
 def _commit(task: Task, outcome: Outcome) -> Outcome:

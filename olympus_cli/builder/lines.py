@@ -84,7 +84,7 @@ def _head(outcome: Outcome, name: str, column: int) -> str:
 
 def _rest(outcome: Outcome, folder: Path) -> list[str]:
     """Return the folder of a target, and the reason why it was built."""
-    parts = [] if outcome.status == "failed" else [str(folder)]
-    if outcome.reason and (outcome.status == "built" or outcome.staged):
+    parts = [] if outcome.status in ("failed", "skipped") else [str(folder)]
+    if outcome.reason and (outcome.status in ("built", "skipped") or outcome.staged):
         parts.append(f"({outcome.reason})")
     return parts

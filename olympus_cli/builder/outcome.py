@@ -8,12 +8,15 @@ from typing import Literal
 from olympus_cli.faults.failure import Failure
 from olympus_cli.reports.build_report import Report
 
-Status = Literal["built", "fresh", "stale", "failed"]
+Status = Literal["built", "fresh", "stale", "failed", "skipped"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome for one target; "stale" is one that was not built because of --frozen.
+    """The outcome for one target.
+
+    "stale" is one that was not built because of --frozen, and "skipped" one that was not built
+    because another failed and the build ended.
 
     A target that was built or is fresh has the report on its outputs. It also has a failure if the
     compiler of another of its backends is not installed. `staged` outputs are ready to be

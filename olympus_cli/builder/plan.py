@@ -17,16 +17,17 @@ from olympus_cli.builder.output_place import Place, locate
 from olympus_cli.faults.failure import Failure
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.executor import Limits
 
 
 @dataclass(frozen=True)
 class Options:
     """The options of a build.
 
-    `jobs` None is one per processor, and `time_limit` is in seconds for each target. `backend` is
-    the only one of a target's backends to build for; without a device it matches every device. With
-    `page` the report is also written as a page; with `profile` the page includes measurements on
-    the CPU.
+    `jobs` None is one per processor. `time_limit` is in seconds and `memory_limit` in bytes for
+    each target. `backend` is the only one of a target's backends to build for; without a device it
+    matches every device. With `page` the report is also written as a page; with `profile` the page
+    includes measurements on the CPU. With `fail_fast` the first failure ends the build.
     """
 
     jobs: int | None = None
@@ -36,6 +37,13 @@ class Options:
     backend: olympus.Target | None = None
     page: bool = False
     profile: bool = False
+    memory_limit: int | None = None
+    fail_fast: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of each target."""
+        return Limits(self.time_limit, self.memory_limit)
 
     def labels(self, spec: TargetSpec) -> tuple[str, ...]:
         """Return the labels of the backends of `spec` to build for."""

@@ -70,6 +70,8 @@ def _case(outcome: Outcome) -> Case:
     elif outcome.status == "stale":
         why = f"it would have to be built: {outcome.reason}"
         case = Case(outcome.target, "build", "run", "failed", why)
+    elif outcome.status == "skipped":
+        case = Case(outcome.target, "build", "run", "skipped", outcome.reason or "")
     else:
         case = Case(outcome.target, "build", "run", "passed")
     return replace(case, seconds=outcome.seconds, figures={"status": outcome.status})

@@ -6,7 +6,7 @@ An abort, a kill or an exceeded time limit fails only the task of that process.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -15,12 +15,13 @@ import olympus
 from olympus.files import to_data, typed
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Task
+from olympus_cli.builder.schedule import LastBuild, last_build, longest_first
 from olympus_cli.builder.update import bring_up_to_date
 from olympus_cli.process.fast_imports import unhindered
 from olympus_cli.program.stages import Program
 from olympus_cli.reports.build_report import REPORT_FORMS
 from olympus_cli.workers.call import OnStage
-from olympus_cli.workers.pool import Done, OnTargetStage, Work, run_all
+from olympus_cli.workers.executor import Done, Executor, Limits, OnTargetStage, Work
 
 #: Names of `olympus.analysis` whose modules every build imports.
 _ANALYSES = ("Cost", "Memory", "SourceMap", "fits")
@@ -31,22 +32,37 @@ _LAST: list[Program] = []
 
 
 def run_tasks(
-    tasks: Sequence[Task], jobs: int, time_limit: float | None, on_stage: OnTargetStage
+    tasks: Mapping[str, Task],
+    executor: Executor,
+    limits: Limits,
+    on_stage: OnTargetStage,
+    past: Mapping[str, LastBuild],
 ) -> Generator[Outcome, None, None]:
-    """Run `tasks` in at most `jobs` processes; `time_limit` is in seconds for each task.
+    """Run the tasks of targets by `executor`, the longest first; `limits` are for each task.
 
-    Outcomes come in the order in which tasks end. No process is left, even if the iteration ends
-    early.
+    `past` are the last builds of targets that have no outputs. Outcomes come in the order in which
+    tasks end. No process is left, even if the iteration ends early.
     """
     if len(tasks) > 1:  # a single process imports them while its compiler runs
         with unhindered():
             for name in _ANALYSES:
                 getattr(olympus.analysis, name)
-    works = [Work(task.spec.name, _run_task, (task,)) for task in tasks]
-    started = run_all(works, jobs, action="compiles", time_limit=time_limit, on_stage=on_stage)
-    with closing(started) as running:
+    order = longest_first(tasks, _last_builds(tasks, past), limits.memory)
+    works = [Work(name, _run_task, (tasks[name],), memory) for name, memory in order.items()]
+    with closing(executor.run(works, limits, on_stage)) as running:
         for done in running:
             yield _outcome(done)
+
+
+def _last_builds(tasks: Mapping[str, Task], past: Mapping[str, LastBuild]) -> dict[str, LastBuild]:
+    """Return the last builds of the tasks' targets; none for a single target, which has no order.
+
+    Those of the outputs have precedence over `past`.
+    """
+    if len(tasks) < 2:
+        return {}
+    builds = {name: last_build(task.place.final) or past.get(name) for name, task in tasks.items()}
+    return {name: build for name, build in builds.items() if build is not None}
 
 
 def _outcome(done: Done) -> Outcome:

@@ -14,7 +14,8 @@ from olympus_cli.check.golden_files import program_path, read_program
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.text.paths import display_path
 from olympus_cli.workers.call import Ended, call
-from olympus_cli.workers.pool import OnTargetStage, Work, run_all
+from olympus_cli.workers.executor import OnTargetStage, Work
+from olympus_cli.workers.pool import run_all
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,14 @@ from olympus_cli.builder.driver import build
 from olympus_cli.builder.plan import Options
 from olympus_cli.builder.show import build_report, raise_failures, watching
 from olympus_cli.gate_reports.outputs import Outputs
+from olympus_cli.history.last_builds import last_builds
 from olympus_cli.history.recording import prepare, record_build
 from olympus_cli.options.shared import (
     Command,
     device_config_option,
     gate_options,
     is_verbose,
+    memory_limit_option,
     page_option,
     project_option,
     stage_options,
@@ -48,6 +50,13 @@ from olympus_cli.spec.resolve import open_project
     help="Build N targets at a time; the default is one for each processor.",
 )
 @time_limit_option
+@memory_limit_option
+@click.option(
+    "--keep-going/--fail-fast",
+    "keep_going",
+    default=True,
+    help="After a failure, build the other targets (default), or end the build.",
+)
 @click.option(
     "--backend",
     metavar="NAME",
@@ -66,6 +75,8 @@ def command(
     project: str | None,
     jobs: int | None,
     time_limit: float | None,
+    memory_limit: int | None,
+    keep_going: bool,
     backend: str | None,
     device_config: Path | None,
     optimize: str | None,
@@ -91,7 +102,16 @@ def command(
         )
     opened = open_project(project, read_devices(device_config))
     chosen = named_backend(backend, opened.devices) if backend else None
-    options = Options(jobs, time_limit, force, frozen, chosen, page)
+    options = Options(
+        jobs,
+        time_limit,
+        force,
+        frozen,
+        chosen,
+        page,
+        memory_limit=memory_limit,
+        fail_fast=not keep_going,
+    )
     settings: dict[str, Any] = stage_settings(optimize, repeats, as_is)
     selected = (replace(spec, **settings) for spec in opened.select(names))
     specs = {spec.name: spec for spec in selected if options.labels(spec)}
@@ -102,8 +122,9 @@ def command(
         )
     new = [n for n in specs if not frozen and (force or not has_report(opened.build_dir / n))]
     once = cache(partial(prepare, opened))
+    past = last_builds(opened, new)
     with interrupts.interrupts_raised(), watching(len(specs), once, new) as listener:
-        outcomes = build(specs, opened.build_dir, options, listener)
+        outcomes = build(specs, opened.build_dir, options, listener, past=past)
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))
     finally:

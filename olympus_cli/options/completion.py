@@ -37,8 +37,8 @@ TARGETS = {
 }
 #: The options without a value: the next word is an argument.
 FLAGS = (
-    *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--failures-only", "--force"),
-    *("--frozen", "--json"),
+    *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--fail-fast"),
+    *("--failures-only", "--force", "--frozen", "--json", "--keep-going"),
     *("--native", "--no-native", "--no-recompile", "--open", "--profile", "--recompile"),
     *("--update", "--verbose", "-v"),
 )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from olympus_cli.process.process_tree import has_process_files
 from olympus_cli.text.option_values import FORMATS, OPTIMIZE, REPEATS, WEIGHTS
 
 if TYPE_CHECKING:
@@ -130,6 +131,25 @@ def positive_number(text: str | float) -> float:
     return number
 
 
+def byte_count(text: str | int) -> int:
+    """Return the bytes of a size such as "4GB" or "512 MiB": at least one."""
+    from olympus.errors import SpecError  # not for every command's help
+    from olympus_cli.spec.limits import QUANTITIES, parse_limit
+
+    try:
+        size = parse_limit(_ascii(text), QUANTITIES["bytes"]).most
+    except SpecError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        raise click.BadParameter(f"{error}{hint}") from None
+    except ValueError:
+        raise click.BadParameter(f"must be a size, such as 4GB; got {text!r:.80}") from None
+    if not has_process_files():
+        raise click.BadParameter("needs /proc, which this system does not have")
+    if size is None or size < 1:
+        raise click.BadParameter(f"must be a size of at least 1 B; got {text!s:.80}")
+    return int(size)
+
+
 def whole_number(least: int, most: int = _MAX) -> Callable[[str | int], int]:
     """Return the type of an option that is a whole number from `least` to `most`."""
 
@@ -174,6 +194,12 @@ time_limit_option = click.option(
     type=positive_number,
     metavar="SECONDS",
     help="Fail a target that takes longer than this.",
+)
+memory_limit_option = click.option(
+    "--memory-limit",
+    type=byte_count,
+    metavar="SIZE",
+    help="Fail a target whose process uses more memory than this, such as 4GB or 512MiB.",
 )
 page_option = click.option(
     "--html",

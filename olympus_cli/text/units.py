@@ -44,6 +44,26 @@ def byte_size(size: float | None) -> str:
     return _scaled(size, 1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB"))
 
 
+_SIZE_UNITS = (
+    (1000, ("B", "kB", "MB", "GB", "TB", "PB")),
+    (1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB")),
+)
+
+
+def limit_texts(limit: int, size: float) -> tuple[str, str]:
+    """Return a limit in bytes and a size as text, both in the unit in which the limit is round.
+
+    >>> limit_texts(4_000_000_000, 5.21e9), limit_texts(2**30, 3 * 2**29)
+    (('4 GB', '5.210 GB'), ('1 GiB', '1.500 GiB'))
+    """
+    for base, units in _SIZE_UNITS:
+        power = max(n for n in range(len(units)) if base**n <= max(limit, 1))
+        scaled = limit / base**power
+        if round(scaled, 2) == scaled:
+            return f"{scaled:g} {units[power]}", f"{size / base**power:.3f} {units[power]}"
+    return byte_size(limit), byte_size(size)
+
+
 def count(number: float | None) -> str:
     """Return a number as text, in units of 1000.
 

@@ -28,8 +28,10 @@ from olympus.errors import ArtifactError, CompileError, OlympusError
 from olympus_cli.faults.blame import is_users
 from olympus_cli.faults.failure import Failure, shortage
 from olympus_cli.process import interrupts, own_process
+from olympus_cli.process.process_tree import descendants, resident_memory
 from olympus_cli.text.escaping import visible
 from olympus_cli.text.paths import quoted
+from olympus_cli.text.units import limit_texts
 from olympus_cli.workers import supervisor
 from olympus_cli.workers.messages import Data, Receiver, datagrams, loads
 from olympus_cli.workers.module_changes import Snapshot
@@ -86,6 +88,7 @@ class Isolated:
     saved for `Ended`. Any other has this process's stdin, and prints to stderr if this process
     can. A process that dies, or runs for more than `time_limit` seconds after its first stage,
     fails with the class `death`; one that dies in a stage that reads a file, with ArtifactError.
+    So does one that uses more than `memory_limit` bytes with the processes that it started.
     With `environment`, the process is a fresh interpreter, started with these variables in
     addition to those of this process: Python reads `PYTHONHASHSEED` only at the start.
 
@@ -101,19 +104,21 @@ class Isolated:
         quiet: bool = False,
         death: type[OlympusError] = CompileError,
         time_limit: float | None = None,
+        memory_limit: int | None = None,
         on_stage: OnStage = lambda _stage: None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = environment
         self._action, self._death = action, death
-        self._time_limit, self._on_stage = time_limit, on_stage
+        self._time_limit, self._memory_limit = time_limit, memory_limit
+        self._on_stage = on_stage
         self._stage = "start"
         self._message: tuple[str, Data] | None = None
         self._report = b""
         self._sent = 0
         self.answers: list[Data] = []
         self.deadline: float | None = None
-        job = Job(work, args, quiet or not _has_stderr(), os.urandom(16))
+        job = Job(work, args, quiet or not _has_stderr(), os.urandom(16), memory_limit)
         try:
             self._start(job)
         except OSError as error:
@@ -142,6 +147,10 @@ class Isolated:
     def descriptors(self) -> tuple[int, int]:
         """The descriptors that become readable when `look` has something to read."""
         return self._leash.fileno(), self._results.socket.fileno()
+
+    def used_memory(self) -> int:
+        """Return the resident memory of the process and of all processes below it, in bytes."""
+        return resident_memory(descendants(self._supervisor.pid))
 
     def send(self, request: Data) -> None:
         """Send a request; `look` returns an `Ended` if the process ends without an answer."""
@@ -200,6 +209,8 @@ class Isolated:
         if self._message is None:
             if "refused" in report:
                 return self._failed(f"a process cannot be started: {report['refused']}", output)
+            if "memory" in report and self._memory_limit is not None:
+                return self._failed(_exceeds(self._memory_limit, report["memory"]), output)
             exitcode = report.get("exitcode")
             if self._stage.startswith(READING) and exitcode != -signal.SIGKILL:
                 file = self._stage.removeprefix(READING)
@@ -245,10 +256,14 @@ class Isolated:
         self._supervisor.wait()
 
 
-def wait(processes: Sequence[Isolated]) -> None:
-    """Sleep until `look` of a process has something to read, or a time limit has passed."""
+def wait(processes: Sequence[Isolated], at_most: float | None = None) -> None:
+    """Sleep until `look` of a process has something to read, or a time limit has passed.
+
+    `at_most` is the longest sleep, in seconds.
+    """
     ends = [process.deadline for process in processes if process.deadline is not None]
-    timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
+    timeouts = [max(0.0, min(ends) - time.monotonic())] if ends else []
+    timeout = min([*timeouts, *([] if at_most is None else [at_most])], default=None)
     _readable([number for process in processes for number in process.descriptors], timeout)
 
 
@@ -429,6 +444,12 @@ def _death(action: str, exitcode: int | None) -> str:
     name = known.get(-exitcode, f"signal {-exitcode}")
     why = ", most likely because the machine ran out of memory" if name == "SIGKILL" else ""
     return f"the process that {action} was ended by {name}{why}"
+
+
+def _exceeds(limit: int, used: int) -> str:
+    """Return the message for a process that uses more memory than its limit."""
+    most, amount = limit_texts(limit, used)
+    return f"the memory limit of {most} was exceeded: the process and its children use {amount}"
 
 
 def _last_line(stack: str) -> str | None:

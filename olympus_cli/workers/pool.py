@@ -1,6 +1,6 @@
 """Several pieces of work, a limited number at a time, each in a separate process.
 
-An abort, a kill or a passed time limit fails only the work of one process.
+An abort, a kill or a passed limit fails only the work of one process.
 """
 
 from __future__ import annotations
@@ -14,29 +14,28 @@ from functools import partial
 from olympus.errors import OlympusError
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
+from olympus_cli.process.memory import available_memory
 from olympus_cli.workers.call import Ended, Isolated, wait
+from olympus_cli.workers.executor import Done, Limits, OnTargetStage, Work
 from olympus_cli.workers.messages import Data
 
-OnTargetStage = Callable[[str, str], None]  # the name of the work, its stage
 OnRequest = Callable[[str, Data], Data]  # the name of the work, its request; returns the answer
 
-
-@dataclass(frozen=True)
-class Work:
-    """A function that can be pickled, with its arguments; `name` is unique in a run."""
-
-    name: str
-    function: Callable[..., Data]
-    args: tuple[object, ...]
+_BETWEEN_TRIES = 1.0  # seconds, while work waits for memory that other programs may free
 
 
 @dataclass(frozen=True)
-class Done:
-    """The end of the work called `name`, after `seconds`."""
+class LocalPool:
+    """The processes of this machine, at most `jobs` at a time; None is one per processor."""
 
-    name: str
-    ended: Ended
-    seconds: float = 0.0
+    jobs: int | None = None
+
+    def run(
+        self, works: Sequence[Work], limits: Limits, on_stage: OnTargetStage
+    ) -> Generator[Done, None, None]:
+        """Run works, as `Executor.run` describes."""
+        jobs = self.jobs or default_jobs()
+        return run_all(works, jobs, action="compiles", limits=limits, on_stage=on_stage)
 
 
 def run_all(
@@ -45,36 +44,38 @@ def run_all(
     *,
     action: str,
     quiet: bool = True,
-    time_limit: float | None = None,
+    limits: Limits | None = None,
     on_stage: OnTargetStage = lambda _name, _stage: None,
     on_request: OnRequest = lambda _name, _request: None,
 ) -> Generator[Done, None, None]:
     """Do `works` in at most `jobs` processes; yield them in the order in which they end.
 
-    `action`, `quiet` and `time_limit` are as for `Isolated`.  For each request that work sends with
+    `action` and `quiet` are as for `Isolated`.  Works start in their order, but one whose memory
+    does not fit beside the running ones waits.  For each request that work sends with
     `Channel.answer`, its next `Channel.request` returns the result of `on_request`.  When the
     iteration ends, for any reason, no process is left.
     """
-    waiting = list(reversed(works))
+    waiting = list(works)
     running: list[_Running] = []
-    options = {"action": action, "quiet": quiet, "time_limit": time_limit}
+    start = partial(_Running, on_stage=on_stage, action=action, quiet=quiet, limits=limits)
     try:
         while waiting or running:
-            while waiting and len(running) < jobs:
-                work = waiting.pop()
+            while len(running) < jobs and (work := _next(waiting, running)) is not None:
+                waiting.remove(work)
                 try:
                     with interrupts.deferred():  # until it is in the list of processes to end
-                        running.append(_Running(work, on_stage, options))
+                        running.append(start(work))
                 except OlympusError as error:  # the system has no process left
                     yield Done(work.name, Ended(None, Failure.of(error), ""))
             if running:
-                wait([worker.process for worker in running])
+                waits_for_memory = bool(waiting) and len(running) < jobs
+                wait([w.process for w in running], _BETWEEN_TRIES if waits_for_memory else None)
             for worker in list(running):
                 ended = worker.process.look()
                 worker.answer(on_request)
                 if ended is not None:
                     running.remove(worker)
-                    yield Done(worker.name, ended, time.perf_counter() - worker.start)
+                    yield Done(worker.work.name, ended, time.perf_counter() - worker.start)
     finally:
         for worker in running:
             worker.process.close()
@@ -83,16 +84,52 @@ def run_all(
 class _Running:
     """A piece of work, and the process that runs it."""
 
-    def __init__(self, work: Work, on_stage: OnTargetStage, options: dict[str, Data]) -> None:
-        self.name = work.name
+    def __init__(
+        self, work: Work, on_stage: OnTargetStage, action: str, quiet: bool, limits: Limits | None
+    ) -> None:
+        self.work = work
         self.start = time.perf_counter()
-        stage = partial(on_stage, work.name)
-        self.process = Isolated(work.function, *work.args, on_stage=stage, **options)
+        limits = limits or Limits()
+        self.process = Isolated(
+            work.function,
+            *work.args,
+            action=action,
+            quiet=quiet,
+            time_limit=limits.time,
+            memory_limit=limits.memory,
+            on_stage=partial(on_stage, work.name),
+        )
 
     def answer(self, on_request: OnRequest) -> None:
         """Answer the requests that have arrived."""
         while self.process.answers:
-            self.process.send(on_request(self.name, self.process.answers.pop(0)))
+            self.process.send(on_request(self.work.name, self.process.answers.pop(0)))
+
+
+def _next(waiting: Sequence[Work], running: Sequence[_Running]) -> Work | None:
+    """Return the first work that fits into the memory beside the running ones.
+
+    If none is running, it is the first of all.
+    """
+    if not running or not waiting or waiting[0].memory is None:
+        return next(iter(waiting), None)
+    room = _room_beside(running)
+    return next((work for work in waiting if room is None or (work.memory or 0) <= room), None)
+
+
+def _room_beside(running: Sequence[_Running]) -> int | None:
+    """Return the bytes available to more work when the running ones use what they are expected to.
+
+    None if the system does not report the available memory.
+    """
+    available = available_memory()
+    if available is None:
+        return None
+    return available - sum(
+        max(0, worker.work.memory - worker.process.used_memory())
+        for worker in running
+        if worker.work.memory is not None
+    )
 
 
 def default_jobs() -> int:

@@ -34,7 +34,9 @@ from typing import NoReturn, TextIO, cast
 
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
+from olympus_cli.process.process_tree import children
 from olympus_cli.workers import program_exit
+from olympus_cli.workers.memory_limit import MemoryLimit
 from olympus_cli.workers.messages import Channel, Data
 from olympus_cli.workers.module_changes import Snapshot
 
@@ -52,12 +54,14 @@ class Job:
     """The work of a worker: `work` is called with a `Channel` and with `args`.
 
     A `quiet` job has no stdin and its own session, and its output is saved for the report.
+    `memory_limit` is in bytes, for the worker and all processes that it started.
     """
 
     work: Callable[..., Data]
     args: tuple[object, ...]
     quiet: bool
     token: bytes
+    memory_limit: int | None = None
 
 
 def main(leash: int, results: int) -> NoReturn:
@@ -106,7 +110,8 @@ def _watch(
     os.close(printed)
     os.close(dumped)
     output_ends = _OutputEnds()
-    exitcode = _until_the_end(worker, leash, bell, output, output_ends)
+    memory = MemoryLimit(job.memory_limit)
+    exitcode, used = _until_the_end(worker, leash, bell, output, output_ends, memory)
     ended = _end_all(worker)
     if exitcode is None:
         exitcode = ended
@@ -114,7 +119,8 @@ def _watch(
     with suppress(BlockingIOError):  # a process that was not killed may have it open
         while output_ends.take(os.read(output, 1 << 16)):
             pass
-    return {"exitcode": exitcode, "output": output_ends.content(), "stack": _whole(stack)}
+    report = {"exitcode": exitcode, "output": output_ends.content(), "stack": _whole(stack)}
+    return report if used is None else {**report, "memory": used}
 
 
 def _whole(pipe: int) -> bytes:
@@ -126,25 +132,33 @@ def _whole(pipe: int) -> bytes:
 
 
 def _until_the_end(
-    worker: int, leash: socket.socket, bell: int, output: int, output_ends: _OutputEnds
-) -> int | None:
-    """Wait until the worker has ended or the command has closed the leash.
+    worker: int,
+    leash: socket.socket,
+    bell: int,
+    output: int,
+    output_ends: _OutputEnds,
+    memory: MemoryLimit,
+) -> tuple[int | None, int | None]:
+    """Wait until the worker has ended or is to be ended.
 
-    Return the worker's exit code; None if the leash was closed first.
+    Return the worker's exit code, and the bytes in use that exceed the limit. Both are None if the
+    command has closed the leash.
     """
     waiting = select.poll()
     for descriptor in (leash.fileno(), bell, output):
         waiting.register(descriptor, select.POLLIN)
     while True:
-        ready = {descriptor for descriptor, _ in waiting.poll()}
+        ready = {descriptor for descriptor, _ in waiting.poll(memory.timeout)}
         if output in ready and not output_ends.take(os.read(output, 1 << 16)):
             waiting.unregister(output)
         if leash.fileno() in ready:
-            return None
+            return None, None
         if bell in ready:
             os.read(bell, 1 << 10)
             if (exitcode := (_ended() or {}).get(worker)) is not None:
-                return exitcode
+                return exitcode, None
+        if (used := memory.exceeded()) is not None:
+            return None, used
 
 
 def _bell() -> int:
@@ -189,7 +203,7 @@ def _kill_children(worker: int) -> bool:
     if sys.platform != "linux":  # no adoption of orphans: kill the group of a quiet worker
         with suppress(OSError):
             os.killpg(worker, signal.SIGKILL)
-    killed = [_kill(child) for child in _children()]
+    killed = [_kill(child) for child in children(os.getpid())]
     return any(killed)
 
 
@@ -199,19 +213,6 @@ def _kill(process: int) -> bool:
     except OSError:  # it has ended, or is another user's
         return False
     return True
-
-
-def _children() -> list[int]:
-    """Return the ids of the children of this process."""
-    children = []
-    own = str(os.getpid())
-    with suppress(OSError):
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                _state, parent = file.read().rpartition(b")")[2].split()[:2]
-                if parent.decode() == own:
-                    children.append(int(name))
-    return children
 
 
 class _OutputEnds:

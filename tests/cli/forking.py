@@ -127,6 +127,12 @@ class _Child:
 
     descriptor: int
 
+    @property
+    def pid(self) -> int:
+        """The id of the process, from the kernel's description of the descriptor."""
+        with open(f"/proc/self/fdinfo/{self.descriptor}", encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
+
     def kill(self) -> None:
         signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
 

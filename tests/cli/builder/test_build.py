@@ -28,6 +28,8 @@ from olympus_cli.faults.failure import Failure
 from olympus_cli.program.stages import Program
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.resolve import Request
+from olympus_cli.workers import pool
+from olympus_cli.workers.executor import Done
 from tests.documents.documents import has_gpu_compiler
 
 Invoke = Callable[..., Result]
@@ -302,7 +304,7 @@ def test_a_defect_among_several_failures_has_its_exit_code(
         Outcome("scale", "failed", failure=Failure.of(TraceError("no"))),
         Outcome("loop", "failed", failure=Failure.of(ZeroDivisionError("x"))),
     ]
-    monkeypatch.setattr("olympus_cli.commands.build.build", lambda *_: failed)
+    monkeypatch.setattr("olympus_cli.commands.build.build", lambda *_, **__: failed)
     result = invoke("build")
     assert result.exit_code == 3
     assert "error: target 'scale': no\n" in result.stderr
@@ -354,11 +356,11 @@ def test_the_default_number_of_jobs_is_the_number_of_processors(
 ) -> None:
     requested_jobs: list[int] = []
 
-    def run_tasks(tasks: object, jobs: int, *_arguments: object) -> Iterator[Outcome]:
+    def run_all(_works: object, jobs: int, **_options: object) -> Iterator[Done]:
         requested_jobs.append(jobs)
         yield from ()
 
-    monkeypatch.setattr(driver, "run_tasks", run_tasks)
+    monkeypatch.setattr(pool, "run_all", run_all)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5}, raising=False)
     driver.build({}, folder)

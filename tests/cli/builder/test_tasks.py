@@ -117,6 +117,42 @@ def test_the_death_of_a_worker_is_an_error_with_exit_code_4(work: Path, invoke: 
     assert target["error"]["exit_code"] == 4
 
 
+def test_the_first_failure_ends_a_build_that_fails_fast(work: Path, invoke: Invoke) -> None:
+    outcomes = run(work, "sleeps", "leaves", "good", fail_fast=True)  # two at a time
+    assert failure(outcomes["leaves"]).message.startswith("the process that compiles ended with")
+    assert outcomes["sleeps"] == Outcome("sleeps", "skipped", "not built, because 'leaves' failed")
+    assert {outcome.status for outcome in outcomes.values()} <= {"failed", "skipped", "built"}
+    pid = work / "pid"
+    assert not pid.exists() or not runs(pid.read_text())
+    names = {path.name for path in (work / "build").iterdir()}
+    assert names == {name for name, outcome in outcomes.items() if outcome.status == "built"}
+
+
+def test_skipped_targets_are_reported_and_the_failure_gives_the_exit_code(
+    work: Path, invoke: Invoke
+) -> None:
+    result = invoke("build", "exits", "good", "--jobs", "1", "--fail-fast")
+    assert result.exit_code == 3
+    assert "skipped good" in result.stdout
+    assert "(not built, because 'exits' failed)" in result.stdout
+    result = invoke("build", "exits", "good", "--jobs", "1", "--fail-fast", "--json")
+    assert [target["status"] for target in json.loads(result.stdout)["targets"]] == [
+        "failed",
+        "skipped",
+    ]
+    result = invoke("build", "exits", "good", "--jobs", "1", "--keep-going")
+    assert result.exit_code == 3
+    assert "built   good" in result.stdout
+
+
+def test_a_target_that_exceeds_the_memory_limit_fails(work: Path, invoke: Invoke) -> None:
+    (work / "program.py").write_text("def good(x):\n    return bytearray(10**10) and x\n")
+    result = invoke("build", "good", "--memory-limit", "600MB")
+    assert result.exit_code == 4
+    assert "error: target 'good': the memory limit of 600 MB was exceeded" in result.stderr
+    assert not (work / "build" / "good").exists()
+
+
 def test_a_program_that_calls_exit_fails_and_its_worker_continues(work: Path) -> None:
     project = load_project(work)
     specs = {name: project.targets[name] for name in ("exits", "good")}
