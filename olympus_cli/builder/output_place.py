@@ -22,7 +22,7 @@ from olympus.errors import ArtifactError, CompileError, UsageError
 from olympus_cli.builder.durable import exchanged, sync_folder
 from olympus_cli.builder.manifest import Manifest, written_by_build
 from olympus_cli.reports.versioned_json import NewerSchema
-from olympus_cli.spec.project import FILE
+from olympus_cli.spec.project_file import project_in
 
 _NEW = ".olympus-new-"
 _OLD = ".olympus-old-"
@@ -52,7 +52,7 @@ class Place:
         except ArtifactError:
             return
         other = os.path.normpath(self.final / manifest.project)
-        if manifest.project == self.path_to(project) or not os.path.isfile(f"{other}/{FILE}"):
+        if manifest.project == self.path_to(project) or project_in(Path(other)) is None:
             return
         raise UsageError(
             f"{self.final} has the outputs of target {manifest.target!r} of another project, "

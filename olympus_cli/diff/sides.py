@@ -20,7 +20,7 @@ from olympus.errors import UsageError
 from olympus_cli.revisions.revision import PREFIX, Checkouts, blaming_revision, split_revision
 from olympus_cli.spec.entries import BUNDLE_SUFFIX, is_entry, is_onnx, program_file
 from olympus_cli.spec.model import Checkout, TargetSpec
-from olympus_cli.spec.project import FILE
+from olympus_cli.spec.project_file import project_in
 from olympus_cli.spec.resolve import Request, build_dir, open_project
 from olympus_cli.text.paths import display_path
 
@@ -100,7 +100,7 @@ def is_whole_revision(text: str) -> bool:
 def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
     """Return the names of the project's targets at the revision of "git:REV".
 
-    The list is empty if the revision has no olympus.toml.
+    The list is empty if the revision has no project there.
 
     Raises:
         UsageError: the revision does not exist, or its olympus.toml is wrong.
@@ -108,7 +108,7 @@ def names_at(text: str, request: Request, checkouts: Checkouts) -> list[str]:
     here = open_project(request.project, request.devices).root
     checkout = checkouts.of(_revision_of(text), here)
     place = checkout.tree / here.resolve().relative_to(checkout.top)
-    if not os.path.isfile(place / FILE):
+    if project_in(place) is None:
         return []
     with blaming_revision(checkout):
         return [*open_project(place, request.devices).targets]

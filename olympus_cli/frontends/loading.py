@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus.errors import UsageError
 from olympus_cli.frontends.program_source import ProgramSource
+from olympus_cli.frontends.target_environment import set_environment
 from olympus_cli.spec.entries import is_bundle, is_onnx, program_file
 from olympus_cli.spec.model import FromEntry, TargetSpec
 from olympus_cli.spec.target_table import with_line
@@ -24,6 +25,7 @@ def load_target(spec: TargetSpec) -> ProgramSource:
 
     Example: `load_target(target).trace().lower()`.
     """
+    set_environment(spec)
     return _load_file(spec) or _load_function(spec)
 
 
@@ -37,6 +39,7 @@ def values_from(spec: TargetSpec, source: FromEntry) -> list[tuple[str, Any]]:
         TraceError: it failed.
         UsageError: its arguments are not the given ones.
     """
+    set_environment(spec)
     if program_file(spec.entry) is None:
         return _load_function(spec).values_from(source)
     from olympus_cli.frontends.python import named_leaves, values_of

@@ -233,7 +233,8 @@ def _struct(spec: ShapeSpec) -> olympus.ShapeDtypeStruct:
         raise UsageError(f"{spec} is too large: its size in bytes does not fit in 64 bits")
     if olympus.dtypes.canonicalize_dtype(struct.dtype) != struct.dtype:
         raise UsageError(
-            f"{spec}: 64-bit dtypes are off", hint="set OLYMPUS_ENABLE_X64=1 in the environment"
+            f"{spec}: 64-bit dtypes are off",
+            hint="write x64 = true in the target, or set OLYMPUS_ENABLE_X64=1 in the environment",
         )
     return struct
 

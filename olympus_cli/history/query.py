@@ -28,7 +28,7 @@ def history_file(project: Project) -> Path:
     """
     if project.history is None:
         raise UsageError(
-            f"{display_path(project.root / 'olympus.toml')} disables the history",
+            f"{display_path(project.file)} disables the history",
             hint="[project] history = true saves one in the build folder",
         )
     return project.history

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from olympus_cli.pytest_plugin.programs import Programs
 
 _FILE = "olympus.toml"
+_PYPROJECT = "pyproject.toml"
 _MARKER = "olympus_budget"
 _PACKAGES = ("olympus", "olympus_core", "olympus_cli")
 
@@ -74,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and add the root's olympus.toml to the files to collect."""
+    """Register the marker, and add the file of the root's project to the files to collect."""
     config.addinivalue_line(
         "markers",
         f"{_MARKER}(flops=..., peak_memory=..., forbid=[...]): the budget of each program of the "
@@ -82,19 +83,27 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if not _collects_targets(config) or _selects_tests(config):
         return
-    file = config.rootpath / _FILE
+    file = _project_in(config.rootpath)
     folders = [config.invocation_params.dir / arg for arg in config.args]
-    if file.is_file() and not any(file.is_relative_to(folder) for folder in folders):
+    if file is not None and not any(file.is_relative_to(folder) for folder in folders):
         config.args.append(str(file))
 
 
-def _selects_tests(config: pytest.Config) -> bool:
-    """Return True if the arguments are single tests or name an olympus.toml.
+def _project_in(folder: Path) -> Path | None:
+    """Return the regular file of the project in a folder; None if it has none."""
+    from olympus_cli.spec.project_file import project_in
 
-    The root's olympus.toml is not added then.
+    file = project_in(folder)
+    return file if file is not None and file.is_file() else None
+
+
+def _selects_tests(config: pytest.Config) -> bool:
+    """Return True if the arguments are single tests or name the file of a project.
+
+    The root's file is not added then.
     """
     paths = [arg.partition("::") for arg in config.args]
-    names_project = any(PurePath(path).name == _FILE for path, _, _ in paths)
+    names_project = any(PurePath(path).name in (_FILE, _PYPROJECT) for path, _, _ in paths)
     return names_project or all(test for _, _, test in paths)
 
 
@@ -114,8 +123,10 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Return the collector of an olympus.toml, if the options select targets."""
-    if file_path.name != _FILE or not _collects_targets(parent.config):
+    """Return the collector of the file of a project, if the options select targets."""
+    if file_path.name not in (_FILE, _PYPROJECT) or not _collects_targets(parent.config):
+        return None
+    if file_path.name == _PYPROJECT and _project_in(file_path.parent) != file_path:
         return None
     from olympus_cli.pytest_plugin.targets import ProjectFile
 

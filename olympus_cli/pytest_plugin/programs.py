@@ -31,6 +31,9 @@ class _Keywords:
 
     path: Path
 
+    def named(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        return keys
+
     def fail(self, _keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
         raise UsageError(f"{self.path}: {message}", hint=hint)
 

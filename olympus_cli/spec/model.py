@@ -128,6 +128,8 @@ class TargetSpec:
     repeats: Repeats = "auto"
     #: the library of its function: "auto" is JAX if OLYMPUS cannot trace it because it calls JAX
     frontend: str = "auto"
+    x64: bool | None = None  # whether 64-bit dtypes are kept; None for the process's switch
+    env: Mapping[str, str] = field(default_factory=dict)  # environment variables of its process
     as_is: bool = False  # True to compile the program of a file unchanged
     #: public keys, one of which must have signed the bundle of its entry; if empty, the settings'
     trust: tuple[Path, ...] = ()
@@ -167,7 +169,7 @@ class TargetSpec:
 
 @dataclass(frozen=True)
 class Project:
-    """One `olympus.toml`: its targets by name, with matrices expanded, and its folders."""
+    """One project: its targets by name, with matrices expanded, and its folders."""
 
     root: Path
     targets: Mapping[str, TargetSpec]
@@ -176,7 +178,8 @@ class Project:
     #: the user's own devices
     devices: Mapping[str, olympus.DeviceModel | olympus.TpuModel] = field(default_factory=dict)
     history: Path | None = None  # the file to which commands add figures
-    file: Path = Path("olympus.toml")  # its olympus.toml
+    file: Path = Path("olympus.toml")  # its olympus.toml or pyproject.toml
+    files: tuple[Path, ...] = ()  # all files that were read: `file` and the extended ones
 
     def has(self, name: str) -> bool:
         """Return True if `name` is the name of a target, with or without its matrix values."""
@@ -196,7 +199,7 @@ class Project:
         for name in tuple(names) or self.default_targets or tuple(self.targets):
             chosen.update((target.name, target) for target in self._named(name))
         if not chosen:
-            raise UsageError(f"{self.root / 'olympus.toml'} has no target")
+            raise UsageError(f"{self.file} has no target")
         return tuple(chosen.values())
 
     def _named(self, name: str) -> list[TargetSpec]:
@@ -207,6 +210,6 @@ class Project:
             return targets
         bases = [key.partition("@")[0] for key in self.targets]
         raise UsageError(
-            f"no target is named {name!r} in {self.root / 'olympus.toml'}",
+            f"no target is named {name!r} in {self.file}",
             hint=did_you_mean(name, [*self.targets, *bases], "targets are"),
         )

@@ -21,7 +21,9 @@ from olympus_cli.spec.bench import bench_of
 from olympus_cli.spec.budgets import budget_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.entries import FRONTENDS, is_entry, is_onnx
+from olympus_cli.spec.environment import check_variables, environment_of
 from olympus_cli.spec.inputs import input_specs, tolerance_spec
+from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import (
     MeshSpec,
     check_backends,
@@ -39,12 +41,12 @@ from olympus_cli.spec.model import (
     SizeSpec,
     TargetSpec,
 )
-from olympus_cli.spec.project_file import FILE, find_project, is_named
+from olympus_cli.spec.project_file import FILE, find_project, project_at
+from olympus_cli.spec.project_source import read_project
 from olympus_cli.spec.section import Section
 from olympus_cli.spec.shapes import MAX_DEPTH, parse_arg
 from olympus_cli.spec.statics import static_of
 from olympus_cli.spec.target_table import TargetTable
-from olympus_cli.spec.toml import load
 from olympus_cli.spec.trips import trips_of
 from olympus_cli.text.nearest import did_you_mean, nearest
 from olympus_cli.text.option_values import OPTIMIZE, REPEATS, WEIGHTS
@@ -75,7 +77,7 @@ TARGET_KEYS = (
         "mesh",
         "out-sharding",
     ),
-    *("optimize", "repeats", "as-is", "compiler-options", "matrix"),
+    *("x64", "env", "optimize", "repeats", "as-is", "compiler-options", "matrix"),
     *("inputs", "tolerance", "budget", "bench", "golden", "trips"),
 )
 
@@ -86,22 +88,18 @@ _MAX = 10_000  # targets of one matrix: a larger one is a mistake, and takes sec
 
 
 def load_project(path: Path, own: Devices | None = None) -> Project:
-    """Return the project of an `olympus.toml`, given as the file or as its folder.
+    """Return the project of an olympus.toml or a pyproject.toml, given as the file or its folder.
 
     `own` are the user's own devices, which have precedence over those of the project.
 
     Raises:
         SpecError: no such file, a syntax error, an unknown key, a value of the wrong type or form.
     """
-    file = path / FILE if os.path.isdir(path) else path
-    if not is_named(file):  # also False for a name that no file can have
-        raise SpecError(
-            f"{display_path(file)} does not exist", hint="olympus init writes an olympus.toml"
-        )
-    source = load(file)
+    file = project_at(path)
+    source = read_project(file)
     top = Section(source, (), source.data)
-    top.only(("project", "target", "budget", "bench", "device"))
-    devices = {**devices_of(source), **(own or {})}
+    top.table("defaults").only(TARGET_KEYS)
+    devices = {**devices_of(top), **(own or {})}
     root = resolved(file).parent
     settings = top.table("project")
     settings.only(PROJECT_KEYS)
@@ -125,7 +123,8 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
         }
     history = _history(settings, root, build_dir)
     defaults = settings.texts("default-targets")
-    project = Project(root, targets, build_dir, defaults, devices, history, file)
+    files = source.files
+    project = Project(root, targets, build_dir, defaults, devices, history, file, files)
     if project.default_targets:
         try:
             project.select()
@@ -135,20 +134,20 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
 
 
 def place_of_target(file: Path, target: str) -> tuple[str, ...]:
-    """Return the line of an olympus.toml that defines a target, as the places of a gate report."""
-    line = load(file).line_of(("target", target.partition("@")[0]))
+    """Return the line of a project's file that defines a target, as the places of a gate report."""
+    _, line = read_project(file).place(("target", target.partition("@")[0]))
     return (f"{file.absolute()}:{line}",)
 
 
 def beside_targets(file: Path) -> tuple[tuple[Path, ...], Devices]:
-    """Return the settings of an `olympus.toml` for an entry: folders of modules, and devices.
+    """Return the settings of a project's file for an entry: folders of modules, and devices.
 
     Raises:
         SpecError: a syntax error, a folder that does not exist, or an invalid device.
     """
-    source = load(file)
-    settings = Section(source, (), source.data).table("project")
-    return _python_path(settings, resolved(file).parent), devices_of(source)
+    source = read_project(file)
+    top = Section(source, (), source.data)
+    return _python_path(top.table("project"), resolved(file).parent), devices_of(top)
 
 
 def _history(settings: Section, root: Path, build_dir: Path) -> Path | None:
@@ -178,6 +177,7 @@ def _targets(parent: Section, name: str, root: Path, devices: Devices) -> dict[s
     for key, value in section.data.items():
         if matrix.depth(value) > MAX_DEPTH:
             section.fail(key, f"is nested more than {MAX_DEPTH} deep")
+    check_variables(section)
     axes = _axes(section)
     args = section.data.get("args")
     passed = matrix.placeholders([args, section.data.get("static")])
@@ -218,7 +218,7 @@ def _check_sizes(section: Section, axes: Mapping[str, list[object]]) -> None:
             place = ".".join(map(str, ("args", *path)))
             section.source.fail(
                 (*section.keys, "matrix", key),
-                f"{'.'.join(section.keys)}.matrix.{key} has {wrong[0]!r}, and {place} has {{{key}}}"
+                f"{section.dotted('matrix', key)} has {wrong[0]!r}, and {place} has {{{key}}}"
                 " as a size, which is a whole number, 0 or more",
                 f"write whole numbers, such as {key} = [1, 8]",
             )
@@ -246,11 +246,13 @@ def _target(
         optimize=section.choice("optimize", OPTIMIZE),
         repeats=section.choice("repeats", REPEATS),
         as_is=section.flag("as-is"),
+        x64=section.flag("x64") if "x64" in section.data else None,
+        env=environment_of(section),
         frontend=section.choice("frontend", FRONTENDS),
         weights=section.choice("weights", WEIGHTS) if "weights" in section.data else None,
         inputs=input_specs(section, root),
         tolerance=tolerance_spec(section),
-        budget=budget_of(section, devices),
+        budget=_budget(section, devices),
         bench=bench_of(section),
         golden=section.flag("golden"),
         trips=trips_of(section),
@@ -258,6 +260,13 @@ def _target(
         out_sharding=out_sharding_of(section, mesh),
         table=TargetTable(section.source.path, section.keys[-1]),
     )
+
+
+def _budget(section: Section, devices: Devices) -> Budget:
+    """Return the budget of a target; a rule of `[defaults]` on donation needs no donated array."""
+    budget = budget_of(section, devices)
+    is_own = section.source.named((*section.keys, "budget", "donation"))[-4:-2] == section.keys
+    return budget if is_own else replace(budget, must_donate=False)
 
 
 def _entry(section: Section, key: str, text: str) -> str:
@@ -307,10 +316,12 @@ def _filled(section: Section, values: matrix.Values) -> Section:
         names.add(name)
         if name not in values:
             hint = did_you_mean(name, values, "the matrix has") or "this target has no matrix"
-            place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+            first, *parts = path
+            place = section.dotted(str(first))
+            place += "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in parts)
             section.source.fail(
                 (*section.keys, *map(str, path)),
-                f"{'.'.join(section.keys)}{place} has {{{name}}}, which is not a key of the matrix",
+                f"{place} has {{{name}}}, which is not a key of the matrix",
                 hint,
             )
     data = {key: matrix.fill(value, values) for key, value in written.items()}

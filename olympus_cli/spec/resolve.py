@@ -16,7 +16,7 @@ from olympus_cli.spec.devices import Devices, read_devices
 from olympus_cli.spec.entries import FORMS, entry_name, is_entry
 from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.project import FILE, beside_targets, find_project, load_project
-from olympus_cli.spec.project_file import is_named
+from olympus_cli.spec.project_file import is_named, project_at, project_in
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
 from olympus_cli.spec.trips import parse_trips
@@ -169,10 +169,7 @@ def project_of(
     Raises:
         SpecError: its olympus.toml is wrong.
     """
-    if project is None:
-        path = find_project(root)
-    else:
-        path = Path(project) / FILE if os.path.isdir(project) else Path(project)
+    path = find_project(root) if project is None else project_at(Path(project))
     return load_project(path, own) if path and is_named(path) else None
 
 
@@ -182,7 +179,7 @@ def _entry(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, De
     if not os.path.isdir(root):
         raise UsageError(f"--project {project}: the folder does not exist")
     name = entry_name(text)
-    file = path if is_named(path) else find_project(root) if project is None else root / FILE
+    file = path if is_named(path) else find_project(root) if project is None else project_in(root)
     folders, devices = beside_targets(file) if file is not None and is_named(file) else ((), {})
     spec = TargetSpec(
         name, text, (), {}, {}, (), (parse_backend("cpu"),), root, python_path=folders
@@ -209,9 +206,7 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
         )
     opened = open_project(project, own)
     if entry and not opened.has(text):
-        raise UsageError(
-            f"no target is named {text!r} in {display_path(opened.root / FILE)}", hint=entry
-        )
+        raise UsageError(f"no target is named {text!r} in {display_path(opened.file)}", hint=entry)
     targets = opened.select([text])
     if len(targets) > 1:
         names = ", ".join(target.name for target in targets[:_MAX])

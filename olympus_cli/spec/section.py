@@ -21,6 +21,9 @@ class Source(Protocol):
     def path(self) -> Path:
         """The path of the source."""
 
+    def named(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the key path that a message has for the value at `keys`."""
+
     def fail(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
         """Raise an error about the value at `keys`."""
 
@@ -37,14 +40,21 @@ class Section:
         """Raise SpecError about `key` of this table, or about a part of it such as `args[0].w`."""
         parts = [key] if key in self.data else re.split(r"[.\[]", key)
         name = toml_key(key) if key in self.data else key
-        self.source.fail((*self.keys, *parts), f"{'.'.join((*self.keys, name))} {message}", hint)
+        keys = (*self.keys, *parts)
+        section = self.source.named(keys)[: -len(parts)]
+        self.source.fail(keys, f"{'.'.join((*section, name))} {message}", hint)
+
+    def dotted(self, *keys: str) -> str:
+        """Return the key path of a value of this table, for messages."""
+        return ".".join(self.source.named((*self.keys, *keys)))
 
     def only(self, keys: Iterable[str]) -> None:
         """Raise SpecError for a key that is not in `keys`; the hint has the nearest valid key."""
         valid = tuple(keys)
         for key in self.data:
             if key not in valid:
-                name = f"[{'.'.join(self.keys)}]" if self.keys else self.source.path.name
+                keys = self.source.named((*self.keys, key))[:-1]
+                name = f"[{'.'.join(keys)}]" if keys else self.source.path.name
                 message = f"{name} has no key {key!r}"
                 hint = did_you_mean(key, valid, "its keys are")
                 self.source.fail((*self.keys, key), message, hint)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from olympus.errors import SpecError
-from olympus_cli.spec.toml import OutOfBounds, load, parse_value
+from olympus_cli.spec.project_source import read_project
+from olympus_cli.spec.toml import OutOfBounds, parse_value
 
 _STATIC = re.compile(r"\s*([A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
 _ENTRY = re.compile(r"[\w./-]+:[\w.]+")
@@ -48,7 +49,8 @@ def parse_statics(texts: Iterable[str]) -> dict[str, object]:
 class StaticSource:
     """A static with a Python value that is created from a TOML table or array, or by an entry.
 
-    `file` is the TOML file with the value at `keys`; None for a value of the command line.
+    `file` is the file of the project with the value at `keys`; None for a value of the command
+    line.
     """
 
     value: dict[str, Any] | list[Any]
@@ -67,7 +69,8 @@ class StaticSource:
         path = (*self.keys, *keys)
         if self.file is None:
             raise SpecError(f"--static {'.'.join(path)} {message}", hint=hint)
-        load(self.file).fail(path, f"{'.'.join(path)} {message}", hint)
+        source = read_project(self.file)
+        source.fail(path, f"{'.'.join(source.named(path))} {message}", hint)
 
 
 def static_of(value: object, file: Path | None, keys: tuple[str, ...]) -> object:

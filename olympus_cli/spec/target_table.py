@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from olympus.errors import OlympusError, SpecError, UsageError
-from olympus_cli.spec.toml import TomlFile, load, toml_key
+from olympus_cli.spec.project_source import ProjectSource, read_project
+from olympus_cli.spec.toml import toml_key
 from olympus_cli.text.paths import display_path
 
 _KEY = re.compile(r"[A-Za-z_][\w-]*")  # written without quotes
@@ -54,7 +55,14 @@ class TargetTable:
             if not isinstance(table, dict) or key not in table:
                 break
             path, table = [*path, key], table[key]
-        return f"{display_path(self.file)}:{source.line_of(tuple(path))}: {'.'.join(path)}"
+        file, line = source.place(tuple(path))
+        return f"{display_path(file)}:{line}: {'.'.join(source.named(tuple(path)))}"
+
+    def has_place(self, message: str) -> bool:
+        """Return True if a message begins with a line of the project's files."""
+        source = self._source()
+        files = (self.file,) if source is None else source.files
+        return any(message.startswith(f"{display_path(file)}:") for file in files)
 
     def line(self, table: str, name: str, value: str) -> str:
         """Return the line that sets `name` in a `table` of the target to `value`, and its table.
@@ -62,9 +70,11 @@ class TargetTable:
         The form is `args.x = "f32[8]" in [target.NAME]`.  It is without `args.` if the table
         exists, also if the table is inline.
         """
-        section, key = f"[target.{toml_key(self.target)}]", toml_key(name)
         source = self._source()
-        present = _table(source.data, "target", self.target, table) if source else None
+        prefix = source.layers[0].prefix if source else ()
+        section = f"[{'.'.join((*prefix, 'target', toml_key(self.target)))}]"
+        key = toml_key(name)
+        present = _table(source.own, "target", self.target, table) if source else None
         match present:
             case list():
                 return f"{value} in the array {table} of {section}"
@@ -72,10 +82,10 @@ class TargetTable:
                 return f"{key} = {value} in the table {table} of {section}"
         return f"{table}.{key} = {value} in {section}"
 
-    def _source(self) -> TomlFile | None:
-        """Return the file; None if it can no longer be read."""
+    def _source(self) -> ProjectSource | None:
+        """Return the text of the project; None if it can no longer be read."""
         try:
-            return load(self.file)
+            return read_project(self.file)
         except SpecError:
             return None
 
@@ -98,7 +108,7 @@ def with_line(error: _Error, spec: _Spec | None, *keys: str) -> _Error:
     An error that begins with a line of the file is not changed.
     """
     table = spec.table if spec is not None else None
-    if table is None or str(error).startswith(f"{display_path(table.file)}:"):
+    if table is None or table.has_place(str(error)):
         return error
     if (place := table.place(keys)) is not None:
         error.args = (f"{place}: {error}", *error.args[1:])

@@ -57,6 +57,10 @@ class TomlFile:
     text: str
     data: dict[str, object]
 
+    def named(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the key path that a message has for the value at `keys`: the same."""
+        return keys
+
     def fail(self, keys: tuple[str, ...], message: str, hint: str | None = None) -> NoReturn:
         """Raise SpecError about the value at `keys`, with file and line before the message."""
         raise SpecError(f"{display_path(self.path)}:{self.line_of(keys)}: {message}", hint=hint)

@@ -22,8 +22,10 @@ from olympus import errors
 from olympus.stages import shipped_devices, shipped_tpus
 from olympus_cli.reports.devices import COLUMNS, TPU_COLUMNS, device_row, tpu_row
 from olympus_cli.spec.bench import GATED, THRESHOLD, parse_threshold
+from olympus_cli.spec.key_descriptions import key_descriptions
 from olympus_cli.spec.limits import LIMITED
 from olympus_cli.spec.project import PROJECT_KEYS, TARGET_KEYS, load_project
+from olympus_cli.spec.project_source import TABLES
 from olympus_core.base.lazy_modules import api
 from olympus_core.ir.primitive import op
 from tests.documents.documents import ROOT, read
@@ -165,7 +167,7 @@ def test_the_common_options_are_listed(request: pytest.FixtureRequest) -> None:
     assert all(f"`{flag}`" in generated for flag in commands.COMMON)
 
 
-@pytest.mark.parametrize("table", keys.described())
+@pytest.mark.parametrize("table", key_descriptions())
 def test_every_key_of_a_table_is_listed(table: str, request: pytest.FixtureRequest) -> None:
     update = request.config.getoption("--update-golden")
     generated = f"\n{keys.key_table(table)}\n"
@@ -195,11 +197,12 @@ _TARGET = '[target.t]\nentry = "m:f"\n'
     ],
 )
 def test_the_keys_are_those_that_a_project_may_have(table: str, text: str, tmp_path: Path) -> None:
-    assert {*keys.described()[table]} == hinted_keys(text, tmp_path)
+    assert {*key_descriptions()[table]} == hinted_keys(text, tmp_path)
 
 
 def test_the_keys_of_projects_targets_and_budgets_are_those_that_are_read() -> None:
-    described = keys.described()
+    described = key_descriptions()
+    assert set(described["file"]) == {"extends", *TABLES}
     assert list(described["project"]) == list(PROJECT_KEYS)
     assert list(described["target"]) == list(TARGET_KEYS)
     assert {*described["budget"]} == {*LIMITED, "fits", "forbid", "donation"}
@@ -207,7 +210,7 @@ def test_the_keys_of_projects_targets_and_budgets_are_those_that_are_read() -> N
 
 def test_the_defaults_of_keys_are_those_of_a_project_without_them(tmp_path: Path) -> None:
     def default(table: str, key: str) -> Any:
-        text = keys.described()[table][key]["default"]
+        text = key_descriptions()[table][key]["default"]
         return tomli.loads(f"x = {text.strip('`')}")["x"]
 
     (tmp_path / "olympus.toml").write_text(_TARGET, encoding="utf-8")

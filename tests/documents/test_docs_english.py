@@ -53,7 +53,7 @@ _NOT_PROSE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _STRING = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'""")
-#: A key whose value is a sentence: of YAML, and of tools/site/keys.toml.
+#: A key whose value is a sentence: of YAML, and of olympus_cli/spec/keys.toml.
 _SENTENCE = re.compile(r"^\s*(?:- )?(?:description: |name: |meaning = |default = )(.*)$")
 
 

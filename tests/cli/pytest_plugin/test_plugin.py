@@ -157,6 +157,17 @@ def test_targets_are_tests(work: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_targets_of_a_pyproject_toml_are_tests(work: pytest.Pytester) -> None:
+    work.makepyprojecttoml(TOML.replace("[target", "[tool.olympus.target"))
+    result = run(work, "--olympus", "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["pyproject.toml::check?kept? PASSED*"])
+    work.path.joinpath("olympus.toml").write_text(TOML)
+    result = run(work, "--olympus", "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["olympus.toml::check?kept? PASSED*"])
+
+
 def test_targets_are_tests_for_tests_in_any_folder(work: pytest.Pytester) -> None:
     work.makefile(".toml", olympus=TOML.partition("\n[target.broken]")[0])
     work.makeini("[pytest]\ntestpaths = tests\n")
