@@ -42,6 +42,7 @@ COMMANDS = {
     "diff": "Show the differences between two programs, by operation and line.",
     "history": "Show the figures of targets, commit by commit.",
     "devices": "List devices and their figures, or measure this machine's CPU.",
+    "schema": "Print the JSON Schema of olympus.toml, for editors.",
     "doctor": "Show versions, backends, devices, the cache and missing packages.",
 }
 

@@ -11,6 +11,7 @@ import click
 from olympus.artifact import write_whole
 from olympus.errors import UsageError
 from olympus_cli.options.shared import Command, common_options
+from olympus_cli.spec.json_schema import SCHEMA_FILE, schema_text
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import check_writable
 
@@ -52,6 +53,9 @@ def predict(params, x, top=False):
     return np.argmax(logits, axis=-1) if top else ox.nn.softmax(logits)
 '''
 )
+
+#: The first line of an olympus.toml, which names its schema for editors.
+_SCHEMA_LINE = f"#:schema {SCHEMA_FILE}\n"
 
 _TOML = """\
 # The programs that `olympus build` builds.  `olympus trace predict@batch=1` and
@@ -196,19 +200,19 @@ build/
 __pycache__/
 """
 
-_MLP = {"model.py": _MODEL, "olympus.toml": _TOML, ".gitignore": _IGNORED}
+_MLP = {"model.py": _MODEL, "olympus.toml": _SCHEMA_LINE + _TOML, ".gitignore": _IGNORED}
 
-#: The files of each template: their paths and texts.
+#: The files of each template: their paths and texts.  Each project also gets the schema.
 TEMPLATES = {
     "minimal": {
         "model.py": _MINIMAL,
-        "olympus.toml": _MINIMAL_TOML,
+        "olympus.toml": _SCHEMA_LINE + _MINIMAL_TOML,
         ".gitignore": _IGNORED,
     },
     "mlp": _MLP,
     "training": {
         "model.py": _TRAINING,
-        "olympus.toml": _TRAINING_TOML,
+        "olympus.toml": _SCHEMA_LINE + _TRAINING_TOML,
         ".gitignore": _IGNORED,
     },
     "ci": {**_MLP, "requirements.txt": _REQUIREMENTS, ".github/workflows/olympus.yml": _WORKFLOW},
@@ -241,7 +245,7 @@ def command(folder: str, template: str, force: bool, as_json: bool) -> None:
       olympus init
       olympus init first --template training
     """
-    files = TEMPLATES[template]
+    files = {**TEMPLATES[template], SCHEMA_FILE: schema_text()}
     paths = {name: Path(folder) / name for name in files}
     exist = [name for name, path in paths.items() if os.path.lexists(path)]
     preserved = [str(paths.pop(name)) for name in exist if name in PRESERVED]

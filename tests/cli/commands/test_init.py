@@ -13,6 +13,7 @@ import yaml
 from click.testing import Result
 
 from olympus_cli.commands.init import TEMPLATES
+from olympus_cli.spec.json_schema import SCHEMA_FILE
 
 Invoke = Callable[..., Result]
 
@@ -29,7 +30,7 @@ def test_a_template_works_without_changes(template: str, folder: Path, invoke: I
     result = invoke("init", "--template", template)
     assert result.exit_code == 0, result.stderr
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert written == {*TEMPLATES[template]} >= {"model.py", "olympus.toml", ".gitignore"}
+    assert written == {*TEMPLATES[template], SCHEMA_FILE} >= {"model.py", "olympus.toml", ".gitignore"}
     for arguments in (["build"], ["check"], ["run", RUNS[template]]):
         result = invoke(*arguments)
         assert result.exit_code == 0, (arguments, result.stderr)
@@ -64,7 +65,7 @@ def test_existing_files_are_not_overwritten(folder: Path, invoke: Invoke) -> Non
     assert (folder / "requirements.txt").read_text() == "mine\n"
     (folder / "model.py").unlink()
     refused = invoke("init", "--template", "ci")
-    assert refused.exit_code == 2 and "olympus.yml exist already" in refused.stderr
+    assert refused.exit_code == 2 and "olympus.schema.json exist already" in refused.stderr
     assert not (folder / "model.py").exists(), "all or nothing"
 
 
