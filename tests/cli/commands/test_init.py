@@ -30,7 +30,9 @@ def test_a_template_works_without_changes(template: str, folder: Path, invoke: I
     result = invoke("init", "--template", template)
     assert result.exit_code == 0, result.stderr
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert written == {*TEMPLATES[template], SCHEMA_FILE} >= {"model.py", "olympus.toml", ".gitignore"}
+    assert (
+        written == {*TEMPLATES[template], SCHEMA_FILE} >= {"model.py", "olympus.toml", ".gitignore"}
+    )
     for arguments in (["build"], ["check"], ["run", RUNS[template]]):
         result = invoke(*arguments)
         assert result.exit_code == 0, (arguments, result.stderr)
