@@ -14,7 +14,7 @@ from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.output_place import locked
 from olympus_cli.builder.plan import Options, Task, plan
 from olympus_cli.builder.schedule import LastBuild
-from olympus_cli.builder.tasks import run_tasks
+from olympus_cli.builder.tasks import last_builds, run_tasks
 from olympus_cli.faults.failure import Failure
 from olympus_cli.process import interrupts
 from olympus_cli.spec.model import TargetSpec
@@ -24,9 +24,13 @@ from olympus_cli.workers.pool import LocalPool
 
 @dataclass(frozen=True)
 class Listener:
-    """The callbacks of a build; by default they do nothing."""
+    """The callbacks of a build; by default they do nothing.
+
+    `on_order` gets the last builds of the targets, by which they are ordered.
+    """
 
     on_wait: Callable[[Path], None] = lambda _root: None
+    on_order: Callable[[Mapping[str, LastBuild]], None] = lambda _builds: None
     on_stage: OnTargetStage = lambda _target, _stage: None
     on_outcome: Callable[[Outcome], None] = lambda _outcome: None
 
@@ -66,7 +70,9 @@ def build(
             lock = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(lock)
         place = executor or LocalPool(options.jobs)
-        running = run_tasks(tasks, place, options.limits, listener.on_stage, past)
+        builds = last_builds(tasks, past)
+        listener.on_order(builds)
+        running = run_tasks(tasks, place, options.limits, listener.on_stage, builds)
         for outcome in chain(failed, stack.enter_context(closing(running))):
             if outcome.staged:
                 outcome = _commit(tasks[outcome.target], outcome)

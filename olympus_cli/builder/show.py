@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,37 +14,53 @@ from olympus.errors import FrozenError
 from olympus_cli.builder.driver import Listener
 from olympus_cli.builder.lines import build_text
 from olympus_cli.builder.outcome import Outcome
+from olympus_cli.builder.progress import Progress
+from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.gate_reports.failures import failure_data, raise_all, with_target
 from olympus_cli.gate_reports.gate_report import Case, GateReport, case_of_error, remark
 from olympus_cli.terminal import console
+from olympus_cli.terminal.live import live_view
 
 
 @contextmanager
-def watching(
-    targets: int, meanwhile: Callable[[], None] = lambda: None, new: Collection[str] = ()
+def building(
+    targets: Collection[str],
+    jobs: int,
+    meanwhile: Callable[[], None] = lambda: None,
+    new: Collection[str] = (),
+    *,
+    quiet: bool = False,
 ) -> Iterator[Listener]:
-    """A listener that shows a progress bar, and the printed output of the programs.
+    """A listener that shows the progress of a build, and the printed output of the programs.
 
     `meanwhile` is called while a target is built and this process only waits: when a target in
-    `new` is traced, or when the compiler of another target starts.
+    `new` is traced, or when the compiler of another target starts. If `quiet`, only the output of
+    failed programs is shown.
     """
+    state = Progress(targets, jobs, time.monotonic())
+
+    def on_order(builds: Mapping[str, LastBuild]) -> None:
+        state.builds = builds
 
     def on_stage(target: str, stage: str) -> None:
-        bar.describe(f"{target}: {stage}")
+        state.enter(target, stage, time.monotonic())
         if stage.startswith("trace" if target in new else "compile"):
             meanwhile()
 
     def on_outcome(outcome: Outcome) -> None:
-        bar.advance()
-        if outcome.log:
+        state.end(outcome)
+        if outcome.log and not (quiet and outcome.failure is None):
             console.message(f"{outcome.target} printed:\n{outcome.log.rstrip()}")
 
-    with console.progress("starting", targets) as bar:
-        yield Listener(
-            on_wait=lambda root: console.message(f"waiting for another build in {root} to end"),
-            on_stage=on_stage,
-            on_outcome=on_outcome,
-        )
+    def on_wait(root: Path) -> None:
+        if not quiet:
+            console.message(f"waiting for another build in {root} to end")
+
+    def picture(columns: int, rows: int) -> Sequence[str]:
+        return state.lines(columns, rows, time.monotonic())
+
+    with nullcontext() if quiet else live_view(picture):
+        yield Listener(on_wait, on_order, on_stage, on_outcome)
 
 
 def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> GateReport:

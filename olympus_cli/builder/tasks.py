@@ -36,25 +36,25 @@ def run_tasks(
     executor: Executor,
     limits: Limits,
     on_stage: OnTargetStage,
-    past: Mapping[str, LastBuild],
+    builds: Mapping[str, LastBuild],
 ) -> Generator[Outcome, None, None]:
     """Run the tasks of targets by `executor`, the longest first; `limits` are for each task.
 
-    `past` are the last builds of targets that have no outputs. Outcomes come in the order in which
+    `builds` are the last builds of the targets that have one. Outcomes come in the order in which
     tasks end. No process is left, even if the iteration ends early.
     """
     if len(tasks) > 1:  # a single process imports them while its compiler runs
         with unhindered():
             for name in _ANALYSES:
                 getattr(olympus.analysis, name)
-    order = longest_first(tasks, _last_builds(tasks, past), limits.memory)
+    order = longest_first(tasks, builds, limits.memory)
     works = [Work(name, _run_task, (tasks[name],), memory) for name, memory in order.items()]
     with closing(executor.run(works, limits, on_stage)) as running:
         for done in running:
             yield _outcome(done)
 
 
-def _last_builds(tasks: Mapping[str, Task], past: Mapping[str, LastBuild]) -> dict[str, LastBuild]:
+def last_builds(tasks: Mapping[str, Task], past: Mapping[str, LastBuild]) -> dict[str, LastBuild]:
     """Return the last builds of the tasks' targets; none for a single target, which has no order.
 
     Those of the outputs have precedence over `past`.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ import click
 
 from olympus.errors import UsageError
 from olympus_cli.builder.driver import build
+from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options
-from olympus_cli.builder.show import build_report, raise_failures, watching
+from olympus_cli.builder.show import build_report, building, raise_failures
 from olympus_cli.gate_reports.outputs import Outputs
-from olympus_cli.history.last_builds import last_builds
+from olympus_cli.history.last_builds import recorded_builds
 from olympus_cli.history.recording import prepare, record_build
 from olympus_cli.options.shared import (
     Command,
@@ -35,8 +36,9 @@ from olympus_cli.reports.json import has_report
 from olympus_cli.spec.backends import backend_text, named_backend
 from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.entries import is_entry
-from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.model import Project, TargetSpec
 from olympus_cli.spec.resolve import open_project
+from olympus_cli.workers.pool import default_jobs
 
 
 @click.command("build", cls=Command)
@@ -69,6 +71,12 @@ from olympus_cli.spec.resolve import open_project
 @click.option(
     "--frozen", is_flag=True, help="Build nothing; exit with code 7 if a target is stale."
 )
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Write only errors, and the output of programs that fail.",
+)
 @gate_options
 def command(
     names: tuple[str, ...],
@@ -85,6 +93,7 @@ def command(
     page: bool,
     force: bool,
     frozen: bool,
+    quiet: bool,
     outputs: Outputs,
 ) -> None:
     """Without a name, build all targets, or the default targets that olympus.toml names.
@@ -100,36 +109,60 @@ def command(
             f"{entry!r} is an entry, and build takes targets of olympus.toml",
             hint=f"olympus compile {entry} --shapes ... compiles an entry",
         )
-    opened = open_project(project, read_devices(device_config))
-    chosen = named_backend(backend, opened.devices) if backend else None
+    if quiet:
+        outputs.silence()
     options = Options(
         jobs,
         time_limit,
         force,
         frozen,
-        chosen,
-        page,
+        page=page,
         memory_limit=memory_limit,
         fail_fast=not keep_going,
     )
-    settings: dict[str, Any] = stage_settings(optimize, repeats, as_is)
-    selected = (replace(spec, **settings) for spec in opened.select(names))
-    specs = {spec.name: spec for spec in selected if options.labels(spec)}
-    if not specs:
-        raise UsageError(
-            f"none of the targets is built for the backend {backend!r}",
-            hint=_backends_hint(opened.select(names)),
-        )
-    new = [n for n in specs if not frozen and (force or not has_report(opened.build_dir / n))]
-    once = cache(partial(prepare, opened))
-    past = last_builds(opened, new)
-    with interrupts.interrupts_raised(), watching(len(specs), once, new) as listener:
-        outcomes = build(specs, opened.build_dir, options, listener, past=past)
+    settings = stage_settings(optimize, repeats, as_is)
+    request = _Request(names, project, device_config, backend, settings, options, quiet)
+    opened, _, outcomes = request.build()
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))
     finally:
         record_build(opened, outcomes)
     raise_failures(outcomes, is_verbose())
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The targets and the options of the command; `olympus.toml` is not read yet."""
+
+    names: tuple[str, ...]
+    project: str | None
+    device_config: Path | None
+    backend: str | None
+    settings: Mapping[str, Any]
+    options: Options
+    quiet: bool
+
+    def build(self) -> tuple[Project, Mapping[str, TargetSpec], list[Outcome]]:
+        """Read the project and build its targets; return all three."""
+        opened = open_project(self.project, read_devices(self.device_config))
+        chosen = named_backend(self.backend, opened.devices) if self.backend else None
+        options = replace(self.options, backend=chosen)
+        selected = (replace(spec, **self.settings) for spec in opened.select(self.names))
+        specs = {spec.name: spec for spec in selected if options.labels(spec)}
+        if not specs:
+            raise UsageError(
+                f"none of the targets is built for the backend {self.backend!r}",
+                hint=_backends_hint(opened.select(self.names)),
+            )
+        is_new = {name: options.force or not has_report(opened.build_dir / name) for name in specs}
+        new = [name for name, it_is in is_new.items() if it_is and not options.frozen]
+        meanwhile = cache(partial(prepare, opened))
+        past = recorded_builds(opened, new)
+        jobs = options.jobs or default_jobs()
+        shown = building(specs, jobs, meanwhile, new, quiet=self.quiet)
+        with interrupts.interrupts_raised(), shown as listener:
+            outcomes = build(specs, opened.build_dir, options, listener, past=past)
+        return opened, specs, outcomes
 
 
 def _backends_hint(specs: Iterable[TargetSpec]) -> str:

@@ -9,7 +9,7 @@ import click
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.folder import check_other_builds, outputs_folder
 from olympus_cli.builder.plan import Options
-from olympus_cli.builder.show import raise_failures, watching
+from olympus_cli.builder.show import building, raise_failures
 from olympus_cli.options.shared import (
     Command,
     FolderPath,
@@ -57,7 +57,7 @@ def command(
     folder = output or outputs_folder(request, spec, instead)
     if output is None:
         check_other_builds(request, spec, folder, "-o FOLDER writes the outputs to another folder")
-    with interrupts.interrupts_raised(), watching(1) as listener:
+    with interrupts.interrupts_raised(), building([spec.name], jobs=1) as listener:
         options = Options(jobs=1, time_limit=time_limit, force=True, page=page)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, is_verbose())

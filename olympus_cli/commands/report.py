@@ -15,7 +15,7 @@ from olympus.errors import BackendError, UsageError
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.folder import check_other_builds, outputs_folder
 from olympus_cli.builder.plan import Options
-from olympus_cli.builder.show import raise_failures, watching
+from olympus_cli.builder.show import building, raise_failures
 from olympus_cli.options.shared import (
     Command,
     backend_options,
@@ -107,7 +107,7 @@ def command(
 
 def _build(spec: TargetSpec, folder: Path, time_limit: float | None, profile: bool) -> None:
     options = Options(jobs=1, time_limit=time_limit, page=True, profile=profile)
-    with interrupts.interrupts_raised(), watching(1) as listener:
+    with interrupts.interrupts_raised(), building([spec.name], jobs=1) as listener:
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     for warning in outcomes[0].report.warnings if outcomes[0].report else ():
         console.message(f"warning: {warning}")

@@ -64,7 +64,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         self._command = command
         self._requested = list(dict.fromkeys(requested)) or [("text", None)]
         self._shown = 0
-        self._is_written = False
+        self._is_written = self._is_silent = False
         self._problem: OlympusError | None = None
         _check(requested)
 
@@ -72,6 +72,11 @@ class Outputs(AbstractContextManager["Outputs"]):
     def shows_text(self) -> bool:
         """True if the format on stdout is text."""
         return ("text", None) in self._requested
+
+    def silence(self) -> None:
+        """Omit warnings and notes, and the text on stdout; requested files are written."""
+        self._is_silent = True
+        self._requested = [output for output in self._requested if output != ("text", None)]
 
     def show(self, *tables: Table) -> None:
         """Write those of the tables that are not written yet to stdout, if its format is text."""
@@ -87,10 +92,11 @@ class Outputs(AbstractContextManager["Outputs"]):
         written.
         """
         self._is_written = True
-        for warning in report.warnings:
-            console.message(f"warning: {warning.text}")
-        for note in report.notes:
-            console.message(f"note: {note}")
+        if not self._is_silent:
+            for warning in report.warnings:
+                console.message(f"warning: {warning.text}")
+            for note in report.notes:
+                console.message(f"note: {note}")
         if any(form == "github" for form, _ in self._requested):
             _append_summary(report)
         # stdout comes last: if its reader closes the pipe, the files are already written
@@ -102,7 +108,7 @@ class Outputs(AbstractContextManager["Outputs"]):
 
     def _write(self, form: str, path: Path | None, report: GateReport) -> None:
         if path is not None:
-            write_file(path, RENDERERS[form](report))
+            write_file(path, RENDERERS[form](report), quiet=self._is_silent)
         elif form == "json":
             console.print_json(report.document)
         elif form != "text":

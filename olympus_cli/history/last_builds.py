@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TIME, _MEMORY = "build-time", "build-memory"
 
 
-def last_builds(project: Project, targets: Sequence[str]) -> dict[str, LastBuild]:
+def recorded_builds(project: Project, targets: Sequence[str]) -> dict[str, LastBuild]:
     """Return the last builds of those of `targets` that the project's history has.
 
     A single target has no order, and a history that cannot be read has none: it is only needed for

@@ -40,7 +40,7 @@ FLAGS = (
     *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--fail-fast"),
     *("--failures-only", "--force", "--frozen", "--json", "--keep-going"),
     *("--native", "--no-native", "--no-recompile", "--open", "--profile", "--recompile"),
-    *("--update", "--verbose", "-v"),
+    *("--quiet", "--update", "--verbose", "-q", "-v"),
 )
 
 _NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")

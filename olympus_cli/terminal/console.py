@@ -16,8 +16,8 @@ import shutil
 import sys
 import textwrap
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
 from olympus_cli.process import interrupts
@@ -133,8 +133,21 @@ def message(text: str) -> None:
     _write_message(visible(text))
 
 
+_within: list[Callable[[], AbstractContextManager[None]]] = []  # see `messages_within`
+
+
+@contextmanager
+def messages_within(context: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """A context in which each message is written within a new `context()`."""
+    _within.append(context)
+    try:
+        yield
+    finally:
+        _within.pop()
+
+
 def _write_message(text: str) -> None:
-    with message_stream():
+    with message_stream(), _within[-1]() if _within else nullcontext():
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
@@ -353,6 +366,15 @@ class Bar:
             self._shown.update(self._task, description=_escaped(one_line(text)), refresh=True)
 
 
+def shows_progress() -> bool:
+    """Return True if stderr is a terminal that a person looks at, which can move its cursor.
+
+    The environment variable CI, which CI systems set, means that nobody looks at it.
+    """
+    is_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not is_ci
+
+
 @contextmanager
 def progress(text: str, total: float | None = None) -> Iterator[Bar]:
     """A context with a progress bar on stderr; `total` is None for work of unknown length.
@@ -361,7 +383,7 @@ def progress(text: str, total: float | None = None) -> Iterator[Bar]:
 
     Example: `with progress("building", len(targets)) as bar: bar.advance()`.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not shows_progress():
         yield Bar()
         return
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn

@@ -48,8 +48,13 @@ def emit(content: str | bytes, output: Path | None) -> None:
         console.raw(content)
 
 
-def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file and report it on stderr; raise UsageError if it cannot be written."""
+def write_file(path: Path, content: str | bytes, *, quiet: bool = False) -> None:
+    """Write a file, and report it on stderr unless `quiet`.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     with interrupts.interrupts_raised():  # it removes a partial file
         olympus.artifact.write_whole(path, content)
-    console.message(f"wrote {display_path(path)}")
+    if not quiet:
+        console.message(f"wrote {display_path(path)}")

@@ -145,6 +145,19 @@ def test_skipped_targets_are_reported_and_the_failure_gives_the_exit_code(
     assert "built   good" in result.stdout
 
 
+def test_a_quiet_build_writes_errors_only(work: Path, invoke: Invoke) -> None:
+    program = PROGRAM.replace("return x + 1", "print('here'); return x + 1")
+    (work / "program.py").write_text(program.replace("sys.exit(", "print('there'); sys.exit("))
+    result = invoke("build", "good", "--quiet")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    result = invoke("build", "good", "exits", "-q", "--force", "--output", "json=report.json")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith("exits printed:\nthere\nerror: target 'exits': exits raised")
+    assert len(json.loads((work / "report.json").read_text())["targets"]) == 2
+    result = invoke("build", "good", "-q", "--json")
+    assert json.loads(result.stdout)["targets"][0]["status"] == "fresh"
+
+
 def test_a_target_that_exceeds_the_memory_limit_fails(work: Path, invoke: Invoke) -> None:
     (work / "program.py").write_text("def good(x):\n    return bytearray(10**10) and x\n")
     result = invoke("build", "good", "--memory-limit", "600MB")

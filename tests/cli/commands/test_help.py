@@ -122,6 +122,7 @@ def test_progress_is_shown_only_on_a_terminal(
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
     with console.progress("work", 2) as bar:
         bar.advance()
         bar.describe("more")

@@ -67,6 +67,7 @@ def test_progress_is_escaped(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     with console.progress(f"[red]{EVIL}") as bar:
         bar.describe(f"[bold]{EVIL}")
