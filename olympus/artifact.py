@@ -21,7 +21,9 @@ from olympus_core.artifact import manifest_schema as manifest_schema
 from olympus_core.artifact import new_key as new_key
 from olympus_core.artifact import save as save
 from olympus_core.artifact import sign as sign
+from olympus_core.artifact import sign_result as sign_result
 from olympus_core.artifact import update_sources as update_sources
+from olympus_core.artifact import verify_result as verify_result
 from olympus_core.artifact import write_whole as write_whole
 from olympus_core.stages.interface import ArgInfo as _ArgInfo
 

@@ -13,6 +13,7 @@ from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.output_place import locked
 from olympus_cli.builder.plan import Options, Task, plan
+from olympus_cli.builder.results.maintenance import clean_stores
 from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.builder.tasks import last_builds, run_tasks
 from olympus_cli.faults.failure import Failure
@@ -80,6 +81,8 @@ def build(
             listener.on_outcome(outcome)
             if options.fail_fast and outcome.failure is not None:
                 break
+    if options.use is not None:
+        clean_stores(folders.values())
     names = [spec.name for spec in folders.values()]
     return [outcomes.get(name) or _skipped(name, outcomes.values()) for name in names]
 

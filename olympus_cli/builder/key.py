@@ -24,9 +24,14 @@ from olympus_cli.program.stages import Program, Unit
 from olympus_cli.program.versions import installed_version
 from olympus_cli.spec.backends import backend_text
 from olympus_cli.spec.model import TargetSpec
+from olympus_cli.workers.pool import default_jobs
 
-# Variables that change the compiler's result but are not in the program.
-_ENVIRONMENT = ("XLA_FLAGS",)
+# Variables that change the result of a backend's compiler but are not in the program.
+_ENVIRONMENT = {
+    "cpu": ("XLA_FLAGS",),
+    "gpu": ("XLA_FLAGS",),
+    "tpu": ("XLA_FLAGS", "LIBTPU_INIT_ARGS"),
+}
 _MAX_FLAGS = 2**20  # bytes of a file with flags
 
 #: The name of the part of a key that is the digest of the StableHLO.
@@ -55,20 +60,20 @@ def content_keys(program: Program) -> dict[str, str]:
     return {
         unit.label: content_key(
             unit.stablehlo,
-            [*signature, *_profile(spec, unit), *_beside_the_program(unit)],
+            [*signature, *profile_options(spec, unit), *inspections_of(unit)],
             unit.backend,
         )
         for unit in program.units
     }
 
 
-def _profile(spec: TargetSpec, unit: Unit) -> list[dict[str, object]]:
+def profile_options(spec: TargetSpec, unit: Unit) -> list[dict[str, object]]:
     """Return the options of the target's profile, which another version may change."""
     options = optimize_options(spec.optimize, unit.backend)
     return [dict(options)] if options else []
 
 
-def _beside_the_program(unit: Unit) -> list[str]:
+def inspections_of(unit: Unit) -> list[str]:
     """Return the parts of the executable's input that are not in the StableHLO."""
     inspections = unit.lowered.inspections
     return [] if inspections is None else [inspections]
@@ -82,18 +87,35 @@ def content_key(stablehlo: str, signature: object, backend: olympus.Target) -> s
     >>> len(content_key("module {}", [], olympus.Target("cpu")))
     64
     """
-    kind = backend.backend
     facts = {
-        PROGRAM: _digest(stablehlo),
+        PROGRAM: digest_of(stablehlo),
         "signature": signature,
+        "host": asdict(Host.here()),
+        **compiler_facts(backend),
+    }
+    return digest_of(json.dumps(facts, sort_keys=True))
+
+
+def compiler_facts(backend: olympus.Target) -> dict[str, object]:
+    """Return everything but the program and its options that a compiler's result depends on.
+
+    An executable for the CPU runs only on a processor with the features of the host. XLA divides
+    its loops among the processors that it finds, and one processor has other kernels for products.
+
+    >>> compiler_facts(olympus.Target("gpu", "h200"))["processors"] is None
+    True
+    """
+    kind, host = backend.backend, Host.here()
+    return {
         "backend": backend_text(backend),
         "device": device_config(backend),  # the compiler's description, not only its name
         "olympus": olympus.__version__,
         "compilers": {name: installed_version(name) for name in COMPILERS[kind]},
-        "host": asdict(Host.here()),  # an executable runs only on a processor with these features
-        "environment": {name: _variable(name) for name in _ENVIRONMENT},
+        "machine": [host.system, host.machine],
+        "processor features": host.cpu_features if kind == "cpu" else None,
+        "processors": default_jobs() if kind == "cpu" else None,
+        "environment": {name: _variable(name) for name in _ENVIRONMENT[kind]},
     }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _variable(name: str) -> str | None:
@@ -111,8 +133,8 @@ def _variable(name: str) -> str | None:
 def device_figures(backend: olympus.Target) -> str:
     """Return the digest of an estimate's assumptions about a backend's device; it is in no key."""
     if backend.backend == "cpu":
-        return _digest(repr((olympus.analysis.kept_peaks(), olympus.analysis.this_cpu())))
-    return _digest(repr(device_model(backend)))
+        return digest_of(repr((olympus.analysis.kept_peaks(), olympus.analysis.this_cpu())))
+    return digest_of(repr(device_model(backend)))
 
 
 def content_parts(program: Program) -> dict[str, dict[str, str]]:
@@ -124,11 +146,10 @@ def content_parts(program: Program) -> dict[str, dict[str, str]]:
     types = json.dumps(program.types, sort_keys=True)
     common = {
         "entry": spec.entry,
-        STRUCTURE: _digest(types),
+        STRUCTURE: digest_of(types),
         "optimize": spec.optimize,
         **{f"compiler option {k}": str(v) for k, v in spec.compiler_options.items()},
         **{f"trips of {place}": str(count) for place, count in spec.trips.items()},
-        **{name: text for name in _ENVIRONMENT if (text := _variable(name)) is not None},
         "package olympus": olympus.__version__,
         **_host_parts(),
     }
@@ -142,16 +163,24 @@ def _host_parts() -> dict[str, str]:
 
 
 def _unit_parts(unit: Unit) -> dict[str, str]:
-    versions = {name: installed_version(name) for name in COMPILERS[unit.backend.backend]}
+    kind = unit.backend.backend
+    versions = {name: installed_version(name) for name in COMPILERS[kind]}
     return {
-        PROGRAM: _digest(unit.stablehlo),
+        PROGRAM: digest_of(unit.stablehlo),
         "backend": backend_text(unit.backend),
-        _DEVICE: _digest(device_config(unit.backend) or ""),
+        **({"processors": str(default_jobs())} if kind == "cpu" else {}),
+        **{name: text for name in _ENVIRONMENT[kind] if (text := _variable(name)) is not None},
+        _DEVICE: digest_of(device_config(unit.backend) or ""),
         FIGURES: device_figures(unit.backend),
         **{f"package {name}": version for name, version in versions.items() if version},
-        _INSPECTIONS: _digest("".join(_beside_the_program(unit))),
+        _INSPECTIONS: digest_of("".join(inspections_of(unit))),
     }
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a text, in hexadecimal.
+
+    >>> digest_of("")[:8]
+    'e3b0c442'
+    """
     return hashlib.sha256(text.encode()).hexdigest()

@@ -11,7 +11,6 @@ olympus-build.json                                           the list of all the
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from olympus_cli.builder.durable import sync_tree
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.key import content_parts
 from olympus_cli.builder.manifest import Manifest, output_file
+from olympus_cli.builder.results.compiling import Compiling, Obtained, compiling
 from olympus_cli.builder.source_digest import source_digest
 from olympus_cli.process.memory import peak_memory
 from olympus_cli.program.bundle import save_bundle
@@ -39,19 +39,17 @@ from olympus_cli.reports.build_report import (
     OutputFile,
     Report,
     Seconds,
-    XlaCost,
-    XlaReport,
 )
 from olympus_cli.reports.hlo import instruction_counts, operation_counts
 from olympus_cli.reports.json import write_report
 from olympus_cli.reports.program_figures import (
     CostReport,
-    compiled_figures,
     cost_report,
     uncounted,
     unfitting,
 )
 from olympus_cli.reports.text import write_summary
+from olympus_cli.spec.cache import Use
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.call import OnStage
 
@@ -70,31 +68,40 @@ def compile_and_write(
     on_stage: OnStage,
     page: bool = False,
     profile: bool = False,
+    use: Use | None = "read",
 ) -> Report:
     """Compile a lowered program and write every file into `directory`; return the report.
 
     `keys` are the content keys by backend label. `project` is the path from the target's folder to
     the project's, for the list of files. With `page` the report is also written as a page; with
-    `profile` the page includes measurements on the CPU. All files are flushed to the disk at the
-    end.
+    `profile` the page includes measurements on the CPU. `use` is the use of the store of results;
+    with None it is not used. All files are flushed to the disk at the end. A unit whose result is
+    stored is not compiled afterwards, unless with `profile`.
 
     Raises OSError if a file cannot be written, and the errors of `Program.compile`.
     """
     with Files(directory) as files:
-        lowered = _compile(program, files, on_stage)
-        with program.clock.part("serialize"):
-            executables = {unit.backend: unit.compiled.serialize() for unit in program.units}
+        settings = compiling(program, use=use or "read", runs=profile, has_store=use is not None)
+        lowered, obtained = _compile(program, settings, files, on_stage)
         with program.clock.part("inspect"):
             backends = [
-                _inspect(unit, executables[unit.backend], lowered, keys[unit.label], files)
+                _inspect(unit, obtained[unit.label], lowered, keys[unit.label], files)
                 for unit in program.units
             ]
+        with program.clock.part("serialize"):  # no time if all results are stored
+            executables = {
+                unit.backend: obtained[unit.label].result.executable for unit in program.units
+            }
         with program.clock.part("write"):
             bundle = save_bundle(program, directory, executables, lowered.sources)
             files.add(bundle.name)
             outputs = files.listed()
         report = _report(program, lowered, backends, outputs)
-    return finish(program, report, directory, project, on_stage, page=page, profile=profile)
+    report = finish(program, report, directory, project, on_stage, page=page, profile=profile)
+    for unit in program.units:
+        if obtained[unit.label].is_stored and not profile:
+            unit.compiled = None  # it was read to inspect it, and cannot run
+    return report
 
 
 def finish(
@@ -128,18 +135,20 @@ class _Lowered(NamedTuple):
     versions: Mapping[str, str]
 
 
-def _compile(program: Program, files: Files, on_stage: OnStage) -> _Lowered:
+def _compile(
+    program: Program, settings: Compiling, files: Files, on_stage: OnStage
+) -> tuple[_Lowered, dict[str, Obtained]]:
     """Compile a program, and inspect its lowered form while the compiler runs."""
     begun = Event()
     with _taking_turns(), ThreadPoolExecutor(1, "olympus-build") as beside:
         looking = beside.submit(_look_at_lowered, program, files, begun)
         try:
-            program.compile(begun.set)
+            obtained = settings.compile(program, on_stage, begun.set)
         finally:
             begun.set()
         on_stage("write")
         with program.clock.part("write"):
-            return looking.result()
+            return looking.result(), obtained
 
 
 @contextmanager
@@ -199,27 +208,26 @@ def write_lowered(program: Program, files: Files) -> dict[str, SourceMap]:
 
 
 def _inspect(
-    unit: Unit, executable: bytes, lowered: _Lowered, key: str, files: Files
+    unit: Unit, obtained: Obtained, lowered: _Lowered, key: str, files: Files
 ) -> BackendReport:
     """Return the report of the program compiled for one backend, and write its compiled files."""
-    spec, compiled = lowered.spec, unit.compiled
-    files.write(f"{unit.label}/executable.bin", executable)
-    compiled.executable.read_from(executable)
-    text = compiled.as_text()  # one time, and not saved: it is large
-    files.write(f"{unit.label}/optimized.hlo.txt", text)
+    spec, result = lowered.spec, obtained.result
+    files.write(f"{unit.label}/executable.bin", result.executable)
+    files.write(f"{unit.label}/optimized.hlo.txt", result.hlo)
     return BackendReport(
-        **vars(compiled_figures(compiled, spec.root, spec.trips)),
+        **vars(obtained.figures(unit, spec)),
         label=unit.label,
         name=unit.kind,
         device=unit.backend.device,
         key=key,
         cost=lowered.costs[unit.label],
-        xla=XlaReport(_xla_cost(compiled.cost_analysis()), compiled.memory_analysis()),
+        xla=result.figures.xla,
         lower_seconds=unit.lower_seconds,
-        compile_seconds=unit.compile_seconds,
-        xla_seconds=compiled.executable.xla_seconds,
-        ops=instruction_counts(text),
+        compile_seconds=result.figures.compile_seconds,
+        xla_seconds=result.figures.xla_seconds,
+        ops=instruction_counts(result.hlo),
         blocks=tuple(block_report(block, spec.root) for block in unit.lowered.blocks),
+        result=obtained.origin,
     )
 
 
@@ -293,14 +301,3 @@ def _reported(program: Program, report: Report, directory: Path, project: str) -
     Manifest(project, report.target, listed, parts, source_digest()).write(directory)
     sync_tree(directory)
     return report
-
-
-def _xla_cost(analysis: dict[str, float] | None) -> XlaCost:
-    figures = analysis or {}
-    names = ("flops", "transcendentals", "bytes accessed", "optimal_seconds")
-    return XlaCost(*(_amount(figures.get(name)) for name in names))
-
-
-def _amount(figure: float | None) -> float | None:
-    """Return a compiler's figure if it is an amount; some give -1 or infinity for "unknown"."""
-    return figure if figure is not None and 0 <= figure < math.inf else None

@@ -15,6 +15,7 @@ from olympus.errors import UsageError
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.output_place import Place, locate
 from olympus_cli.faults.failure import Failure
+from olympus_cli.spec.cache import Use
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.spec.model import TargetSpec
 from olympus_cli.workers.executor import Limits
@@ -27,7 +28,8 @@ class Options:
     `jobs` None is one per processor. `time_limit` is in seconds and `memory_limit` in bytes for
     each target. `backend` is the only one of a target's backends to build for; without a device it
     matches every device. With `page` the report is also written as a page; with `profile` the page
-    includes measurements on the CPU. With `fail_fast` the first failure ends the build.
+    includes measurements on the CPU. With `fail_fast` the first failure ends the build. `use` is
+    the use of stored results; with None there is no store.
     """
 
     jobs: int | None = None
@@ -39,6 +41,7 @@ class Options:
     profile: bool = False
     memory_limit: int | None = None
     fail_fast: bool = False
+    use: Use | None = "read"
 
     @property
     def limits(self) -> Limits:
@@ -77,6 +80,7 @@ class Task:
     frozen: bool = False
     page: bool = False
     profile: bool = False
+    use: Use | None = "read"
 
 
 def plan(
@@ -95,6 +99,6 @@ def plan(
             failed.append(Outcome(spec.name, "failed", failure=Failure.of(error)))
         else:
             labels = options.labels(spec)
-            settings = options.force, options.frozen, options.page, options.profile
+            settings = options.force, options.frozen, options.page, options.profile, options.use
             tasks[spec.name] = Task(spec, place, labels, *settings)
     return tasks, failed

@@ -20,9 +20,10 @@ from olympus.files import read_regular
 from olympus_cli.builder.files import Files
 from olympus_cli.builder.outputs import backend_warnings, block_report, finish, write_lowered
 from olympus_cli.builder.record import Record
+from olympus_cli.builder.results.result import saved_figures
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import BackendReport, Report
-from olympus_cli.reports.program_figures import compiled_figures, cost_report, fits_between
+from olympus_cli.reports.program_figures import cost_report
 from olympus_cli.spec.entries import BUNDLE_SUFFIX
 from olympus_cli.workers.call import OnStage
 
@@ -156,18 +157,11 @@ def _refreshed(unit: Unit, before: BackendReport, program: Program) -> BackendRe
     For a GPU, sizes are also those of the compilation, because its text does not have all of them.
     """
     spec = program.spec
-    figures = compiled_figures(unit.compiled, spec.root, spec.trips)
-    memory = replace(before.memory, largest=figures.memory.largest)
-    if unit.kind == "cpu":
-        memory = figures.memory
-    device = olympus.stages.device_model(unit.backend)
-    fits = before.fits
-    if device is not None and memory.needed is not None:
-        fits = fits_between(memory.needed, memory.bound(memory.needed), device)
+    figures = saved_figures(unit, spec, before.memory)
     return replace(
         before,
-        memory=memory,
-        fits=fits,
+        memory=figures.memory,
+        fits=figures.fits,
         estimate=figures.estimate,
         collectives=figures.collectives,
         axes=figures.axes,

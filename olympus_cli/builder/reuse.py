@@ -22,6 +22,7 @@ from olympus_cli.builder.output_place import locate, locked
 from olympus_cli.builder.plan import Task
 from olympus_cli.builder.record import Record, read_record
 from olympus_cli.builder.refreshing import moves_of
+from olympus_cli.builder.results.compiling import compiling
 from olympus_cli.builder.update import bring_up_to_date, is_outdated
 from olympus_cli.program.inputs import check_input_memory
 from olympus_cli.program.runnable import Runnable, label_to_run, runnable
@@ -186,7 +187,7 @@ def give_executables(program: Program, on_stage: OnStage, store: Store = _TARGET
     if not waiting:  # they were compiled just now
         return
     if build is None or not _load(build, program, waiting, on_stage):
-        program.compile()
+        compiling(program, runs=True).compile(program, on_stage)
 
 
 def ready_to_run(spec: TargetSpec, on_stage: OnStage = lambda _stage: None) -> Runnable:

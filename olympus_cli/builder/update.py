@@ -210,7 +210,7 @@ def _built(program: Program, keys: Mapping[str, str], task: Task, on_stage: OnSt
     directory, project = task.place.stage(), task.place.path_to(task.spec.root)
     try:
         return compile_and_write(
-            program, keys, directory, project, on_stage, task.page, task.profile
+            program, keys, directory, project, on_stage, task.page, task.profile, task.use
         )
     except OSError as error:
         raise _unwritable(error) from error

@@ -24,6 +24,7 @@ from olympus_cli.options.shared import (
     gate_options,
     is_verbose,
     memory_limit_option,
+    no_cache_option,
     page_option,
     project_option,
     stage_options,
@@ -34,6 +35,7 @@ from olympus_cli.options.shared import (
 from olympus_cli.process import interrupts
 from olympus_cli.reports.json import has_report
 from olympus_cli.spec.backends import backend_text, named_backend
+from olympus_cli.spec.cache import Use
 from olympus_cli.spec.devices import read_devices
 from olympus_cli.spec.entries import is_entry
 from olympus_cli.spec.model import Project, TargetSpec
@@ -67,7 +69,8 @@ from olympus_cli.workers.pool import default_jobs
 @device_config_option
 @stage_options
 @page_option
-@click.option("--force", is_flag=True, help="Also build targets that are fresh.")
+@click.option("--force", is_flag=True, help="Also build targets that are fresh, and compile them.")
+@no_cache_option
 @click.option(
     "--frozen", is_flag=True, help="Build nothing; exit with code 7 if a target is stale."
 )
@@ -92,6 +95,7 @@ def command(
     as_is: bool,
     page: bool,
     force: bool,
+    no_cache: bool,
     frozen: bool,
     quiet: bool,
     outputs: Outputs,
@@ -111,6 +115,7 @@ def command(
         )
     if quiet:
         outputs.silence()
+    use: Use | None = None if no_cache else "write" if force else "read"
     options = Options(
         jobs,
         time_limit,
@@ -119,6 +124,7 @@ def command(
         page=page,
         memory_limit=memory_limit,
         fail_fast=not keep_going,
+        use=use,
     )
     settings = stage_settings(optimize, repeats, as_is)
     request = _Request(names, project, device_config, backend, settings, options, quiet)

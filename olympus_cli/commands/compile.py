@@ -17,12 +17,14 @@ from olympus_cli.options.shared import (
     common_options,
     entry_options,
     is_verbose,
+    no_cache_option,
     page_option,
     stage_options,
     time_limit_option,
 )
 from olympus_cli.process import interrupts
 from olympus_cli.reports.text import render_text
+from olympus_cli.spec.cache import Use
 from olympus_cli.spec.resolve import Request
 from olympus_cli.terminal import console
 
@@ -39,10 +41,16 @@ from olympus_cli.terminal import console
     help="Write the outputs to FOLDER; the default is build/TARGET.",
 )
 @page_option
+@no_cache_option
 @time_limit_option
 @common_options
 def command(
-    request: Request, output: Path | None, page: bool, time_limit: float | None, as_json: bool
+    request: Request,
+    output: Path | None,
+    page: bool,
+    no_cache: bool,
+    time_limit: float | None,
+    as_json: bool,
 ) -> None:
     """Write the files that olympus build writes: the executable, the bundle and the report.
     Without --backend, compile for all backends of the target.
@@ -58,7 +66,8 @@ def command(
     if output is None:
         check_other_builds(request, spec, folder, "-o FOLDER writes the outputs to another folder")
     with interrupts.interrupts_raised(), building([spec.name], jobs=1) as listener:
-        options = Options(jobs=1, time_limit=time_limit, force=True, page=page)
+        use: Use | None = None if no_cache else "read"
+        options = Options(jobs=1, time_limit=time_limit, force=True, page=page, use=use)
         outcomes = build({folder.name: spec}, folder.parent, options, listener)
     raise_failures(outcomes, is_verbose())
     report = outcomes[0].report

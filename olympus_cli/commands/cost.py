@@ -10,6 +10,7 @@ import click
 from olympus.analysis import CostRow, Kind, Roofline, roofline
 from olympus.files import to_data, typed
 from olympus.stages import device_model
+from olympus_cli.builder.results.compiling import compiling
 from olympus_cli.builder.reuse import clearing, up_to_date
 from olympus_cli.options.shared import (
     Command,
@@ -28,7 +29,6 @@ from olympus_cli.reports.program_figures import (
     FORMS,
     CompiledFigures,
     CostReport,
-    compiled_figures,
     cost_report,
     uncounted,
     unfitting,
@@ -158,5 +158,5 @@ def _compiled_figures(program: Program, on_stage: OnStage) -> CompiledFigures:
     build, (unit,) = up_to_date(program, on_stage), program.units
     if build is not None:
         return next(b.figures for b in build.report.backends if b.label == unit.label)
-    program.compile()
-    return compiled_figures(unit.compiled, program.spec.root, program.spec.trips)
+    obtained = compiling(program).compile(program, on_stage)[unit.label]
+    return obtained.figures(unit, program.spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -12,12 +13,15 @@ import click
 import olympus
 from olympus.artifact import COMPILERS
 from olympus.errors import OlympusError
+from olympus_cli.builder.results.local import LocalStore
 from olympus_cli.options.shared import Command, common_options
 from olympus_cli.program.versions import installed_version
 from olympus_cli.reports.json import reports_below
+from olympus_cli.spec.cache import CacheSpec, environment_cache
+from olympus_cli.spec.model import Project
 from olympus_cli.spec.project import find_project, load_project
 from olympus_cli.terminal import console
-from olympus_cli.text.units import byte_size
+from olympus_cli.text.units import byte_size, counted
 
 _MAX = 8  # devices that the table names
 
@@ -33,8 +37,10 @@ def command(as_json: bool) -> None:
     health = examine(Path.cwd())
     if as_json:
         cache = health.cache and {**asdict(health.cache), "path": str(health.cache.path)}
+        store = health.store and {**asdict(health.store), "path": str(health.store.path)}
         backends = [status._asdict() for status in health.backends]
-        console.print_json({**asdict(health), "backends": backends, "cache": cache})
+        data = {**asdict(health), "backends": backends, "cache": cache, "store": store}
+        console.print_json(data)
     else:
         _show(health)
 
@@ -60,6 +66,13 @@ def _show(health: Health) -> None:
         count, size = health.cache.programs, byte_size(health.cache.bytes)
         programs = f"{count} program" if count == 1 else f"{count} programs"
         console.data(f"cache    {health.cache.path}: {programs}, {size}")
+    if health.store is None:
+        console.data("store    off")
+    else:
+        stored = counted(health.store.results, "result")
+        console.data(f"store    {health.store.path}: {stored}, {byte_size(health.store.bytes)}")
+        if health.store.problem is not None:
+            console.data(f"store    {health.store.problem}")
     for problem in health.problems:
         console.data(f"missing  {problem}")
     for backend in health.backends:
@@ -80,12 +93,23 @@ class Cache:
 
 
 @dataclass(frozen=True)
+class StoreHealth:
+    """The store of compilation results; `problem` is the reason why it cannot be written."""
+
+    path: Path
+    results: int
+    bytes: int
+    problem: str | None
+
+
+@dataclass(frozen=True)
 class Health:
-    """Versions by name (None: not installed), backends, and the cache if there is a project."""
+    """Versions by name (None: not installed), backends, the cache of a project, and the store."""
 
     versions: dict[str, str | None]
     backends: tuple[olympus.BackendStatus, ...]
     cache: Cache | None
+    store: StoreHealth | None
     problems: tuple[str, ...]
 
 
@@ -106,18 +130,34 @@ def examine(start: Path) -> Health:
         if versions[name] is None
     ]
     problems += [f"{b.name}: {b.note}" for b in backends if b.install]
-    cache, trouble = _cache(start)
-    return Health(versions, backends, cache, (*problems, *trouble))
+    project, trouble = _project(start)
+    cache = None if project is None else _cache(project.build_dir)
+    store = _store(environment_cache() if project is None else project.cache)
+    return Health(versions, backends, cache, store, (*problems, *trouble))
 
 
-def _cache(start: Path) -> tuple[Cache | None, tuple[str, ...]]:
+def _project(start: Path) -> tuple[Project | None, tuple[str, ...]]:
+    """Return the project found upward from a folder, or the reason why it cannot be read."""
     file = find_project(start)
-    if file is None:
-        return None, ()
     try:
-        folder = load_project(file).build_dir
+        return (None if file is None else load_project(file)), ()
     except OlympusError as error:
         return None, (str(error),)
+
+
+def _store(spec: CacheSpec) -> StoreHealth | None:
+    if spec.folder is None:
+        return None
+    files = [*LocalStore(spec.folder).files()]
+    problem, folder = None, spec.folder
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        problem = f"{folder} cannot be written: results are not stored"
+    return StoreHealth(spec.folder, len(files), sum(file.bytes for file in files), problem)
+
+
+def _cache(folder: Path) -> Cache:
     files = [path for path in folder.rglob("*") if path.is_file()]
     programs = sum(1 for _ in reports_below(folder))
-    return Cache(folder, programs, sum(path.stat().st_size for path in files)), ()
+    return Cache(folder, programs, sum(path.stat().st_size for path in files))

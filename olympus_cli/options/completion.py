@@ -37,10 +37,10 @@ TARGETS = {
 }
 #: The options without a value: the next word is an argument.
 FLAGS = (
-    *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--fail-fast"),
-    *("--failures-only", "--force", "--frozen", "--json", "--keep-going"),
-    *("--native", "--no-native", "--no-recompile", "--open", "--profile", "--recompile"),
-    *("--quiet", "--update", "--verbose", "-q", "-v"),
+    *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--dry-run", "--fail-fast"),
+    *("--failures-only", "--force", "--frozen", "--json", "--keep-going", "--native"),
+    *("--no-cache", "--no-native", "--no-recompile", "--open", "--profile", "--quiet"),
+    *("--recompile", "--update", "--verbose", "-q", "-v"),
 )
 
 _NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")

@@ -207,6 +207,11 @@ page_option = click.option(
     is_flag=True,
     help="Also write the report as a page for a browser, report.html.",
 )
+no_cache_option = click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Compile without the store of results: neither read it nor write to it.",
+)
 verbose_option = click.option(
     "-v",
     "--verbose",

@@ -268,7 +268,7 @@ class Program:
     def compile(self, on_begin: Callable[[], None] = lambda: None) -> None:
         """Compile the StableHLO; `on_begin` is called before each compilation starts."""
         for unit in self.units:
-            self._compile(unit, on_begin)
+            self.compile_unit(unit, on_begin)
 
     def compile_fitting(self) -> DeviceMemoryError | None:
         """Compile the units that fit their devices, and drop the others; return the first error."""
@@ -276,14 +276,15 @@ class Program:
         for unit in self.units:
             try:
                 if unit.compiled is None:
-                    self._compile(unit)
+                    self.compile_unit(unit)
                 fitting.append(unit)
             except DeviceMemoryError as error:
                 first = first or error
         self.units = fitting
         return first
 
-    def _compile(self, unit: Unit, on_begin: Callable[[], None] = lambda: None) -> None:
+    def compile_unit(self, unit: Unit, on_begin: Callable[[], None] = lambda: None) -> None:
+        """Compile the program for one backend; `on_begin` is called before that starts."""
         self._on_stage(f"compile for {unit.label}")
         on_begin()
         start = time.perf_counter()

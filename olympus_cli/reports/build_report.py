@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from olympus.files import Forms, form, to_data, typed
 from olympus.stages import ArgInfo, MemoryAnalysis
@@ -26,7 +26,7 @@ _MEMORY = {
     "peak": "peak_memory_in_bytes",  # as XLA counts it: on the CPU without scratch space
 }
 
-SCHEMA_VERSION = 8  # raised with every change that an old reader would misread
+SCHEMA_VERSION = 9  # raised with every change that an old reader would misread
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,24 @@ class BlockReport:
 
 
 @dataclass(frozen=True)
+class ResultOrigin:
+    """The origin of a compilation result: this build, or a store of results.
+
+    `key` is the key of the compilation; None without a store. `url` is the address of the remote
+    store, without credentials.
+    """
+
+    source: Literal["compiled", "local", "remote"]
+    key: str | None
+    url: str | None
+
+
+@dataclass(frozen=True)
 class BackendReport(CompiledFigures):
     """The program for one backend; `ops` counts the instructions of the optimized program.
 
-    Of `compile_seconds`, XLA itself took `xla_seconds`.
+    `compile_seconds` is the time of its compilation, of which XLA itself took `xla_seconds`. If the
+    result is from a store, these are the times when it was compiled.
     """
 
     label: str
@@ -105,6 +119,7 @@ class BackendReport(CompiledFigures):
     xla_seconds: float
     ops: Mapping[str, int]
     blocks: tuple[BlockReport, ...]
+    result: ResultOrigin
 
     @property
     def figures(self) -> CompiledFigures:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from olympus.analysis import Collective
 from olympus.stages import ArgInfo
-from olympus_cli.reports.build_report import BackendReport, BlockReport, Report, XlaReport
+from olympus_cli.reports.build_report import (
+    BackendReport,
+    BlockReport,
+    Report,
+    ResultOrigin,
+    XlaReport,
+)
 from olympus_cli.reports.program_figures import (
     CompiledFigures,
     CostReport,
@@ -78,8 +84,10 @@ def _lines(report: Report, width: int | None) -> Iterator[str]:
 def _build(report: Report) -> Iterator[str]:
     yield "build"
     yield figure_row("trace", duration(report.seconds.trace))
-    xla = duration(sum(backend.xla_seconds for backend in report.backends))
-    yield figure_row("all", f"{duration(report.seconds.total)}, of which XLA {xla}")
+    compiled = [b for b in report.backends if b.result.source == "compiled"]
+    xla = duration(sum(backend.xla_seconds for backend in compiled))
+    part = f", of which XLA {xla}" if compiled else ""
+    yield figure_row("all", f"{duration(report.seconds.total)}{part}")
     if report.peak_memory is not None:
         yield figure_row("peak memory", byte_size(report.peak_memory))
     if report.optimize != OPTIMIZE[0]:
@@ -327,13 +335,31 @@ def _in_all(need: int, own: int, total: int | None, devices: int) -> str:
 
 def _compiled(backend: BackendReport) -> Iterator[str]:
     yield figure_row("lower", duration(backend.lower_seconds))
-    yield figure_row("compile", duration(backend.compile_seconds))
+    yield figure_row("compile", _compilation(backend))
     yield figure_row("instructions", _ops(backend.ops))
     for block in backend.blocks:
         yield figure_row("repeated", _block(block))
     if figures := ", ".join(_xla(backend.xla)):
         yield figure_row("XLA's figures", figures)
     yield figure_row("key", backend.key[:16])
+
+
+def _compilation(backend: BackendReport) -> str:
+    """Return the time of the compilation, and the origin of its result if that is a store."""
+    time = duration(backend.compile_seconds)
+    return f"{time} {origin_text(backend.result)}".rstrip()
+
+
+def origin_text(origin: ResultOrigin) -> str:
+    """Return the origin of a stored result; empty if the program was compiled.
+
+    >>> origin_text(ResultOrigin("local", None, None))
+    'at an earlier build: the result is from the local store'
+    """
+    if origin.source == "compiled":
+        return ""
+    place = "the local store" if origin.url is None else origin.url
+    return f"at an earlier build: the result is from {place}"
 
 
 def _xla(xla: XlaReport) -> Iterator[str]:

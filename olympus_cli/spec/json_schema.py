@@ -121,6 +121,7 @@ _PROJECT: dict[str, Schema] = {
     "default-targets": _TEXTS,
     "python-path": _TEXTS,
     "history": {"anyOf": [{"type": "boolean"}, {"type": "string", "minLength": 1}]},
+    "cache": {"anyOf": [{"type": "boolean"}, {"type": "string", "minLength": 1}]},
 }
 
 _FLAG = _or_key({"type": "boolean"})

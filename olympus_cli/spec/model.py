@@ -17,6 +17,7 @@ import olympus
 from olympus.errors import UsageError
 from olympus_cli.spec.backends import backend_labels
 from olympus_cli.spec.bench import BenchSpec
+from olympus_cli.spec.cache import CacheSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
@@ -149,6 +150,8 @@ class TargetSpec:
     #: the output folder of `olympus build`; None for an entry, and for a target with options that
     #: change its program
     outputs: OutputFolder | None = None
+    #: the stores of compilation results; None: those of the environment
+    cache: CacheSpec | None = field(default=None, compare=False)
 
     @property
     def all_labels(self) -> dict[str, olympus.Target]:
@@ -180,6 +183,7 @@ class Project:
     history: Path | None = None  # the file to which commands add figures
     file: Path = Path("olympus.toml")  # its olympus.toml or pyproject.toml
     files: tuple[Path, ...] = ()  # all files that were read: `file` and the extended ones
+    cache: CacheSpec = field(default_factory=CacheSpec)  # its store of compilation results
 
     def has(self, name: str) -> bool:
         """Return True if `name` is the name of a target, with or without its matrix values."""

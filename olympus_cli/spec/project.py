@@ -19,6 +19,7 @@ from olympus_cli.spec import matrix
 from olympus_cli.spec.backends import parse_backend
 from olympus_cli.spec.bench import bench_of
 from olympus_cli.spec.budgets import budget_of
+from olympus_cli.spec.cache import cache_of
 from olympus_cli.spec.devices import Devices, devices_of
 from olympus_cli.spec.entries import FRONTENDS, is_entry, is_onnx
 from olympus_cli.spec.environment import check_variables, environment_of
@@ -64,7 +65,7 @@ __all__ = [
 ]
 
 HISTORY = "history.sqlite"  # the file name in the build folder
-PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history")
+PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history", "cache")
 TARGET_KEYS = (
     *(
         "entry",
@@ -107,6 +108,7 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
     # for all targets, the donation rule applies only to targets that donate
     budget, bench = replace(budget_of(top, devices), must_donate=False), bench_of(top)
     build_dir = root / settings.path("build-dir", "build")
+    cache = cache_of(settings, root)
     targets: dict[str, TargetSpec] = {}
     section = top.table("target")
     for name in section.data:
@@ -118,13 +120,14 @@ def load_project(path: Path, own: Devices | None = None) -> Project:
                 budget=budget.under(target.budget),
                 bench=bench.under(target.bench),
                 outputs=OutputFolder(build_dir / key, target.backends),
+                cache=cache,
             )
             for key, target in of_table.items()
         }
     history = _history(settings, root, build_dir)
     defaults = settings.texts("default-targets")
     files = source.files
-    project = Project(root, targets, build_dir, defaults, devices, history, file, files)
+    project = Project(root, targets, build_dir, defaults, devices, history, file, files, cache)
     if project.default_targets:
         try:
             project.select()

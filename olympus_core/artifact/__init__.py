@@ -16,7 +16,14 @@ from olympus_core.artifact.manifest import (
 )
 from olympus_core.artifact.manifest_schema import manifest_schema
 from olympus_core.artifact.saving import save
-from olympus_core.artifact.signing import KeyPair, PublicKey, SignatureState, new_key
+from olympus_core.artifact.signing import (
+    KeyPair,
+    PublicKey,
+    SignatureState,
+    new_key,
+    sign_result,
+    verify_result,
+)
 from olympus_core.artifact.stored_tree import Node
 
 __all__ = [
@@ -38,6 +45,8 @@ __all__ = [
     "new_key",
     "save",
     "sign",
+    "sign_result",
     "update_sources",
+    "verify_result",
     "write_whole",
 ]

@@ -25,8 +25,9 @@ PublicKey: TypeAlias = "str | os.PathLike[str] | bytes"
 
 _INSTALL = 'pip install "olympus[sign]"'
 _FORM = re.compile(rb"ed25519 ([0-9a-f]{64}) ([0-9a-f]{128})\n")
-# The prefix of the signed bytes: a signature for another purpose cannot be one of a bundle.
-_CONTEXT = b"olympus bundle manifest\n"
+#: The first line of the signed bytes: a signature for one purpose is none for another.
+BUNDLE = b"olympus bundle manifest\n"
+RESULT = b"olympus compilation result\n"
 _LONGEST_KEY = 100_000  # bytes of a file with a key
 
 
@@ -68,8 +69,10 @@ def new_key() -> KeyPair:
     )
 
 
-def signed(manifest: bytes, key: str | os.PathLike[str]) -> bytes:
+def signed(manifest: bytes, key: str | os.PathLike[str], purpose: bytes = BUNDLE) -> bytes:
     """Sign a manifest with the private key in a file, and return the content of the signature.
+
+    `purpose` is `BUNDLE` for the manifest of a bundle, or `RESULT` for that of a stored result.
 
     Raises:
       UsageError: the file cannot be read, or has no private Ed25519 key.
@@ -77,7 +80,7 @@ def signed(manifest: bytes, key: str | os.PathLike[str]) -> bytes:
     """
     private = _private(key)
     public = private.public_key().public_bytes_raw().hex()
-    return f"ed25519 {public} {private.sign(_CONTEXT + manifest).hex()}\n".encode()
+    return f"ed25519 {public} {private.sign(purpose + manifest).hex()}\n".encode()
 
 
 def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
@@ -95,8 +98,12 @@ def public_keys(keys: PublicKey | Sequence[PublicKey]) -> tuple[bytes, ...]:
     return tuple(_public(key).public_bytes_raw() for key in key_list)
 
 
-def verify_signature(manifest: bytes, signature: bytes | None, trusted: Sequence[bytes]) -> None:
+def verify_signature(
+    manifest: bytes, signature: bytes | None, trusted: Sequence[bytes], purpose: bytes = BUNDLE
+) -> None:
     """Verify the signature of a manifest with trusted keys, the result of `public_keys`.
+
+    `purpose` is that of `signed`.
 
     Raises:
       ArtifactError: the signature is missing, is not of one of the keys, or does not match.
@@ -110,8 +117,34 @@ def verify_signature(manifest: bytes, signature: bytes | None, trusted: Sequence
     key = bytes.fromhex(fields[1].decode())
     if key not in trusted:
         raise ArtifactError(f"it is signed with the key {key.hex()}, which is not trusted")
-    if not _matches(manifest, key, bytes.fromhex(fields[2].decode())):
+    if not _matches(purpose + manifest, key, bytes.fromhex(fields[2].decode())):
         raise ArtifactError("its signature does not match its manifest: one of them was changed")
+
+
+def sign_result(header: bytes, key: str | os.PathLike[str]) -> bytes:
+    """Sign the header of a stored compilation result, which has the SHA-256 of its members.
+
+    Raises the errors of `signed`.
+
+    >>> sign_result(header, "team.key")[:8]
+    b'ed25519 '
+    """
+    return signed(header, key, RESULT)
+
+
+def verify_result(
+    header: bytes, signature: bytes | None, trust: PublicKey | Sequence[PublicKey]
+) -> None:
+    """Verify that one of the keys of `trust` signed the header of a stored compilation result.
+
+    Raises:
+      UsageError: a key cannot be read.
+      ArtifactError: the signature is missing, is not of one of the keys, or does not match.
+      BackendError: the package `cryptography` is not installed.
+
+    >>> verify_result(header, sign_result(header, "team.key"), "team.pub")
+    """
+    verify_signature(header, signature, public_keys(trust), RESULT)
 
 
 def signature_state(
@@ -129,7 +162,7 @@ def signature_state(
         return SignatureState("invalid")
     key = fields[1].decode()
     try:
-        matches = _matches(manifest, bytes.fromhex(key), bytes.fromhex(fields[2].decode()))
+        matches = _matches(BUNDLE + manifest, bytes.fromhex(key), bytes.fromhex(fields[2].decode()))
     except BackendError:
         return SignatureState("unverified", key)
     if not matches:
@@ -137,8 +170,8 @@ def signature_state(
     return SignatureState("trusted" if bytes.fromhex(key) in trusted else "valid", key)
 
 
-def _matches(manifest: bytes, key: bytes, signature: bytes) -> bool:
-    """Return True if a signature of a manifest was made with the private half of a key.
+def _matches(content: bytes, key: bytes, signature: bytes) -> bool:
+    """Return True if a signature of these bytes was made with the private half of a key.
 
     Raises:
       BackendError: the package `cryptography` is not installed.
@@ -147,7 +180,7 @@ def _matches(manifest: bytes, key: bytes, signature: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:
-        ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, _CONTEXT + manifest)
+        ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, content)
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -280,6 +280,15 @@ class Lowered(Stage):
         return fingerprint(simplify(self._origin.source))
 
     @property
+    def has_inspections(self) -> bool:
+        """True if the compilation calls functions of the user, which inspect shardings of arrays.
+
+        >>> jit(f).lower(x).has_inspections
+        False
+        """
+        return self._origin is not None and bool(self._origin.source.effects)
+
+    @property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks of the program that the compiler does not inline, each as one function."""
         return () if self._origin is None else self._origin.blocks

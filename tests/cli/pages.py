@@ -15,6 +15,7 @@ from olympus_cli.reports.build_report import (
     BlockReport,
     OutputFile,
     Report,
+    ResultOrigin,
     Seconds,
     XlaCost,
     XlaReport,
@@ -109,6 +110,7 @@ def _backend(label: str, estimate: Estimate | None) -> BackendReport:
         xla_seconds=1.25,
         ops=instruction_counts(compiled.as_text()),
         blocks=(BlockReport("block_1", 107, 11, ("model.py:16", "model.py:24")),),
+        result=ResultOrigin("compiled", None, None),
     )
 
 

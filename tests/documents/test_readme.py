@@ -57,7 +57,8 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 def test_commands_print_what_is_shown(
     document: Path, tmp_path: Path, variables: dict[str, str]
 ) -> None:
-    check_console(document, workplace(tmp_path), variables)
+    store = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    check_console(document, workplace(tmp_path), {**variables, **store})
 
 
 @every_program

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from olympus_core.analysis.sources.sources import SourceMap
@@ -69,6 +69,26 @@ class Relocation:
             same_scopes and all(len(counts) == 1 for counts in votes.values()),
             {file: counts.most_common(1)[0][0] for file, counts in files.items()},
         )
+
+    @staticmethod
+    def of_lines(old: Sequence[Line], new: Sequence[Line]) -> Relocation:
+        """Return the relocation of each line of `old`, with an absolute path, to that of `new`.
+
+        Raises:
+          ArtifactError: the lists have other lengths, or a file of `old` would be two files.
+
+        Example:
+          >>> Relocation.of_lines([("/a/model.py", 12)], [("/b/model.py", 14)]).lines
+          {('/a/model.py', 12): ('/b/model.py', 14)}
+        """
+        files: dict[str, str] = {}
+        if len(old) != len(new) or any(
+            files.setdefault(before, now) != now
+            for (before, _), (now, _) in zip(old, new, strict=True)
+        ):
+            raise ArtifactError("the two lists of source lines belong to different programs")
+        moved = dict(zip(old, new, strict=True))
+        return Relocation("", moved, list(old) != list(new), _files=files)
 
     def in_hlo(self, text: str) -> str:
         """Return optimized HLO as text, with its tables of files and lines replaced."""

@@ -9,7 +9,14 @@ import pytest
 from olympus.analysis import CostFigures
 from olympus.stages import MemoryAnalysis
 from olympus_cli.builder.record import Record, read_record, reason_to_build
-from olympus_cli.reports.build_report import BackendReport, Report, Seconds, XlaCost, XlaReport
+from olympus_cli.reports.build_report import (
+    BackendReport,
+    Report,
+    ResultOrigin,
+    Seconds,
+    XlaCost,
+    XlaReport,
+)
 from olympus_cli.reports.program_figures import CostReport, MemoryReport
 
 
@@ -19,8 +26,11 @@ def reported(**keys: str) -> Report:
     cost = CostReport(**counts, at_least=CostFigures(**counts), unknown=(), lines=())
     memory = MemoryReport(*8 * [None], largest=())
     xla = XlaReport(XlaCost(None, None, None), MemoryAnalysis(*6 * [None]))
+    times, origin = (0.0, 0.0, 0.0), ResultOrigin("compiled", None, None)
     backends = [
-        BackendReport(memory, None, None, label, label, None, key, cost, xla, 0.0, 0.0, 0.0, {}, ())
+        BackendReport(
+            memory, None, None, label, label, None, key, cost, xla, *times, {}, (), origin
+        )
         for label, key in keys.items()
     ]
     seconds = Seconds(*8 * [0.0])

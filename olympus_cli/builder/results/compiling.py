@@ -1,0 +1,173 @@
+"""The compilation of a lowered program through the store of results.
+
+The result of each unit comes from the local store, from the remote store or from the compiler, in
+this order. A key is compiled once on a machine: other processes wait for the result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from olympus.analysis import Relocation
+from olympus.errors import ArtifactError
+from olympus_cli.builder.results.compile_key import CompileKey, Line, compile_key
+from olympus_cli.builder.results.entry import encoded
+from olympus_cli.builder.results.local import LocalStore
+from olympus_cli.builder.results.result import CompilationResult, saved_figures
+from olympus_cli.program.stages import Program, Unit
+from olympus_cli.reports.build_report import ResultOrigin
+from olympus_cli.reports.program_figures import CompiledFigures, compiled_figures
+from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.cache import CacheSpec, Use, environment_cache
+from olympus_cli.spec.model import TargetSpec
+from olympus_cli.spec.settings import read_settings
+from olympus_cli.workers.call import OnStage
+
+
+class Obtained(NamedTuple):
+    """The result of a unit, and its origin."""
+
+    result: CompilationResult
+    origin: ResultOrigin
+
+    @property
+    def is_stored(self) -> bool:
+        """True if it was not compiled in this process."""
+        return self.origin.source != "compiled"
+
+    def figures(self, unit: Unit, spec: TargetSpec) -> CompiledFigures:
+        """Return the figures of the compiled program of a unit of `spec`."""
+        if self.is_stored:
+            return saved_figures(unit, spec, self.result.figures.memory)
+        return compiled_figures(unit.compiled, spec.root, spec.trips)
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """The settings of a compilation: its stores, their use, and whether the program `runs` here.
+
+    A program that does not run is loaded for inspection only, without its native code.
+    """
+
+    cache: CacheSpec
+    use: Use = "read"
+    runs: bool = False
+
+    def compile(
+        self,
+        program: Program,
+        on_stage: OnStage,
+        on_begin: Callable[[], None] = lambda: None,
+    ) -> dict[str, Obtained]:
+        """Give each unit of a lowered program its compiled form; return the results by label.
+
+        `on_begin` is called before a compilation starts.
+
+        Raises:
+            OlympusError: the errors of `Program.compile`.
+        """
+        store = local_store(self.cache)
+        try:
+            return {
+                unit.label: self._obtained(program, unit, store, on_stage, on_begin)
+                for unit in program.units
+            }
+        finally:
+            if store is not None:
+                known = program.warnings
+                program.warnings = [*known, *(p for p in store.problems if p not in known)]
+
+    def _obtained(
+        self,
+        program: Program,
+        unit: Unit,
+        store: LocalStore | None,
+        on_stage: OnStage,
+        on_begin: Callable[[], None],
+    ) -> Obtained:
+        # the functions of the user that inspect a program are called by its compilation only
+        if store is None or unit.lowered.has_inspections:
+            program.compile_unit(unit, on_begin)
+            return _compiled(program, unit, None)
+        key = compile_key(program.spec, unit)
+        on_wait = lambda: on_stage("wait for another build of this program")  # noqa: E731
+        with store.lock(key.digest, on_wait):
+            if self.use == "read":
+                found = self._stored(unit, key, store, on_stage)
+                if found is not None:
+                    return found
+            program.compile_unit(unit, on_begin)
+            obtained = _compiled(program, unit, key)
+            program_name = unit.lowered.fun_name
+            backend = backend_text(unit.backend)
+            store.put(key.digest, encoded(key.digest, program_name, backend, obtained.result))
+        return obtained
+
+    def _stored(
+        self, unit: Unit, key: CompileKey, store: LocalStore, on_stage: OnStage
+    ) -> Obtained | None:
+        """Return the stored result for a key, loaded into the unit; None if there is none."""
+        begin = time.perf_counter()
+        result = store.get(key.digest)
+        if result is None:
+            return None
+        on_stage(f"read the stored result for {unit.label}")
+        try:
+            result = with_present_lines(result, key.lines, unit.kind)
+            if self.runs:
+                unit.compiled = unit.lowered.load(result.executable)
+            else:
+                unit.compiled = unit.lowered.read_compiled(result.hlo, result.executable)
+        except ArtifactError as error:
+            store.problems.append(f"the stored result {key.digest} is not used: {error}")
+            return None
+        unit.compile_seconds = time.perf_counter() - begin
+        return Obtained(result, ResultOrigin("local", key.digest, None))
+
+
+def compiling(
+    program: Program, *, use: Use = "read", runs: bool = False, has_store: bool = True
+) -> Compiling:
+    """Return the settings for a program, from its project and the environment.
+
+    Without `has_store` no store is used.
+    """
+    cache = program.spec.cache or environment_cache()
+    return Compiling(cache if has_store else CacheSpec(), use, runs)
+
+
+def local_store(cache: CacheSpec) -> LocalStore | None:
+    """Return the local store, with the trusted keys of the user's settings; None if it is off."""
+    if cache.folder is None:
+        return None
+    return LocalStore(cache.folder, read_settings().trust, cache.is_default)
+
+
+def _compiled(program: Program, unit: Unit, key: CompileKey | None) -> Obtained:
+    lines = () if key is None else key.lines
+    digest = None if key is None else key.digest
+    result = CompilationResult.of(unit, program.clock, lines)
+    return Obtained(result, ResultOrigin("compiled", digest, None))
+
+
+def with_present_lines(
+    result: CompilationResult, lines: tuple[Line, ...], kind: str
+) -> CompilationResult:
+    """Return a result with the present source lines.
+
+    `kind` is that of its backend: the executable for an accelerator has the lines of its
+    compilation.
+
+    Raises:
+        ArtifactError: the result has another number of lines.
+    """
+    relocation = Relocation.of_lines(result.lines, lines)
+    if not relocation.is_needed:
+        return result
+    executable = result.executable
+    if kind == "cpu":
+        executable = relocation.in_executable(executable)
+    return replace(result, executable=executable, hlo=relocation.in_hlo(result.hlo), lines=lines)

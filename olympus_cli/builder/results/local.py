@@ -1,0 +1,170 @@
+"""The local store: a folder with one file for each result, which all projects of a user share.
+
+    results/v1/ab/abcd....result    a result that this user compiled
+    results/v1/ab/abcd....fetched   a result of a remote store
+    results/v1/ab/abcd....lock      the lock of a key that is compiled now
+
+A file is written under another name, flushed to the disk and renamed, so that no reader finds a
+part. Its time of modification is that of its last use. A file is read as a whole and verified, and
+the verified bytes are used. The outputs of a build are therefore copies: a hard link would let a
+user who edits an output change the store, and would be verified only before the change.
+
+A failure of the store is no failure of a build: a result that cannot be read is compiled, and one
+that cannot be written is not stored.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from olympus.errors import ArtifactError
+from olympus.files import open_regular, read_regular
+from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, decoded
+from olympus_cli.builder.results.locks import key_lock, remove_unused
+from olympus_cli.builder.results.result import CompilationResult
+
+Kind = Literal["result", "fetched"]
+
+_VERSION = "v1"  # another form of the folder has another name
+_KINDS: tuple[Kind, ...] = ("result", "fetched")
+_NEW = ".new-"
+#: Errors of a store that a user cannot write, such as in a container: it is not used.
+_UNWRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}
+
+
+class StoredFile(NamedTuple):
+    """A file of the store: its size in bytes, and the time of its last use in seconds."""
+
+    path: Path
+    key: str
+    kind: Kind
+    bytes: int
+    used: float
+
+
+@dataclass
+class LocalStore:
+    """The results in a folder. `problems` are the texts of the failures so far.
+
+    With `is_default`, the user did not choose the folder, and a folder that cannot be written is
+    no problem. If `trust` has public keys, one must have signed each result of a remote store.
+    """
+
+    folder: Path
+    trust: Sequence[Path | bytes] = ()
+    is_default: bool = False
+    problems: list[str] = field(default_factory=list)
+
+    def get(self, key: str) -> CompilationResult | None:
+        """Return the result for a key, and note its use; None if there is none.
+
+        A damaged file is removed, and is one of the `problems`.
+        """
+        for kind in _KINDS:
+            path = self._path(key, kind)
+            try:
+                content = read_regular(path, MAX_BYTES, follow_links=False)
+                result = decoded(content, key, self.trust if kind == "fetched" else ())
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except DamagedEntry as error:
+                self._drop(path, str(error))
+            except ArtifactError as error:
+                self.problems.append(f"the stored result {path} is not used: {error}")
+            except OSError as error:
+                self._failed(f"the stored result {path} cannot be read", error)
+            else:
+                with suppress(OSError):
+                    os.utime(path)
+                return result
+        return None
+
+    def content(self, key: str) -> bytes | None:
+        """Return the bytes of the entry of a result that this user compiled; None without it."""
+        with suppress(OSError):
+            return read_regular(self._path(key, "result"), MAX_BYTES, follow_links=False)
+        return None
+
+    def put(self, key: str, pieces: Sequence[bytes], kind: Kind = "result") -> bool:
+        """Store the bytes of an entry, flushed to the disk; return False if they are not stored."""
+        path = self._path(key, kind)
+        if sum(map(len, pieces)) > MAX_BYTES:
+            self.problems.append(f"the result is not stored: it has more than {MAX_BYTES} bytes")
+            return False
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(path, pieces)
+        except OSError as error:
+            self._failed("the result is not stored", error)
+            return False
+        return True
+
+    def lock(self, key: str, on_wait: Callable[[], None]) -> AbstractContextManager[bool]:
+        """Return a context in which this process alone compiles a key: see `key_lock`."""
+        path = self.folder / _VERSION / key[:2] / f"{key}.lock"
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return nullcontext(False)
+        return key_lock(path, on_wait)
+
+    def files(self) -> Iterator[StoredFile]:
+        """Yield the files of all results, in no particular order; links are left out."""
+        for path in self._below():
+            key, _, kind = path.name.partition(".")
+            if kind not in _KINDS or len(key) != 64:
+                continue
+            with suppress(OSError), open_regular(path, follow_links=False) as file:
+                status = os.fstat(file.fileno())
+                chosen: Kind = "result" if kind == "result" else "fetched"
+                yield StoredFile(path, key, chosen, status.st_size, status.st_mtime)
+
+    def remove_leftovers(self) -> None:
+        """Remove the unfinished files and the locks of processes that were killed."""
+        for path in self._below():
+            if path.name.startswith(_NEW) or path.suffix == ".lock":
+                remove_unused(path)
+
+    def _below(self) -> Iterator[Path]:
+        with suppress(OSError):
+            for folder in sorted((self.folder / _VERSION).iterdir()):
+                if not folder.is_symlink():
+                    with suppress(OSError):
+                        yield from sorted(folder.iterdir())
+
+    def _path(self, key: str, kind: Kind) -> Path:
+        return self.folder / _VERSION / key[:2] / f"{key}.{kind}"
+
+    def _write(self, path: Path, pieces: Sequence[bytes]) -> None:
+        new = path.with_name(f"{_NEW}{uuid.uuid4().hex}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            with open(os.open(new, flags, 0o600), "wb") as file:
+                with suppress(OSError):  # a lock marks the file as one of a living process
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                for piece in pieces:
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+                os.rename(new, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(new)
+            raise
+
+    def _drop(self, path: Path, reason: str) -> None:
+        self.problems.append(f"the stored result {path} was removed, because {reason}")
+        with suppress(OSError):
+            path.unlink()
+
+    def _failed(self, text: str, error: OSError) -> None:
+        if not (self.is_default and error.errno in _UNWRITABLE):
+            self.problems.append(f"{text}: {error.strerror or error}")

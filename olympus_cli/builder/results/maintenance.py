@@ -1,0 +1,121 @@
+"""The contents of the local store: list, verify and remove results, also during builds.
+
+A file is removed as a whole, and a build that has opened it reads it to its end. The files that
+were used last are retained. Once a day a build removes the files over the limits.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from olympus.errors import ArtifactError
+from olympus.files import open_regular, read_regular
+from olympus_cli.builder.results.entry import MAX_BYTES, Header, decoded, read_header
+from olympus_cli.builder.results.local import LocalStore, StoredFile
+from olympus_cli.spec.cache import environment_cache
+from olympus_cli.spec.model import TargetSpec
+
+#: The limits of the store: all its bytes, and the seconds since the last use of a result.
+USUAL_BYTES = 10 * 10**9
+USUAL_AGE = 90 * 86400.0
+
+_DAY = 86400.0
+_STAMP = "cleaned"  # the file whose time of modification is that of the last removal
+
+
+class Listed(NamedTuple):
+    """A file of the store with its header; None for a damaged file, with the `problem`."""
+
+    file: StoredFile
+    header: Header | None
+    problem: str | None = None
+
+
+def listed_results(store: LocalStore) -> list[Listed]:
+    """Return the files of the store, the last used first; only the headers are read."""
+    return [_with_header(file) for file in _last_used_first(store)]
+
+
+def _last_used_first(store: LocalStore) -> list[StoredFile]:
+    return sorted(store.files(), key=lambda file: (-file.used, file.key))
+
+
+def _with_header(file: StoredFile) -> Listed:
+    try:
+        with open_regular(file.path, MAX_BYTES, follow_links=False) as content:
+            return Listed(file, read_header(content, file.key))
+    except OSError as error:
+        return Listed(file, None, error.strerror or str(error))
+    except ArtifactError as error:
+        return Listed(file, None, str(error))
+
+
+def damaged(store: LocalStore) -> Iterator[Listed]:
+    """Yield the damaged files of the store, after reading and verifying all of each."""
+    for file in store.files():
+        try:
+            decoded(read_regular(file.path, MAX_BYTES, follow_links=False), file.key)
+        except FileNotFoundError:  # another process removed it
+            continue
+        except OSError as error:
+            yield Listed(file, None, error.strerror or str(error))
+        except ArtifactError as error:
+            yield Listed(file, None, str(error))
+
+
+def over_limits(store: LocalStore, most: int | None, age: float | None) -> list[StoredFile]:
+    """Return the files to remove so that the others have at most `most` bytes in all.
+
+    Files that were not used for `age` seconds are returned too. None is no limit.
+    """
+    now, total, chosen = time.time(), 0, list[StoredFile]()
+    for file in _last_used_first(store):
+        is_old = age is not None and now - file.used > age
+        if is_old or (most is not None and total + file.bytes > most):
+            chosen.append(file)
+        else:
+            total += file.bytes
+    return chosen
+
+
+def remove(store: LocalStore, files: Sequence[StoredFile]) -> int:
+    """Remove files, and what killed processes left; return the number of bytes of the files.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    removed = 0
+    for file in files:
+        with suppress(FileNotFoundError):
+            file.path.unlink()
+            removed += file.bytes
+    store.remove_leftovers()
+    return removed
+
+
+def clean_stores(specs: Iterable[TargetSpec]) -> None:
+    """Remove old results from the stores of some targets: see `clean_daily`."""
+    folders = {(spec.cache or environment_cache()).folder for spec in specs}
+    for folder in folders:
+        if folder is not None:
+            clean_daily(LocalStore(folder))
+
+
+def clean_daily(store: LocalStore) -> None:
+    """Remove the files over the usual limits, if that was not done in the last day."""
+    stamp = store.folder / _STAMP
+    try:
+        age = time.time() - os.stat(stamp).st_mtime
+    except FileNotFoundError:
+        age = _DAY
+    except OSError:
+        return
+    if not store.folder.is_dir() or 0 <= age < _DAY:
+        return
+    with suppress(OSError):
+        stamp.touch(mode=0o600)
+        remove(store, over_limits(store, USUAL_BYTES, USUAL_AGE))

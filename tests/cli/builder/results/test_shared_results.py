@@ -1,0 +1,252 @@
+"""Builds that share compilation results through the local store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from tests.marks import needs_gpu_compiler
+
+Invoke = Callable[..., Result]
+
+#: A program that fails to compile if a file `no-compiler` is in the folder above it.
+PROGRAM = """\
+import pathlib
+import olympus
+import olympus.numpy as np
+import olympus.stages
+
+
+def refuse(*args, **kwargs):
+    raise RuntimeError("it was compiled")
+
+
+if (pathlib.Path(__file__).parent.parent / "no-compiler").exists():
+    olympus.stages.Lowered.compile = refuse
+
+
+def dense(x, w):
+    with olympus.named_scope("layer"):
+        y = np.tanh(x @ w)
+    return y * 2.0
+
+
+def scaled(a, b):
+    with olympus.named_scope("layer"):
+        y = np.tanh(a @ b)
+    return y * 3.0
+
+
+def inspected(x):
+    olympus.debug.inspect_array_sharding(x, callback=lambda s: print("inspected"))
+    return x + 1
+"""
+TOML = """\
+[target.NAME]
+entry = "program:dense"
+args = ["f32[8,16]", "f32[16,32]"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an empty store."""
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return cache / "olympus" / "results"
+
+
+@pytest.fixture
+def invoke(invoke: Invoke) -> Invoke:
+    """Run `olympus` and check its exit code, which is `code`."""
+
+    def run(*words: str, code: int = 0) -> Result:
+        result = invoke(*words)
+        assert result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+def checkout(folder: Path, name: str, program: str = PROGRAM, more: str = "") -> Path:
+    """Change to a new project in `folder` with the target `name`."""
+    project = folder / name
+    project.mkdir()
+    (project / "program.py").write_text(program)
+    (project / "olympus.toml").write_text(TOML.replace("NAME", name) + more)
+    os.chdir(project)
+    return project
+
+
+def origin(project: Path, backend: int = 0) -> str:
+    (target,) = (p for p in (project / "build").iterdir() if p.is_dir())
+    report = json.loads((target / "report.json").read_text())
+    source: str = report["backends"][backend]["result"]["source"]
+    return source
+
+
+def without_times(report: Path) -> Any:
+    data = json.loads(report.read_text())
+    for key in ("seconds", "peak_memory"):
+        del data[key]
+    data["outputs"] = [x for x in data["outputs"] if x["path"] != "summary.txt"]
+    for backend in data["backends"]:
+        for key in ("lower_seconds", "compile_seconds", "xla_seconds", "result"):
+            del backend[key]
+    return data
+
+
+def check_equal(stored: Path, compiled: Path) -> None:
+    """Compare the outputs of two builds of a target, apart from times."""
+    names = {p.relative_to(compiled) for p in compiled.rglob("*") if p.is_file()}
+    assert names == {p.relative_to(stored) for p in stored.rglob("*") if p.is_file()}
+    for name in sorted(names):
+        if name.name not in ("report.json", "summary.txt", "olympus-build.json"):
+            assert (stored / name).read_bytes() == (compiled / name).read_bytes(), name
+    assert without_times(stored / "report.json") == without_times(compiled / "report.json")
+
+
+def test_outputs_from_the_store_equal_those_of_a_compilation(folder: Path, invoke: Invoke) -> None:
+    checkout(folder, "one")
+    invoke("build")
+    (folder / "no-compiler").touch()
+    other = checkout(folder, "two", "# a comment\n\n" + PROGRAM)
+    invoke("build")
+    assert origin(other) == "local"
+    assert "the result is from the local store" in (other / "build/two/summary.txt").read_text()
+    shutil.copytree(other / "build/two", folder / "stored")
+    (folder / "no-compiler").unlink()
+    invoke("build", "--force")
+    assert origin(other) == "compiled"
+    check_equal(folder / "stored", other / "build/two")
+
+
+@needs_gpu_compiler
+def test_a_gpu_program_from_the_store_has_the_figures_of_its_compilation(
+    folder: Path, invoke: Invoke
+) -> None:
+    project = checkout(folder, "one", more='backends = ["gpu:h200"]\n')
+    invoke("build")
+    shutil.copytree(project / "build/one", folder / "compiled")
+    shutil.rmtree(project / "build")
+    (folder / "no-compiler").touch()
+    invoke("build")
+    assert origin(project) == "local"
+    check_equal(project / "build/one", folder / "compiled")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("* 2.0", "* 2.5"),
+        lambda text: text.replace('scope("layer")', 'scope("other")'),
+        lambda text: text.replace("y = np.tanh(x @ w)", "z = x @ w\n        y = np.tanh(z)"),
+    ],
+    ids=["constant", "scope", "lines"],
+)
+def test_another_program_is_compiled(
+    change: Callable[[str], str], folder: Path, invoke: Invoke
+) -> None:
+    checkout(folder, "one")
+    invoke("build")
+    other = checkout(folder, "two", change(PROGRAM))
+    invoke("build")
+    assert origin(other) == "compiled"
+
+
+def test_other_options_and_flags_are_compiled(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout(folder, "one")
+    invoke("build")
+    options = "compiler-options = { xla_cpu_enable_fast_math = true }\n"
+    second = checkout(folder, "two", more=options)
+    invoke("build")
+    assert origin(second) == "compiled"
+    third = checkout(folder, "three", more='optimize = "fast-build"\n')
+    invoke("build")
+    assert origin(third) == "compiled"
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
+    fourth = checkout(folder, "four")
+    invoke("build")
+    assert origin(fourth) == "compiled"
+
+
+def test_commands_use_the_store(folder: Path, invoke: Invoke) -> None:
+    checkout(folder, "one")
+    invoke("build")
+    (folder / "no-compiler").touch()
+    checkout(folder, "two", more='[target.two.budget]\npeak-memory = "1 GiB"\n')
+    shapes = ("--shapes", "f32[8,16], f32[16,32]")
+    invoke("cost", "program:dense", *shapes, "--compile")
+    invoke("run", "program:dense", *shapes)
+    invoke("compile", "program:dense", *shapes)
+    invoke("run", "two")
+    invoke("check", "two")
+    message = "it was compiled"
+    assert message in invoke("bench", "program:dense", *shapes, code=3).stderr
+    assert message in invoke("compile", "program:dense", *shapes, "--no-cache", code=3).stderr
+    assert message in invoke("build", "--force", code=3).stderr
+
+
+def test_a_run_from_the_store_has_the_results_of_a_compilation(
+    folder: Path, invoke: Invoke
+) -> None:
+    checkout(folder, "one")
+    words = ("run", "program:dense", "--shapes", "f32[8,16], f32[16,32]", "-o")
+    invoke(*words, "compiled.npz")
+    (folder / "no-compiler").touch()
+    checkout(folder, "two")
+    invoke(*words, "stored.npz")
+    compiled, stored = np.load("../one/compiled.npz"), np.load("stored.npz")
+    assert [*compiled] == [*stored] and all(np.array_equal(compiled[k], stored[k]) for k in stored)
+
+
+def test_without_a_store_nothing_is_stored(folder: Path, invoke: Invoke, store: Path) -> None:
+    checkout(folder, "one")
+    invoke("build", "--no-cache")
+    checkout(folder, "two", more="[project]\ncache = false\n")
+    invoke("build")
+    assert not store.exists()
+
+
+def test_a_program_that_calls_the_user_is_compiled(folder: Path, invoke: Invoke) -> None:
+    text = TOML.replace("NAME", "calls").replace("dense", "inspected")
+    text = text.replace('["f32[8,16]", "f32[16,32]"]', '["f32[8]"]')
+    for name in ("one", "two"):
+        checkout(folder, name)
+        Path("olympus.toml").write_text(text)
+        assert "inspected" in invoke("build").stderr
+
+
+def test_a_damaged_result_is_compiled_again(folder: Path, invoke: Invoke, store: Path) -> None:
+    checkout(folder, "one")
+    invoke("build")
+    (entry,) = store.rglob("*.result")
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-1])
+    other = checkout(folder, "two")
+    assert "was removed, because it is cut off" in invoke("build").stderr
+    assert origin(other) == "compiled"
+    (entry,) = store.rglob("*.result")
+    assert len(entry.read_bytes()) == len(whole) or entry.read_bytes() != whole[:-1]
+
+
+def test_a_build_without_a_home_or_with_a_store_that_cannot_be_written(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout(folder, "one")
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert "stored" not in invoke("build").stderr
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", "/dev/null/store")
+    assert "the result is not stored: Not a directory" in invoke("build", "--force").stderr
+    monkeypatch.setenv("OLYMPUS_CACHE_DIR", "")
+    assert "stored" not in invoke("build", "--force").stderr
