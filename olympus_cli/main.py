@@ -30,6 +30,8 @@ COMMANDS = {
     "cost": "Show the cost of a program by source line, without compiling it.",
     "compile": "Compile a program for a backend, and show its cost.",
     "build": "Build the targets of olympus.toml that are stale.",
+    "list": "List the targets of olympus.toml and the state of their outputs.",
+    "clean": "Remove the outputs of targets.",
     "shard": "Try shardings of a program's arguments, and rank them.",
     "report": "Write a page with the cost and memory of a program, for a browser.",
     "run": "Run a program on inputs from a file or a seed.",

@@ -30,6 +30,7 @@ from olympus_cli.bench.compare.other_side import (
 from olympus_cli.bench.measure.work import BundleWork, Effort, SamplerWork
 from olympus_cli.bench.show import attempt_tables, bench_report, worse_lines
 from olympus_cli.bench.sweep import axes_of, sweep_page, sweeps_of
+from olympus_cli.builder.selection.changed import changed_names
 from olympus_cli.faults.failure import Failure
 from olympus_cli.gate_reports.failures import raise_all, with_target
 from olympus_cli.gate_reports.outputs import Outputs
@@ -44,6 +45,7 @@ from olympus_cli.options.shared import (
     Command,
     WritablePath,
     backend_options,
+    changed_since_option,
     gate_options,
     is_verbose,
     request_options,
@@ -54,7 +56,7 @@ from olympus_cli.program.bundle import BundleOptions, bundle_backend, bundle_loa
 from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.entries import is_bundle
-from olympus_cli.spec.resolve import Request, expanded, project_of
+from olympus_cli.spec.resolve import Request, project_of
 from olympus_cli.terminal import console
 from olympus_cli.terminal.output import write_file
 from olympus_cli.text.paths import display_path
@@ -65,6 +67,7 @@ _PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
 @click.command("bench", cls=Command)
 @click.argument("names", metavar="[ENTRY|TARGET|FILE.olympus]...", nargs=-1)
 @request_options
+@changed_since_option
 @backend_options
 @stage_options
 @input_options
@@ -81,6 +84,7 @@ _PLOT_WIDTH = 80  # columns: a wider plot shows nothing more
 def command(
     names: tuple[str, ...],
     request: Request,
+    changed_since: str | None,
     inputs: InputOptions,
     allowed: BundleOptions,
     effort: Effort,
@@ -105,8 +109,11 @@ def command(
     """
     programs = [
         _program(replace(request, text=name), inputs, effort, against, allowed)
-        for name in expanded(names, request)
+        for name in changed_names(names, request, changed_since)
     ]
+    if not programs:
+        outputs.write(bench_report([]))
+        return
     if plot is not None and not axes_of(
         (benched.work.name, benched.work.matrix) for benched in programs
     ):

@@ -14,12 +14,14 @@ from olympus.errors import UsageError
 from olympus_cli.builder.driver import build
 from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.plan import Options
+from olympus_cli.builder.selection.changed import changed
 from olympus_cli.builder.show import build_report, building, raise_failures
 from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.history.last_builds import recorded_builds
 from olympus_cli.history.recording import prepare, record_build
 from olympus_cli.options.shared import (
     Command,
+    changed_since_option,
     device_config_option,
     gate_options,
     is_verbose,
@@ -46,6 +48,7 @@ from olympus_cli.workers.pool import default_jobs
 @click.command("build", cls=Command)
 @click.argument("names", metavar="[TARGET]...", nargs=-1)
 @project_option
+@changed_since_option
 @click.option(
     "-j",
     "--jobs",
@@ -84,6 +87,7 @@ from olympus_cli.workers.pool import default_jobs
 def command(
     names: tuple[str, ...],
     project: str | None,
+    changed_since: str | None,
     jobs: int | None,
     time_limit: float | None,
     memory_limit: int | None,
@@ -127,7 +131,8 @@ def command(
         use=use,
     )
     settings = stage_settings(optimize, repeats, as_is)
-    request = _Request(names, project, device_config, backend, settings, options, quiet)
+    config = device_config
+    request = _Request(names, project, changed_since, config, backend, settings, options, quiet)
     opened, _, outcomes = request.build()
     try:  # what the user waits for comes first: a Ctrl-C from here on ends the process
         outputs.write(build_report(outcomes, opened.build_dir, opened.root))
@@ -142,6 +147,7 @@ class _Request:
 
     names: tuple[str, ...]
     project: str | None
+    changed_since: str | None
     device_config: Path | None
     backend: str | None
     settings: Mapping[str, Any]
@@ -153,12 +159,15 @@ class _Request:
         opened = open_project(self.project, read_devices(self.device_config))
         chosen = named_backend(self.backend, opened.devices) if self.backend else None
         options = replace(self.options, backend=chosen)
-        selected = (replace(spec, **self.settings) for spec in opened.select(self.names))
-        specs = {spec.name: spec for spec in selected if options.labels(spec)}
+        selected = changed(opened.select(self.names), opened, self.changed_since)
+        if not selected:
+            return opened, {}, []
+        of_targets = (replace(spec, **self.settings) for spec in selected)
+        specs = {spec.name: spec for spec in of_targets if options.labels(spec)}
         if not specs:
             raise UsageError(
                 f"none of the targets is built for the backend {self.backend!r}",
-                hint=_backends_hint(opened.select(self.names)),
+                hint=_backends_hint(selected),
             )
         is_new = {name: options.force or not has_report(opened.build_dir / name) for name in specs}
         new = [name for name, it_is in is_new.items() if it_is and not options.frozen]

@@ -11,6 +11,7 @@ import click
 from olympus.errors import UsageError
 from olympus_cli.builder.folder_locks import FolderLocks
 from olympus_cli.builder.reuse import clearing
+from olympus_cli.builder.selection.changed import changed
 from olympus_cli.check.calling import CheckEnd, check_targets
 from olympus_cli.check.check import Checked
 from olympus_cli.check.golden_files import Saved, write_program, write_saved
@@ -26,6 +27,7 @@ from olympus_cli.gate_reports.target_runs import TargetRuns
 from olympus_cli.history.recording import record_check
 from olympus_cli.options.shared import (
     Command,
+    changed_since_option,
     gate_options,
     is_verbose,
     project_option,
@@ -43,6 +45,7 @@ from olympus_cli.workers.pool import default_jobs
 @click.command("check", cls=Command)
 @click.argument("names", metavar="[TARGET]...", nargs=-1)
 @project_option
+@changed_since_option
 @click.option(
     "--update",
     is_flag=True,
@@ -59,6 +62,7 @@ from olympus_cli.workers.pool import default_jobs
 def command(
     names: tuple[str, ...],
     project: str | None,
+    changed_since: str | None,
     update: bool,
     jobs: int | None,
     outputs: Outputs,
@@ -75,17 +79,17 @@ def command(
       olympus check --update
     """
     opened = open_project(project)
-    selected = opened.select(names)
+    selected = changed(opened.select(names), opened, changed_since)
     specs = [spec for spec in selected if spec.budget or spec.golden]
     others = [spec.name for spec in selected if not (spec.budget or spec.golden)]
     target_runs = TargetRuns("check", len(selected))
-    if names or not specs:
+    if names or (selected and not specs):
         _fail_unchecked(target_runs, opened, others)
     ends, interruption = _ended_checks(specs, update, jobs or default_jobs())
     checked: list[Checked] = []
     try:
         _record(specs, ends, update, target_runs, interruption, checked)
-        if names or not any(result.is_judged for result in checked):
+        if names or (specs and not any(result.is_judged for result in checked)):
             _fail_without_donation(target_runs, opened, checked)
     finally:
         try:  # what the user waits for comes first: another Ctrl-C ends the process
@@ -95,7 +99,7 @@ def command(
             record_check(opened, checked)
     if interruption is not None:
         raise interruption
-    if not names and not specs:
+    if not names and selected and not specs:
         raise UsageError(f"nothing to check: no target {HAS_RULES}", hint=_HINT)
     target_runs.raise_failures(is_verbose())
 

@@ -9,6 +9,7 @@ import click
 from olympus.errors import UsageError
 from olympus.files import typed
 from olympus_cli.builder.reuse import clearing
+from olympus_cli.builder.selection.changed import changed_names
 from olympus_cli.gate_reports.gate_report import Table
 from olympus_cli.gate_reports.outputs import Outputs
 from olympus_cli.gate_reports.target_runs import TargetRuns
@@ -16,6 +17,7 @@ from olympus_cli.options.inputs import bundle_options, input_options
 from olympus_cli.options.shared import (
     Command,
     backend_options,
+    changed_since_option,
     gate_options,
     is_verbose,
     request_options,
@@ -29,7 +31,7 @@ from olympus_cli.program.inputs import InputOptions
 from olympus_cli.program.runnable import check_flags
 from olympus_cli.spec.entries import is_bundle
 from olympus_cli.spec.model import TargetSpec
-from olympus_cli.spec.resolve import Request, expanded
+from olympus_cli.spec.resolve import Request
 from olympus_cli.verify.gate_report import verified_report, verified_table
 from olympus_cli.verify.progress import Lines
 from olympus_cli.verify.records import VerifiedTarget
@@ -42,6 +44,7 @@ from olympus_cli.workers.call import OnStage, call
 @click.command("verify", cls=Command)
 @click.argument("names", metavar="[ENTRY|TARGET]...", nargs=-1)
 @request_options
+@changed_since_option
 @backend_options
 @stage_options
 @input_options
@@ -70,6 +73,7 @@ from olympus_cli.workers.call import OnStage, call
 def command(
     names: tuple[str, ...],
     request: Request,
+    changed_since: str | None,
     inputs: InputOptions,
     allowed: BundleOptions,
     against: tuple[str, ...],
@@ -92,7 +96,10 @@ def command(
     """
     if inputs.file is not None and runs > 1:
         raise UsageError("--runs cannot be combined with --inputs: it draws inputs from seeds")
-    specs = [_spec(replace(request, text=name), allowed) for name in expanded(names, request)]
+    specs = [
+        _spec(replace(request, text=name), allowed)
+        for name in changed_names(names, request, changed_since)
+    ]
     others = [reference for text in against if (reference := parse_reference(text, allowed))]
     check_flags()
     work = [(spec, replace(inputs, seed=inputs.seed + i)) for spec in specs for i in range(runs)]

@@ -15,6 +15,7 @@ from olympus_cli.history.repository import commit_time
 from olympus_cli.history.series import History, lines_of
 from olympus_cli.history.store import read_points
 from olympus_cli.spec.model import Project
+from olympus_cli.spec.target_names import matching
 from olympus_cli.text.metrics import metric_named
 from olympus_cli.text.nearest import did_you_mean
 from olympus_cli.text.paths import display_path
@@ -64,7 +65,7 @@ def chosen_points(
 ) -> list[Point]:
     """Return the points of the named targets and metrics; of all if none is named.
 
-    The name of a target with a matrix selects all its combinations.
+    A name may be a part of a matrix or a pattern, as for targets of olympus.toml.
 
     Raises:
         ArtifactError: the history is damaged, foreign or newer.
@@ -84,16 +85,14 @@ def chosen_points(
         known = {point.figure.metric for point in read_points(path, limit=1)}
         hint = did_you_mean(missing[0], known, "it has")
         raise UsageError(f"the history has no metric {missing[0]!r}", hint=hint)
-    chosen = [point for point in points if not names or _is_named(point, names)]
+    known = {point.figure.target for point in points}
+    # a target that had no matrix in earlier runs has the name of all its combinations
+    selected = {name: [each for each in known if matching(name, [each])] for name in names}
     for name in names:
-        if not any(_is_named(point, [name]) for point in chosen):
+        if not selected[name]:
             _no_target(name, metrics, points)
-    return chosen
-
-
-def _is_named(point: Point, names: Iterable[str]) -> bool:
-    target = point.figure.target
-    return any(name in (target, target.partition("@")[0]) for name in names)
+    targets = {target for each in selected.values() for target in each}
+    return [point for point in points if not names or point.figure.target in targets]
 
 
 def _no_target(name: str, metrics: Sequence[str], points: Iterable[Point]) -> None:

@@ -31,7 +31,8 @@ from olympus_cli.spec.project_file import FILE, find_project
 
 #: The commands whose arguments are targets; True if the name of a matrix means all its targets.
 TARGETS = {
-    **dict.fromkeys(("build", "check", "verify", "bench", "history", "diff"), True),
+    **dict.fromkeys(("build", "list", "clean", "check", "verify", "bench", "history"), True),
+    "diff": True,
     **dict.fromkeys(("trace", "lower", "cost", "compile", "shard"), False),
     **dict.fromkeys(("report", "run", "profile"), False),
 }
@@ -40,7 +41,7 @@ FLAGS = (
     *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--dry-run", "--fail-fast"),
     *("--failures-only", "--force", "--frozen", "--json", "--keep-going", "--native"),
     *("--no-cache", "--no-native", "--no-recompile", "--open", "--profile", "--quiet"),
-    *("--recompile", "--update", "--verbose", "-q", "-v"),
+    *("--recompile", "--stale", "--update", "--verbose", "-q", "-v"),
 )
 
 _NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")

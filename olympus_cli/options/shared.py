@@ -189,6 +189,11 @@ project_option = click.option(
     metavar="PATH",
     help="Use the olympus.toml at PATH; the default is the nearest one, in this folder or above.",
 )
+changed_since_option = click.option(
+    "--changed-since",
+    metavar="git:REV",
+    help="Select only targets whose inputs changed since this revision.",
+)
 time_limit_option = click.option(
     "--time-limit",
     type=positive_number,

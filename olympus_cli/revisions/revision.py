@@ -33,15 +33,11 @@ def split_revision(text: str) -> tuple[str, str | None]:
     return revision, target or None
 
 
-@contextmanager
-def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
-    """Check out a revision of the repository of `folder`; the files exist until the context ends.
-
-    Worktrees of processes that were killed are removed.
+def repository_of(folder: Path, revision: str) -> tuple[Path, str]:
+    """Return the folder of the working tree that `folder` is in, and the commit of a revision.
 
     Raises:
-        UsageError: git is not installed, there is no repository, it has no such revision, or git
-            cannot check it out.
+        UsageError: git is not installed, there is no repository, or it has no such revision.
     """
     if shutil.which("git") is None:
         raise UsageError(f"{PREFIX}{revision} needs git, which is not installed")
@@ -52,6 +48,20 @@ def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
         *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
         why=f"the repository {top} has no revision {revision!r}",
     )
+    return top, commit
+
+
+@contextmanager
+def checkout(revision: str, folder: Path) -> Iterator[Checkout]:
+    """Check out a revision of the repository of `folder`; the files exist until the context ends.
+
+    Worktrees of processes that were killed are removed.
+
+    Raises:
+        UsageError: git is not installed, there is no repository, it has no such revision, or git
+            cannot check it out.
+    """
+    top, commit = repository_of(folder, revision)
     remove_stale(top)
     with temporary_folder() as temporary:
         tree = temporary / temporary.name  # git names it by its last part

@@ -21,8 +21,8 @@ from olympus_cli.spec.cache import CacheSpec
 from olympus_cli.spec.inputs import InputSpec, ToleranceSpec
 from olympus_cli.spec.limits import Budget
 from olympus_cli.spec.mesh import MeshSpec, OutSharding, ShardingSpec
+from olympus_cli.spec.target_names import matching, mismatch
 from olympus_cli.spec.target_table import TargetTable
-from olympus_cli.text.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from olympus.stages import Optimize, Repeats
@@ -186,16 +186,17 @@ class Project:
     cache: CacheSpec = field(default_factory=CacheSpec)  # its store of compilation results
 
     def has(self, name: str) -> bool:
-        """Return True if `name` is the name of a target, with or without its matrix values."""
-        return any(name in (key, key.partition("@")[0]) for key in self.targets)
+        """Return True if `name` selects a target: see `target_names`."""
+        return bool(matching(name, [*self.targets]))
 
     def select(self, names: Iterable[str] = ()) -> tuple[TargetSpec, ...]:
         """Return the targets for `names`; without names, the default targets, or all.
 
-        The name of a target with a matrix selects all its combinations.
+        The name of a target with a matrix selects all its combinations. A name may be a part of
+        a matrix or a pattern: see `target_names`.
 
         Raises:
-            UsageError: there is no target of a name (the hint has the nearest), or no target.
+            UsageError: a name selects no target (the hint has the nearest), or there is none.
 
         Example: `project.select(["mlp"])`.
         """
@@ -207,13 +208,8 @@ class Project:
         return tuple(chosen.values())
 
     def _named(self, name: str) -> list[TargetSpec]:
-        if name in self.targets:
-            return [self.targets[name]]
-        targets = [t for key, t in self.targets.items() if key.partition("@")[0] == name]
-        if targets:
-            return targets
-        bases = [key.partition("@")[0] for key in self.targets]
-        raise UsageError(
-            f"no target is named {name!r} in {self.file}",
-            hint=did_you_mean(name, [*self.targets, *bases], "targets are"),
-        )
+        known = [*self.targets]
+        if names := matching(name, known):
+            return [self.targets[key] for key in names]
+        message, hint = mismatch(name, known)
+        raise UsageError(f"{message} in {self.file}", hint=hint)

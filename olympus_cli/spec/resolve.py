@@ -19,6 +19,7 @@ from olympus_cli.spec.project import FILE, beside_targets, find_project, load_pr
 from olympus_cli.spec.project_file import is_named, project_at, project_in
 from olympus_cli.spec.shapes import parse_shapes
 from olympus_cli.spec.statics import parse_statics
+from olympus_cli.spec.target_names import is_pattern
 from olympus_cli.spec.trips import parse_trips
 from olympus_cli.text.paths import display_path, resolved
 
@@ -211,8 +212,10 @@ def _target(text: str, project: str | None, own: Devices) -> tuple[TargetSpec, D
     if len(targets) > 1:
         names = ", ".join(target.name for target in targets[:_MAX])
         more = f" and {len(targets) - _MAX} more" if len(targets) > _MAX else ""
+        several = "is a pattern" if is_pattern(text) else "has several combinations"
+        several = "has a matrix" if "@" not in text and not is_pattern(text) else several
         raise UsageError(
-            f"target {text!r} has a matrix, and this command takes one program",
+            f"target {text!r} {several}, and this command takes one program",
             hint=f"name one of {names}{more}",
         )
     return targets[0], opened.devices

@@ -128,6 +128,11 @@ def load(path: Path) -> TomlFile:
         raise SpecError(f"{display_path(path)} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{display_path(path)} is not UTF-8 text (byte {error.start})") from error
+    return parse_toml(path, text)
+
+
+def parse_toml(path: Path, text: str) -> TomlFile:
+    """Return the TOML file with a text; raise SpecError for a syntax error, as `load` does."""
     try:
         data = _loads(text)
     except (tomli.TOMLDecodeError, OutOfBounds) as error:

@@ -1,0 +1,1 @@
+"""Targets by their inputs and their outputs: changed since a revision, built, removed."""

@@ -1,0 +1,63 @@
+"""The files that the program of a target depends on, and its table in olympus.toml.
+
+The source of the files is one function, `input_files`: without a record of the files that the last
+build read, they come from the import statements and from the target's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from olympus_cli.builder.selection.static_imports import imported_files, module_files
+from olympus_cli.spec.entries import program_file
+from olympus_cli.spec.model import FromEntry, TargetSpec
+from olympus_cli.spec.statics import StaticSource
+
+
+def input_files(spec: TargetSpec) -> frozenset[Path] | None:
+    """Return the files that a target depends on, without olympus.toml; None if they are unknown.
+
+    Example: `input_files(project.targets["forward"])` has the file of its module.
+    """
+    files: set[Path] = {source.file for source in spec.inputs.values() if source.file is not None}
+    for entry in _entries(spec):
+        file = program_file(entry)
+        if file is not None:
+            files.add(spec.root / file.path)
+            continue
+        modules = _modules(entry, spec.root, spec.python_path)
+        if modules is None:
+            return None
+        files |= modules
+    return frozenset(files)
+
+
+def _entries(spec: TargetSpec) -> Iterator[str]:
+    """Yield the entries of a target: its own, and those of `from`."""
+    yield spec.entry
+    yield from (source.entry for source in spec.inputs.values() if source.entry is not None)
+    for value in spec.static.values():
+        if isinstance(value, StaticSource) and value.entry is not None:
+            yield value.entry
+    waiting: list[object] = [*spec.args, *spec.kwargs.values()]
+    while waiting:
+        match waiting.pop():
+            case FromEntry(entry=entry):
+                yield entry
+            case dict() as parts:
+                waiting += parts.values()
+            case list() as parts:
+                waiting += parts
+
+
+def _modules(entry: str, root: Path, python_path: Sequence[Path]) -> frozenset[Path] | None:
+    """Return the source files that an entry imports; None if its module is not in the project."""
+    place = entry.rpartition(":")[0]
+    if place.endswith(".py") or "/" in place:
+        path = root / place
+        return imported_files([path], [path.parent, *python_path])
+    folders = [root, *python_path]
+    files = module_files(place, folders)
+    is_found = bool(files) and place.rpartition(".")[2] in (files[-1].stem, files[-1].parent.name)
+    return imported_files(files, folders) if is_found else None  # it may be an installed one

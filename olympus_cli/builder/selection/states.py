@@ -1,0 +1,68 @@
+"""The state of the outputs of targets, from the files of their last build; nothing is traced."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from olympus.errors import ArtifactError
+from olympus_cli.builder.manifest import MANIFEST, Manifest
+from olympus_cli.reports.json import has_report
+from olympus_cli.spec.backends import backend_text
+from olympus_cli.spec.model import TargetSpec
+
+#: "damaged": a file of the build is missing or has another size, or its list cannot be read.
+State = Literal["built", "never built", "damaged"]
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """The outputs of a target: the time of the last build in UTC, and the bytes of its files."""
+
+    target: str
+    entry: str
+    backends: tuple[str, ...]
+    state: State
+    built: str | None
+    bytes: int
+    folder: Path
+
+
+def target_states(specs: Iterable[TargetSpec], build_dir: Path) -> list[TargetState]:
+    """Return the state of each target, in order.
+
+    Example: `target_states(project.select(), project.build_dir)[0].state == "built"`.
+    """
+    return [_state(spec, build_dir / spec.name) for spec in specs]
+
+
+def _state(spec: TargetSpec, folder: Path) -> TargetState:
+    names = tuple(backend_text(backend) for backend in spec.backends)
+    state, built, size = _outputs(folder)
+    return TargetState(spec.name, spec.entry, names, state, built, size, folder)
+
+
+def _outputs(folder: Path) -> tuple[State, str | None, int]:
+    if not os.path.lexists(folder / MANIFEST) and not has_report(folder):
+        return "never built", None, 0
+    try:
+        files = Manifest.read(folder).files
+        built = os.stat(folder / MANIFEST).st_mtime
+    except (ArtifactError, OSError):
+        return "damaged", None, sum(_size(path) or 0 for path in folder.rglob("*"))
+    sizes = [_size(folder / file.path) for file in files]
+    is_whole = all(size == file.bytes for size, file in zip(sizes, files, strict=True))
+    moment = datetime.fromtimestamp(built, UTC).isoformat(timespec="seconds")
+    return "built" if is_whole else "damaged", moment, sum(size or 0 for size in sizes)
+
+
+def _size(path: Path) -> int | None:
+    """Return the size of a regular file; None if there is none."""
+    try:
+        return os.stat(path).st_size if path.is_file() else None
+    except OSError:
+        return None

@@ -1,0 +1,57 @@
+"""`olympus list`: targets and the state of their outputs, without an import of the program."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Invoke
+
+
+def states(invoke: Invoke, *arguments: str) -> dict[str, Any]:
+    result = invoke("list", "--json", *arguments)
+    assert result.exit_code == 0, result.stderr
+    return {row["target"]: row for row in json.loads(result.stdout)["targets"]}
+
+
+def test_the_states_of_targets(project: Path, invoke: Invoke) -> None:
+    (project / "model.py").write_text("raise SystemExit('imported')\n")
+    before = states(invoke)
+    assert {row["state"] for row in before.values()} == {"never built"}
+    assert list(before) == ["forward@batch=1", "forward@batch=8", "add"]
+    assert list(states(invoke, "forward@batch=8", "a*")) == ["forward@batch=8", "add"]
+
+
+@pytest.mark.parametrize("damage", ["short", "missing", "list", "report"])
+def test_built_and_damaged_outputs(project: Path, invoke: Invoke, damage: str) -> None:
+    assert invoke("build", "add").exit_code == 0
+    row = states(invoke, "add")["add"]
+    folder = project / "build" / "add"
+    files = json.loads((folder / "olympus-build.json").read_text())["files"]
+    assert (row["state"], row["bytes"]) == ("built", sum(file["bytes"] for file in files))
+    assert (row["backends"], row["entry"]) == (["cpu"], "model.py:add")
+    assert row["built"].endswith("+00:00") and Path(row["folder"]) == folder.resolve()
+    text = invoke("list").stdout
+    assert text.splitlines()[0].split() == ["target", "backends", "state", "built", "size"]
+    if damage == "short":
+        (folder / "program.olympuspr").write_text("")
+    elif damage == "missing":
+        (folder / "add.olympus").unlink()
+    elif damage == "list":
+        (folder / "olympus-build.json").write_text("{")
+    else:
+        (folder / "olympus-build.json").unlink()
+    assert states(invoke, "add")["add"]["state"] == "damaged"
+    shutil.rmtree(folder)
+    assert states(invoke, "add")["add"]["state"] == "never built"
+
+
+def test_a_project_without_targets(folder: Path, invoke: Invoke) -> None:
+    (folder / "olympus.toml").write_text("")
+    result = invoke("list")
+    assert result.exit_code == 2
+    assert "olympus.toml has no target" in result.stderr
