@@ -73,6 +73,16 @@ class Outputs(AbstractContextManager["Outputs"]):
         """True if the format on stdout is text."""
         return ("text", None) in self._requested
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the requested formats."""
+        return tuple(path for _, path in self._requested if path is not None)
+
+    @property
+    def is_document(self) -> bool:
+        """True if stdout takes one document of another format than text."""
+        return any(form != "text" and path is None for form, path in self._requested)
+
     def silence(self) -> None:
         """Omit warnings and notes, and the text on stdout; requested files are written."""
         self._is_silent = True

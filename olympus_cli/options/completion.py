@@ -38,10 +38,19 @@ TARGETS = {
 }
 #: The options without a value: the next word is an argument.
 FLAGS = (
-    *("--all", "--as-is", "--calibrate", "--compile", "--debug-info", "--dry-run", "--fail-fast"),
+    *(
+        "--all",
+        "--as-is",
+        "--calibrate",
+        "--check",
+        "--compile",
+        "--debug-info",
+        "--dry-run",
+        "--fail-fast",
+    ),
     *("--failures-only", "--force", "--frozen", "--json", "--keep-going", "--native"),
     *("--no-cache", "--no-native", "--no-recompile", "--open", "--profile", "--quiet"),
-    *("--recompile", "--stale", "--update", "--verbose", "-q", "-v"),
+    *("--recompile", "--stale", "--update", "--verbose", "--watch", "-q", "-v"),
 )
 
 _NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")
