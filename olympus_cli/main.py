@@ -45,6 +45,7 @@ COMMANDS = {
     "history": "Show the figures of targets, commit by commit.",
     "devices": "List devices and their figures, or measure this machine's CPU.",
     "schema": "Print the JSON Schema of olympus.toml, for editors.",
+    "completion": "Print the script that completes commands and targets in a shell.",
     "cache": "List, verify or remove the stored results of compilations.",
     "doctor": "Show versions, backends, devices, the cache and missing packages.",
 }

@@ -1,4 +1,4 @@
-"""Shell completion: commands, options, and the targets of olympus.toml.
+"""Shell completion: commands, options and their values, and the targets of olympus.toml.
 
 The shell starts a process for each Tab.  Therefore names of commands and targets are found without
 importing a command, which imports the compiler.  Options come from click, which imports the
@@ -8,12 +8,8 @@ command.  Nothing is written to stderr, because it would appear in the middle of
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import click
 from click.shell_completion import (
@@ -25,11 +21,20 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+from olympus_cli.options.completed_values import (
+    device_items,
+    metric_items,
+    project_of_words,
+    revision_items,
+    target_items,
+)
 from olympus_cli.process.streams import stderr_discarded
-from olympus_cli.spec import matrix
-from olympus_cli.spec.project_file import FILE, find_project
 
-#: The commands whose arguments are targets; True if the name of a matrix means all its targets.
+#: The shells that can complete.
+SHELLS = ("bash", "zsh", "fish")
+_VARIABLE = "_OLYMPUS_COMPLETE"
+
+#: The commands whose arguments are targets; True if a name may mean several.
 TARGETS = {
     **dict.fromkeys(("build", "list", "clean", "check", "verify", "bench", "history"), True),
     "diff": True,
@@ -52,10 +57,6 @@ FLAGS = (
     *("--no-cache", "--no-native", "--no-recompile", "--open", "--profile", "--quiet"),
     *("--recompile", "--stale", "--update", "--verbose", "--watch", "-q", "-v"),
 )
-
-_NAME = re.compile(r"[\w.+-]+(@[\w.+=,-]+)?")
-_ENTRY = re.compile(r"[\w./-]+:[\w.]+")
-_MAX = 2000  # the most names from one file
 
 # Bash breaks a word at each character of COMP_WORDBREAKS, which has the @ and = of target names.
 # It replaces only the last part, so the parts before it are removed from the answers.
@@ -85,15 +86,24 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 def answer(variable: str, cli: click.Group, commands: Mapping[str, str]) -> int:
     """Write the answer to `variable` ("bash_complete", "zsh_source", ...); return the exit code."""
     shell, _, instruction = variable.partition("_")
-    kinds: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+    kinds = _kinds()
     if shell not in kinds or instruction not in ("source", "complete"):
         known = ", ".join(f"{name}_source" for name in kinds)
         sys.stderr.write(f"error: _OLYMPUS_COMPLETE is {variable!r:.80}; it can be {known}\n")
         return 2
-    completer = kinds[shell](cli, {"commands": commands}, "olympus", "_OLYMPUS_COMPLETE")
+    completer = kinds[shell](cli, {"commands": commands}, "olympus", _VARIABLE)
     text = completer.source() if instruction == "source" else _quiet(completer)
     sys.stdout.write(text + "\n" if text else "")
     return 0
+
+
+def script(shell: str) -> str:
+    """Return the text that makes a shell complete the command line: "bash", "zsh" or "fish"."""
+    return _kinds()[shell](click.Group("olympus"), {}, "olympus", _VARIABLE).source()
+
+
+def _kinds() -> dict[str, type[ShellComplete]]:
+    return {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
 
 
 def _quiet(completer: ShellComplete) -> str:
@@ -149,65 +159,32 @@ def _items(
             for name, text in commands.items()
             if name.startswith(incomplete)
         ]
-    if args[-1] == "--project":
+    before = args[-1]
+    if before == "--project":
         return [CompletionItem(incomplete, type="file")]
-    if args[-1].startswith("-") and args[-1] not in FLAGS and "=" not in args[-1]:
+    if (items := _values(before, args, incomplete)) is not None:
+        return [item for item in items if item.value.startswith(incomplete)]
+    if before.startswith("-") and before not in FLAGS and "=" not in before:
         return None
+    if command == "devices":
+        items = device_items(project_of_words(args), incomplete, with_backend=False)
+        return [item for item in items if item.value.startswith(incomplete)]
     if command not in TARGETS:
         return None
-    items = target_items(_project(args), TARGETS[command])
+    items = target_items(project_of_words(args), TARGETS[command])
     fitting = [item for item in items if item.value.startswith(incomplete)]
     return fitting or [CompletionItem(incomplete, type="file")]
 
 
-def _project(args: Sequence[str]) -> Path | None:
-    """Return the path of `--project`, or of the olympus.toml here or in the nearest parent."""
-    project = None
-    for before, arg in zip(["", *args], args, strict=False):
-        if before == "--project":
-            project = arg
-        elif arg.startswith("--project="):
-            project = arg.partition("=")[2]
-    if project is None:
-        return find_project(Path.cwd())
-    place = Path(project).expanduser()
-    return place / FILE if place.is_dir() else place
-
-
-def target_items(file: Path | None, with_bases: bool) -> list[CompletionItem[str]]:
-    """Return the names of the targets of an olympus.toml, in its order, with their entries as help.
-
-    A target with a matrix has a name for each combination; with `with_bases`, its own name comes
-    before them.  Invalid names are left out.  The list is empty if the file is not TOML.
-    """
-    import tomli
-
-    if file is None:
-        return []
-    try:
-        targets = tomli.loads(file.read_text("utf-8-sig")).get("target", {})
-    except (OSError, ValueError, RecursionError):
-        return []
-    named = (
-        CompletionItem(name, help=_help(target))
-        for key, target in targets.items()
-        if isinstance(target, dict)
-        for name in _names(key, target.get("matrix"), with_bases)
-        if _NAME.fullmatch(name)
-    )
-    return list(islice(named, _MAX))
-
-
-def _names(key: str, axes: Any, with_bases: bool) -> Iterator[str]:
-    if not isinstance(axes, dict) or not all(isinstance(axis, list) for axis in axes.values()):
-        yield key
-        return
-    if with_bases:
-        yield key
-    for values in matrix.each_combination(axes):
-        yield key + matrix.suffix(values)
-
-
-def _help(target: dict[str, Any]) -> str | None:
-    entry = target.get("entry")
-    return entry if isinstance(entry, str) and _ENTRY.fullmatch(entry) else None
+def _values(option: str, args: Sequence[str], incomplete: str) -> list[CompletionItem[str]] | None:
+    """Return the values of an option that depend on the project; None for another option."""
+    match option:
+        case "--device":
+            return device_items(project_of_words(args), incomplete, with_backend=False)
+        case "--backend":
+            return device_items(None, incomplete, with_backend=True)
+        case "--metric":
+            return metric_items()
+        case "--changed-since":
+            return revision_items()
+    return None

@@ -12,7 +12,9 @@ import click
 import pytest
 
 from olympus_cli.main import COMMANDS
-from olympus_cli.options.completion import FLAGS, TARGETS, target_items
+from olympus_cli.options.completed_values import target_items
+from olympus_cli.options.completion import FLAGS, SHELLS, TARGETS, script
+from olympus_cli.spec.project import load_project
 
 ROOT = Path(__file__).parents[3]
 TOML = """
@@ -46,7 +48,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def in_bash(line: str) -> list[str]:
     """The answers of a fresh bash to a Tab at the end of `line`."""
     code = (
-        'eval "$(_OLYMPUS_COMPLETE=bash_source olympus)"\n'
+        'eval "$(olympus completion bash)"\n'
         "compopt() { :; }\n"
         'COMP_LINE="$1" COMP_POINT=${#1}\n'
         "_olympus_completion olympus\n"
@@ -168,3 +170,77 @@ def test_a_shell_without_completion_is_an_error() -> None:
     environment = {**os.environ, "_OLYMPUS_COMPLETE": "tcsh_source"}
     result = subprocess.run(["olympus"], env=environment, capture_output=True, text=True)
     assert result.returncode == 2 and "bash_source, zsh_source, fish_source" in result.stderr
+
+
+MATRIX = """
+extends = "base/base.toml"
+[defaults]
+matrix.batch = [1, 2]
+
+[target.train]
+entry = "model:step"
+matrix.dtype = ["f32", "bf16"]
+
+[target.plain]
+matrix.batch = [4]
+matrix.dtype = ["f32"]
+
+[device.our-gpu]
+like = "h200"
+"""
+
+
+def test_parts_of_a_matrix_and_inherited_keys_are_completed(work: Path) -> None:
+    project = work / "project"
+    (project / "olympus.toml").write_text(MATRIX)
+    (project / "base").mkdir()
+    (project / "base/base.toml").write_text(
+        '[defaults]\nentry = "base:f"\nmatrix.dtype = ["f64"]\n[device.base-gpu]\nlike = "h200"\n'
+    )
+    names = [*load_project(project / "olympus.toml").targets]
+    assert names[0] == "train@dtype=f32,batch=1"
+    assert in_bash("olympus run t") == [name for name in names if name.startswith("train")]
+    items = target_items(project / "olympus.toml", True)
+    help_of = {item.value: item.help for item in items}
+    assert help_of["train"] == "model:step" and help_of["plain"] == "base:f"
+    assert {"train@batch=1", "train@batch=2", "train@dtype=f32", "plain@batch=4"} <= {*help_of}
+    assert [item.value for item in target_items(project / "olympus.toml", False)] == names
+    assert in_bash("olympus cost plain --device our") == ["our-gpu"]
+    assert in_bash("olympus cost plain --device base") == ["base-gpu"]
+
+
+def test_targets_of_a_pyproject_toml_are_completed(work: Path) -> None:
+    project = work / "project"
+    (project / "olympus.toml").unlink()
+    (project / "pyproject.toml").write_text('[tool.olympus.target.own]\nentry = "m:f"\n')
+    assert in_bash("olympus build ") == ["own"]
+
+
+@pytest.mark.usefixtures("work")
+def test_devices_metrics_and_revisions_are_completed(work: Path) -> None:
+    assert in_bash("olympus cost mlp --device h20") == ["h200"]
+    assert in_bash("olympus cost mlp --device 8xh20") == ["8xh200"]
+    assert in_bash("olympus devices v6") == ["v6e"]
+    assert in_bash("olympus build --backend gpu:h20") == ["h200"], "bash replaces the part after :"
+    assert in_bash("olympus build --backend c") == ["cpu"]
+    assert in_bash("olympus history --metric steady-") == ["steady-call", "steady-cpu"]
+    assert in_bash("olympus build --changed-since ") == []
+    for words in (("init", "-q", "-b", "main"), ("commit", "-qm", "x", "--allow-empty")):
+        own = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *own, *words], check=True)
+    assert in_bash("olympus build --changed-since git:m") == ["main"]
+    assert in_bash("olympus completion z") == ["zsh"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_prints_the_script(work: Path, shell: str) -> None:
+    environment = {**os.environ, "_OLYMPUS_COMPLETE": f"{shell}_source"}
+    sources = [
+        subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+        for command, env in (
+            (["olympus"], environment),
+            (["olympus", "completion", shell], {**os.environ}),
+        )
+    ]
+    assert [source.rstrip() for source in sources] == [script(shell).rstrip()] * 2
+    assert "_OLYMPUS_COMPLETE" in sources[0]
