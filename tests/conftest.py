@@ -81,6 +81,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
     parser.addoption("--night", action="store_true", help="all tests, with more drawn examples")
     parser.addoption("--torch", action="store_true", help="the tests that need PyTorch too")
+    parser.addoption("--s3", action="store_true", help="the tests that need a server of S3 too")
     parser.addoption("--fuzz-seed", type=int, default=0, help="the first seed of tests/fuzz")
     parser.addoption(
         "--fuzz", type=float, default=0.25, metavar="N", help="tests/fuzz with N times the cases"
@@ -93,8 +94,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests with the marks `night` and `torch`, unless they are requested."""
-    for mark in ("night", "torch"):
+    """Leave out the tests with the marks `night`, `torch` and `s3`, unless they are requested."""
+    for mark in ("night", "torch", "s3"):
         marked = [item for item in items if item.get_closest_marker(mark)]
         if marked and not config.getoption(f"--{mark}"):
             config.hook.pytest_deselected(items=marked)

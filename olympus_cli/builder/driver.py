@@ -14,6 +14,7 @@ from olympus_cli.builder.outcome import Outcome
 from olympus_cli.builder.output_place import locked
 from olympus_cli.builder.plan import Options, Task, plan
 from olympus_cli.builder.results.maintenance import clean_stores
+from olympus_cli.builder.results.uploads import uploading
 from olympus_cli.builder.schedule import LastBuild
 from olympus_cli.builder.tasks import last_builds, run_tasks
 from olympus_cli.faults.failure import Failure
@@ -34,6 +35,7 @@ class Listener:
     on_order: Callable[[Mapping[str, LastBuild]], None] = lambda _builds: None
     on_stage: OnTargetStage = lambda _target, _stage: None
     on_outcome: Callable[[Outcome], None] = lambda _outcome: None
+    on_warning: Callable[[str], None] = lambda _text: None
 
 
 _AS_USUAL = Options()
@@ -70,6 +72,8 @@ def build(
         for parent in sorted({task.place.final.parent for task in tasks.values()}):
             lock = locked(parent, listener.on_wait, not options.frozen, options.time_limit)
             stack.enter_context(lock)
+        shared = uploading(tasks, listener.on_warning, is_on=options.use is not None)
+        tasks, uploads = stack.enter_context(shared)
         place = executor or LocalPool(options.jobs)
         builds = last_builds(tasks, past)
         listener.on_order(builds)
@@ -78,6 +82,8 @@ def build(
             if outcome.staged:
                 outcome = _commit(tasks[outcome.target], outcome)
             outcomes[outcome.target] = outcome
+            if outcome.status == "built" and outcome.report is not None:
+                uploads.add(outcome.report)
             listener.on_outcome(outcome)
             if options.fail_fast and outcome.failure is not None:
                 break

@@ -56,11 +56,15 @@ def building(
         if not quiet:
             console.message(f"waiting for another build in {root} to end")
 
+    def on_warning(text: str) -> None:
+        if not quiet:
+            console.message(f"warning: {text}")
+
     def picture(columns: int, rows: int) -> Sequence[str]:
         return state.lines(columns, rows, time.monotonic())
 
     with nullcontext() if quiet else live_view(picture):
-        yield Listener(on_wait, on_order, on_stage, on_outcome)
+        yield Listener(on_wait, on_order, on_stage, on_outcome, on_warning)
 
 
 def build_report(outcomes: Sequence[Outcome], build_dir: Path, root: Path) -> GateReport:

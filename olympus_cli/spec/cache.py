@@ -1,56 +1,94 @@
-"""The store of compilation results: its folder, from olympus.toml and the environment."""
+"""The stores of compilation results, from olympus.toml and the environment.
+
+Variables take precedence. Credentials are in the environment only: in `OLYMPUS_REMOTE_CACHE` as
+user and password of the URL, or in other variables. A `CacheSpec` has none.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
 
+from olympus.errors import UsageError
 from olympus_cli.spec.section import Section
 
 #: The use of stored results: "read" and "write" them, or only "write" those of this compilation.
 Use = Literal["read", "write"]
 
-#: The variable of the environment, which takes precedence.
-FOLDER = "OLYMPUS_CACHE_DIR"
+#: The variables of the environment.
+FOLDER, REMOTE, MODE = "OLYMPUS_CACHE_DIR", "OLYMPUS_REMOTE_CACHE", "OLYMPUS_REMOTE_CACHE_MODE"
+#: The values of the mode of a remote store.
+MODES = ("read-write", "read-only")
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+")
 
 
 @dataclass(frozen=True)
 class CacheSpec:
-    """The store of results; `folder` is None without one.
+    """The stores of results: `folder` is None without one, and `remote` without a remote one.
 
-    `is_default` is True if the user did not choose the folder.
+    `is_default` is True if the user did not choose the folder. `remote` is a URL without
+    credentials. `state` is a file with the failures of the remote store during a build.
     """
 
     folder: Path | None = None
     is_default: bool = False
+    remote: str | None = None
+    read_only: bool = False
+    state: Path | None = None
 
 
 def environment_cache() -> CacheSpec:
-    """Return the store for a program without a project."""
+    """Return the stores for a program without a project.
+
+    Raises:
+        UsageError: a variable has an invalid value.
+    """
     return _with_environment(CacheSpec(_default_folder(), is_default=True))
 
 
 def cache_of(settings: Section, root: Path) -> CacheSpec:
-    """Return the store of a project; `settings` is its table, and `root` its folder.
+    """Return the stores of a project; `settings` is its table, and `root` its folder.
 
     Raises:
         SpecError: a key has an invalid value.
+        UsageError: a variable has an invalid value.
     """
     value = settings.data.get("cache", True)
+    spec = CacheSpec(_default_folder(), is_default=True)
     if isinstance(value, str) and value:
-        return _with_environment(CacheSpec(root / settings.path("cache", "")))
-    if not isinstance(value, bool):
+        spec = CacheSpec(root / settings.path("cache", ""))
+    elif not isinstance(value, bool):
         settings.wrong("cache", "true, false or the path of a folder", value)
-    return environment_cache() if value else CacheSpec()
+    remote = settings.text("remote-cache", "") or None
+    mode = settings.choice("remote-cache-mode", MODES)
+    if remote is not None and not _URL.fullmatch(remote):
+        hint = 'such as "https://cache.example.com" or "s3://bucket/prefix"'
+        settings.fail("remote-cache", f"is {remote!r}, which is not a URL", hint)
+    if remote is not None and remote != without_credentials(remote):
+        hint = f"{REMOTE}_TOKEN has a token, and {REMOTE} a URL with user and password"
+        settings.fail("remote-cache", "has credentials, which the environment must have", hint)
+    if value is False:
+        return CacheSpec()
+    return _with_environment(replace(spec, remote=remote, read_only=mode == "read-only"))
 
 
 def _with_environment(spec: CacheSpec) -> CacheSpec:
-    path = os.environ.get(FOLDER)
-    if path is None:
-        return spec
-    return CacheSpec(Path(path).absolute() if path else None)
+    folder, is_default = spec.folder, spec.is_default
+    if (path := os.environ.get(FOLDER)) is not None:
+        folder, is_default = (Path(path).absolute() if path else None), False
+    remote = os.environ.get(REMOTE, spec.remote) or None
+    if remote is not None and not _URL.fullmatch(remote):
+        raise UsageError(f"{REMOTE} is not a URL, such as https://cache.example.com")
+    mode = os.environ.get(MODE) or MODES[spec.read_only]
+    if mode not in MODES:
+        raise UsageError(f"{MODE} must be {' or '.join(MODES)}; got {mode!r:.40}")
+    url = None if remote is None or folder is None else without_credentials(remote)
+    return CacheSpec(folder, is_default, url, mode == "read-only")
 
 
 def _default_folder() -> Path | None:
@@ -58,3 +96,13 @@ def _default_folder() -> Path | None:
     folder = os.environ.get("XDG_CACHE_HOME", "")
     base = folder if os.path.isabs(folder) else os.path.expanduser("~/.cache")
     return Path(base, "olympus", "results") if os.path.isabs(base) else None
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL without user, password, query and fragment, which may have secrets.
+
+    >>> without_credentials("https://me:secret@cache.example.com/a?token=1")
+    'https://cache.example.com/a'
+    """
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -12,6 +12,7 @@ from olympus.artifact import indented
 from olympus.files import SCHEMA_DIALECT
 from olympus.sharding import MOST_DEVICES
 from olympus_cli.spec.bench import JUDGED
+from olympus_cli.spec.cache import MODES
 from olympus_cli.spec.entries import BUNDLE_SUFFIX, FRONTENDS, ONNX_SUFFIX, PROGRAM_SUFFIXES
 from olympus_cli.spec.key_descriptions import key_descriptions
 from olympus_cli.spec.limits import LIMITED
@@ -122,6 +123,8 @@ _PROJECT: dict[str, Schema] = {
     "python-path": _TEXTS,
     "history": {"anyOf": [{"type": "boolean"}, {"type": "string", "minLength": 1}]},
     "cache": {"anyOf": [{"type": "boolean"}, {"type": "string", "minLength": 1}]},
+    "remote-cache": _TEXT,
+    "remote-cache-mode": {"enum": list(MODES)},
 }
 
 _FLAG = _or_key({"type": "boolean"})

@@ -65,7 +65,10 @@ __all__ = [
 ]
 
 HISTORY = "history.sqlite"  # the file name in the build folder
-PROJECT_KEYS = ("build-dir", "default-targets", "python-path", "history", "cache")
+PROJECT_KEYS = (
+    *("build-dir", "default-targets", "python-path", "history"),
+    *("cache", "remote-cache", "remote-cache-mode"),
+)
 TARGET_KEYS = (
     *(
         "entry",

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from olympus.analysis import Relocation
-from olympus.errors import ArtifactError
+from olympus.errors import ArtifactError, OlympusError
 from olympus_cli.builder.results.compile_key import CompileKey, Line, compile_key
-from olympus_cli.builder.results.entry import encoded
+from olympus_cli.builder.results.entry import decoded, encoded
 from olympus_cli.builder.results.local import LocalStore
+from olympus_cli.builder.results.remote import GuardedRemote
 from olympus_cli.builder.results.result import CompilationResult, saved_figures
 from olympus_cli.program.stages import Program, Unit
 from olympus_cli.reports.build_report import ResultOrigin
@@ -69,52 +70,54 @@ class Compiling:
         Raises:
             OlympusError: the errors of `Program.compile`.
         """
-        store = local_store(self.cache)
+        stores = _Stores.of(self.cache)
         try:
             return {
-                unit.label: self._obtained(program, unit, store, on_stage, on_begin)
+                unit.label: self._obtained(program, unit, stores, on_stage, on_begin)
                 for unit in program.units
             }
         finally:
-            if store is not None:
-                known = program.warnings
-                program.warnings = [*known, *(p for p in store.problems if p not in known)]
+            problems = [] if stores is None else stores.problems
+            known = program.warnings
+            program.warnings = [*known, *(text for text in problems if text not in known)]
 
     def _obtained(
         self,
         program: Program,
         unit: Unit,
-        store: LocalStore | None,
+        stores: _Stores | None,
         on_stage: OnStage,
         on_begin: Callable[[], None],
     ) -> Obtained:
         # the functions of the user that inspect a program are called by its compilation only
-        if store is None or unit.lowered.has_inspections:
+        if stores is None or unit.lowered.has_inspections:
             program.compile_unit(unit, on_begin)
             return _compiled(program, unit, None)
         key = compile_key(program.spec, unit)
         on_wait = lambda: on_stage("wait for another build of this program")  # noqa: E731
-        with store.lock(key.digest, on_wait):
+        with stores.local.lock(key.digest, on_wait):
             if self.use == "read":
-                found = self._stored(unit, key, store, on_stage)
+                found = self._stored(unit, key, stores, on_stage)
                 if found is not None:
                     return found
             program.compile_unit(unit, on_begin)
             obtained = _compiled(program, unit, key)
-            program_name = unit.lowered.fun_name
-            backend = backend_text(unit.backend)
-            store.put(key.digest, encoded(key.digest, program_name, backend, obtained.result))
+            name, backend = unit.lowered.fun_name, backend_text(unit.backend)
+            stores.local.put(key.digest, encoded(key.digest, name, backend, obtained.result))
         return obtained
 
     def _stored(
-        self, unit: Unit, key: CompileKey, store: LocalStore, on_stage: OnStage
+        self, unit: Unit, key: CompileKey, stores: _Stores, on_stage: OnStage
     ) -> Obtained | None:
         """Return the stored result for a key, loaded into the unit; None if there is none."""
         begin = time.perf_counter()
-        result = store.get(key.digest)
-        if result is None:
+        if stores.remote is not None:
+            on_stage(f"look for the stored result for {unit.label}")
+        found = stores.find(key.digest)
+        if found is None:
             return None
         on_stage(f"read the stored result for {unit.label}")
+        result, origin = found
         try:
             result = with_present_lines(result, key.lines, unit.kind)
             if self.runs:
@@ -122,10 +125,51 @@ class Compiling:
             else:
                 unit.compiled = unit.lowered.read_compiled(result.hlo, result.executable)
         except ArtifactError as error:
-            store.problems.append(f"the stored result {key.digest} is not used: {error}")
+            stores.local.problems.append(f"the result {key.digest} is not used: {error}")
             return None
         unit.compile_seconds = time.perf_counter() - begin
-        return Obtained(result, ResultOrigin("local", key.digest, None))
+        return Obtained(result, origin)
+
+
+@dataclass(frozen=True)
+class _Stores:
+    """The local store, and the remote one if there is one."""
+
+    cache: CacheSpec
+    local: LocalStore
+    remote: GuardedRemote | None
+
+    @staticmethod
+    def of(cache: CacheSpec) -> _Stores | None:
+        local = local_store(cache)
+        if local is None:
+            return None
+        return _Stores(cache, local, None if cache.remote is None else GuardedRemote(cache))
+
+    @property
+    def problems(self) -> list[str]:
+        """The problems of the stores that no other process reports."""
+        texts = list(self.local.problems)
+        if self.remote is not None and self.cache.state is None and self.cache.remote is not None:
+            warning = self.remote.failures.warning(self.cache.remote)
+            texts += [] if warning is None else [warning]
+        return texts
+
+    def find(self, key: str) -> tuple[CompilationResult, ResultOrigin] | None:
+        """Return the verified result of a key with its origin; a remote one is stored here too."""
+        result = self.local.get(key)
+        if result is not None:
+            return result, ResultOrigin("local", key, None)
+        content = None if self.remote is None else self.remote.get(key)
+        if content is None or self.remote is None:
+            return None
+        try:
+            result = decoded(content, key, self.local.trust)
+        except OlympusError as error:
+            self.remote.refuse(f"the result {key} is not used: {error}")
+            return None
+        self.local.put(key, [content], "fetched")
+        return result, ResultOrigin("remote", key, self.cache.remote)
 
 
 def compiling(

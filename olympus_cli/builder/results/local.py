@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from olympus.errors import ArtifactError
+from olympus.errors import OlympusError
 from olympus.files import open_regular, read_regular
 from olympus_cli.builder.results.entry import MAX_BYTES, DamagedEntry, decoded
 from olympus_cli.builder.results.locks import key_lock, remove_unused
@@ -77,7 +77,7 @@ class LocalStore:
                 continue
             except DamagedEntry as error:
                 self._drop(path, str(error))
-            except ArtifactError as error:
+            except OlympusError as error:
                 self.problems.append(f"the stored result {path} is not used: {error}")
             except OSError as error:
                 self._failed(f"the stored result {path} cannot be read", error)

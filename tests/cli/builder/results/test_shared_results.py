@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from olympus.artifact import new_key
+from tests.cli.builder.results.http_server import CacheServer, cache_server
 from tests.marks import needs_gpu_compiler
 
 Invoke = Callable[..., Result]
@@ -250,3 +252,135 @@ def test_a_build_without_a_home_or_with_a_store_that_cannot_be_written(
     assert "the result is not stored: Not a directory" in invoke("build", "--force").stderr
     monkeypatch.setenv("OLYMPUS_CACHE_DIR", "")
     assert "stored" not in invoke("build", "--force").stderr
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CacheServer]:
+    """A remote store that this process is configured for."""
+    with cache_server() as running:
+        monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", running.url)
+        yield running
+
+
+def another_machine(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Use another, empty local store."""
+    cache = tmp_path_factory.mktemp("machine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    return cache / "olympus" / "results"
+
+
+def test_another_machine_reads_from_the_remote_store(
+    folder: Path,
+    invoke: Invoke,
+    server: CacheServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checkout(folder, "one")
+    assert "remote" not in invoke("build").stderr
+    assert sorted(path[1:4] for path in server.files) == ["ac/", "cas"]
+    (folder / "no-compiler").touch()
+    local = another_machine(tmp_path_factory, monkeypatch)
+    other = checkout(folder, "two")
+    invoke("build")
+    assert origin(other) == "remote"
+    assert f"the result is from {server.url}" in (other / "build/two/summary.txt").read_text()
+    assert len([*local.rglob("*.fetched")]) == 1
+    server.requests.clear()
+    third = checkout(folder, "three")
+    invoke("build")
+    assert origin(third) == "local" and not server.requests
+
+
+def test_a_result_that_is_not_signed_or_wrong_is_compiled(
+    folder: Path,
+    invoke: Invoke,
+    server: CacheServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = new_key()
+    settings = tmp_path_factory.mktemp("config")
+    (settings / "olympus").mkdir()
+    (settings / "team.key").write_bytes(own.private)
+    (settings / "olympus" / "team.pub").write_bytes(own.public)
+    (settings / "olympus" / "config.toml").write_text('[bundles]\ntrust = ["team.pub"]\n')
+    checkout(folder, "one")
+    invoke("build")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(settings))
+    another_machine(tmp_path_factory, monkeypatch)
+    other = checkout(folder, "two")
+    message = invoke("build").stderr
+    assert message.count("warning") == 1 and "is not used: it is not signed" in message
+    assert origin(other) == "compiled"
+    server.files.clear()
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_SIGN_KEY", str(settings / "team.key"))
+    another_machine(tmp_path_factory, monkeypatch)
+    shutil.rmtree(other / "build")
+    invoke("build")
+    another_machine(tmp_path_factory, monkeypatch)
+    shutil.rmtree(other / "build")
+    assert "warning" not in invoke("build").stderr
+    assert origin(other) == "remote"
+
+
+def test_a_faulty_remote_store_is_one_warning(
+    folder: Path, invoke: Invoke, server: CacheServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = "".join(TOML.replace("NAME", name) for name in ("b", "c", "d"))
+    project = checkout(folder, "a", more=more)
+    server.fault = "500"
+    message = invoke("build", "-j2").stderr
+    assert message.count("the remote store") == 1
+    assert "was answered with 500" in message
+    assert len([*(project / "build").glob("*/report.json")]) == 4
+    server.requests.clear()
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_MODE", "read-only")
+    server.fault = ""
+    server.files.clear()
+    shutil.rmtree(project / "build")
+    shutil.rmtree(Path(os.environ["XDG_CACHE_HOME"]) / "olympus")
+    assert "warning" not in invoke("build").stderr
+    assert {method for method, _, _ in server.requests} == {"GET"}
+    assert not server.files
+
+
+def test_commands_besides_builds_read_the_remote_store(
+    folder: Path,
+    invoke: Invoke,
+    server: CacheServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    checkout(folder, "one")
+    invoke("build")
+    (folder / "no-compiler").touch()
+    another_machine(tmp_path_factory, monkeypatch)
+    invoke("run", "program:dense", "--shapes", "f32[8,16], f32[16,32]")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('remote-cache = "cache.example.com"', "is 'cache.example.com', which is not a URL"),
+        ('remote-cache = "https://me:pw@example.com"', "has credentials, which the environment"),
+        ('remote-cache-mode = "write"', "must be read-write or read-only; got 'write'"),
+    ],
+)
+def test_wrong_keys_are_refused(folder: Path, invoke: Invoke, text: str, message: str) -> None:
+    checkout(folder, "one", more=f"[project]\n{text}\n")
+    result = invoke("build", code=2)
+    assert message in result.stderr and "pw" not in result.stderr
+
+
+def test_wrong_variables_are_refused(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout(folder, "one")
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE_MODE", "fast")
+    assert "must be read-write or read-only; got 'fast'" in invoke("build", code=2).stderr
+    monkeypatch.setenv("OLYMPUS_REMOTE_CACHE", "secret")
+    message = invoke("build", code=2).stderr
+    assert "OLYMPUS_REMOTE_CACHE is not a URL" in message and "secret" not in message

@@ -1,0 +1,71 @@
+"""A remote store in a folder that several machines mount: `file:///mnt/cache`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from olympus.files import read_regular
+from olympus_cli.builder.results.entry import MAX_BYTES
+from olympus_cli.builder.results.remote_interface import RemoteError
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+
+
+class FolderRemote:
+    """The entries in a folder. A new one appears as a whole, and the first writer wins."""
+
+    def __init__(self, url: str) -> None:
+        self._folder = Path(unquote(urlsplit(url).path))
+
+    def has(self, key: str) -> bool:
+        """Return True if there is a file for a key."""
+        try:
+            return os.path.lexists(self._path(key))
+        except OSError as error:
+            raise _failed(error) from error
+
+    def get(self, key: str) -> bytes | None:
+        """Return the content of the file for a key; None if there is none."""
+        try:
+            return read_regular(self._path(key), MAX_BYTES, follow_links=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _failed(error) from error
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write the file for a key, unless there is one."""
+        path = self._path(key)
+        new = path.with_name(f".new-{uuid.uuid4().hex}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with new.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(new, path)  # fails if there is one
+            except FileExistsError:
+                pass
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                os.rename(new, path)
+        except OSError as error:
+            raise _failed(error) from error
+        finally:
+            with suppress(OSError):
+                new.unlink()
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / f"{key}.result"
+
+
+def _failed(error: OSError) -> RemoteError:
+    is_fatal = error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.ESTALE)
+    return RemoteError(f"{error.strerror or error}", is_fatal=is_fatal)
